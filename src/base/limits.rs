@@ -1,0 +1,49 @@
+//! Every cap, once, each with its reason.
+
+/// Largest item in bytes. Items are read whole; a text that people review is far smaller.
+pub(crate) const ITEM_BYTES: u64 = 4 << 20;
+/// Longest item id in bytes: one file name's limit on the usual file systems.
+pub(crate) const ID_BYTES: usize = 255;
+/// Most segments of an item id; deeper trees are a sign of a mistake or an attack.
+pub(crate) const ID_SEGMENTS: usize = 16;
+/// Longest signature line in bytes: the fixed fields and the longest id fit with room.
+pub(crate) const SIGNATURE_LINE: usize = 1024;
+/// How far ahead of the clock a signature may be made, in seconds: clocks of two machines differ.
+pub(crate) const CLOCK_SKEW_SECONDS: i64 = 300;
+/// Most links of a chain, tool and primitive included.
+pub(crate) const CHAIN_LINKS: usize = 10;
+/// Most parents of a directive by `extends`.
+pub(crate) const EXTENDS_PARENTS: usize = 10;
+/// Largest metadata fence in bytes: the XML reader's attribute check is quadratic.
+pub(crate) const FENCE_BYTES: usize = 64 << 10;
+/// Most attributes of one XML element, for the same reason.
+pub(crate) const XML_ATTRIBUTES: usize = 64;
+/// Most nodes of a YAML document once aliases are expanded (core 7.1).
+pub(crate) const YAML_NODES: usize = 10_000;
+/// Deepest nesting of YAML, TOML, JSON and literals (core 7.1): readers recurse.
+pub(crate) const DATA_DEPTH: usize = 64;
+/// Captured standard output and standard error, each, in bytes (core 7.11).
+pub(crate) const OUTPUT_BYTES: usize = 16 << 20;
+/// Largest single argument in bytes: Linux refuses one over 128 KiB (core 7.7).
+pub(crate) const ARGUMENT_BYTES: usize = 96 << 10;
+/// Largest parameter object in bytes, from a file or standard input.
+pub(crate) const PARAMS_BYTES: u64 = 16 << 20;
+/// Default time for a run in milliseconds, until a runtime says otherwise (issue of configuration).
+pub(crate) const TIMEOUT_MS: u64 = 30_000;
+/// Longest time that a signed item may ask for in milliseconds: one day.
+pub(crate) const TIMEOUT_MAX_MS: u64 = 86_400_000;
+/// Between asking a process group to end and killing it, in milliseconds (core 7.11).
+pub(crate) const TERM_GRACE_MS: u64 = 2_000;
+/// How long output is still read after the child itself ended, in milliseconds: a grandchild that
+/// holds the pipe must not hold the answer.
+pub(crate) const DRAIN_MS: u64 = 100;
+/// Standard error shown with a failed tool, in bytes.
+pub(crate) const STDERR_TAIL: usize = 4 << 10;
+/// Most files one space may hold of a kind; a walk stops there instead of filling memory.
+pub(crate) const LISTED_FILES: usize = 200_000;
+/// Work that takes longer than this shows a progress bar, in milliseconds (core 11).
+pub(crate) const PROGRESS_AFTER_MS: u64 = 500;
+/// Most near names offered with a "not found".
+pub(crate) const NEAR_NAMES: usize = 3;
+/// Longest directory walk below a kind's folder: ids have at most 16 segments.
+pub(crate) const WALK_DEPTH: usize = ID_SEGMENTS;

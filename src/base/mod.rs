@@ -1,0 +1,14 @@
+//! Base: std-shaped helpers that know no word of rye.
+//!
+//! Layer 0. Sees nothing of this crate.
+//!
+//! Start at `limits`: every cap in rye stands there once, with its reason.
+
+pub(crate) mod bytes;
+pub(crate) mod digest;
+pub(crate) mod limits;
+pub(crate) mod text;
+pub(crate) mod time;
+
+pub(crate) use digest::Digest;
+pub(crate) use time::Timestamp;

@@ -1,0 +1,180 @@
+//! Text as people meet it: safe to print, where it is, what was meant, what may hide in it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use unicode_general_category::{GeneralCategory, get_general_category};
+
+/// A place in a text: line and column from 1, the column in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+/// The position of byte `at` of `text`; past the end counts as the end.
+pub(crate) fn position(text: &[u8], at: usize) -> Position {
+    let before = &text[..at.min(text.len())];
+    let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
+    Position {
+        line: before.iter().filter(|&&b| b == b'\n').count() + 1,
+        column: String::from_utf8_lossy(&before[start..]).chars().count() + 1,
+    }
+}
+
+/// A character that must not stand in an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unfit {
+    pub(crate) char: char,
+    pub(crate) at: usize,
+    pub(crate) invisible: bool,
+}
+
+/// The first character that has no place in reviewed text (core 1.5), and whether it is one that
+/// cannot be seen. A lone carriage return is left to [`lone_return`].
+pub(crate) fn unfit(text: &str) -> Option<Unfit> {
+    if text.is_ascii() {
+        // Fast path: of the ASCII characters only controls are unfit.
+        let at = text.bytes().position(|b| is_control(char::from(b)))?;
+        return Some(Unfit { char: char::from(text.as_bytes()[at]), at, invisible: false });
+    }
+    text.char_indices().find_map(|(at, char)| {
+        let invisible = is_invisible(char);
+        (invisible || is_control(char)).then_some(Unfit { char, at, invisible })
+    })
+}
+
+/// The first carriage return that is not before a line feed.
+pub(crate) fn lone_return(bytes: &[u8]) -> Option<usize> {
+    (0..bytes.len()).find(|&i| bytes[i] == b'\r' && bytes.get(i + 1) != Some(&b'\n'))
+}
+
+fn is_control(c: char) -> bool {
+    match c {
+        '\t' | '\n' | '\r' => false,
+        '\u{feff}' | '\u{2028}' | '\u{2029}' => true,
+        _ => c.is_control(),
+    }
+}
+
+fn is_invisible(c: char) -> bool {
+    match c {
+        // Joiners are needed to write several languages and emoji.
+        '\u{200c}' | '\u{200d}' => false,
+        // Variation selectors supplement, and the Hangul fillers, which print as nothing.
+        '\u{e0100}'..='\u{e01ef}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => true,
+        // Tag characters, also the unassigned ones.
+        '\u{e0000}'..='\u{e007f}' => true,
+        '\u{feff}' => false,
+        _ => !c.is_ascii() && get_general_category(c) == GeneralCategory::Format,
+    }
+}
+
+/// The text with everything that could steer a terminal or hide in it written out as `\u{…}`.
+/// Line feeds and tabs stay.
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+    let hides = |c: char| (is_control(c) || c == '\r' || is_invisible(c)) && c != '\n' && c != '\t';
+    if !text.contains(hides) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if hides(c) {
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// The same, on one line: line feeds and tabs are written out too.
+pub(crate) fn escape_line(text: &str) -> String {
+    escape(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+/// At most `most` of the names that a person may have meant by `name`, nearest first.
+pub(crate) fn near<'a>(
+    name: &str,
+    names: impl Iterator<Item = &'a str>,
+    most: usize,
+) -> Vec<String> {
+    let tail = |text: &str| text.rsplit('/').next().unwrap_or(text).to_lowercase();
+    let wanted = name.to_lowercase();
+    let mut scored: Vec<(usize, &str)> = names
+        .filter_map(|candidate| {
+            let lower = candidate.to_lowercase();
+            let whole = strsim::damerau_levenshtein(&wanted, &lower);
+            let last = strsim::damerau_levenshtein(&tail(&wanted), &tail(&lower)) + 1;
+            let contained = !wanted.is_empty() && lower.contains(&wanted);
+            let distance = if contained { 1 } else { whole.min(last) };
+            (distance <= 1 + wanted.chars().count() / 4).then_some((distance, candidate))
+        })
+        .collect();
+    scored.sort_unstable();
+    scored.dedup();
+    scored.into_iter().take(most).map(|(_, candidate)| candidate.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Position, escape, escape_line, lone_return, near, position, unfit};
+
+    #[test]
+    fn positions_count_characters() {
+        let text = "añb\ncd".as_bytes();
+        assert_eq!(position(text, 3), Position { line: 1, column: 3 });
+        assert_eq!(position(text, 5), Position { line: 2, column: 1 });
+        assert_eq!(position(text, 99), Position { line: 2, column: 3 });
+    }
+
+    #[test]
+    fn unfit_characters_table() {
+        let rows = [
+            ("plain\ttext\r\n", None),
+            ("nul\0", Some(false)),
+            ("\u{feff}bom", Some(false)),
+            ("esc\u{1b}[31m", Some(false)),
+            ("next\u{85}line", Some(false)),
+            ("line\u{2028}", Some(false)),
+            ("del\u{7f}", Some(false)),
+            ("bidi\u{202e}", Some(true)),
+            ("isolate\u{2066}", Some(true)),
+            ("zero\u{200b}width", Some(true)),
+            ("word\u{2060}joiner", Some(true)),
+            ("soft\u{ad}hyphen", Some(true)),
+            ("tag\u{e0041}", Some(true)),
+            ("selector\u{e0100}", Some(true)),
+            ("filler\u{3164}", Some(true)),
+            ("joiner \u{200d} and \u{200c}", None),
+            ("emoji \u{2764}\u{fe0f}, 漢字, ñ", None),
+        ];
+        for (text, want) in rows {
+            assert_eq!(unfit(text).map(|u| u.invisible), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_lone_return_is_found() {
+        assert_eq!(lone_return(b"a\r\nb"), None);
+        assert_eq!(lone_return(b"a\rb"), Some(1));
+        assert_eq!(lone_return(b"a\r"), Some(1));
+    }
+
+    #[test]
+    fn terminal_text_is_escaped() {
+        assert_eq!(escape("a\u{1b}[2Jb\nc"), "a\\u{1b}[2Jb\nc");
+        assert_eq!(escape("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(escape("\u{feff}\r"), "\\u{feff}\\u{d}");
+        assert_eq!(escape_line("a\nb\tc"), "a\\nb\\tc");
+    }
+
+    #[test]
+    fn near_names_are_nearest_first() {
+        let names = ["acme/deploy", "acme/destroy", "rye/bash", "rye/file-system/read"];
+        let found = |name| near(name, names.iter().copied(), 2);
+        assert_eq!(found("acme/deplyo"), ["acme/deploy"]);
+        assert_eq!(found("bash"), ["rye/bash"]);
+        assert_eq!(found("zzz"), [""; 0]);
+    }
+}

@@ -1,0 +1,43 @@
+//! Why a word was not one of ours.
+
+use super::Kind;
+use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnose};
+
+pub(crate) const CODES: &[Code] = &[Code("id.malformed"), Code("id.unknown_kind")];
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum IdError {
+    #[error("`{}` is no item id: {}", escape_line(.text), .why)]
+    Malformed { text: String, why: String },
+    #[error("`{}` is no kind of item", escape_line(.kind))]
+    UnknownKind { kind: String },
+    #[error("`{}` is no key fingerprint: 32 lower-case hex digits", escape_line(.text))]
+    Fingerprint { text: String },
+    #[error("`@{}` names no space", escape_line(.text))]
+    UnknownSpace { text: String },
+}
+
+impl Diagnose for IdError {
+    fn code(&self) -> Code {
+        match self {
+            Self::UnknownKind { .. } => Code("id.unknown_kind"),
+            _ => Code("id.malformed"),
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Malformed { .. } => {
+                "an id is a path such as `acme/deploy`: letters, digits, `_`, `-`, `.`, parted by `/`".into()
+            }
+            Self::UnknownKind { .. } => {
+                let kinds: Vec<_> = Kind::ALL.iter().map(|k| format!("`{k}`")).collect();
+                format!("the kinds are {}", kinds.join(", "))
+            }
+            Self::Fingerprint { .. } => "see the known keys with `rye trust list`".into(),
+            Self::UnknownSpace { .. } => "the spaces are `@project`, `@user` and `@system`".into(),
+        })
+    }
+}

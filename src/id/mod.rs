@@ -1,0 +1,19 @@
+//! Id: the words of the field as newtypes.
+//!
+//! Layer 2. Sees `diag`, `base`. Touches no path.
+//!
+//! Each type has one way in, `FromStr`; what exists is well-formed.
+
+mod error;
+mod fingerprint;
+mod item_id;
+mod item_ref;
+mod kind;
+mod space;
+
+pub(crate) use error::{CODES, IdError};
+pub(crate) use fingerprint::Fingerprint;
+pub(crate) use item_id::ItemId;
+pub(crate) use item_ref::{Query, Ref};
+pub(crate) use kind::Kind;
+pub(crate) use space::Space;

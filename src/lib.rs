@@ -1,0 +1,3 @@
+mod base;
+mod diag;
+mod id;
