@@ -1,3 +1,6 @@
 mod base;
 mod diag;
+mod grant;
+mod host;
 mod id;
+mod trace;

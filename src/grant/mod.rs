@@ -1,0 +1,7 @@
+//! Grant: what a caller may do, as patterns over refs; pure.
+//!
+//! Layer 3. Sees `id`, `diag`, `base`. A grant never grows.
+
+mod pattern;
+
+pub(crate) use pattern::Pattern;

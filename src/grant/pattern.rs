@@ -1,0 +1,106 @@
+//! Patterns over refs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::id::{Kind, Ref};
+
+/// A pattern such as `tool:acme/*`: `*` matches within a segment, `**` across segments.
+///
+/// Invariant: no other sign has a meaning; what globs elsewhere call classes and alternatives is
+/// refused, so a pattern never means more than it looks like.
+#[derive(Clone)]
+pub(crate) struct Pattern {
+    text: String,
+    /// `None` is any kind.
+    kind: Option<Kind>,
+    id: GlobMatcher,
+}
+
+impl Pattern {
+    pub(crate) fn matches(&self, item: &Ref) -> bool {
+        self.kind.is_none_or(|kind| kind == item.kind) && self.id.is_match(item.id.as_str())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "_-./:*".contains(c);
+        if let Some(c) = text.chars().find(|&c| !allowed(c)) {
+            return Err(format!("a pattern cannot hold `{}`", c.escape_default()));
+        }
+        if text.len() > 512 {
+            return Err("a pattern has at most 512 bytes".into());
+        }
+        let (kind, id) = text.split_once(':').unwrap_or(("", text));
+        let kind = match kind {
+            "*" => None,
+            kind => Some(kind.parse::<Kind>().map_err(|_| {
+                String::from("a pattern begins with a kind, such as `tool:`, or with `*:`")
+            })?),
+        };
+        if id.is_empty() || id.split('/').any(|segment| segment.contains("**") && segment != "**") {
+            return Err("`**` stands for whole segments, as in `tool:acme/**`".into());
+        }
+        let glob = GlobBuilder::new(id).literal_separator(true).build();
+        let id = glob.map_err(|e| e.kind().to_string())?.compile_matcher();
+        Ok(Self { text: text.to_owned(), kind, id })
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pattern;
+
+    #[test]
+    fn patterns_table() {
+        let rows = [
+            ("tool:acme/*", "tool:acme/x", true),
+            ("tool:acme/*", "tool:acme/x/y", false),
+            ("tool:acme/**", "tool:acme/x/y", true),
+            ("tool:acme/**", "tool:acmex/y", false),
+            ("tool:acme/**", "directive:acme/x", false),
+            ("*:acme/*", "directive:acme/x", true),
+            ("tool:**", "tool:a/b/c", true),
+            ("tool:a", "tool:a", true),
+            ("tool:a*", "tool:abc", true),
+            ("tool:*/x", "tool:a/x", true),
+        ];
+        for (pattern, item, want) in rows {
+            let got = pattern.parse::<Pattern>().unwrap().matches(&item.parse().unwrap());
+            assert_eq!(got, want, "{pattern} {item}");
+        }
+        for bad in [
+            "acme/*",
+            "tool:{a,b}",
+            "tool:[a]",
+            "tool:?",
+            "tool:\\*",
+            "tool:***",
+            "zap:a",
+            "tool:a b",
+        ] {
+            assert!(bad.parse::<Pattern>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The seam: everything that running a plan may ask of the machine.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// One child to run. Inert until a [`Host`] takes it.
+#[derive(Debug, Clone)]
+pub(crate) struct Spawn {
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+    /// The whole environment; nothing is inherited.
+    pub(crate) env: BTreeMap<String, OsString>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) stdin: Vec<u8>,
+    pub(crate) timeout: Duration,
+    /// Bytes kept of standard output and of standard error, each; the rest is read and dropped.
+    pub(crate) output_cap: usize,
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) stdout_truncated: bool,
+    pub(crate) stderr_truncated: bool,
+    pub(crate) timed_out: bool,
+    /// The signal that this process was sent while the child ran.
+    pub(crate) interrupted: Option<i32>,
+    /// Peak resident memory of the child in KiB.
+    pub(crate) max_rss_kib: i64,
+    pub(crate) duration: Duration,
+}
+
+/// Everything `plan` and `execute` may ask of the machine, and nothing else.
+pub(crate) trait Host: Sync {
+    /// The first executable regular file named `program` in the folders of `path`, in order;
+    /// a program with a `/` is taken as it is.
+    fn find_program(&self, program: &OsStr, path: &OsStr) -> Option<PathBuf>;
+
+    /// Runs the child to its end in a process group of its own.
+    ///
+    /// Promises: input and output flow at once, so no sizes deadlock; past the deadline, or when
+    /// this process is asked to end, the whole group is asked to end and then killed; when this
+    /// returns, nothing of the group runs. `started` is told the process id.
+    fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended>;
+}
+
+/// Where `program` is looked for; shared by every host.
+pub(crate) fn search(
+    program: &OsStr,
+    path: &OsStr,
+    is_program: impl Fn(&Path) -> bool,
+) -> Option<PathBuf> {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Some(PathBuf::from(program));
+    }
+    // A relative folder on the path would make the working directory decide what runs.
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(program)).find(|file| is_program(file))
+}

@@ -1,0 +1,297 @@
+//! The real machine.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+
+use super::host::{Ended, Host, Spawn, search};
+use super::unix::{Signals, reap};
+use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
+
+/// The machine this process runs on.
+///
+/// A process that serves only rye (the command line) may adopt what its children leave behind;
+/// inside somebody else's process that would kill strangers.
+pub(crate) struct Os {
+    adopts_orphans: bool,
+}
+
+impl Os {
+    pub(crate) fn new(adopts_orphans: bool) -> Self {
+        Self { adopts_orphans }
+    }
+}
+
+impl Host for Os {
+    fn find_program(&self, program: &OsStr, path: &OsStr) -> Option<PathBuf> {
+        let is_program = |file: &Path| {
+            file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+        };
+        search(program, path, is_program)
+    }
+
+    fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {
+        let start = Instant::now();
+        if self.adopts_orphans {
+            let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        }
+        let signals = Signals::listen()?;
+        let child = Command::new(&spawn.program)
+            .args(&spawn.args)
+            .env_clear()
+            .envs(&spawn.env)
+            .current_dir(&spawn.cwd)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        started(child.id());
+        let ended = Running::new(child, spawn, start)?.to_the_end(&signals);
+        if self.adopts_orphans {
+            sweep();
+        }
+        ended
+    }
+}
+
+/// A child with its pipes. Dropping it kills the group.
+struct Running<'a> {
+    child: Child,
+    pid: Pid,
+    stdin: &'a [u8],
+    cap: usize,
+    start: Instant,
+    deadline: Instant,
+    ended: Ended,
+    reaped: bool,
+}
+
+/// What the loop waits for next.
+enum Phase {
+    Running,
+    /// The group was asked to end; it is killed at this moment.
+    Ending(Instant),
+    /// The child ended; output is read until this moment.
+    Draining(Instant),
+}
+
+impl<'a> Running<'a> {
+    fn new(child: Child, spawn: &'a Spawn, start: Instant) -> io::Result<Self> {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| io::Error::other("the child has no process id"))?;
+        let running = Self {
+            child,
+            pid,
+            stdin: &spawn.stdin,
+            cap: spawn.output_cap,
+            start,
+            deadline: start + spawn.timeout,
+            ended: Ended::default(),
+            reaped: false,
+        };
+        for fd in [
+            running.child.stdin.as_ref().map(AsFd::as_fd),
+            running.child.stdout.as_ref().map(AsFd::as_fd),
+            running.child.stderr.as_ref().map(AsFd::as_fd),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            rustix::io::ioctl_fionbio(fd, true)?;
+        }
+        Ok(running)
+    }
+
+    /// One loop hears the child, its three pipes and our signals.
+    fn to_the_end(mut self, signals: &Signals) -> io::Result<Ended> {
+        let pidfd = pidfd_open(self.pid, PidfdFlags::empty())?;
+        let mut phase = Phase::Running;
+        loop {
+            self.write_stdin();
+            let until = match phase {
+                Phase::Running => self.deadline,
+                Phase::Ending(at) | Phase::Draining(at) => at,
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            let ready = self.wait(&pidfd, signals, left, matches!(phase, Phase::Draining(_)))?;
+            if ready.signal
+                && let Some(signal) = signals.take()
+            {
+                self.ended.interrupted.get_or_insert(signal);
+                if matches!(phase, Phase::Running) {
+                    phase = self.ask_to_end();
+                }
+            }
+            self.read_outputs();
+            let silent = self.child.stdout.is_none() && self.child.stderr.is_none();
+            match phase {
+                Phase::Running | Phase::Ending(_) if ready.exited => {
+                    phase = Phase::Draining(Instant::now() + Duration::from_millis(DRAIN_MS));
+                }
+                Phase::Running if ready.timed_out => {
+                    self.ended.timed_out = true;
+                    phase = self.ask_to_end();
+                }
+                Phase::Ending(_) if ready.timed_out => {
+                    let _ = kill_process_group(self.pid, Signal::KILL);
+                    phase = Phase::Draining(Instant::now() + Duration::from_millis(DRAIN_MS));
+                }
+                _ => {}
+            }
+            if matches!(phase, Phase::Draining(_)) && (silent || ready.timed_out) {
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    fn ask_to_end(&self) -> Phase {
+        let _ = kill_process_group(self.pid, Signal::TERM);
+        Phase::Ending(Instant::now() + Duration::from_millis(TERM_GRACE_MS))
+    }
+
+    fn wait(
+        &self,
+        pidfd: &impl AsFd,
+        signals: &Signals,
+        left: Duration,
+        drain: bool,
+    ) -> io::Result<Ready> {
+        let mut fds = Vec::with_capacity(5);
+        fds.push(PollFd::new(signals.fd(), PollFlags::IN));
+        if !drain {
+            fds.push(PollFd::new(pidfd, PollFlags::IN));
+        }
+        if let Some(stdin) = &self.child.stdin {
+            fds.push(PollFd::new(stdin, PollFlags::OUT));
+        }
+        if let Some(stdout) = &self.child.stdout {
+            fds.push(PollFd::new(stdout, PollFlags::IN));
+        }
+        if let Some(stderr) = &self.child.stderr {
+            fds.push(PollFd::new(stderr, PollFlags::IN));
+        }
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        let count = match poll(&mut fds, Some(&left)) {
+            Err(rustix::io::Errno::INTR) => return Ok(Ready::default()),
+            other => other?,
+        };
+        let heard = |i: usize| fds.get(i).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
+        Ok(Ready { timed_out: count == 0, signal: heard(0), exited: !drain && heard(1) })
+    }
+
+    /// Writes what the pipe takes now; closes it when all is written or the child reads no more.
+    fn write_stdin(&mut self) {
+        while let Some(stdin) = &self.child.stdin {
+            if self.stdin.is_empty() {
+                self.child.stdin = None;
+                return;
+            }
+            match rustix::io::write(stdin, self.stdin) {
+                Ok(written) => self.stdin = &self.stdin[written..],
+                Err(rustix::io::Errno::AGAIN) => return,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => self.child.stdin = None,
+            }
+        }
+    }
+
+    fn read_outputs(&mut self) {
+        let Ended { stdout, stdout_truncated, stderr, stderr_truncated, .. } = &mut self.ended;
+        if let Some(pipe) = &self.child.stdout
+            && drained(pipe, stdout, self.cap, stdout_truncated)
+        {
+            self.child.stdout = None;
+        }
+        if let Some(pipe) = &self.child.stderr
+            && drained(pipe, stderr, self.cap, stderr_truncated)
+        {
+            self.child.stderr = None;
+        }
+    }
+
+    /// Kills what is left of the group while its name is still ours, then takes the status.
+    fn finish(mut self) -> io::Result<Ended> {
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        let status = reap(self.pid.as_raw_nonzero().get())?;
+        self.reaped = true;
+        let ended = std::mem::take(&mut self.ended);
+        Ok(Ended {
+            exit_code: status.exit_code,
+            signal: status.signal,
+            max_rss_kib: status.max_rss_kib,
+            duration: self.start.elapsed(),
+            ..ended
+        })
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if !self.reaped {
+            let _ = kill_process_group(self.pid, Signal::KILL);
+            let _ = reap(self.pid.as_raw_nonzero().get());
+        }
+    }
+}
+
+#[derive(Default)]
+struct Ready {
+    timed_out: bool,
+    signal: bool,
+    exited: bool,
+}
+
+/// Reads what is there; true at the end of the pipe.
+fn drained(pipe: impl AsFd, into: &mut Vec<u8>, cap: usize, truncated: &mut bool) -> bool {
+    let mut buffer = [0; 64 << 10];
+    // Bounded, so that a flood on one pipe does not starve the others.
+    for _ in 0..16 {
+        match rustix::io::read(&pipe, &mut buffer[..]) {
+            Ok(0) => return true,
+            Ok(read) => {
+                let keep = read.min(cap - into.len());
+                into.extend_from_slice(&buffer[..keep]);
+                *truncated |= keep < read;
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => return false,
+            Err(_) => return true,
+        }
+    }
+    false
+}
+
+/// Ends what left its group and was adopted by us: up to three rounds, since each round's dead may
+/// leave children of their own.
+fn sweep() {
+    let own = rustix::process::getpid().as_raw_nonzero();
+    for _ in 0..3 {
+        let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
+        let pids: Vec<Pid> = children
+            .unwrap_or_default()
+            .split_whitespace()
+            .filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw))
+            .collect();
+        if pids.is_empty() {
+            return;
+        }
+        for pid in pids {
+            let _ = kill_process(pid, Signal::KILL);
+            let _ = reap(pid.as_raw_nonzero().get());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "os_tests.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+//! The private folder that holds a run's verified bytes.
+//!
+//! What runs is what was verified: the bytes in memory are written to a folder that only this user
+//! can enter, and those are run, never the file that a second look at the disk would find.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::Vars;
+
+/// A folder with the verified files of one run; removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    folder: tempfile::TempDir,
+}
+
+/// Why no private folder could be made.
+#[derive(Debug, thiserror::Error)]
+#[error("no private folder for the run below `{}`: {source}", .at.display())]
+pub(crate) struct PinError {
+    pub(crate) at: PathBuf,
+    pub(crate) source: io::Error,
+}
+
+impl Pin {
+    /// Makes an empty private folder (0700) below `$XDG_RUNTIME_DIR/rye`, or else below `fallback`,
+    /// and sweeps what dead processes left there.
+    pub(crate) fn new(vars: &Vars, fallback: Option<&Path>) -> Result<Self, PinError> {
+        let runtime = vars.path("XDG_RUNTIME_DIR").filter(|dir| is_private(dir));
+        let at = match (runtime, fallback) {
+            (Some(dir), _) => dir.join("rye"),
+            (None, Some(dir)) => dir.to_owned(),
+            (None, None) => {
+                let source = io::Error::other("neither XDG_RUNTIME_DIR nor a home is there");
+                return Err(PinError { at: PathBuf::new(), source });
+            }
+        };
+        Self::below(&at).map_err(|source| PinError { at, source })
+    }
+
+    fn below(at: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(at)?;
+        if !is_private(at) {
+            return Err(io::Error::other(
+                "it must belong to you and be closed to others (chmod 700)",
+            ));
+        }
+        sweep(at);
+        let prefix = format!("{}-", std::process::id());
+        let private = fs::Permissions::from_mode(0o700);
+        let folder =
+            tempfile::Builder::new().prefix(&prefix).permissions(private).tempdir_in(at)?;
+        Ok(Self { folder })
+    }
+
+    /// Writes one file, readable by this user alone, and gives its path.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        let path = self.folder.path().join(name);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&path)?;
+        file.write_all(bytes)?;
+        Ok(path)
+    }
+}
+
+/// A folder of this user that nobody else can enter or write.
+fn is_private(dir: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == own && m.mode() & 0o077 == 0)
+}
+
+/// Removes the folders of processes that no longer run.
+fn sweep(at: &Path) {
+    let Ok(entries) = fs::read_dir(at) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let pid = name
+            .to_str()
+            .and_then(|n| n.split_once('-'))
+            .and_then(|(pid, _)| pid.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pin;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_pin_is_private_and_gone_afterwards_and_stale_ones_are_swept() {
+        let base = tempfile::tempdir().unwrap();
+        let at = base.path().join("pin");
+        fs::create_dir_all(at.join("4194305-stale")).unwrap();
+        fs::set_permissions(&at, fs::Permissions::from_mode(0o700)).unwrap();
+        let pin = Pin::below(&at).unwrap();
+        let file = pin.write("x.py", b"1").unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o400);
+        assert_eq!(
+            fs::metadata(file.parent().unwrap()).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        assert!(pin.write("x.py", b"2").is_err(), "a pinned file is written once");
+        drop(pin);
+        assert_eq!(fs::read_dir(&at).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_open_to_others_is_refused() {
+        let base = tempfile::tempdir().unwrap();
+        fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(Pin::below(base.path()).is_err());
+    }
+}

@@ -1,0 +1,38 @@
+//! The environment of this process, read once and passed down.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// Environment variables as they were at the start.
+#[derive(Clone, Default)]
+pub(crate) struct Vars(BTreeMap<OsString, OsString>);
+
+impl Vars {
+    pub(crate) fn of_process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// The value; an empty one counts as none.
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|v| !v.is_empty())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(OsStr::to_str)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().filter_map(|name| name.to_str())
+    }
+}
+
+impl FromIterator<(OsString, OsString)> for Vars {
+    fn from_iter<T: IntoIterator<Item = (OsString, OsString)>>(pairs: T) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+}

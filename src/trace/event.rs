@@ -1,0 +1,47 @@
+//! The events of a run. Wire names are never renamed.
+
+use crate::base::Digest;
+use crate::diag::Code;
+use crate::id::{Fingerprint, Ref, Space};
+
+/// One decision, recorded when it is made.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub(crate) enum Event {
+    /// A file was chosen; `searched` are the spaces looked into, `shadowed` the copies that lost.
+    Resolve {
+        item_id: Ref,
+        path: String,
+        space: Space,
+        searched: Vec<Space>,
+        shadowed: Vec<String>,
+    },
+    /// A signature was judged; `verified` is false only under dev mode.
+    VerifyIntegrity {
+        item_id: Ref,
+        verified: bool,
+        key_fp: Option<Fingerprint>,
+        owner: Option<String>,
+        space: Space,
+    },
+    /// A file was read as an item.
+    Parse { item_id: Ref },
+    /// A link joined the chain at `depth`, the tool being 0.
+    ChainLink { item_id: Ref, depth: usize, executor: Option<String> },
+    /// Two adjacent links were judged.
+    Validate { pair: String, findings: Vec<String> },
+    /// A directive's inputs were bound; names only.
+    Inputs { names: Vec<String> },
+    /// Names that a link, or the host, gave to the child's environment; never values.
+    ResolveEnv { contributed_by: String, keys: Vec<String> },
+    /// Everything is decided; nothing has been started.
+    Plan { digest: Digest },
+    /// The verified bytes were written to a private folder for the run.
+    Pin { files: usize },
+    /// A child runs.
+    Spawn { pid: u32 },
+    /// The child ended.
+    Exit { exit_code: Option<i32>, signal: Option<i32>, timed_out: bool },
+    /// The run stopped here.
+    Refused { item_id: Option<String>, code: Code },
+}

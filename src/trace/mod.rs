@@ -1,0 +1,11 @@
+//! Trace: what was decided, in order, as data.
+//!
+//! Layer 3. Sees `id`, `diag`, `base`. Formats nothing for people.
+//!
+//! A trace never changes what happens: a [`Sink`] only listens.
+
+mod event;
+mod sink;
+
+pub(crate) use event::Event;
+pub(crate) use sink::{Quiet, Recorded, Recorder, Sink};

@@ -1,0 +1,52 @@
+//! Where events go.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use super::Event;
+
+/// Listens to decisions.
+pub(crate) trait Sink: Sync {
+    /// Takes one event.
+    fn record(&self, event: Event);
+}
+
+/// Listens to nothing.
+pub(crate) struct Quiet;
+
+impl Sink for Quiet {
+    fn record(&self, _: Event) {}
+}
+
+/// An event and when it came, in microseconds since the recorder was made.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Recorded {
+    pub(crate) at_us: u64,
+    #[serde(flatten)]
+    pub(crate) event: Event,
+}
+
+/// Keeps every event with its time.
+pub(crate) struct Recorder {
+    start: Instant,
+    events: Mutex<Vec<Recorded>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(start: Instant) -> Self {
+        Self { start, events: Mutex::new(Vec::new()) }
+    }
+
+    /// What was recorded so far, in order.
+    pub(crate) fn events(&self) -> Vec<Recorded> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Sink for Recorder {
+    fn record(&self, event: Event) {
+        let at_us = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.push(Recorded { at_us, event });
+    }
+}
