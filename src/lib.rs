@@ -3,4 +3,5 @@ mod diag;
 mod grant;
 mod host;
 mod id;
+mod space;
 mod trace;

@@ -1,0 +1,102 @@
+//! What lies below a root: items, and what looks like one but cannot be.
+
+use std::path::Path;
+
+use walkdir::WalkDir;
+
+use super::embedded::EMBEDDED;
+use super::error::SpaceError;
+use super::file_type::FileTypes;
+use super::root::{Place, Root};
+use crate::base::limits::{LISTED_FILES, WALK_DEPTH};
+use crate::diag;
+use crate::id::{ItemId, Kind, Ref, Space};
+
+/// A file that is an item by its place and name; nothing of it was read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    pub(crate) item: Ref,
+    pub(crate) space: Space,
+    pub(crate) ext: String,
+}
+
+/// A file that has an item's extension but cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Odd {
+    pub(crate) place: diag::Place,
+    pub(crate) why: String,
+}
+
+/// The files of a kind in one root, sorted by ref.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) odd: Vec<Odd>,
+}
+
+impl Root {
+    /// Lists the items of `kind`, without reading any.
+    pub(crate) fn list(&self, kind: Kind, types: &FileTypes) -> Result<Listing, SpaceError> {
+        let mut listing = Listing::default();
+        match self.place() {
+            Place::Embedded => {
+                let prefix = format!("{}/", kind.folder());
+                let files = EMBEDDED.iter().filter_map(|file| file.path.strip_prefix(&prefix));
+                for relative in files {
+                    self.add(&mut listing, kind, types, relative, false);
+                }
+            }
+            Place::Disk(None) => {}
+            Place::Disk(Some(_)) => self.walk(&mut listing, kind, types)?,
+        }
+        listing.entries.sort();
+        Ok(listing)
+    }
+
+    fn walk(&self, to: &mut Listing, kind: Kind, types: &FileTypes) -> Result<(), SpaceError> {
+        let top = self.path(kind.folder());
+        if top.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
+            return Err(SpaceError::Symlink { place: self.shown(kind.folder()) });
+        }
+        let files = WalkDir::new(&top).max_depth(WALK_DEPTH).follow_links(false);
+        for file in files.into_iter().filter_entry(|e| !is_hidden(e.path(), &top)) {
+            let Ok(file) = file else { continue };
+            if file.file_type().is_dir() {
+                continue;
+            }
+            let relative = file.path().strip_prefix(&top).unwrap_or(file.path());
+            let relative = relative.to_string_lossy();
+            self.add(to, kind, types, &relative, !file.file_type().is_file());
+            if to.entries.len() >= LISTED_FILES {
+                let why = format!("more than {LISTED_FILES} files; the rest is not listed");
+                to.odd.push(Odd { place: self.shown(kind.folder()), why });
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&self, to: &mut Listing, kind: Kind, types: &FileTypes, relative: &str, special: bool) {
+        let Some((id, ext)) = relative.rsplit_once('.') else { return };
+        let is_test = kind == Kind::Tool && id.ends_with(".test");
+        if is_test || types.find(kind, ext).is_none() {
+            return;
+        }
+        let place = || self.shown(&format!("{}/{relative}", kind.folder()));
+        match id.parse::<ItemId>() {
+            Ok(_) if special => {
+                to.odd.push(Odd { place: place(), why: "it is no regular file".into() });
+            }
+            Ok(id) => {
+                let item = Ref::new(kind, id);
+                to.entries.push(Entry { item, space: self.space(), ext: ext.to_owned() });
+            }
+            Err(error) => to.odd.push(Odd { place: place(), why: error.to_string() }),
+        }
+    }
+}
+
+/// Hidden files and folders are never items: no id segment begins with a dot.
+fn is_hidden(path: &Path, top: &Path) -> bool {
+    path != top && path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."))
+}

@@ -1,0 +1,122 @@
+//! Opening a file below a folder, and nowhere else (core 1.5).
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::io::Errno;
+
+use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::limits::ITEM_BYTES;
+
+/// What a path below a root turned out to be.
+#[derive(Debug)]
+pub(super) enum Opened {
+    Bytes(Vec<u8>),
+    Missing,
+    NotAFile,
+    TooLarge,
+    /// A link stands in the way, or the path would leave the root.
+    Link,
+}
+
+/// Reads the regular file at the plain relative path `relative` below `root`.
+pub(super) fn read_beneath(root: impl AsFd, relative: &str) -> io::Result<Opened> {
+    // NONBLOCK: a FIFO without a writer must not hold us; NOCTTY: a terminal must not become ours.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match open_beneath(root, relative, flags) {
+        Ok(file) => file,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => return Ok(Opened::Missing),
+        Err(Errno::LOOP | Errno::XDEV) => return Ok(Opened::Link),
+        // A socket, or a device without a driver.
+        Err(Errno::NXIO | Errno::NODEV) => return Ok(Opened::NotAFile),
+        Err(other) => return Err(other.into()),
+    };
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Ok(Opened::NotAFile);
+    }
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    if size > ITEM_BYTES {
+        return Ok(Opened::TooLarge);
+    }
+    match read_at_most(&mut std::fs::File::from(file), ITEM_BYTES, size)? {
+        Bounded::All(bytes) => Ok(Opened::Bytes(bytes)),
+        Bounded::More => Ok(Opened::TooLarge),
+    }
+}
+
+fn open_beneath(root: impl AsFd, relative: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(&root, relative, flags, Mode::empty(), resolve) {
+        Err(Errno::NOSYS) => open_by_component(root, relative, flags),
+        other => other,
+    }
+}
+
+/// For kernels without `openat2`: one component after the other, never through a link.
+fn open_by_component(root: impl AsFd, relative: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let mut parts = relative.split('/').peekable();
+    let mut folder: Option<OwnedFd> = None;
+    while let Some(part) = parts.next() {
+        if part.is_empty() || part == "." || part == ".." {
+            return Err(Errno::XDEV);
+        }
+        let at = folder.as_ref().map_or(root.as_fd(), AsFd::as_fd);
+        let last = parts.peek().is_none();
+        let wanted = if last { flags } else { OFlags::PATH | OFlags::CLOEXEC };
+        let opened = openat(at, part, wanted | OFlags::NOFOLLOW, Mode::empty())?;
+        // With O_PATH a link is opened itself instead of being refused.
+        if FileType::from_raw_mode(fstat(&opened)?.st_mode) == FileType::Symlink {
+            return Err(Errno::LOOP);
+        }
+        if last {
+            return Ok(opened);
+        }
+        folder = Some(opened);
+    }
+    Err(Errno::NOENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Opened, open_by_component, read_beneath};
+    use rustix::fs::{Mode, OFlags};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn both_ways_of_opening_agree() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/b/x"), "1").unwrap();
+        symlink("a", root.join("folder-link")).unwrap();
+        symlink("x", root.join("a/b/link")).unwrap();
+        let path = root.join("fifo");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+        let fd = fs::File::open(root).unwrap();
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        let rows = [
+            ("a/b/x", "bytes", true),
+            ("a/b/y", "missing", false),
+            ("a/b/x/y", "missing", false),
+            ("a/b", "not a file", true),
+            ("fifo", "not a file", true),
+            ("folder-link/b/x", "link", false),
+            ("a/b/link", "link", false),
+            ("../x", "link", false),
+        ];
+        for (path, want, opens) in rows {
+            let got = match read_beneath(&fd, path).unwrap() {
+                Opened::Bytes(_) => "bytes",
+                Opened::Missing => "missing",
+                Opened::NotAFile => "not a file",
+                Opened::TooLarge => "too large",
+                Opened::Link => "link",
+            };
+            assert_eq!(got, want, "{path}");
+            assert_eq!(open_by_component(&fd, path, flags).is_ok(), opens, "{path}");
+        }
+    }
+}

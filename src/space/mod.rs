@@ -1,0 +1,27 @@
+//! Space: where items lie.
+//!
+//! Layer 4. Sees `host` (the environment), `id`, `diag`, `base`. Knows no precedence and no keys.
+//!
+//! In:  the environment, the working directory, `--project`.
+//! Out: [`Spaces`]: up to three [`Root`]s, each of which reads and lists files below itself.
+//!
+//! Invariants
+//! - A path never leaves its root: the kernel resolves it beneath the root and refuses symlinks.
+//! - Only regular files of bounded size are read; nothing here can block.
+//! - The embedded system space is read through the same door as a folder.
+//!
+//! Start at `roots.rs`; `join.rs` opens, `entry.rs` lists, `file_type.rs` knows extensions.
+
+mod embedded;
+mod entry;
+mod error;
+mod file_type;
+mod join;
+mod root;
+mod roots;
+
+pub(crate) use entry::{Entry, Listing, Odd};
+pub(crate) use error::{CODES, SpaceError};
+pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};
+pub(crate) use root::{Place as RootPlace, Root};
+pub(crate) use roots::{ProjectIdentity, Spaces, Where};

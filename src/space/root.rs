@@ -1,0 +1,104 @@
+//! One root: a folder `.ai`, or the table in the binary.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use super::embedded::EMBEDDED;
+use super::error::SpaceError;
+use super::join::{Opened, read_beneath};
+use crate::diag;
+use crate::id::Space;
+
+/// Where a root's files are.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// The folder `.ai`, held open; `None` while there is none.
+    Disk(Option<OwnedFd>),
+    /// The system space in the binary.
+    Embedded,
+}
+
+/// One space's files.
+///
+/// Invariant: `base` is the folder that holds `.ai`; every read stays below `.ai`.
+#[derive(Debug)]
+pub(crate) struct Root {
+    space: Space,
+    base: PathBuf,
+    place: Place,
+}
+
+impl Root {
+    /// The root on disk whose `.ai` lies in `base`; there need be none yet.
+    pub(super) fn on_disk(space: Space, base: PathBuf) -> io::Result<Self> {
+        let folder = match File::open(base.join(".ai")) {
+            Ok(file) if file.metadata()?.is_dir() => Some(OwnedFd::from(file)),
+            Ok(_) => None,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { space, base, place: Place::Disk(folder) })
+    }
+
+    pub(super) fn embedded() -> Self {
+        Self { space: Space::System, base: PathBuf::new(), place: Place::Embedded }
+    }
+
+    pub(crate) fn space(&self) -> Space {
+        self.space
+    }
+
+    /// The folder that holds `.ai`; empty for the embedded space.
+    pub(crate) fn base(&self) -> &Path {
+        &self.base
+    }
+
+    pub(crate) fn is_embedded(&self) -> bool {
+        matches!(self.place, Place::Embedded)
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The path of a file of this root; the embedded space's begin at `.ai`.
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.base.join(".ai").join(relative)
+    }
+
+    /// The same as people are shown it, with the space beside it.
+    pub(crate) fn shown(&self, relative: &str) -> diag::Place {
+        let space = Some(self.space.to_string());
+        diag::Place { space, path: format!(".ai/{relative}"), ..diag::Place::default() }
+    }
+
+    /// The bytes of the regular file at the plain relative path below `.ai`, or `None`.
+    ///
+    /// # Errors
+    /// `space.not_a_file`, `space.too_large`, `space.symlink`, `space.io`: a file that is there but
+    /// cannot be used is an error, never a miss.
+    pub(crate) fn read(&self, relative: &str) -> Result<Option<Cow<'static, [u8]>>, SpaceError> {
+        let folder = match &self.place {
+            Place::Embedded => return Ok(embedded(relative).map(Cow::Borrowed)),
+            Place::Disk(None) => return Ok(None),
+            Place::Disk(Some(folder)) => folder,
+        };
+        let place = || self.shown(relative);
+        match read_beneath(folder, relative) {
+            Ok(Opened::Bytes(bytes)) => Ok(Some(Cow::Owned(bytes))),
+            Ok(Opened::Missing) => Ok(None),
+            Ok(Opened::NotAFile) => Err(SpaceError::NotAFile { place: place() }),
+            Ok(Opened::TooLarge) => Err(SpaceError::TooLarge { place: place() }),
+            Ok(Opened::Link) => Err(SpaceError::Symlink { place: place() }),
+            Err(source) => Err(SpaceError::Io { place: place(), source }),
+        }
+    }
+}
+
+fn embedded(relative: &str) -> Option<&'static [u8]> {
+    let at = EMBEDDED.binary_search_by(|file| file.path.cmp(relative)).ok()?;
+    Some(EMBEDDED[at].bytes)
+}

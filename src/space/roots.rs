@@ -1,0 +1,245 @@
+//! Finding the three roots (core 2).
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::error::SpaceError;
+use super::root::Root;
+use crate::diag;
+use crate::host::Vars;
+use crate::id::Space;
+
+/// What decides where the roots are.
+#[derive(Clone)]
+pub(crate) struct Where {
+    pub(crate) vars: Vars,
+    pub(crate) cwd: PathBuf,
+    /// `--project`.
+    pub(crate) project: Option<PathBuf>,
+}
+
+/// A project folder by more than its name: another folder put in its place is another project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProjectIdentity {
+    /// The real path.
+    pub(crate) path: PathBuf,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    /// Birth time in nanoseconds since 1970 where the file system keeps one: inodes are reused.
+    pub(crate) born_ns: Option<u64>,
+}
+
+impl ProjectIdentity {
+    pub(crate) fn of(path: &Path) -> std::io::Result<Self> {
+        let path = fs::canonicalize(path)?;
+        let stat = fs::metadata(&path)?;
+        let born = stat.created().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+        let born_ns = born.and_then(|d| u64::try_from(d.as_nanos()).ok());
+        Ok(Self { path, device: stat.dev(), inode: stat.ino(), born_ns })
+    }
+}
+
+/// The spaces of one run.
+///
+/// Invariant: the roots passed the ownership rules of core 2.0 and 2.1; the project root is `None`
+/// where it would be the user's own.
+#[derive(Debug)]
+pub(crate) struct Spaces {
+    project: Option<Root>,
+    user: Option<Root>,
+    system: Root,
+    project_path: PathBuf,
+    identity: Option<ProjectIdentity>,
+}
+
+impl Spaces {
+    /// Finds the roots.
+    ///
+    /// `allowed` answers, for a user root and a folder, whether the person has allowed that folder
+    /// although its owner speaks against it.
+    ///
+    /// # Errors
+    /// `space.foreign_owner`, `space.untrusted_root`, `space.symlink`, `space.io`.
+    pub(crate) fn find(
+        at: &Where,
+        allowed: &dyn Fn(Option<&Root>, &ProjectIdentity) -> bool,
+    ) -> Result<Self, SpaceError> {
+        let (project_path, holds_ai) = project_folder(at)?;
+        let user = user_root(at, holds_ai.then_some(&project_path))?;
+        let system = system_root(at, holds_ai.then_some(&project_path))?;
+        let is_users = user.as_ref().is_some_and(|user| {
+            fs::canonicalize(user.base()).is_ok_and(|base| base == project_path)
+        });
+        if is_users {
+            return Ok(Self {
+                project: None,
+                user,
+                system,
+                project_path: at.cwd.clone(),
+                identity: None,
+            });
+        }
+        let identity =
+            ProjectIdentity::of(&project_path).map_err(|source| io_error(&project_path, source))?;
+        if holds_ai {
+            check_project(&project_path, &|| allowed(user.as_ref(), &identity))?;
+        }
+        let project = Root::on_disk(Space::Project, project_path.clone())
+            .map_err(|source| io_error(&project_path, source))?;
+        Ok(Self { project: Some(project), user, system, project_path, identity: Some(identity) })
+    }
+
+    /// The user root alone, for verbs that need no project and for `trust allow-root`.
+    pub(crate) fn find_user(at: &Where) -> Result<Option<Root>, SpaceError> {
+        user_root(at, None)
+    }
+
+    pub(crate) fn get(&self, space: Space) -> Option<&Root> {
+        match space {
+            Space::Project => self.project.as_ref(),
+            Space::User => self.user.as_ref(),
+            Space::System => Some(&self.system),
+        }
+    }
+
+    /// The roots that are there, nearest first.
+    pub(crate) fn nearest_first(&self) -> impl Iterator<Item = &Root> {
+        Space::NEAREST_FIRST.into_iter().filter_map(|space| self.get(space))
+    }
+
+    /// # Errors
+    /// `space.no_user_space`
+    pub(crate) fn user(&self) -> Result<&Root, SpaceError> {
+        self.user.as_ref().ok_or(SpaceError::NoUserSpace)
+    }
+
+    /// The folder that tools work in and file access is contained to.
+    pub(crate) fn project_path(&self) -> &Path {
+        &self.project_path
+    }
+
+    /// `None` where there is no project space.
+    pub(crate) fn project_identity(&self) -> Option<&ProjectIdentity> {
+        self.identity.as_ref()
+    }
+}
+
+/// `--project`, else the nearest ancestor that holds `.ai`, else the working directory; and whether
+/// it holds `.ai`.
+fn project_folder(at: &Where) -> Result<(PathBuf, bool), SpaceError> {
+    let holds_ai = |folder: &Path| folder.join(".ai").symlink_metadata().is_ok();
+    let named = match &at.project {
+        Some(project) => at.cwd.join(project),
+        None => at.cwd.ancestors().find(|a| holds_ai(a)).unwrap_or(&at.cwd).to_owned(),
+    };
+    let real = fs::canonicalize(&named).map_err(|source| io_error(&named, source))?;
+    let holds = holds_ai(&real);
+    Ok((real, holds))
+}
+
+fn check_project(project: &Path, allowed: &dyn Fn() -> bool) -> Result<(), SpaceError> {
+    let ai = project.join(".ai");
+    let link = fs::symlink_metadata(&ai).map_err(|source| io_error(&ai, source))?;
+    if link.is_symlink() {
+        let place =
+            diag::Place { space: Some("project".into()), path: ".ai".into(), ..Default::default() };
+        return Err(SpaceError::Symlink { place });
+    }
+    for folder in [project, &ai] {
+        let stat = fs::metadata(folder).map_err(|source| io_error(folder, source))?;
+        if let Some(why) = foreign(&stat).or_else(|| open_to_others(&stat))
+            && !allowed()
+        {
+            return Err(SpaceError::ForeignOwner { path: project.to_owned(), why });
+        }
+    }
+    Ok(())
+}
+
+fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<Root>, SpaceError> {
+    let named = at.vars.path("USER_SPACE");
+    let name = if named.is_some() { "USER_SPACE" } else { "HOME" };
+    let Some(base) = named.or_else(|| at.vars.path("HOME")) else { return Ok(None) };
+    let base = at.cwd.join(base);
+    if name == "USER_SPACE" {
+        refuse_inside(name, &base, project, false)?;
+    }
+    // What is not there yet has no owner.
+    for folder in [base.clone(), base.join(".ai")] {
+        let Ok(stat) = fs::metadata(&folder) else { continue };
+        let only_home = folder == base && name == "HOME";
+        if stat.uid() != own_uid() && !only_home {
+            let why = "belongs to another user";
+            return Err(SpaceError::UntrustedRoot { name, path: folder, why });
+        }
+    }
+    own_link(name, &base)?;
+    Root::on_disk(Space::User, base.clone()).map(Some).map_err(|source| io_error(&base, source))
+}
+
+fn system_root(at: &Where, project: Option<&PathBuf>) -> Result<Root, SpaceError> {
+    let name = "RYE_SYSTEM_SPACE";
+    let Some(base) = at.vars.path(name) else { return Ok(Root::embedded()) };
+    let base = at.cwd.join(base);
+    refuse_inside(name, &base, project, true)?;
+    for folder in [base.clone(), base.join(".ai")] {
+        let stat = fs::metadata(&folder).map_err(|source| io_error(&folder, source))?;
+        if let Some(why) = foreign(&stat) {
+            return Err(SpaceError::UntrustedRoot { name, path: folder, why });
+        }
+    }
+    own_link(name, &base)?;
+    Root::on_disk(Space::System, base.clone()).map_err(|source| io_error(&base, source))
+}
+
+/// A root inside the project would let the project decide about itself. The project folder itself
+/// is let through for the system space: that is how edits to the shipped items are tried.
+fn refuse_inside(
+    name: &'static str,
+    base: &Path,
+    project: Option<&PathBuf>,
+    may_be_project: bool,
+) -> Result<(), SpaceError> {
+    let real = fs::canonicalize(base).unwrap_or_else(|_| base.to_owned());
+    match project {
+        Some(project) if real.starts_with(project) && !(may_be_project && real == *project) => {
+            // The user base as project root is the case of core 2.1: then there is no project.
+            if real == *project {
+                return Ok(());
+            }
+            let why = "lies inside the project";
+            Err(SpaceError::UntrustedRoot { name, path: base.to_owned(), why })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The root may be a symlink only of this user's own making.
+fn own_link(name: &'static str, base: &Path) -> Result<(), SpaceError> {
+    let ai = base.join(".ai");
+    match fs::symlink_metadata(&ai) {
+        Ok(link) if link.is_symlink() && link.uid() != own_uid() => {
+            let why = "is a symbolic link of another user";
+            Err(SpaceError::UntrustedRoot { name, path: ai, why })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+fn foreign(stat: &Metadata) -> Option<&'static str> {
+    (stat.uid() != own_uid() && stat.uid() != 0).then_some("belongs to another user")
+}
+
+fn open_to_others(stat: &Metadata) -> Option<&'static str> {
+    (stat.mode() & 0o002 != 0).then_some("is writable by others")
+}
+
+fn io_error(path: &Path, source: std::io::Error) -> SpaceError {
+    let place = diag::Place { path: path.display().to_string(), ..diag::Place::default() };
+    SpaceError::Io { place, source }
+}
