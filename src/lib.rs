@@ -3,5 +3,8 @@ mod diag;
 mod grant;
 mod host;
 mod id;
+mod resolve;
 mod space;
+mod store;
 mod trace;
+mod verify;

@@ -1,0 +1,110 @@
+//! Why a reference was not answered by one file.
+
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::{Query, Ref, Space};
+use crate::space::SpaceError;
+
+pub(crate) const CODES: &[Code] = &[
+    Code("resolve.not_found"),
+    Code("resolve.ambiguous_kind"),
+    Code("resolve.ambiguous_file"),
+    Code("resolve.reserved"),
+];
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum ResolveError {
+    #[error("`{query}` is in none of the spaces looked into: {}", names(.searched))]
+    NotFound { query: Query, searched: Vec<Space>, near: Vec<String> },
+    #[error("`{id}` is both {}", refs(.both))]
+    AmbiguousKind { id: String, both: Vec<Ref> },
+    #[error("two files give `{item}`: {}", paths(.files))]
+    AmbiguousFile { item: Ref, files: Vec<Place> },
+    #[error("`{item}` is reserved for the system space, and this copy differs from the system's")]
+    Reserved { item: Ref, place: Place },
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+}
+
+fn names(spaces: &[Space]) -> String {
+    let names: Vec<_> = spaces.iter().map(|s| s.as_str()).collect();
+    names.join(", ")
+}
+
+fn refs(refs: &[Ref]) -> String {
+    let refs: Vec<_> = refs.iter().map(|r| format!("`{r}`")).collect();
+    refs.join(" and ")
+}
+
+fn paths(files: &[Place]) -> String {
+    let paths: Vec<_> = files.iter().map(|f| format!("`{}`", f.path)).collect();
+    paths.join(" and ")
+}
+
+impl Diagnose for ResolveError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::NotFound { .. } => "resolve.not_found",
+            Self::AmbiguousKind { .. } => "resolve.ambiguous_kind",
+            Self::AmbiguousFile { .. } => "resolve.ambiguous_file",
+            Self::Reserved { .. } => "resolve.reserved",
+            Self::Space(inner) => return inner.code(),
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::NotFound { near, .. } if !near.is_empty() => {
+                let near: Vec<_> = near.iter().map(|n| format!("`{n}`")).collect();
+                format!("did you mean {}?", near.join(" or "))
+            }
+            Self::NotFound { .. } => "see what is here with `rye list`".into(),
+            Self::AmbiguousKind { both, .. } => format!("say which: {}", refs(both)),
+            Self::AmbiguousFile { .. } => {
+                "keep one of them; if you did not put the other there, find out who did".into()
+            }
+            Self::Reserved { item, .. } => format!(
+                "remove the copy; to use it all the same, list `{}` under `allow_shadow` in your own `config:rye/policy`",
+                item.id
+            ),
+            Self::Space(inner) => return inner.help(),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Reserved { place, .. } => Some(place.clone()),
+            Self::AmbiguousFile { files, .. } => files.first().cloned(),
+            Self::Space(inner) => inner.place(),
+            _ => None,
+        }
+    }
+
+    fn item(&self) -> Option<String> {
+        match self {
+            Self::NotFound { query, .. } => Some(query.to_string()),
+            Self::AmbiguousKind { id, .. } => Some(id.clone()),
+            Self::AmbiguousFile { item, .. } | Self::Reserved { item, .. } => {
+                Some(item.to_string())
+            }
+            Self::Space(inner) => inner.item(),
+        }
+    }
+
+    fn data(&self) -> serde_json::Map<String, serde_json::Value> {
+        let mut data = serde_json::Map::new();
+        match self {
+            Self::NotFound { near, .. } => data.insert("near".into(), near.clone().into()),
+            Self::AmbiguousKind { both, .. } => {
+                let refs: Vec<_> = both.iter().map(Ref::to_string).collect();
+                data.insert("refs".into(), refs.into())
+            }
+            Self::AmbiguousFile { files, .. } => {
+                let paths: Vec<_> = files.iter().map(|f| f.path.clone()).collect();
+                data.insert("files".into(), paths.into())
+            }
+            _ => None,
+        };
+        data
+    }
+}

@@ -1,0 +1,176 @@
+//! The step itself (core 2.2, 2.3).
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use super::error::ResolveError;
+use super::suggest::suggest;
+use crate::diag::Place;
+use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::space::{FileType, FileTypes, Root, Spaces};
+use crate::trace::{Event, Sink};
+
+/// Bytes at a place, not yet admitted.
+///
+/// Invariant: `bytes` were read once, from `place`, which is where `item` with `ext` lies in `space`.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(crate) item: Ref,
+    pub(crate) ext: String,
+    pub(crate) file_type: FileType,
+    pub(crate) space: Space,
+    /// The item lies in the binary, not on disk.
+    pub(crate) embedded: bool,
+    pub(crate) path: PathBuf,
+    /// The folder that holds the space's `.ai`; empty for the embedded space.
+    pub(crate) base: PathBuf,
+    pub(crate) place: Place,
+    pub(crate) bytes: Cow<'static, [u8]>,
+    /// The copies that lost, nearest first.
+    pub(crate) shadowed: Vec<Place>,
+}
+
+/// Answers references from the spaces.
+#[derive(Clone, Copy)]
+pub(crate) struct Resolver<'a> {
+    pub(crate) spaces: &'a Spaces,
+    pub(crate) types: &'a FileTypes,
+    /// Whether the person's policy lets a nearer space hold a differing copy of a reserved id.
+    pub(crate) may_shadow: &'a (dyn Fn(&ItemId) -> bool + Sync),
+}
+
+impl Resolver<'_> {
+    /// Answers what a person typed: a plain id is looked up as a tool, then as a directive.
+    ///
+    /// # Errors
+    /// `resolve.not_found`, `resolve.ambiguous_kind`, and those of [`Self::resolve`].
+    pub(crate) fn answer(&self, query: &Query, sink: &dyn Sink) -> Result<Found, ResolveError> {
+        let kinds = match query.kind {
+            Some(kind) => vec![kind],
+            None => vec![Kind::Tool, Kind::Directive],
+        };
+        let mut found = Vec::new();
+        for kind in kinds {
+            let item = Ref::new(kind, query.id.clone());
+            let spaces =
+                Space::NEAREST_FIRST.into_iter().filter(|s| query.space.is_none_or(|q| q == *s));
+            found.extend(self.first(&item, spaces, sink)?);
+        }
+        if found.len() > 1 {
+            let both = found.into_iter().map(|f| f.item).collect();
+            return Err(ResolveError::AmbiguousKind { id: query.id.to_string(), both });
+        }
+        found.pop().ok_or_else(|| self.not_found(query.clone()))
+    }
+
+    /// The file that answers `item` in the spaces from `from` downwards, or `None`.
+    ///
+    /// # Errors
+    /// `resolve.ambiguous_file`, `resolve.reserved`, `space.*`.
+    pub(crate) fn resolve(
+        &self,
+        item: &Ref,
+        from: Space,
+        sink: &dyn Sink,
+    ) -> Result<Option<Found>, ResolveError> {
+        self.first(item, Space::NEAREST_FIRST.into_iter().filter(|space| *space <= from), sink)
+    }
+
+    /// Every copy of `item`, nearest first, each as if it were alone; for `why`.
+    pub(crate) fn copies(&self, item: &Ref) -> Vec<Result<Found, ResolveError>> {
+        let roots = self.spaces.nearest_first();
+        roots.filter_map(|root| self.in_root(item, root).transpose()).collect()
+    }
+
+    pub(crate) fn not_found(&self, query: Query) -> ResolveError {
+        let near = suggest(self, &query);
+        let spaces = self.spaces.nearest_first().map(Root::space);
+        let searched = spaces.filter(|s| query.space.is_none_or(|q| q == *s)).collect();
+        ResolveError::NotFound { query, searched, near }
+    }
+
+    fn first(
+        &self,
+        item: &Ref,
+        spaces: impl Iterator<Item = Space>,
+        sink: &dyn Sink,
+    ) -> Result<Option<Found>, ResolveError> {
+        let mut winner: Option<Found> = None;
+        let mut searched = Vec::with_capacity(3);
+        for root in spaces.filter_map(|space| self.spaces.get(space)) {
+            searched.push(root.space());
+            let Some(found) = self.in_root(item, root)? else { continue };
+            match &mut winner {
+                Some(winner) => winner.shadowed.push(found.place),
+                None if self.is_passed_over(&found)? => {}
+                None => winner = Some(found),
+            }
+        }
+        if let Some(found) = &winner {
+            sink.record(Event::Resolve {
+                item_id: item.clone(),
+                path: found.place.path.clone(),
+                space: found.space,
+                searched,
+                shadowed: found.shadowed.iter().map(shadow_text).collect(),
+            });
+        }
+        Ok(winner)
+    }
+
+    /// Reserved ids (core 2.3): a copy that is the system's to the byte is passed over, another one
+    /// is refused unless the person's policy lists it.
+    fn is_passed_over(&self, found: &Found) -> Result<bool, ResolveError> {
+        let own_config = found.item.kind == Kind::Config && found.space == Space::User;
+        if !found.item.id.is_reserved() || found.space == Space::System || own_config {
+            return Ok(false);
+        }
+        let system = self.spaces.get(Space::System);
+        let original = match system {
+            Some(root) => self.in_root(&found.item, root)?,
+            None => None,
+        };
+        if original.is_some_and(|o| o.ext == found.ext && o.bytes == found.bytes) {
+            return Ok(true);
+        }
+        if (self.may_shadow)(&found.item.id) {
+            return Ok(false);
+        }
+        let (item, place) = (found.item.clone(), found.place.clone());
+        Err(ResolveError::Reserved { item, place })
+    }
+
+    fn in_root(&self, item: &Ref, root: &Root) -> Result<Option<Found>, ResolveError> {
+        let mut found: Option<Found> = None;
+        for ext in self.types.extensions(item.kind) {
+            let relative = format!("{}/{}.{ext}", item.kind.folder(), item.id);
+            let Some(bytes) = root.read(&relative)? else { continue };
+            let place = root.shown(&relative);
+            if let Some(first) = found {
+                let files = vec![first.place, place];
+                return Err(ResolveError::AmbiguousFile { item: item.clone(), files });
+            }
+            let Some(file_type) = self.types.find(item.kind, ext) else { continue };
+            found = Some(Found {
+                item: item.clone(),
+                ext: ext.to_owned(),
+                file_type,
+                space: root.space(),
+                embedded: root.is_embedded(),
+                path: root.path(&relative),
+                base: root.base().to_owned(),
+                place,
+                bytes,
+                shadowed: Vec::new(),
+            });
+        }
+        Ok(found)
+    }
+}
+
+fn shadow_text(place: &Place) -> String {
+    match &place.space {
+        Some(space) => format!("{space} {}", place.path),
+        None => place.path.clone(),
+    }
+}

@@ -1,0 +1,29 @@
+//! Near names for what was not found.
+
+use super::resolve::Resolver;
+use crate::base::limits::NEAR_NAMES;
+use crate::base::text::near;
+use crate::id::{Kind, Query};
+
+/// Refs that may have been meant; listing errors only make the list shorter.
+pub(super) fn suggest(resolver: &Resolver<'_>, query: &Query) -> Vec<String> {
+    let kinds = match query.kind {
+        Some(kind) => vec![kind],
+        None => vec![Kind::Tool, Kind::Directive],
+    };
+    let mut refs: Vec<String> = Vec::new();
+    for root in resolver.spaces.nearest_first() {
+        for kind in &kinds {
+            let listing = root.list(*kind, resolver.types).unwrap_or_default();
+            refs.extend(listing.entries.into_iter().map(|entry| entry.item.to_string()));
+        }
+    }
+    let ids = refs.iter().map(|r| r.split_once(':').map_or(r.as_str(), |(_, id)| id));
+    let wanted = near(query.id.as_str(), ids, NEAR_NAMES);
+    let mut out: Vec<String> = Vec::new();
+    for id in wanted {
+        let full = refs.iter().find(|r| r.split_once(':').is_some_and(|(_, i)| i == id));
+        out.extend(full.filter(|r| !out.contains(r)).cloned());
+    }
+    out
+}

@@ -1,0 +1,10 @@
+//! Store: content-addressed blobs and named refs in the user's state folder.
+//!
+//! Layer 4. Sees `id`, `diag`, `base`. Knows nothing of keys: who reads a blob judges it.
+//!
+//! Kept here: the last version of each item that was signed or ran, so that `rye diff` has something
+//! to compare with. Losing the folder loses comparisons and nothing else.
+
+mod baseline;
+
+pub(crate) use baseline::Baselines;

@@ -1,0 +1,302 @@
+//! Trust documents and revocations: what they say, and that your own key said it (core 4.2, 4.5).
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::error::{Reason, TrustError};
+use super::key::{KeyPair, PublicKey};
+use super::sig_line::{Scan, scan};
+use super::sign::sign_bytes;
+use crate::base::text::unfit;
+use crate::base::{Digest, Timestamp, bytes};
+use crate::grant::Pattern;
+use crate::id::{Fingerprint, ItemId, Kind, Ref};
+use crate::space::{Comment, Root};
+
+/// Whom a person believes, for what, where and until when.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TrustDocument {
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) owner: String,
+    /// `None` is everything except `rye/**` and config.
+    pub(crate) items: Option<Vec<Pattern>>,
+    /// `None` is every project.
+    pub(crate) projects: Option<Vec<PathBuf>>,
+    pub(crate) not_after: Option<Timestamp>,
+    /// The person insisted on a key whose private half is public.
+    pub(crate) example: bool,
+    pub(crate) public_key: PublicKey,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    fingerprint: String,
+    owner: String,
+    items: Option<Vec<String>>,
+    projects: Option<Vec<PathBuf>>,
+    not_after: Option<toml::Value>,
+    #[serde(default)]
+    example: bool,
+    public_key: RawKey,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawKey {
+    pem: String,
+}
+
+impl TrustDocument {
+    /// Reads the text of a document; says nothing about who wrote it.
+    ///
+    /// # Errors
+    /// [`Unfit::Weak`] for a key that proves nothing; else one sentence on what is wrong. A
+    /// fingerprint that is not the key's is wrong.
+    pub(crate) fn parse(text: &str) -> Result<Self, Unfit> {
+        let raw: Raw = toml::from_str(text).map_err(|e| Unfit::Wrong(e.message().to_owned()))?;
+        let fingerprint: Fingerprint =
+            raw.fingerprint.parse().map_err(|_| "`fingerprint` is no fingerprint")?;
+        let public_key = match PublicKey::from_pem(&raw.public_key.pem) {
+            None => return Err("`public_key.pem` is no Ed25519 public key".into()),
+            Some(Err(_)) => return Err(Unfit::Weak),
+            Some(Ok(key)) => key,
+        };
+        if public_key.fingerprint() != fingerprint {
+            return Err("`fingerprint` is not the fingerprint of `public_key.pem`".into());
+        }
+        if raw.owner.contains('\n') || unfit(&raw.owner).is_some() || raw.owner.len() > 200 {
+            return Err("`owner` is no short line of plain text".into());
+        }
+        let patterns = |texts: Vec<String>| -> Result<Vec<Pattern>, String> {
+            texts
+                .iter()
+                .map(|t| t.parse::<Pattern>().map_err(|e| format!("`items`: {e}")))
+                .collect()
+        };
+        let items = raw.items.map(patterns).transpose().map_err(Unfit::Wrong)?;
+        let not_after = raw.not_after.as_ref().map(time).transpose()?;
+        let (owner, projects, example) = (raw.owner, raw.projects, raw.example);
+        Ok(Self { fingerprint, owner, items, projects, not_after, example, public_key })
+    }
+
+    /// The text of the document, through a TOML writer: no value can become another key.
+    pub(crate) fn to_toml(&self) -> String {
+        let mut table = toml::Table::new();
+        table.insert("fingerprint".into(), self.fingerprint.to_string().into());
+        table.insert("owner".into(), self.owner.clone().into());
+        if let Some(items) = &self.items {
+            let items: Vec<toml::Value> = items.iter().map(|p| p.as_str().into()).collect();
+            table.insert("items".into(), items.into());
+        }
+        if let Some(projects) = &self.projects {
+            let projects: Vec<toml::Value> =
+                projects.iter().map(|p| p.to_string_lossy().into_owned().into()).collect();
+            table.insert("projects".into(), projects.into());
+        }
+        if let Some(at) = self.not_after {
+            table.insert("not_after".into(), at.to_string().into());
+        }
+        if self.example {
+            table.insert("example".into(), true.into());
+        }
+        let mut key = toml::Table::new();
+        key.insert("pem".into(), self.public_key.to_pem().into());
+        table.insert("public_key".into(), key.into());
+        toml::to_string_pretty(&table).unwrap_or_default()
+    }
+}
+
+/// Why a text is no trust document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unfit {
+    #[error("its public key is weak: not canonical, or not of full order")]
+    Weak,
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl From<&str> for Unfit {
+    fn from(why: &str) -> Self {
+        Self::Wrong(why.to_owned())
+    }
+}
+
+impl From<String> for Unfit {
+    fn from(why: String) -> Self {
+        Self::Wrong(why)
+    }
+}
+
+/// A time as text or as a TOML date-time.
+fn time(value: &toml::Value) -> Result<Timestamp, String> {
+    let text = match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Datetime(time) => time.to_string(),
+        _ => return Err("`not_after` is no time".into()),
+    };
+    text.parse().map_err(|()| "`not_after` is no time such as `2027-01-01T00:00:00Z`".into())
+}
+
+/// The statement that a key is believed no longer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Revocation {
+    pub(crate) fingerprint: String,
+    #[serde(default)]
+    pub(crate) reason: String,
+}
+
+impl Revocation {
+    pub(crate) fn to_toml(&self) -> String {
+        let mut table = toml::Table::new();
+        table.insert("fingerprint".into(), self.fingerprint.clone().into());
+        table.insert("reason".into(), self.reason.clone().into());
+        toml::to_string(&table).unwrap_or_default()
+    }
+}
+
+pub(super) fn toml_comment() -> Comment {
+    Comment { open: "# ".into(), close: String::new() }
+}
+
+/// Where a document lies below `.ai`.
+pub(crate) fn relative(id: &ItemId) -> String {
+    format!("config/{id}.toml")
+}
+
+/// Reads `config/<id>.<ext>` of `root` if `key` signed it; `None` if it is not there.
+///
+/// This is the one door for files that decide about trust: a file that is there but is not plainly
+/// the key's own fails closed.
+///
+/// # Errors
+/// `verify.trust_unreadable`
+pub(super) fn read_own(
+    root: &Root,
+    id: &ItemId,
+    ext: &str,
+    key: Option<&PublicKey>,
+    now: Timestamp,
+) -> Result<Option<String>, TrustError> {
+    let relative = format!("config/{id}.{ext}");
+    let unreadable = |why: String| TrustError::Unreadable { path: format!(".ai/{relative}"), why };
+    let Some(bytes) = root.read(&relative).map_err(|e| unreadable(e.to_string()))? else {
+        return Ok(None);
+    };
+    let item = Ref::new(Kind::Config, id.clone());
+    let check = || -> Result<String, String> {
+        let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8")?;
+        if unfit(text).is_some() {
+            return Err("it holds a control or invisible character".into());
+        }
+        let Ok(Scan::Line { line, range }) = scan(&bytes, &toml_comment()) else {
+            return Err("it carries no proper signature line".into());
+        };
+        if line.item != item || line.ext != ext {
+            return Err("it was signed for another place".into());
+        }
+        if Digest::of_parts(&[&bytes[..range.start], &bytes[range.end..]]) != line.sha256 {
+            return Err("it was changed after it was signed".into());
+        }
+        let key = key.ok_or("you have no key of your own that could have signed it")?;
+        if key.fingerprint() != line.key {
+            return Err("it is not signed by your own key".into());
+        }
+        if !key.verifies(line.statement.as_bytes(), &line.sig) {
+            return Err("its signature is forged".into());
+        }
+        if line.at.as_second() > now.as_second() + crate::base::limits::CLOCK_SKEW_SECONDS {
+            return Err(Reason::NotYet { at: line.at }.code().to_string());
+        }
+        Ok(text.to_owned())
+    };
+    check().map(Some).map_err(unreadable)
+}
+
+/// Writes `config/<id>.toml` below `base`, signed by `pair`; folders are made closed to others.
+pub(crate) fn write_own(
+    base: &Path,
+    id: &ItemId,
+    body: &str,
+    pair: &KeyPair,
+    now: Timestamp,
+) -> Result<PathBuf, TrustError> {
+    let path = base.join(".ai").join(relative(id));
+    let item = Ref::new(Kind::Config, id.clone());
+    let signed =
+        sign_bytes(body.as_bytes(), &item, "toml", &toml_comment(), pair, now).map_err(|_| {
+            TrustError::Malformed { what: id.to_string(), why: "cannot be signed".into() }
+        })?;
+    let write = || -> std::io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt;
+        let folder = path.parent().ok_or(std::io::ErrorKind::InvalidInput)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        bytes::write_atomic(&path, &signed, 0o600)
+    };
+    write().map_err(|source| TrustError::Io { path: path.clone(), source })?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TrustDocument;
+    use crate::verify::KeyPair;
+
+    fn document() -> TrustDocument {
+        let public_key = KeyPair::generate().unwrap().public();
+        TrustDocument {
+            fingerprint: public_key.fingerprint(),
+            owner: "acme build".into(),
+            items: Some(vec!["tool:acme/*".parse().unwrap()]),
+            projects: Some(vec!["/abs/project".into()]),
+            not_after: Some("2027-01-01T00:00:00Z".parse().unwrap()),
+            example: false,
+            public_key,
+        }
+    }
+
+    #[test]
+    fn a_document_survives_its_file() {
+        let document = document();
+        assert_eq!(TrustDocument::parse(&document.to_toml()), Ok(document));
+    }
+
+    #[test]
+    fn d04_an_owner_cannot_write_other_keys() {
+        let evil = "x\"\nitems = [\"*:**\"]\nowner2 = \"y";
+        let document = TrustDocument { owner: evil.into(), items: None, ..document() };
+        let text = document.to_toml();
+        assert!(TrustDocument::parse(&text).is_err(), "a line feed in an owner is refused");
+        let quiet = TrustDocument { owner: "x\" ] } [".into(), ..document };
+        assert_eq!(TrustDocument::parse(&quiet.to_toml()), Ok(quiet));
+    }
+
+    #[test]
+    fn wrong_documents_table() {
+        let good = document().to_toml();
+        let other = KeyPair::generate().unwrap().public();
+        for (bad, why) in [
+            (good.replace("acme build", "acme\\u202e"), "owner"),
+            (good.replace(&document().fingerprint.to_string(), "x"), ""),
+            (good.replacen("fingerprint = \"", "fingerprint = \"0", 1), "fingerprint"),
+            (
+                {
+                    let line = good.lines().next().unwrap();
+                    good.replace(line, &format!("fingerprint = \"{}\"", other.fingerprint()))
+                },
+                "not the fingerprint of",
+            ),
+            (format!("trusted = true\n{good}"), "trusted"),
+            (good.replace("tool:acme/*", "tool:{a,b}"), "items"),
+            (good.replace("2027-01-01T00:00:00Z", "soon"), "not_after"),
+        ] {
+            if bad == good {
+                continue;
+            }
+            let error = TrustDocument::parse(&bad).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Why a file was not admitted, and what can be wrong with keys and trust.
+
+use std::path::PathBuf;
+
+use crate::base::Timestamp;
+use crate::base::text::{Position, Unfit, escape_line};
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::{Fingerprint, Ref};
+
+pub(crate) const CODES: &[Code] = &[
+    Code("verify.unsigned"),
+    Code("verify.malformed"),
+    Code("verify.stray_signature_line"),
+    Code("verify.legacy"),
+    Code("verify.moved"),
+    Code("verify.altered"),
+    Code("verify.project_not_accepted"),
+    Code("verify.trust_unreadable"),
+    Code("verify.untrusted"),
+    Code("verify.example_key"),
+    Code("verify.weak_key"),
+    Code("verify.out_of_scope"),
+    Code("verify.expired"),
+    Code("verify.revoked"),
+    Code("verify.forged"),
+    Code("verify.not_yet"),
+    Code("parse.not_utf8"),
+    Code("parse.control_text"),
+    Code("parse.invisible_text"),
+    Code("key.missing"),
+    Code("key.exists"),
+    Code("key.permissions"),
+    Code("key.malformed"),
+    Code("key.io"),
+    Code("trust.malformed"),
+    Code("trust.not_found"),
+    Code("trust.io"),
+    Code("sign.embedded"),
+    Code("sign.reserved"),
+    Code("sign.shebang"),
+    Code("sign.io"),
+];
+
+/// The rule that refused a file, in the order of core 3.6.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub(crate) enum Reason {
+    NotUtf8 { at: Position },
+    Text { unfit: Unfit, at: Position },
+    LoneReturn { at: Position },
+    Unsigned,
+    Malformed { why: &'static str },
+    Stray { line: usize },
+    Legacy,
+    Moved { says: String, is: String },
+    Altered,
+    ProjectNotAccepted,
+    TrustUnreadable { path: String, why: String },
+    Untrusted,
+    ExampleKey,
+    WeakKey,
+    OutOfScope { why: String },
+    Expired { at: Timestamp },
+    Revoked,
+    Forged,
+    NotYet { at: Timestamp },
+}
+
+/// Who a signature line says has signed; `owner` where a trust document names one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) key: Fingerprint,
+    pub(crate) owner: Option<String>,
+    pub(crate) at: Timestamp,
+}
+
+/// A file that was not admitted: which, where, by what rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) item: Ref,
+    pub(crate) place: Place,
+    pub(crate) claim: Option<Claim>,
+    pub(crate) reason: Reason,
+    /// An earlier version that verifies is at hand, so that `rye diff` can show the change.
+    pub(crate) baseline: bool,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let item = &self.item;
+        let key = self.claim.as_ref().map_or_else(|| "?".to_owned(), |c| c.key.short());
+        match &self.reason {
+            Reason::NotUtf8 { .. } => write!(f, "`{item}` is not valid UTF-8"),
+            Reason::Text { unfit, .. } if unfit.invisible => {
+                write!(f, "`{item}` holds an invisible character, U+{:04X}", u32::from(unfit.char))
+            }
+            Reason::Text { unfit, .. } => {
+                write!(f, "`{item}` holds a control character, U+{:04X}", u32::from(unfit.char))
+            }
+            Reason::LoneReturn { .. } => {
+                write!(f, "`{item}` holds a carriage return that is not before a line feed, U+000D")
+            }
+            Reason::Unsigned => write!(f, "`{item}` is not signed"),
+            Reason::Malformed { why } => {
+                write!(f, "the signature line of `{item}` is malformed: {why}")
+            }
+            Reason::Stray { line } => {
+                write!(f, "`{item}` has a signature line where none belongs, on line {line}")
+            }
+            Reason::Legacy => {
+                write!(f, "`{item}` carries a signature of the older form, which admits nothing")
+            }
+            Reason::Moved { says, is } => {
+                write!(
+                    f,
+                    "`{item}` was signed as `{}`, and lies where `{is}` belongs",
+                    escape_line(says)
+                )
+            }
+            Reason::Altered => write!(f, "`{item}` was changed after it was signed"),
+            Reason::ProjectNotAccepted => {
+                write!(
+                    f,
+                    "`{item}` lies in a project that you have not accepted, so no key admits it"
+                )
+            }
+            Reason::TrustUnreadable { path, why } => {
+                write!(
+                    f,
+                    "`{item}` cannot be judged: `{}` is no usable trust document: {}",
+                    escape_line(path),
+                    escape_line(why)
+                )
+            }
+            Reason::Untrusted => write!(f, "`{item}` is signed by `{key}`, which you do not trust"),
+            Reason::ExampleKey => {
+                write!(f, "`{item}` is signed by the example key, whose private half is public")
+            }
+            Reason::WeakKey => write!(f, "`{item}` is signed by `{key}`, which is a weak key"),
+            Reason::OutOfScope { why } => {
+                write!(f, "`{key}` may not sign `{item}` here: {}", escape_line(why))
+            }
+            Reason::Expired { at } => {
+                write!(f, "`{item}` is signed by `{key}`, which you trusted until {at}")
+            }
+            Reason::Revoked => write!(f, "`{item}` is signed by `{key}`, which you revoked"),
+            Reason::Forged => write!(f, "the signature of `{item}` was not made by `{key}`"),
+            Reason::NotYet { at } => {
+                write!(f, "`{item}` says it was signed at {at}, which is in the future")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl Diagnose for Refused {
+    fn code(&self) -> Code {
+        self.reason.code()
+    }
+
+    fn help(&self) -> Option<String> {
+        let item = &self.item;
+        let review = "see who signs here with `rye trust review`";
+        Some(match &self.reason {
+            Reason::NotUtf8 { .. } => "save the file as UTF-8".into(),
+            Reason::Text { .. } | Reason::LoneReturn { .. } => {
+                "remove it; what a reviewer cannot see must not be in an item".into()
+            }
+            Reason::Altered if self.item.id.is_reserved() => {
+                "put the published file back; `rye why` shows where it lies".into()
+            }
+            Reason::Altered => format!(
+                "see what changed with `rye diff {item}`; if the change is yours, run `rye sign {item}`"
+            ),
+            Reason::Unsigned | Reason::Moved { .. } if self.baseline => format!(
+                "see what changed with `rye diff {item}`; if it is yours, run `rye sign {item}`"
+            ),
+            Reason::Unsigned | Reason::Moved { .. } => {
+                format!("read the file; if it is yours, run `rye sign {item}`")
+            }
+            Reason::Malformed { .. } | Reason::Stray { .. } | Reason::Forged => {
+                format!(
+                    "somebody edited the signature line: see `rye diff {item}` and `rye why {item}`"
+                )
+            }
+            Reason::Legacy => format!("read the file; if you want it, run `rye sign {item}`"),
+            Reason::ProjectNotAccepted => review.into(),
+            Reason::Untrusted => review.into(),
+            Reason::TrustUnreadable { .. } => {
+                "list all trust documents with `rye trust list`; a broken one admits nothing".into()
+            }
+            Reason::ExampleKey => {
+                "sign with a key of your own: `rye keys generate`, then `rye sign`".into()
+            }
+            Reason::WeakKey => "ask the signer for a sound key; this one proves nothing".into(),
+            Reason::OutOfScope { .. } => match &self.claim {
+                Some(claim) => {
+                    format!("see what the key may sign with `rye trust show {}`", claim.key)
+                }
+                None => review.into(),
+            },
+            Reason::Expired { .. } => {
+                "ask the signer whether the key is still theirs, then `rye trust add` it again"
+                    .into()
+            }
+            Reason::Revoked => format!("if you still want it, read it and run `rye sign {item}`"),
+            Reason::NotYet { .. } => "check the clock of this machine and the signer's".into(),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        let note = self.claim.as_ref().map(|claim| match &claim.owner {
+            Some(owner) => {
+                format!("signed {} by `{}` {}", claim.at.day(), owner, claim.key.short())
+            }
+            None => format!("signed {} by {}", claim.at.day(), claim.key.short()),
+        });
+        let place = Place { note, ..self.place.clone() };
+        Some(match &self.reason {
+            Reason::NotUtf8 { at } | Reason::Text { at, .. } | Reason::LoneReturn { at } => {
+                place.at(*at)
+            }
+            Reason::Stray { line } => place.line(*line),
+            _ => place,
+        })
+    }
+
+    fn item(&self) -> Option<String> {
+        Some(self.item.to_string())
+    }
+
+    fn data(&self) -> serde_json::Map<String, serde_json::Value> {
+        let mut data = serde_json::Map::new();
+        if let Some(claim) = &self.claim {
+            data.insert("signer".into(), claim.key.to_string().into());
+            data.insert("signed_at".into(), claim.at.to_string().into());
+            if let Some(owner) = &claim.owner {
+                data.insert("owner".into(), owner.clone().into());
+            }
+        }
+        if let Reason::Moved { says, is } = &self.reason {
+            data.insert("signed_as".into(), says.clone().into());
+            data.insert("lies_as".into(), is.clone().into());
+        }
+        data
+    }
+}
+
+impl Reason {
+    pub(crate) fn code(&self) -> Code {
+        Code(match self {
+            Self::NotUtf8 { .. } => "parse.not_utf8",
+            Self::Text { unfit, .. } if unfit.invisible => "parse.invisible_text",
+            Self::Text { .. } | Self::LoneReturn { .. } => "parse.control_text",
+            Self::Unsigned => "verify.unsigned",
+            Self::Malformed { .. } => "verify.malformed",
+            Self::Stray { .. } => "verify.stray_signature_line",
+            Self::Legacy => "verify.legacy",
+            Self::Moved { .. } => "verify.moved",
+            Self::Altered => "verify.altered",
+            Self::ProjectNotAccepted => "verify.project_not_accepted",
+            Self::TrustUnreadable { .. } => "verify.trust_unreadable",
+            Self::Untrusted => "verify.untrusted",
+            Self::ExampleKey => "verify.example_key",
+            Self::WeakKey => "verify.weak_key",
+            Self::OutOfScope { .. } => "verify.out_of_scope",
+            Self::Expired { .. } => "verify.expired",
+            Self::Revoked => "verify.revoked",
+            Self::Forged => "verify.forged",
+            Self::NotYet { .. } => "verify.not_yet",
+        })
+    }
+}
+
+/// What can be wrong with a key file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum KeyError {
+    #[error("you have no key pair yet")]
+    Missing,
+    #[error("a key pair is there already: {}", .fingerprint)]
+    Exists { fingerprint: Fingerprint },
+    #[error("`{}` can be read by others", .path.display())]
+    Permissions { path: PathBuf },
+    #[error("`{}` is no Ed25519 {what}", escape_line(.name))]
+    Malformed { name: String, what: &'static str },
+    #[error("`{}`: {source}", .path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+}
+
+impl Diagnose for KeyError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Missing => "key.missing",
+            Self::Exists { .. } => "key.exists",
+            Self::Permissions { .. } => "key.permissions",
+            Self::Malformed { .. } => "key.malformed",
+            Self::Io { .. } => "key.io",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Missing => "make one with `rye keys generate`".into(),
+            Self::Exists { .. } => "replace it by another with `rye keys rotate`".into(),
+            Self::Permissions { path } => format!("close it: `chmod 600 {}`", path.display()),
+            Self::Malformed { .. } => {
+                "rye reads PKCS#8 PEM for private keys and SPKI PEM for public ones".into()
+            }
+            Self::Io { .. } => "see `rye doctor`".into(),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Permissions { path } | Self::Io { path, .. } => {
+                Some(Place { path: path.display().to_string(), ..Place::default() })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What can be wrong with a document about trust.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum TrustError {
+    #[error("`{}` is no usable trust document: {}", escape_line(.path), escape_line(.why))]
+    Unreadable { path: String, why: String },
+    #[error("{}: {}", escape_line(.what), escape_line(.why))]
+    Malformed { what: String, why: String },
+    #[error("{}", escape_line(.what))]
+    NotFound { what: String },
+    #[error("`{}` is a weak key: not canonical, or not of full order", escape_line(.what))]
+    Weak { what: String },
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error("`{}`: {source}", .path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+}
+
+impl Diagnose for TrustError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Unreadable { .. } => "verify.trust_unreadable",
+            Self::Malformed { .. } => "trust.malformed",
+            Self::NotFound { .. } => "trust.not_found",
+            Self::Weak { .. } => "verify.weak_key",
+            Self::Key(inner) => return inner.code(),
+            Self::Io { .. } => "trust.io",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Unreadable { .. } => {
+                "only documents signed by your own key count; write it again with `rye trust add`".into()
+            }
+            Self::Malformed { .. } => "see `rye explain trust.malformed`".into(),
+            Self::NotFound { .. } => "see whom you trust with `rye trust list`, and what is proposed here with `rye trust review`".into(),
+            Self::Weak { .. } => "ask the signer for a sound key; this one proves nothing".into(),
+            Self::Key(inner) => return inner.help(),
+            Self::Io { .. } => "see `rye doctor`".into(),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Key(inner) => inner.place(),
+            _ => None,
+        }
+    }
+}

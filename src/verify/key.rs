@@ -1,0 +1,192 @@
+//! Keys (core 3.5, 4.1).
+
+use std::fmt;
+
+use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
+use ed25519_dalek::pkcs8::{KeypairBytes, spki::der::pem::LineEnding};
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use zeroize::Zeroizing;
+
+use crate::id::Fingerprint;
+
+/// The key that signs the system space; the one trust root in the binary.
+pub(crate) const PUBLISHER: PublisherKey = PublisherKey;
+
+/// See [`PUBLISHER`].
+pub(crate) struct PublisherKey;
+
+impl PublisherKey {
+    const RAW: [u8; 32] = PUBLISHER_RAW;
+
+    pub(crate) fn key(&self) -> Option<PublicKey> {
+        // A constant, checked in full by a test; here only decompressed.
+        VerifyingKey::from_bytes(&Self::RAW).ok().map(PublicKey)
+    }
+
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::from_bytes(PUBLISHER_FINGERPRINT)
+    }
+}
+
+/// The fingerprint of the key in `keys-example`, whose private half is public.
+pub(crate) const EXAMPLE: Fingerprint = Fingerprint::from_bytes(EXAMPLE_FINGERPRINT);
+
+const PUBLISHER_RAW: [u8; 32] = [
+    0x95, 0x7e, 0x69, 0x44, 0x1e, 0x2a, 0xc5, 0x36, 0x29, 0x74, 0x40, 0x61, 0x4d, 0x2f, 0x31, 0x2a,
+    0x3e, 0x90, 0x81, 0x3f, 0x81, 0xdf, 0x05, 0x71, 0xb0, 0x36, 0x28, 0x96, 0x46, 0xf1, 0x65, 0x0a,
+];
+const PUBLISHER_FINGERPRINT: [u8; 16] = [
+    0x78, 0xf7, 0xda, 0xe3, 0xa0, 0xd0, 0x00, 0x13, 0x1c, 0x08, 0x89, 0x80, 0x8c, 0x8c, 0x82, 0x2d,
+];
+const EXAMPLE_FINGERPRINT: [u8; 16] = [
+    0x81, 0x93, 0x6d, 0x6f, 0x35, 0xf0, 0x17, 0xb4, 0x96, 0xe4, 0xa8, 0xa7, 0xaf, 0x80, 0x4f, 0xfd,
+];
+
+/// A public key that may be believed: canonical, of full order, not weak.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct PublicKey(VerifyingKey);
+
+/// The key is not canonical, of small order, or has a torsion part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WeakKey;
+
+impl PublicKey {
+    /// # Errors
+    /// [`WeakKey`] for bytes that are no point, a second spelling of one, or a point outside the
+    /// prime-order group: several signatures could pass for one, or one for several messages.
+    pub(crate) fn from_bytes(raw: &[u8; 32]) -> Result<Self, WeakKey> {
+        let key = VerifyingKey::from_bytes(raw).map_err(|_| WeakKey)?;
+        let point = key.to_edwards();
+        let canonical = point.compress().as_bytes() == raw;
+        if canonical && !key.is_weak() && point.is_torsion_free() {
+            return Ok(Self(key));
+        }
+        Err(WeakKey)
+    }
+
+    /// Reads an SPKI PEM; `None` if it is no Ed25519 public key.
+    pub(crate) fn from_pem(pem: &str) -> Option<Result<Self, WeakKey>> {
+        let key = VerifyingKey::from_public_key_pem(block(pem)?).ok()?;
+        Some(Self::from_bytes(key.as_bytes()))
+    }
+
+    pub(crate) fn to_pem(&self) -> String {
+        self.0.to_public_key_pem(LineEnding::LF).unwrap_or_default()
+    }
+
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self.0.as_bytes())
+    }
+
+    /// Whether the signature is this key's, by the strict rules.
+    pub(crate) fn verifies(&self, message: &[u8], sig: &[u8; 64]) -> bool {
+        self.0.verify_strict(message, &Signature::from_bytes(sig)).is_ok()
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({})", self.fingerprint())
+    }
+}
+
+/// A private key with its public half. Has no `Debug` and is wiped from memory when dropped.
+pub(crate) struct KeyPair(SigningKey);
+
+impl KeyPair {
+    /// A pair from the system's randomness.
+    ///
+    /// # Errors
+    /// The system gives no randomness.
+    pub(crate) fn generate() -> Result<Self, getrandom::Error> {
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(seed.as_mut())?;
+        Ok(Self(SigningKey::from_bytes(&seed)))
+    }
+
+    /// Reads PKCS#8 PEM, version 1 or 2.
+    pub(crate) fn from_pem(pem: &str) -> Option<Self> {
+        SigningKey::from_pkcs8_pem(block(pem)?).ok().map(Self)
+    }
+
+    /// PKCS#8 version 1 PEM, which every OpenSSL reads.
+    pub(crate) fn to_pem(&self) -> Zeroizing<String> {
+        let pair = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
+        pair.to_pkcs8_pem(LineEnding::LF).unwrap_or_default()
+    }
+
+    pub(crate) fn public(&self) -> PublicKey {
+        // Of full order by construction: a clamped scalar times the base point.
+        PublicKey(self.0.verifying_key())
+    }
+
+    pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.0.sign(message).to_bytes()
+    }
+}
+
+/// The PEM block in a file; what stands around it is for people.
+fn block(text: &str) -> Option<&str> {
+    let start = text.find("-----BEGIN ")?;
+    let last = text[start..].find("-----END ")? + start;
+    let end = text[last..].find('\n').map_or(text.len(), |i| last + i + 1);
+    Some(&text[start..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
+
+    #[test]
+    fn keys_survive_their_files() {
+        let pair = KeyPair::generate().unwrap();
+        let again = KeyPair::from_pem(&pair.to_pem()).unwrap();
+        assert_eq!(again.public(), pair.public());
+        let public = PublicKey::from_pem(&pair.public().to_pem()).unwrap().unwrap();
+        assert!(public.verifies(b"m", &again.sign(b"m")));
+        assert!(!public.verifies(b"n", &again.sign(b"m")));
+        assert!(pair.to_pem().starts_with("-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2Vw"));
+    }
+
+    #[test]
+    fn the_constants_are_keys() {
+        let publisher = PUBLISHER.key().unwrap();
+        assert_eq!(PublicKey::from_bytes(publisher.0.as_bytes()), Ok(publisher.clone()));
+        assert_eq!(publisher.fingerprint(), PUBLISHER.fingerprint());
+        let example = include_str!("../../keys-example/example.pub");
+        assert_eq!(PublicKey::from_pem(example).unwrap().unwrap().fingerprint(), EXAMPLE);
+    }
+
+    /// The eight points of small order, and other spellings of them, in hex. They are the torsion
+    /// subgroup of Curve25519, known from its definition.
+    const SMALL_ORDER: [&str; 11] = [
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "0000000000000000000000000000000000000000000000000000000000000080",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+        "0100000000000000000000000000000000000000000000000000000000000080",
+        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    ];
+
+    #[test]
+    fn a16_keys_of_small_or_mixed_order_are_refused() {
+        for text in SMALL_ORDER {
+            let mut raw = [0; 32];
+            hex::decode_to_slice(text, &mut raw).unwrap();
+            assert!(PublicKey::from_bytes(&raw).is_err(), "{text}");
+        }
+        // A good key plus the point of order two: same prime-order part, another order.
+        let good = KeyPair::generate().unwrap().public().0;
+        let mut order_two = [0; 32];
+        hex::decode_to_slice(SMALL_ORDER[1], &mut order_two).unwrap();
+        let order_two = ed25519_dalek::VerifyingKey::from_bytes(&order_two).unwrap();
+        let mixed = good.to_edwards() + order_two.to_edwards();
+        assert!(PublicKey::from_bytes(mixed.compress().as_bytes()).is_err());
+        assert!(PublicKey::from_bytes(good.as_bytes()).is_ok());
+    }
+}

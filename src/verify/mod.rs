@@ -1,0 +1,38 @@
+//! Verify: from a file that was found to a source that was admitted; and `sign`, its mirror.
+//!
+//! Layer 6. Sees `resolve`, `space`, `grant`, `trace`, `id`, `diag`, `base`. Parses no item.
+//!
+//! In:  a `Found`, the trust store, dev mode or not.
+//! Out: a [`Source`]: the same bytes, with who signed them.
+//!
+//! Invariants
+//! - A `Source` is made here and nowhere else; nobody is admitted by the name of their space alone.
+//! - Trust comes from the user space and from the one embedded publisher key, never from a project.
+//! - The checks run in the order of core 3.6; the first that fails names itself.
+//!
+//! Start at `admit.rs`. `sig_line.rs` is the grammar, `statement.rs` what is signed,
+//! `trust_store.rs` whom the person believes, `document.rs` the files that say so, `sign.rs` the mirror.
+
+mod admit;
+mod document;
+mod error;
+mod key;
+mod own_keys;
+mod rotate;
+mod sig_line;
+mod sign;
+mod source;
+mod standing;
+mod trust_store;
+
+pub(crate) use admit::{DevMode, admit};
+pub(crate) use document::{Revocation, TrustDocument};
+pub(crate) use error::{CODES, KeyError, Reason, Refused, TrustError};
+pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
+pub(crate) use own_keys::OwnKeys;
+pub(crate) use rotate::rotate;
+pub(crate) use sig_line::{Scan, SigFault, SigLine, scan};
+pub(crate) use sign::{SignError, Staged, stage};
+pub(crate) use source::{Integrity, Signer, Source};
+pub(crate) use standing::{AllowedRoot, Standing};
+pub(crate) use trust_store::{Proposal, TrustStore, proposals};

@@ -1,0 +1,112 @@
+//! The user's own key pair on disk (core 4.1).
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use super::error::KeyError;
+use super::key::{KeyPair, PublicKey};
+use crate::base::bytes::write_atomic;
+use crate::space::{Root, SpaceError};
+
+const FOLDER: &str = "config/keys/signing";
+
+/// The folder with the user's own keys.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnKeys<'a> {
+    user: &'a Root,
+}
+
+impl<'a> OwnKeys<'a> {
+    pub(crate) fn of(user: &'a Root) -> Self {
+        Self { user }
+    }
+
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.user.path(FOLDER)
+    }
+
+    pub(super) fn private_path(&self) -> PathBuf {
+        self.folder().join("private_key.pem")
+    }
+
+    /// The pair.
+    ///
+    /// # Errors
+    /// `key.missing`, `key.permissions`, `key.malformed`, `key.io`.
+    pub(crate) fn pair(&self) -> Result<KeyPair, KeyError> {
+        self.find_pair()?.ok_or(KeyError::Missing)
+    }
+
+    /// The public half, computed from the private key; without one, what `public_key.pem` says
+    /// (a machine that only verifies).
+    pub(crate) fn find_public(&self) -> Result<Option<PublicKey>, KeyError> {
+        if let Some(pair) = self.find_pair()? {
+            return Ok(Some(pair.public()));
+        }
+        let Some(bytes) = self.read("public_key.pem")? else { return Ok(None) };
+        let malformed =
+            || KeyError::Malformed { name: "public_key.pem".into(), what: "public key" };
+        let text = std::str::from_utf8(&bytes).map_err(|_| malformed())?;
+        match PublicKey::from_pem(text) {
+            Some(Ok(key)) => Ok(Some(key)),
+            _ => Err(malformed()),
+        }
+    }
+
+    fn find_pair(&self) -> Result<Option<KeyPair>, KeyError> {
+        let Some(bytes) = self.read("private_key.pem")?.map(Zeroizing::new) else {
+            return Ok(None);
+        };
+        let path = self.private_path();
+        let mode = fs::symlink_metadata(&path)
+            .map_err(|source| KeyError::Io { path: path.clone(), source })?
+            .mode();
+        if mode & 0o077 != 0 {
+            return Err(KeyError::Permissions { path });
+        }
+        let text = std::str::from_utf8(&bytes).ok();
+        let pair = text.and_then(KeyPair::from_pem);
+        let name = "private_key.pem".into();
+        pair.map(Some).ok_or(KeyError::Malformed { name, what: "private key" })
+    }
+
+    /// Reads through the root, so that links, FIFOs and huge files are refused like everywhere.
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, KeyError> {
+        let bytes = self.user.read(&format!("{FOLDER}/{name}"));
+        let bytes = bytes.map_err(|error: SpaceError| {
+            let source = io::Error::other(error.to_string());
+            KeyError::Io { path: self.folder().join(name), source }
+        })?;
+        Ok(bytes.map(std::borrow::Cow::into_owned))
+    }
+
+    /// Writes a pair where none is.
+    ///
+    /// # Errors
+    /// `key.exists`: a pair is never overwritten.
+    pub(crate) fn store(&self, pair: &KeyPair) -> Result<(), KeyError> {
+        if let Some(public) = self.find_public()? {
+            return Err(KeyError::Exists { fingerprint: public.fingerprint() });
+        }
+        self.replace(pair)
+    }
+
+    pub(super) fn replace(&self, pair: &KeyPair) -> Result<(), KeyError> {
+        let folder = self.folder();
+        let io = |source| KeyError::Io { path: folder.clone(), source };
+        make_private(&folder).map_err(io)?;
+        write_atomic(&self.private_path(), pair.to_pem().as_bytes(), 0o600).map_err(io)?;
+        let public = pair.public().to_pem();
+        write_atomic(&folder.join("public_key.pem"), public.as_bytes(), 0o644).map_err(io)
+    }
+}
+
+/// Makes the folder and those above it that are missing, and closes it to others.
+fn make_private(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+}

@@ -1,0 +1,92 @@
+//! Rotation: another own key in the place of the old one (core 4.1).
+
+use super::document::{TrustDocument, read_own, write_own};
+use super::error::{KeyError, TrustError};
+use super::key::KeyPair;
+use super::own_keys::OwnKeys;
+use crate::base::Timestamp;
+use crate::base::bytes::write_atomic;
+use crate::id::{Fingerprint, ItemId, Kind};
+use crate::space::{FileTypes, Root};
+
+/// What a rotation did.
+#[derive(Debug)]
+pub(crate) struct Rotated {
+    pub(crate) old: Fingerprint,
+    pub(crate) current: Fingerprint,
+    /// Documents of the user space that the old key had signed and the current one signs now.
+    pub(crate) documents: usize,
+}
+
+/// Makes a pair, keeps the old private key as `private_key.<fp>.pem`, signs your documents again,
+/// writes a statement signed by both keys, and trusts the old public key like any other so that
+/// what it signed keeps running until it is signed again.
+///
+/// # Errors
+/// `key.missing` and the other `key.*`, `verify.trust_unreadable`, `trust.io`.
+pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError> {
+    let keys = OwnKeys::of(user);
+    let old = keys.pair()?;
+    let path = keys.folder();
+    let io = |source| KeyError::Io { path: path.clone(), source };
+    let current = KeyPair::generate().map_err(|e| io(std::io::Error::other(e.to_string())))?;
+    let (old_fp, fp) = (old.public().fingerprint(), current.public().fingerprint());
+    // Everything is read before anything is written: a broken document stops the rotation early.
+    let documents = own_documents(user, &old, now)?;
+    write_atomic(
+        &keys.folder().join(format!("private_key.{old_fp}.pem")),
+        old.to_pem().as_bytes(),
+        0o600,
+    )
+    .map_err(io)?;
+    keys.replace(&current)?;
+    for (id, body) in &documents {
+        write_own(user.base(), id, body, &current, now)?;
+    }
+    let statement = format!("rye:rotated:v1 from={old_fp} to={fp} at={now}");
+    let mut table = toml::Table::new();
+    table.insert("statement".into(), statement.clone().into());
+    table.insert("old_signature".into(), hex::encode(old.sign(statement.as_bytes())).into());
+    table.insert("signature".into(), hex::encode(current.sign(statement.as_bytes())).into());
+    let body = toml::to_string(&table).unwrap_or_default();
+    write_own(user.base(), &id(&format!("keys/rotated/{old_fp}"))?, &body, &current, now)?;
+    let document = TrustDocument {
+        fingerprint: old_fp,
+        owner: format!("you until {}", now.day()),
+        items: None,
+        projects: None,
+        not_after: None,
+        example: false,
+        public_key: old.public(),
+    };
+    let trusted = id(&format!("keys/trusted/{old_fp}"))?;
+    if !documents.iter().any(|(known, _)| *known == trusted) {
+        write_own(user.base(), &trusted, &document.to_toml(), &current, now)?;
+    }
+    Ok(Rotated { old: old_fp, current: fp, documents: documents.len() })
+}
+
+/// The documents about keys that the old key signed, without their signature lines.
+fn own_documents(
+    user: &Root,
+    old: &KeyPair,
+    now: Timestamp,
+) -> Result<Vec<(ItemId, String)>, TrustError> {
+    let listing = user.list(Kind::Config, &FileTypes::default()).unwrap_or_default();
+    let public = old.public();
+    let mut documents = Vec::new();
+    for entry in listing.entries {
+        if !entry.item.id.as_str().starts_with("keys/") || entry.ext != "toml" {
+            continue;
+        }
+        if let Some(text) = read_own(user, &entry.item.id, "toml", Some(&public), now)? {
+            let body = text.split_once('\n').map_or("", |(_, body)| body);
+            documents.push((entry.item.id, body.to_owned()));
+        }
+    }
+    Ok(documents)
+}
+
+fn id(text: &str) -> Result<ItemId, TrustError> {
+    text.parse().map_err(|_| TrustError::NotFound { what: format!("`{text}` is no id") })
+}

@@ -1,0 +1,208 @@
+//! The signature line, version 2: its grammar and its place in a file (core 3.1–3.4).
+
+use std::ops::Range;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::base::limits::SIGNATURE_LINE;
+use crate::base::{Digest, Timestamp};
+use crate::id::{Fingerprint, Ref};
+use crate::space::Comment;
+
+const MARK: &str = "rye:signed:";
+const VERSION: &str = "rye:signed:v2 ";
+
+/// A well-formed signature line.
+///
+/// Invariant: `statement` is the exact text of the line that was signed, and the other fields are
+/// what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SigLine {
+    pub(crate) item: Ref,
+    pub(crate) ext: String,
+    pub(crate) at: Timestamp,
+    pub(crate) sha256: Digest,
+    pub(crate) key: Fingerprint,
+    pub(crate) sig: [u8; 64],
+    pub(crate) statement: String,
+}
+
+/// What a file holds in the way of signature lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scan {
+    /// None, anywhere.
+    None,
+    /// One, where it belongs; the range covers the line and its line feed.
+    Line { line: Box<SigLine>, range: Range<usize> },
+}
+
+/// What is wrong with a file's signature lines. Lines count from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SigFault {
+    Malformed { line: usize, why: &'static str },
+    Legacy { line: usize },
+    Stray { line: usize },
+}
+
+/// The statement: what the key signs, from `rye:signed:v2 ` up to but not including ` sig=`.
+pub(crate) fn statement(
+    item: &Ref,
+    ext: &str,
+    at: Timestamp,
+    sha256: Digest,
+    key: Fingerprint,
+) -> String {
+    format!("{VERSION}item={item} ext={ext} at={at} sha256={sha256} key={key}")
+}
+
+/// A whole line, its line feed included.
+pub(super) fn print(comment: &Comment, statement: &str, sig: &[u8; 64]) -> String {
+    let sig = URL_SAFE_NO_PAD.encode(sig);
+    format!("{}{statement} sig={sig}{}\n", comment.open, comment.close)
+}
+
+/// Finds the file's signature line, and refuses any that stands elsewhere.
+pub(crate) fn scan(bytes: &[u8], comment: &Comment) -> Result<Scan, SigFault> {
+    let range = place(bytes, comment)?;
+    if let Some(at) = stray(bytes, &range, comment) {
+        // A malformed line in the right place says more than the second one behind it.
+        let line = 1 + bytes[..at].iter().filter(|&&b| b == b'\n').count();
+        if !range.is_empty() {
+            parse(bytes, &range, comment)?;
+        }
+        return Err(SigFault::Stray { line });
+    }
+    if range.is_empty() {
+        return Ok(Scan::None);
+    }
+    let line = parse(bytes, &range, comment)?;
+    Ok(Scan::Line { line: Box::new(line), range })
+}
+
+/// The range of the line that carries the mark at its proper place: line 2 behind a shebang,
+/// otherwise line 1; empty where there is none.
+pub(super) fn place(bytes: &[u8], comment: &Comment) -> Result<Range<usize>, SigFault> {
+    let first = line_at(bytes, 0);
+    let carries = |range: &Range<usize>| mark_in(&bytes[range.clone()], comment).is_some();
+    if bytes.starts_with(b"#!") {
+        let second = line_at(bytes, first.end);
+        return Ok(if carries(&second) { second } else { first.end..first.end });
+    }
+    if !carries(&first) {
+        return Ok(0..0);
+    }
+    if bytes[first.end..].starts_with(b"#!") {
+        let why = "it stands before the `#!` line; it belongs behind it";
+        return Err(SigFault::Malformed { line: 1, why });
+    }
+    Ok(first)
+}
+
+/// The line that begins at `start`, with its line feed if it has one.
+fn line_at(bytes: &[u8], start: usize) -> Range<usize> {
+    let length = bytes[start..].iter().position(|&b| b == b'\n').map(|i| i + 1);
+    start..length.map_or(bytes.len(), |length| start + length)
+}
+
+/// Where the mark stands behind the comment opener; white space around the opener is forgiven here,
+/// so that a line which nearly is one is called malformed and not overlooked.
+fn mark_in(text: &[u8], comment: &Comment) -> Option<usize> {
+    let mut from = 0;
+    while let Some(found) = find(&text[from..], MARK.as_bytes()) {
+        let at = from + found;
+        if text[..at].trim_ascii_end().ends_with(comment.open.trim().as_bytes()) {
+            return Some(at);
+        }
+        from = at + MARK.len();
+    }
+    None
+}
+
+fn stray(bytes: &[u8], line: &Range<usize>, comment: &Comment) -> Option<usize> {
+    let before = mark_in(&bytes[..line.start], comment);
+    let after = || mark_in(&bytes[line.end..], comment).map(|at| line.end + at);
+    before.or_else(after)
+}
+
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    // The first byte is rare, so this is quick without a searching library.
+    let mut from = 0;
+    while let Some(found) = text[from..].iter().position(|&b| b == what[0]) {
+        let at = from + found;
+        if text[at..].starts_with(what) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+    None
+}
+
+fn parse(bytes: &[u8], range: &Range<usize>, comment: &Comment) -> Result<SigLine, SigFault> {
+    let number = if range.start == 0 { 1 } else { 2 };
+    let bad = |why| SigFault::Malformed { line: number, why };
+    let line = &bytes[range.clone()];
+    if line.len() > SIGNATURE_LINE {
+        return Err(bad("it is too long"));
+    }
+    let text = std::str::from_utf8(line).map_err(|_| bad("it is no UTF-8"))?;
+    if is_legacy(text) {
+        return Err(SigFault::Legacy { line: number });
+    }
+    let text = text.strip_suffix('\n').ok_or(bad("there is no line feed behind it"))?;
+    if text.contains('\r') {
+        return Err(bad("it holds a carriage return"));
+    }
+    let fields = text
+        .strip_prefix(comment.open.as_str())
+        .and_then(|rest| rest.strip_suffix(comment.close.as_str()))
+        .ok_or(bad("the comment around it is not written as this file type writes it"))?;
+    let fields =
+        fields.strip_prefix(VERSION).ok_or(bad("its version is not `v2`, or a space is off"))?;
+    read_fields(fields).map_err(bad)
+}
+
+fn read_fields(fields: &str) -> Result<SigLine, &'static str> {
+    let mut rest = fields.split(' ');
+    let mut field = |name: &str| rest.next().and_then(|f| f.strip_prefix(name));
+    let item = field("item=").ok_or("field `item` is missing or out of place")?;
+    let ext = field("ext=").ok_or("field `ext` is missing or out of place")?;
+    let at = field("at=").ok_or("field `at` is missing or out of place")?;
+    let sha256 = field("sha256=").ok_or("field `sha256` is missing or out of place")?;
+    let key = field("key=").ok_or("field `key` is missing or out of place")?;
+    let sig = field("sig=").ok_or("field `sig` is missing or out of place")?;
+    if rest.next().is_some() {
+        return Err("something stands behind the signature");
+    }
+    let item: Ref = item.parse().map_err(|_| "field `item` is no ref")?;
+    if ext.is_empty() || !ext.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+        return Err("field `ext` is no extension");
+    }
+    let at: Timestamp = at.parse().map_err(|()| "field `at` is no time")?;
+    let sha256: Digest = sha256.parse().map_err(|()| "field `sha256` is no digest")?;
+    let key: Fingerprint = key.parse().map_err(|_| "field `key` is no fingerprint")?;
+    let bytes = URL_SAFE_NO_PAD.decode(sig).map_err(|_| "field `sig` is not base64url")?;
+    let sig: [u8; 64] = bytes.try_into().map_err(|_| "field `sig` is not 64 bytes")?;
+    let statement = statement(&item, ext, at, sha256, key);
+    Ok(SigLine { item, ext: ext.to_owned(), at, sha256, key, sig, statement })
+}
+
+/// The older form, `rye:signed:<timestamp>:<64 hex>:<base64url>:<16 hex>` with an optional
+/// `|provider@user` behind it.
+fn is_legacy(text: &str) -> bool {
+    let Some((_, rest)) = text.split_once(MARK) else { return false };
+    let Some((time, rest)) = rest.split_once("Z:") else { return false };
+    let mut parts = rest.trim_end().trim_end_matches("-->").trim_end().split(':');
+    let hex = |text: &str, length: usize| {
+        text.len() == length && text.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    let digest = parts.next().is_some_and(|p| hex(p, 64));
+    let base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'=');
+    let signature = parts.next().is_some_and(|p| !p.is_empty() && p.bytes().all(base64));
+    let key = parts.next().is_some_and(|p| hex(p.split('|').next().unwrap_or(p), 16));
+    time.starts_with("20") && digest && signature && key
+}
+
+#[cfg(test)]
+#[path = "sig_line_tests.rs"]
+mod tests;

@@ -1,0 +1,185 @@
+//! Sign: the mirror of `admit` (core 3.8).
+//!
+//! Signing has two halves. `stage` makes the signed bytes in memory and gives them as a `Source`, so
+//! that they can be parsed and judged like any other; [`Staged::write`] puts them on disk.
+
+use super::admit::checked_text;
+use super::error::{Claim, Reason, Refused};
+use super::key::KeyPair;
+use super::sig_line::{place, print, scan, statement};
+use super::source::{Signer, Source};
+use crate::base::bytes::write_atomic;
+use crate::base::text::{lone_return, position};
+use crate::base::{Digest, Timestamp};
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::{Ref, Space};
+use crate::resolve::Found;
+use crate::space::Comment;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum SignError {
+    #[error("`{item}` lies in the binary and cannot be signed in place")]
+    Embedded { item: Ref },
+    #[error("`{item}` is reserved: only the system space holds ids under `rye/`")]
+    Reserved { item: Ref },
+    #[error("the `#!` line of `{item}` has no line feed, so no line fits behind it")]
+    Shebang { item: Ref },
+    #[error(transparent)]
+    Refused(Box<Refused>),
+    #[error("cannot write `{}`: {source}", .place.path)]
+    Io { place: Place, source: std::io::Error },
+}
+
+impl Diagnose for SignError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Embedded { .. } => "sign.embedded",
+            Self::Reserved { .. } => "sign.reserved",
+            Self::Shebang { .. } => "sign.shebang",
+            Self::Refused(inner) => return inner.code(),
+            Self::Io { .. } => "sign.io",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Embedded { .. } => {
+                "to try edits of system items, set RYE_SYSTEM_SPACE to a folder that holds them in `.ai`".into()
+            }
+            Self::Reserved { .. } => "give the item an id of your own, such as `acme/…`".into(),
+            Self::Shebang { .. } => "end the line with a line feed".into(),
+            Self::Refused(inner) => return inner.help(),
+            Self::Io { .. } => "nothing was changed; mend the cause and sign again".into(),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Refused(inner) => inner.place(),
+            Self::Io { place, .. } => Some(place.clone()),
+            _ => None,
+        }
+    }
+
+    fn item(&self) -> Option<String> {
+        match self {
+            Self::Embedded { item } | Self::Reserved { item } | Self::Shebang { item } => {
+                Some(item.to_string())
+            }
+            Self::Refused(inner) => inner.item(),
+            Self::Io { .. } => None,
+        }
+    }
+}
+
+/// A file that is signed in memory; nothing is written yet.
+pub(crate) struct Staged {
+    source: Source,
+    bytes: Vec<u8>,
+}
+
+/// Signs a file in memory. A signature line that stands where it belongs is replaced, well-formed
+/// or not; one that stands elsewhere is for a person to remove.
+///
+/// # Errors
+/// `sign.embedded`, `sign.reserved`, `sign.shebang`, `verify.stray_signature_line`, `parse.*` for
+/// text that must not be in an item.
+pub(crate) fn stage(
+    found: Found,
+    pair: &KeyPair,
+    now: Timestamp,
+    may_sign_reserved: bool,
+) -> Result<Staged, SignError> {
+    let item = found.item.clone();
+    if found.embedded {
+        return Err(SignError::Embedded { item });
+    }
+    if item.id.is_reserved() && found.space != Space::System && !may_sign_reserved {
+        return Err(SignError::Reserved { item });
+    }
+    let refuse = |reason: Reason| {
+        let claim: Option<Claim> = None;
+        let place = found.place.clone();
+        SignError::Refused(Box::new(Refused {
+            item: item.clone(),
+            place,
+            claim,
+            reason,
+            baseline: false,
+        }))
+    };
+    checked_text(&found.bytes).map_err(&refuse)?;
+    if let Some(at) = lone_return(&found.bytes) {
+        return Err(refuse(Reason::LoneReturn { at: position(&found.bytes, at) }));
+    }
+    let comment = found.file_type.comment.clone();
+    let rest = without_line(&found.bytes, &comment);
+    if let Err(super::sig_line::SigFault::Stray { line }) = scan(&rest, &comment) {
+        return Err(refuse(Reason::Stray { line }));
+    }
+    let bytes = sign_bytes(&rest, &item, &found.ext, &comment, pair, now)
+        .map_err(|()| SignError::Shebang { item: item.clone() })?;
+    let start = line_start(&rest).unwrap_or(0);
+    let end = start + (bytes.len() - rest.len());
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let key = pair.public().fingerprint();
+    let signer = Signer { key, owner: Some("you".into()), at: now };
+    let digest = Digest::of(&rest);
+    let source = Source::new(found, text, start..end, digest, Some(signer), Vec::new());
+    Ok(Staged { source, bytes })
+}
+
+impl Staged {
+    /// The signed bytes as `parse` takes them.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The whole signed file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Replaces the file, whole or not at all.
+    ///
+    /// # Errors
+    /// `sign.io`
+    pub(crate) fn write(&self) -> Result<(), SignError> {
+        write_atomic(self.source.path(), &self.bytes, 0o644)
+            .map_err(|source| SignError::Io { place: self.source.place(), source })
+    }
+}
+
+/// The file without the signature line in its proper place, and also without one that stands on the
+/// wrong side of the `#!` line.
+fn without_line(bytes: &[u8], comment: &Comment) -> Vec<u8> {
+    let range = place(bytes, comment).unwrap_or_else(|_| {
+        let end = bytes.iter().position(|&b| b == b'\n').map_or(bytes.len(), |i| i + 1);
+        0..end
+    });
+    [&bytes[..range.start], &bytes[range.end..]].concat()
+}
+
+/// Where the line goes: behind the `#!` line, else at the start; `None` if that line has no end.
+fn line_start(rest: &[u8]) -> Option<usize> {
+    if rest.starts_with(b"#!") {
+        return rest.iter().position(|&b| b == b'\n').map(|i| i + 1);
+    }
+    Some(0)
+}
+
+/// `rest` with its signature line.
+pub(super) fn sign_bytes(
+    rest: &[u8],
+    item: &Ref,
+    ext: &str,
+    comment: &Comment,
+    pair: &KeyPair,
+    now: Timestamp,
+) -> Result<Vec<u8>, ()> {
+    let start = line_start(rest).ok_or(())?;
+    let statement = statement(item, ext, now, Digest::of(rest), pair.public().fingerprint());
+    let line = print(comment, &statement, &pair.sign(statement.as_bytes()));
+    Ok([&rest[..start], line.as_bytes(), &rest[start..]].concat())
+}

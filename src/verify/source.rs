@@ -1,0 +1,134 @@
+//! Bytes that were admitted.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::error::Reason;
+use crate::base::{Digest, Timestamp};
+use crate::diag::{Code, Place};
+use crate::id::{Fingerprint, Ref, Space};
+use crate::resolve::Found;
+use crate::space::HeaderStyle;
+
+/// Who signed a source.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Signer {
+    pub(crate) key: Fingerprint,
+    pub(crate) owner: Option<String>,
+    pub(crate) at: Timestamp,
+}
+
+/// Whether every check passed, or dev mode let one through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Integrity {
+    Verified,
+    Unverified,
+}
+
+/// A refusal that dev mode turned into a warning.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Warning {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+}
+
+/// Bytes admitted by `verify`, with who signed them.
+///
+/// Invariant: made only by `admit` and by `stage` (which signs them itself); valid UTF-8 without
+/// control or invisible characters.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    found: Found,
+    text: String,
+    /// The signature line with its line feed; empty where dev mode let an unsigned file through.
+    line: Range<usize>,
+    digest: Digest,
+    signer: Option<Signer>,
+    warnings: Vec<Warning>,
+}
+
+impl Source {
+    pub(super) fn new(
+        found: Found,
+        text: String,
+        line: Range<usize>,
+        digest: Digest,
+        signer: Option<Signer>,
+        warnings: Vec<Warning>,
+    ) -> Self {
+        Self { found, text, line, digest, signer, warnings }
+    }
+
+    pub(crate) fn item(&self) -> &Ref {
+        &self.found.item
+    }
+
+    /// The extension without its dot.
+    pub(crate) fn ext(&self) -> &str {
+        &self.found.ext
+    }
+
+    pub(crate) fn space(&self) -> Space {
+        self.found.space
+    }
+
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.found.embedded
+    }
+
+    pub(crate) fn header_style(&self) -> HeaderStyle {
+        self.found.file_type.header.clone()
+    }
+
+    /// The whole file, so that positions in it are the file's.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The file without its signature line.
+    pub(crate) fn raw(&self) -> String {
+        format!("{}{}", &self.text[..self.line.start], &self.text[self.line.end..])
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.found.place.clone()
+    }
+
+    /// Where the file lies on disk; for an embedded item a path that begins at `.ai`.
+    pub(crate) fn path(&self) -> &Path {
+        &self.found.path
+    }
+
+    /// The folder that holds the space's `.ai`.
+    pub(crate) fn base(&self) -> &PathBuf {
+        &self.found.base
+    }
+
+    pub(crate) fn shadowed(&self) -> &[Place] {
+        &self.found.shadowed
+    }
+
+    /// SHA-256 over everything but the signature line.
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    pub(crate) fn signer(&self) -> Option<&Signer> {
+        self.signer.as_ref()
+    }
+
+    pub(crate) fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    pub(crate) fn integrity(&self) -> Integrity {
+        if self.warnings.is_empty() { Integrity::Verified } else { Integrity::Unverified }
+    }
+}
+
+impl Warning {
+    pub(super) fn new(reason: &Reason, message: String) -> Self {
+        Self { code: reason.code(), message }
+    }
+}

@@ -1,0 +1,408 @@
+//! Whom the person believes (core 4.2–4.5).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde::Deserialize;
+
+use super::document::{Revocation, TrustDocument, Unfit, read_own};
+use super::error::{KeyError, TrustError};
+use super::key::{EXAMPLE, PUBLISHER, PublicKey};
+use super::own_keys::OwnKeys;
+use super::standing::{AllowedRoot, Standing};
+use crate::base::Timestamp;
+use crate::id::{Fingerprint, ItemId, Kind, Ref, Space};
+use crate::space::{FileTypes, ProjectIdentity, Root};
+
+/// What is known of one key, read once per run.
+#[derive(Debug, Default)]
+struct Known {
+    document: Option<TrustDocument>,
+    /// There is a document, and its key proves nothing.
+    weak: bool,
+    revoked: bool,
+}
+
+/// What the person's documents say of a fingerprint.
+pub(super) enum Belief {
+    /// Nothing.
+    Unknown,
+    /// They name a key that proves nothing.
+    Weak,
+    Key(Candidate),
+}
+
+/// A key that may admit something, and under what name.
+pub(super) struct Candidate {
+    pub(super) key: PublicKey,
+    pub(super) owner: String,
+    pub(super) not_after: Option<Timestamp>,
+}
+
+/// The person's own policy, `config:rye/policy` of the user space.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Policy {
+    #[serde(default)]
+    allow_shadow: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RegisteredType {
+    comment: String,
+    #[expect(dead_code, reason = "the block is the one header form of a registered type")]
+    header: BlockHeader,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BlockHeader {
+    Block,
+}
+
+/// The keys that a person chose to believe, in their user space, and the publisher's.
+///
+/// Invariant: everything here was said by the user's own key or is the publisher constant; there is
+/// no constructor that takes a project root. Documents are read for the keys met in a run only.
+pub(crate) struct TrustStore<'a> {
+    user: Option<&'a Root>,
+    now: Timestamp,
+    own: OnceLock<Result<Option<PublicKey>, Arc<KeyError>>>,
+    known: Mutex<HashMap<Fingerprint, Result<Arc<Known>, Arc<TrustError>>>>,
+    accepted: Mutex<Option<(ProjectIdentity, bool)>>,
+    policy: OnceLock<Result<Policy, Arc<TrustError>>>,
+}
+
+impl<'a> TrustStore<'a> {
+    pub(crate) fn new(user: Option<&'a Root>, now: Timestamp) -> Self {
+        Self {
+            user,
+            now,
+            own: OnceLock::new(),
+            known: Mutex::new(HashMap::new()),
+            accepted: Mutex::new(None),
+            policy: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The user's own public key.
+    ///
+    /// # Errors
+    /// A key file that is there but cannot be used.
+    pub(crate) fn own(&self) -> Result<Option<&PublicKey>, Arc<KeyError>> {
+        let own = self.own.get_or_init(|| match self.user {
+            Some(user) => OwnKeys::of(user).find_public().map_err(Arc::new),
+            None => Ok(None),
+        });
+        own.as_ref().map(Option::as_ref).map_err(Arc::clone)
+    }
+
+    /// Whether the person accepted this project.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(crate) fn accepts(&self, project: &ProjectIdentity) -> Result<bool, Arc<TrustError>> {
+        let mut memo = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, accepted)) = memo.as_ref()
+            && known == project
+        {
+            return Ok(*accepted);
+        }
+        let accepted = match self.user {
+            Some(user) => {
+                Standing::accepts(user, self.own_or_err()?, project, self.now).map_err(Arc::new)?
+            }
+            None => false,
+        };
+        *memo = Some((project.clone(), accepted));
+        Ok(accepted)
+    }
+
+    /// Whether the person allowed a folder that others own or can write.
+    pub(crate) fn allows_root(&self, folder: &ProjectIdentity) -> bool {
+        let own = self.own().ok().flatten();
+        self.user.is_some_and(|user| AllowedRoot::allows(user, own, folder, self.now))
+    }
+
+    /// Whether the person's policy lets a copy of this reserved id stand in a nearer space.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(crate) fn may_shadow(&self, id: &ItemId) -> Result<bool, Arc<TrustError>> {
+        let policy = self.policy.get_or_init(|| {
+            let text = self.own_config("rye/policy").map_err(Arc::new)?;
+            let Some((path, text)) = text else { return Ok(Policy::default()) };
+            serde_yaml::from_str(&text)
+                .map_err(|e| Arc::new(TrustError::Unreadable { path, why: e.to_string() }))
+        });
+        let policy = policy.as_ref().map_err(Arc::clone)?;
+        Ok(policy.allow_shadow.iter().any(|listed| listed == id.as_str()))
+    }
+
+    /// The built-in file types and those that the user registered.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(crate) fn file_types(&self) -> Result<FileTypes, TrustError> {
+        let mut types = FileTypes::default();
+        let Some((path, text)) = self.own_config("rye/file-types")? else { return Ok(types) };
+        let bad = |why: String| TrustError::Unreadable { path: path.clone(), why };
+        let registered: std::collections::BTreeMap<String, RegisteredType> =
+            serde_yaml::from_str(&text).map_err(|e| bad(e.to_string()))?;
+        for (extension, registered) in registered {
+            let plain = |b: u8| b.is_ascii_alphanumeric();
+            if extension.is_empty() || extension.len() > 16 || !extension.bytes().all(plain) {
+                return Err(bad(format!("`{extension}` is no extension")));
+            }
+            let comment = registered.comment.trim();
+            let printable = comment.bytes().all(|b| b.is_ascii_graphic());
+            if comment.is_empty() || comment.len() > 8 || !printable {
+                return Err(bad(format!("`{extension}` has no usable comment opener")));
+            }
+            types.register(extension, comment);
+        }
+        Ok(types)
+    }
+
+    /// A config file of the user space that your own key must have signed; with its path.
+    fn own_config(&self, id: &str) -> Result<Option<(String, String)>, TrustError> {
+        let Some(user) = self.user else { return Ok(None) };
+        let Ok(id) = id.parse::<ItemId>() else { return Ok(None) };
+        for ext in ["yaml", "yml"] {
+            let path = format!(".ai/config/{id}.{ext}");
+            // Absent is the common case, and needs no key.
+            if matches!(user.read(&format!("config/{id}.{ext}")), Ok(None)) {
+                continue;
+            }
+            let own = self.own().map_err(|e| unusable_key(&path, &e))?;
+            if let Some(text) = read_own(user, &id, ext, own, self.now)? {
+                return Ok(Some((path, text)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn own_or_err(&self) -> Result<Option<&PublicKey>, Arc<TrustError>> {
+        self.own().map_err(|e| Arc::new(unusable_key("config/keys/signing", &e)))
+    }
+
+    /// Documents about `key`; memoised.
+    fn known(&self, key: Fingerprint) -> Result<Arc<Known>, Arc<TrustError>> {
+        let mut memo = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        memo.entry(key).or_insert_with(|| self.read_known(key).map(Arc::new)).clone()
+    }
+
+    fn read_known(&self, key: Fingerprint) -> Result<Known, Arc<TrustError>> {
+        let Some(user) = self.user else { return Ok(Known::default()) };
+        let own = self.own_or_err()?;
+        let read = |folder: &str| -> Result<Option<(ItemId, String)>, Arc<TrustError>> {
+            let id: Option<ItemId> = format!("keys/{folder}/{key}").parse().ok();
+            let Some(id) = id else { return Ok(None) };
+            let text = read_own(user, &id, "toml", own, self.now).map_err(Arc::new)?;
+            Ok(text.map(|text| (id, text)))
+        };
+        let unreadable = |id: &ItemId, why: String| {
+            Arc::new(TrustError::Unreadable { path: format!(".ai/config/{id}.toml"), why })
+        };
+        let mut weak = false;
+        let document = match read("trusted")? {
+            None => None,
+            Some((id, text)) => match TrustDocument::parse(&text) {
+                Ok(document) if document.fingerprint == key => Some(document),
+                Ok(_) => return Err(unreadable(&id, "its name is not its fingerprint".into())),
+                Err(Unfit::Weak) => {
+                    weak = true;
+                    None
+                }
+                Err(Unfit::Wrong(why)) => return Err(unreadable(&id, why)),
+            },
+        };
+        let revoked = match read("revoked")? {
+            None => false,
+            Some((id, text)) => {
+                let revocation: Revocation =
+                    toml::from_str(&text).map_err(|e| unreadable(&id, e.message().to_owned()))?;
+                if revocation.fingerprint != key.to_string() {
+                    return Err(unreadable(&id, "its name is not its fingerprint".into()));
+                }
+                true
+            }
+        };
+        Ok(Known { document, weak, revoked })
+    }
+
+    /// Whether the person revoked the key.
+    pub(super) fn is_revoked(&self, key: Fingerprint) -> Result<bool, Arc<TrustError>> {
+        Ok(self.known(key)?.revoked)
+    }
+
+    /// The name of a key's owner, where anybody has said it, for messages only.
+    pub(crate) fn owner(&self, key: Fingerprint) -> Option<String> {
+        if key == PUBLISHER.fingerprint() {
+            return Some("rye".into());
+        }
+        if self.own().ok().flatten().is_some_and(|own| own.fingerprint() == key) {
+            return Some("you".into());
+        }
+        let known = self.known(key).ok()?;
+        known.document.as_ref().map(|document| document.owner.clone())
+    }
+
+    /// The trust document that speaks for a key, if there is one.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(crate) fn document(
+        &self,
+        key: Fingerprint,
+    ) -> Result<Option<TrustDocument>, Arc<TrustError>> {
+        Ok(self.known(key)?.document.clone())
+    }
+
+    /// The key with that fingerprint, if the person believes it at all.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(super) fn belief(&self, key: Fingerprint) -> Result<Belief, Arc<TrustError>> {
+        let certain = |key: PublicKey, owner: &str| {
+            Belief::Key(Candidate { key, owner: owner.to_owned(), not_after: None })
+        };
+        if key == PUBLISHER.fingerprint() {
+            return Ok(PUBLISHER.key().map_or(Belief::Weak, |key| certain(key, "rye")));
+        }
+        if let Some(own) = self.own_or_err()?
+            && own.fingerprint() == key
+        {
+            return Ok(certain(own.clone(), "you"));
+        }
+        let known = self.known(key)?;
+        Ok(match &known.document {
+            None if known.weak => Belief::Weak,
+            None => Belief::Unknown,
+            Some(document) => Belief::Key(Candidate {
+                key: document.public_key.clone(),
+                owner: document.owner.clone(),
+                not_after: document.not_after,
+            }),
+        })
+    }
+
+    /// Whether the example key was let in by `rye trust add --example`.
+    pub(super) fn lets_in_example(&self) -> bool {
+        self.known(EXAMPLE).is_ok_and(|known| known.document.as_ref().is_some_and(|d| d.example))
+    }
+
+    /// Why `key` may not sign `item` in that place; `None` if it may (core 4.2, 4.4).
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(super) fn out_of_scope(
+        &self,
+        key: Fingerprint,
+        item: &Ref,
+        space: Space,
+        embedded: bool,
+        project: Option<&ProjectIdentity>,
+    ) -> Result<Option<&'static str>, Arc<TrustError>> {
+        if key == PUBLISHER.fingerprint() {
+            let outside = "the publisher's key admits items of the system space only";
+            return Ok((space != Space::System).then_some(outside));
+        }
+        if embedded {
+            return Ok(Some("only the publisher's key admits items in the binary"));
+        }
+        let is_own = self.own_or_err()?.is_some_and(|own| own.fingerprint() == key);
+        if is_own && space != Space::System {
+            return Ok(match self.own_may_sign(item, space)? {
+                true => None,
+                false => Some("your own key signs everything but ids under `rye/`"),
+            });
+        }
+        let known = self.known(key)?;
+        let Some(document) = &known.document else {
+            return Ok(Some(
+                "an external system space needs a trust document that names its items",
+            ));
+        };
+        Ok(scope_of(document, item, space, project))
+    }
+
+    fn own_may_sign(&self, item: &Ref, space: Space) -> Result<bool, Arc<TrustError>> {
+        if !item.id.is_reserved() {
+            return Ok(true);
+        }
+        if space != Space::User {
+            return Ok(false);
+        }
+        let own_config = matches!(item.id.as_str(), "rye/policy" | "rye/file-types");
+        Ok((item.kind == Kind::Config && own_config) || self.may_shadow(&item.id)?)
+    }
+}
+
+fn scope_of(
+    document: &TrustDocument,
+    item: &Ref,
+    space: Space,
+    project: Option<&ProjectIdentity>,
+) -> Option<&'static str> {
+    match &document.items {
+        Some(items) if !items.iter().any(|pattern| pattern.matches(item)) => {
+            return Some("its trust document does not list this item");
+        }
+        Some(_) => {}
+        None if space == Space::System => {
+            return Some("an external system space needs a trust document that names its items");
+        }
+        None if item.id.is_reserved() || item.kind == Kind::Config => {
+            return Some("its trust document does not list ids under `rye/` or config");
+        }
+        None => {}
+    }
+    let projects = document.projects.as_ref()?;
+    let here = project.is_some_and(|p| projects.iter().any(|path| *path == p.path));
+    (space != Space::Project || !here).then_some("its trust document names other projects")
+}
+
+fn unusable_key(path: &str, error: &KeyError) -> TrustError {
+    TrustError::Unreadable { path: path.to_owned(), why: error.to_string() }
+}
+
+/// A trust document that lies in a project: a proposal, nothing more (core 4.3).
+#[derive(Debug)]
+pub(crate) struct Proposal {
+    pub(crate) path: String,
+    /// The document, or why it is none.
+    pub(crate) document: Result<TrustDocument, String>,
+}
+
+/// What a project proposes.
+pub(crate) fn proposals(project: &Root) -> Vec<Proposal> {
+    let types = FileTypes::default();
+    let listing = project.list(Kind::Config, &types).unwrap_or_default();
+    let documents = listing
+        .entries
+        .into_iter()
+        .filter(|entry| entry.ext == "toml" && entry.item.id.folder() == "keys/trusted");
+    documents
+        .map(|entry| {
+            let relative = format!("config/{}.toml", entry.item.id);
+            let document = read_proposal(project, &relative, entry.item.id.name());
+            Proposal { path: format!(".ai/{relative}"), document }
+        })
+        .collect()
+}
+
+fn read_proposal(project: &Root, relative: &str, name: &str) -> Result<TrustDocument, String> {
+    let bytes = project.read(relative).map_err(|e| e.to_string())?.ok_or("it is gone")?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    let document = TrustDocument::parse(text).map_err(|e| e.to_string())?;
+    if document.fingerprint.to_string() != name {
+        return Err("its name is not its fingerprint".into());
+    }
+    Ok(document)
+}
