@@ -82,8 +82,24 @@ impl Resolver<'_> {
         roots.filter_map(|root| self.in_root(item, root).transpose()).collect()
     }
 
-    pub(crate) fn not_found(&self, query: Query) -> ResolveError {
-        let near = suggest(self, &query);
+    /// The copy of one space, as if it were alone.
+    ///
+    /// # Errors
+    /// `resolve.ambiguous_file`, `space.*`.
+    pub(crate) fn in_space(&self, item: &Ref, space: Space) -> Result<Option<Found>, ResolveError> {
+        match self.spaces.get(space) {
+            Some(root) => self.in_root(item, root),
+            None => Ok(None),
+        }
+    }
+
+    /// Refs near to what was asked for.
+    pub(crate) fn near(&self, query: &Query) -> Vec<String> {
+        suggest(self, query)
+    }
+
+    fn not_found(&self, query: Query) -> ResolveError {
+        let near = self.near(&query);
         let spaces = self.spaces.nearest_first().map(Root::space);
         let searched = spaces.filter(|s| query.space.is_none_or(|q| q == *s)).collect();
         ResolveError::NotFound { query, searched, near }

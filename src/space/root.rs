@@ -60,6 +60,11 @@ impl Root {
         matches!(self.place, Place::Embedded)
     }
 
+    /// Whether there is anything to read: a root on disk may have no `.ai` yet.
+    pub(crate) fn exists(&self) -> bool {
+        !matches!(self.place, Place::Disk(None))
+    }
+
     pub(super) fn place(&self) -> &Place {
         &self.place
     }

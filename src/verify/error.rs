@@ -334,6 +334,8 @@ pub(crate) enum TrustError {
     NotFound { what: String },
     #[error("`{}` is a weak key: not canonical, or not of full order", escape_line(.what))]
     Weak { what: String },
+    #[error("`{fingerprint}` is the example key: its private half is public, so it proves nothing")]
+    Example { fingerprint: Fingerprint },
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error("`{}`: {source}", .path.display())]
@@ -347,6 +349,7 @@ impl Diagnose for TrustError {
             Self::Malformed { .. } => "trust.malformed",
             Self::NotFound { .. } => "trust.not_found",
             Self::Weak { .. } => "verify.weak_key",
+            Self::Example { .. } => "verify.example_key",
             Self::Key(inner) => return inner.code(),
             Self::Io { .. } => "trust.io",
         })
@@ -360,6 +363,9 @@ impl Diagnose for TrustError {
             Self::Malformed { .. } => "see `rye explain trust.malformed`".into(),
             Self::NotFound { .. } => "see whom you trust with `rye trust list`, and what is proposed here with `rye trust review`".into(),
             Self::Weak { .. } => "ask the signer for a sound key; this one proves nothing".into(),
+            Self::Example { .. } => {
+                "for a walk through the examples only: `rye trust add --example keys-example/example.pub`".into()
+            }
             Self::Key(inner) => return inner.help(),
             Self::Io { .. } => "see `rye doctor`".into(),
         })

@@ -26,7 +26,7 @@ mod standing;
 mod trust_store;
 
 pub(crate) use admit::{DevMode, admit};
-pub(crate) use document::{Revocation, TrustDocument};
+pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, write_own};
 pub(crate) use error::{CODES, KeyError, Reason, Refused, TrustError};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
 pub(crate) use own_keys::OwnKeys;

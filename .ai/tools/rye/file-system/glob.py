@@ -1,0 +1,392 @@
+# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-21T10:01:43Z sha256=2e1c5af5a355ed0ae5ba9aeb500bb4b2a2b731ec3db5801adedd5b056f9e2090 key=78f7dae3a0d000131c0889808c8c822d sig=ROCfs4rMEVR5cmGyUjA19YMElJHeor6VV1DpZo9BeI5kizG2AoxDHjBVMil828IfEYUQxKnO6mjEL7YwX6CZDQ
+"""Finds files of the project by a path pattern."""
+import errno
+import json
+import os
+import stat
+import sys
+
+__version__ = "1.0.0"
+__tool_type__ = "tool"
+__executor_id__ = "rye/core/runtimes/python/script"
+__category__ = "rye/file-system"
+__tool_description__ = "Finds files of the project whose path matches a pattern, sorted by path. `**` stands for any number of folders; `*`, `?` and `[a-z]` stay within one name and match hidden names too. `.git` is left out and symlinks are not followed."
+
+CONFIG_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "pattern": {
+            "type": "string",
+            "description": "The pattern, matched against the whole path below the project.",
+            "minLength": 1,
+        },
+    },
+    "required": ["pattern"],
+    "additionalProperties": False,
+    "examples": [
+        {"pattern": "**/*.rs"},
+        {"pattern": ".ai/tools/**"},
+    ],
+}
+
+MAX_PATHS = 2000  # paths returned; more does not fit an agent's context
+
+
+# --- parameters and answers: identical in every rye tool ---
+MAX_INPUT = 64 * 1024 * 1024  # bytes of parameters; four times the largest content of rye/file-system/write
+
+
+class Refused(Exception):
+    """A request that is not carried out. The message is one clear sentence for the caller."""
+
+    def __init__(self, message, **details):
+        super().__init__(message)
+        self.details = details
+
+
+def check(name, value, rule):
+    """One parameter against its entry in CONFIG_SCHEMA."""
+    if rule["type"] == "integer":
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # JSON Schema counts 3.0 as an integer
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise Refused("`%s` must be an integer" % name)
+        if not rule["minimum"] <= value <= rule["maximum"]:
+            raise Refused("`%s` must be from %d to %d" % (name, rule["minimum"], rule["maximum"]))
+    elif rule["type"] == "boolean":
+        if not isinstance(value, bool):
+            raise Refused("`%s` must be true or false" % name)
+    else:
+        if not isinstance(value, str):
+            raise Refused("`%s` must be a string" % name)
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise Refused("`%s` holds half of a surrogate pair, which is not text" % name)
+        if len(value) < rule.get("minLength", 0):
+            raise Refused("`%s` must not be empty" % name)
+        if len(value) > rule.get("maxLength", MAX_INPUT):
+            raise Refused("`%s` must not be longer than %d characters" % (name, rule["maxLength"]))
+    return value
+
+
+def read_params():
+    """The parameters from standard input, checked against CONFIG_SCHEMA, with defaults filled in."""
+    data = sys.stdin.buffer.read(MAX_INPUT + 1)
+    if len(data) > MAX_INPUT:
+        raise Refused("the parameters are larger than %d bytes" % MAX_INPUT)
+    try:
+        given = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise Refused("the parameters on standard input are not one JSON object in UTF-8")
+    if not isinstance(given, dict):
+        raise Refused("the parameters on standard input are not one JSON object in UTF-8")
+    rules = CONFIG_SCHEMA["properties"]
+    for name in given:
+        if name not in rules:
+            shown = name.encode("utf-8", "replace").decode("utf-8")
+            raise Refused("unknown parameter `%s`; known are: %s" % (shown, ", ".join(rules)))
+    for name in CONFIG_SCHEMA["required"]:
+        if name not in given:
+            raise Refused("the parameter `%s` is missing" % name)
+    params = {name: rule.get("default") for name, rule in rules.items()}
+    for name, value in given.items():
+        params[name] = check(name, value, rules[name])
+    return params
+
+
+def answer(result, status):
+    """Prints the result as one line of JSON and gives the exit status."""
+    text = json.dumps(result, ensure_ascii=False)
+    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    sys.stdout.buffer.flush()
+    return status
+
+
+def main():
+    try:
+        return answer(run(read_params()), 0)
+    except Refused as refused:
+        return answer(dict({"success": False, "error": str(refused)}, **refused.details), 1)
+    except OSError as error:
+        return answer({"success": False, "error": "the system refused: %s" % error.strerror}, 1)
+# --- end of parameters and answers ---
+
+
+# --- contained paths: identical in every rye/file-system tool ---
+# A path is walked component by component below an open descriptor of the project folder. No step
+# follows a symlink, so nothing that is swapped during the walk leads out of the project.
+MAX_PATH = 4096  # bytes; the longest path Linux takes
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+
+
+def project_path():
+    return os.path.abspath(os.environb.get(b"RYE_PROJECT") or os.getcwdb())
+
+
+def split(path):
+    """The components of a path below the project, as bytes. No components: the project itself."""
+    raw = path.encode("utf-8")
+    if b"\0" in raw:
+        raise Refused("the path holds a NUL character")
+    if len(raw) > MAX_PATH:
+        raise Refused("the path is longer than %d bytes" % MAX_PATH)
+    parts = [part for part in raw.split(b"/") if part not in (b"", b".")]
+    if b".." in parts:
+        raise Refused("`%s` contains `..`; give the path below the project without it" % path)
+    if not raw.startswith(b"/"):
+        return parts
+    for root in (project_path(), os.path.realpath(project_path())):
+        prefix = [part for part in root.split(b"/") if part]
+        if parts[: len(prefix)] == prefix:
+            return parts[len(prefix) :]
+    raise Refused("`%s` is outside the project" % path)
+
+
+def show(parts):
+    return b"/".join(parts).decode("utf-8", "replace") or "."
+
+
+def cannot_open(error, folder, name, shown):
+    """The reason why `name` could not be opened in `folder`, as a sentence."""
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except OSError:
+        mode = 0
+    if stat.S_ISLNK(mode):
+        return Refused("`%s` is a symlink; symlinks are not followed" % shown)
+    if error.errno == errno.ENOENT:
+        return Refused("`%s` does not exist" % shown)
+    if error.errno == errno.ENOTDIR:
+        return Refused("`%s` is not a folder" % shown)
+    return Refused("`%s` cannot be opened: %s" % (shown, error.strerror))
+
+
+def enter_folder(folder, name, create):
+    try:
+        return os.open(name, FOLDER, dir_fd=folder)
+    except FileNotFoundError:
+        if not create:
+            raise
+    try:
+        os.mkdir(name, dir_fd=folder)
+    except FileExistsError:
+        pass  # made by someone else in between
+    return os.open(name, FOLDER, dir_fd=folder)
+
+
+def open_folder(parts, create=False, guard=None):
+    """A descriptor of a folder below the project; `guard` sees each step before it is taken."""
+    here = os.open(project_path(), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for depth, name in enumerate(parts):
+            shown = show(parts[: depth + 1])
+            if guard:
+                guard(here, name, shown)
+            try:
+                below = enter_folder(here, name, create)
+            except OSError as error:
+                raise cannot_open(error, here, name, shown)
+            os.close(here)
+            here = below
+    except BaseException:
+        os.close(here)
+        raise
+    return here
+
+
+def open_file(folder, name, shown):
+    """A descriptor of a regular file in an open folder. Never waits for a pipe or a device."""
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        if stat.S_ISREG(mode):
+            file = os.open(name, FILE, dir_fd=folder)
+            if stat.S_ISREG(os.fstat(file).st_mode):
+                return file
+            os.close(file)
+    except OSError as error:
+        raise cannot_open(error, folder, name, shown)
+    if stat.S_ISLNK(mode):
+        raise Refused("`%s` is a symlink; symlinks are not followed" % shown)
+    if stat.S_ISDIR(mode):
+        raise Refused("`%s` is a folder" % shown)
+    raise Refused("`%s` is not a regular file" % shown)
+
+
+def read_file(file, limit, shown):
+    """Everything in an open file, which is closed; more than `limit` bytes are refused."""
+    with os.fdopen(file, "rb") as stream:
+        size = os.fstat(file).st_size
+        data = stream.read(limit + 1) if size <= limit else b""
+    if size > limit or len(data) > limit:
+        raise Refused("`%s` is larger than %d bytes" % (shown, limit))
+    return data
+# --- end of contained paths ---
+
+
+# --- walking folders: identical in list, glob and grep ---
+MAX_SCANNED = 200000  # entries looked at in one run; about two seconds on a slow disk
+MAX_DEPTH = 64  # one open descriptor a level
+
+
+class Walk:
+    """Everything below a folder, sorted by name at each level. `.git` is left out, links are not entered."""
+
+    def __init__(self, enter):
+        self.enter = enter  # whether to go into the folder with these components
+        self.scanned = 0
+        self.truncated = False
+
+    def below(self, folder, parts, depth):
+        """Yields (folder descriptor, components, is_dir, is_file)."""
+        names = []
+        with os.scandir(folder) as found:
+            for entry in found:
+                self.scanned += 1
+                if self.scanned > MAX_SCANNED:
+                    self.truncated = True
+                    break
+                if entry.name.lower() != ".git":
+                    is_dir = entry.is_dir(follow_symlinks=False)
+                    is_file = entry.is_file(follow_symlinks=False)
+                    names.append((os.fsencode(entry.name), is_dir, is_file))
+        for name, is_dir, is_file in sorted(names):
+            path = parts + [name]
+            yield folder, path, is_dir, is_file
+            if is_dir and depth > 1 and self.enter(path):
+                try:
+                    below = os.open(name, FOLDER, dir_fd=folder)
+                except OSError:
+                    continue  # gone, or not ours to read
+                try:
+                    yield from self.below(below, path, depth - 1)
+                finally:
+                    os.close(below)
+# --- end of walking folders ---
+
+
+# --- path patterns: identical in glob and grep ---
+# A pattern is matched one path component at a time by a set of positions, so no pattern takes more
+# than (length of pattern) x (length of path) steps.
+MANY, ONE, DEEP = "many", "one", "deep"
+
+
+def read_class(body):
+    """`a-z_` or `!a-z` as (negated, [(low, high), ...])."""
+    negated = body[:1] in ("!", "^")
+    body = body[1:] if negated else body
+    ranges = []
+    while body:
+        wide = len(body) > 2 and body[1] == "-"
+        ranges.append((body[0], body[2] if wide else body[0]))
+        body = body[3:] if wide else body[1:]
+    return negated, ranges
+
+
+def read_segment(text):
+    """The signs of one component: MANY for `*`, ONE for `?`, a class, or (False, [(c, c)])."""
+    signs = []
+    at = 0
+    while at < len(text):
+        sign = text[at]
+        at += 1
+        end = -1
+        if sign == "[":
+            end = text.find("]", at + (2 if text[at : at + 1] in ("!", "^") else 1))
+        if end > 0:
+            signs.append(read_class(text[at:end]))
+            at = end + 1
+        elif sign == "?":
+            signs.append(ONE)
+        elif sign != "*":
+            signs.append((False, [(sign, sign)]))
+        elif signs[-1:] != [MANY]:
+            signs.append(MANY)
+    return signs
+
+
+def fits_sign(sign, char):
+    if sign == ONE:
+        return True
+    negated, ranges = sign
+    return negated != any(low <= char <= high for low, high in ranges)
+
+
+def fits(signs, name):
+    """Whether one component matches. After a mismatch only the last `*` takes one sign more."""
+    at = here = resume = 0
+    star = -1
+    while here < len(name):
+        if at < len(signs) and signs[at] == MANY:
+            star, resume = at, here
+            at += 1
+        elif at < len(signs) and fits_sign(signs[at], name[here]):
+            at += 1
+            here += 1
+        elif star >= 0:
+            resume += 1
+            at, here = star + 1, resume
+        else:
+            return False
+    return all(sign == MANY for sign in signs[at:])
+
+
+class Pattern:
+    """A path pattern. `**` stands for any number of folders, `*` `?` `[a-z]` stay in one component."""
+
+    def __init__(self, text, anywhere=False):
+        parts = [part.decode("utf-8") for part in split(text)]
+        if not parts:
+            raise Refused("the pattern names no file")
+        if "{" in text:
+            raise Refused("braces are not supported in patterns; run one search for each alternative")
+        if parts[-1] == "**":
+            parts.append("*")
+        if anywhere and len(parts) == 1:
+            parts.insert(0, "**")
+        self.steps = [DEEP if part == "**" else read_segment(part) for part in parts]
+
+    def positions(self, path):
+        """Where in the pattern a path may have come to; none: nothing below it can match."""
+        now = self.skip({0})
+        for part in path:
+            name = part.decode("utf-8", "surrogateescape")
+            after = set()
+            for at in now:
+                if at < len(self.steps):
+                    if self.steps[at] == DEEP:
+                        after.add(at)
+                    elif fits(self.steps[at], name):
+                        after.add(at + 1)
+            now = self.skip(after)
+        return now
+
+    def skip(self, positions):
+        for at in list(positions):
+            while at < len(self.steps) and self.steps[at] == DEEP:
+                at += 1
+                positions.add(at)
+        return positions
+
+    def enters(self, path):
+        return any(at < len(self.steps) for at in self.positions(path))
+
+    def matches(self, path):
+        return len(self.steps) in self.positions(path)
+# --- end of path patterns ---
+
+
+def run(params):
+    pattern = Pattern(params["pattern"])
+    walk = Walk(pattern.enters)
+    paths = []
+    for _, path, _, is_file in walk.below(open_folder([]), [], MAX_DEPTH):
+        if is_file and pattern.matches(path):
+            paths.append(show(path))
+    truncated = walk.truncated or len(paths) > MAX_PATHS
+    return {"paths": sorted(paths)[:MAX_PATHS], "truncated": truncated}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

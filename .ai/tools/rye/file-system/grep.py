@@ -1,0 +1,480 @@
+# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-21T10:01:43Z sha256=4d87faa4e92ad951359e2f1f97dd2c5d1a5e08a7b24b7d7eff877d6b25dc5d12 key=78f7dae3a0d000131c0889808c8c822d sig=459s8KdpcC4kfKz5JIs-z3Dx8389zyxWdOR8sDpn1fIXlCkV-iTfp18576zi770kjXYGS9Bd1q4PaiOtrBIHCw
+"""Searches files of the project for lines that match a regular expression."""
+import errno
+import json
+import os
+import re
+import signal
+import stat
+import sys
+
+__version__ = "1.0.0"
+__tool_type__ = "tool"
+__executor_id__ = "rye/core/runtimes/python/script"
+__category__ = "rye/file-system"
+__tool_description__ = "Searches files of the project for lines that match a Python regular expression. Binary files, files over 4 MiB, symlinks and `.git` are skipped; only the first 4000 characters of a line are searched."
+
+CONFIG_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "pattern": {
+            "type": "string",
+            "description": "The regular expression, in the syntax of Python's re. It is matched line by line.",
+            "minLength": 1,
+            "maxLength": 2000,
+        },
+        "path": {
+            "type": "string",
+            "description": "The file or folder to search, by its path below the project.",
+            "minLength": 1,
+            "default": ".",
+        },
+        "glob": {
+            "type": "string",
+            "description": "Searches only files whose path below the project matches this pattern; a pattern without a slash is matched against the name alone.",
+            "minLength": 1,
+        },
+        "ignore_case": {
+            "type": "boolean",
+            "description": "Whether upper and lower case are the same.",
+            "default": False,
+        },
+        "max_matches": {
+            "type": "integer",
+            "description": "The largest number of lines to return.",
+            "minimum": 1,
+            "maximum": 10000,
+            "default": 200,
+        },
+    },
+    "required": ["pattern"],
+    "additionalProperties": False,
+    "examples": [
+        {"pattern": "TODO|FIXME"},
+        {"pattern": "^fn main", "path": "src", "glob": "*.rs"},
+        {"pattern": "rye", "ignore_case": True, "max_matches": 20},
+    ],
+}
+
+MAX_FILE = 4 * 1024 * 1024  # bytes; larger files are data, not text that someone wrote
+MAX_LINE = 4000  # characters searched and returned; longer lines are generated
+MAX_TEXT = 1024 * 1024  # characters returned in all
+MAX_SECONDS = 20  # below the timeout of the chain, so that the answer is a sentence
+
+
+# --- parameters and answers: identical in every rye tool ---
+MAX_INPUT = 64 * 1024 * 1024  # bytes of parameters; four times the largest content of rye/file-system/write
+
+
+class Refused(Exception):
+    """A request that is not carried out. The message is one clear sentence for the caller."""
+
+    def __init__(self, message, **details):
+        super().__init__(message)
+        self.details = details
+
+
+def check(name, value, rule):
+    """One parameter against its entry in CONFIG_SCHEMA."""
+    if rule["type"] == "integer":
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # JSON Schema counts 3.0 as an integer
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise Refused("`%s` must be an integer" % name)
+        if not rule["minimum"] <= value <= rule["maximum"]:
+            raise Refused("`%s` must be from %d to %d" % (name, rule["minimum"], rule["maximum"]))
+    elif rule["type"] == "boolean":
+        if not isinstance(value, bool):
+            raise Refused("`%s` must be true or false" % name)
+    else:
+        if not isinstance(value, str):
+            raise Refused("`%s` must be a string" % name)
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise Refused("`%s` holds half of a surrogate pair, which is not text" % name)
+        if len(value) < rule.get("minLength", 0):
+            raise Refused("`%s` must not be empty" % name)
+        if len(value) > rule.get("maxLength", MAX_INPUT):
+            raise Refused("`%s` must not be longer than %d characters" % (name, rule["maxLength"]))
+    return value
+
+
+def read_params():
+    """The parameters from standard input, checked against CONFIG_SCHEMA, with defaults filled in."""
+    data = sys.stdin.buffer.read(MAX_INPUT + 1)
+    if len(data) > MAX_INPUT:
+        raise Refused("the parameters are larger than %d bytes" % MAX_INPUT)
+    try:
+        given = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise Refused("the parameters on standard input are not one JSON object in UTF-8")
+    if not isinstance(given, dict):
+        raise Refused("the parameters on standard input are not one JSON object in UTF-8")
+    rules = CONFIG_SCHEMA["properties"]
+    for name in given:
+        if name not in rules:
+            shown = name.encode("utf-8", "replace").decode("utf-8")
+            raise Refused("unknown parameter `%s`; known are: %s" % (shown, ", ".join(rules)))
+    for name in CONFIG_SCHEMA["required"]:
+        if name not in given:
+            raise Refused("the parameter `%s` is missing" % name)
+    params = {name: rule.get("default") for name, rule in rules.items()}
+    for name, value in given.items():
+        params[name] = check(name, value, rules[name])
+    return params
+
+
+def answer(result, status):
+    """Prints the result as one line of JSON and gives the exit status."""
+    text = json.dumps(result, ensure_ascii=False)
+    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    sys.stdout.buffer.flush()
+    return status
+
+
+def main():
+    try:
+        return answer(run(read_params()), 0)
+    except Refused as refused:
+        return answer(dict({"success": False, "error": str(refused)}, **refused.details), 1)
+    except OSError as error:
+        return answer({"success": False, "error": "the system refused: %s" % error.strerror}, 1)
+# --- end of parameters and answers ---
+
+
+# --- contained paths: identical in every rye/file-system tool ---
+# A path is walked component by component below an open descriptor of the project folder. No step
+# follows a symlink, so nothing that is swapped during the walk leads out of the project.
+MAX_PATH = 4096  # bytes; the longest path Linux takes
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+
+
+def project_path():
+    return os.path.abspath(os.environb.get(b"RYE_PROJECT") or os.getcwdb())
+
+
+def split(path):
+    """The components of a path below the project, as bytes. No components: the project itself."""
+    raw = path.encode("utf-8")
+    if b"\0" in raw:
+        raise Refused("the path holds a NUL character")
+    if len(raw) > MAX_PATH:
+        raise Refused("the path is longer than %d bytes" % MAX_PATH)
+    parts = [part for part in raw.split(b"/") if part not in (b"", b".")]
+    if b".." in parts:
+        raise Refused("`%s` contains `..`; give the path below the project without it" % path)
+    if not raw.startswith(b"/"):
+        return parts
+    for root in (project_path(), os.path.realpath(project_path())):
+        prefix = [part for part in root.split(b"/") if part]
+        if parts[: len(prefix)] == prefix:
+            return parts[len(prefix) :]
+    raise Refused("`%s` is outside the project" % path)
+
+
+def show(parts):
+    return b"/".join(parts).decode("utf-8", "replace") or "."
+
+
+def cannot_open(error, folder, name, shown):
+    """The reason why `name` could not be opened in `folder`, as a sentence."""
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except OSError:
+        mode = 0
+    if stat.S_ISLNK(mode):
+        return Refused("`%s` is a symlink; symlinks are not followed" % shown)
+    if error.errno == errno.ENOENT:
+        return Refused("`%s` does not exist" % shown)
+    if error.errno == errno.ENOTDIR:
+        return Refused("`%s` is not a folder" % shown)
+    return Refused("`%s` cannot be opened: %s" % (shown, error.strerror))
+
+
+def enter_folder(folder, name, create):
+    try:
+        return os.open(name, FOLDER, dir_fd=folder)
+    except FileNotFoundError:
+        if not create:
+            raise
+    try:
+        os.mkdir(name, dir_fd=folder)
+    except FileExistsError:
+        pass  # made by someone else in between
+    return os.open(name, FOLDER, dir_fd=folder)
+
+
+def open_folder(parts, create=False, guard=None):
+    """A descriptor of a folder below the project; `guard` sees each step before it is taken."""
+    here = os.open(project_path(), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for depth, name in enumerate(parts):
+            shown = show(parts[: depth + 1])
+            if guard:
+                guard(here, name, shown)
+            try:
+                below = enter_folder(here, name, create)
+            except OSError as error:
+                raise cannot_open(error, here, name, shown)
+            os.close(here)
+            here = below
+    except BaseException:
+        os.close(here)
+        raise
+    return here
+
+
+def open_file(folder, name, shown):
+    """A descriptor of a regular file in an open folder. Never waits for a pipe or a device."""
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        if stat.S_ISREG(mode):
+            file = os.open(name, FILE, dir_fd=folder)
+            if stat.S_ISREG(os.fstat(file).st_mode):
+                return file
+            os.close(file)
+    except OSError as error:
+        raise cannot_open(error, folder, name, shown)
+    if stat.S_ISLNK(mode):
+        raise Refused("`%s` is a symlink; symlinks are not followed" % shown)
+    if stat.S_ISDIR(mode):
+        raise Refused("`%s` is a folder" % shown)
+    raise Refused("`%s` is not a regular file" % shown)
+
+
+def read_file(file, limit, shown):
+    """Everything in an open file, which is closed; more than `limit` bytes are refused."""
+    with os.fdopen(file, "rb") as stream:
+        size = os.fstat(file).st_size
+        data = stream.read(limit + 1) if size <= limit else b""
+    if size > limit or len(data) > limit:
+        raise Refused("`%s` is larger than %d bytes" % (shown, limit))
+    return data
+# --- end of contained paths ---
+
+
+# --- walking folders: identical in list, glob and grep ---
+MAX_SCANNED = 200000  # entries looked at in one run; about two seconds on a slow disk
+MAX_DEPTH = 64  # one open descriptor a level
+
+
+class Walk:
+    """Everything below a folder, sorted by name at each level. `.git` is left out, links are not entered."""
+
+    def __init__(self, enter):
+        self.enter = enter  # whether to go into the folder with these components
+        self.scanned = 0
+        self.truncated = False
+
+    def below(self, folder, parts, depth):
+        """Yields (folder descriptor, components, is_dir, is_file)."""
+        names = []
+        with os.scandir(folder) as found:
+            for entry in found:
+                self.scanned += 1
+                if self.scanned > MAX_SCANNED:
+                    self.truncated = True
+                    break
+                if entry.name.lower() != ".git":
+                    is_dir = entry.is_dir(follow_symlinks=False)
+                    is_file = entry.is_file(follow_symlinks=False)
+                    names.append((os.fsencode(entry.name), is_dir, is_file))
+        for name, is_dir, is_file in sorted(names):
+            path = parts + [name]
+            yield folder, path, is_dir, is_file
+            if is_dir and depth > 1 and self.enter(path):
+                try:
+                    below = os.open(name, FOLDER, dir_fd=folder)
+                except OSError:
+                    continue  # gone, or not ours to read
+                try:
+                    yield from self.below(below, path, depth - 1)
+                finally:
+                    os.close(below)
+# --- end of walking folders ---
+
+
+# --- path patterns: identical in glob and grep ---
+# A pattern is matched one path component at a time by a set of positions, so no pattern takes more
+# than (length of pattern) x (length of path) steps.
+MANY, ONE, DEEP = "many", "one", "deep"
+
+
+def read_class(body):
+    """`a-z_` or `!a-z` as (negated, [(low, high), ...])."""
+    negated = body[:1] in ("!", "^")
+    body = body[1:] if negated else body
+    ranges = []
+    while body:
+        wide = len(body) > 2 and body[1] == "-"
+        ranges.append((body[0], body[2] if wide else body[0]))
+        body = body[3:] if wide else body[1:]
+    return negated, ranges
+
+
+def read_segment(text):
+    """The signs of one component: MANY for `*`, ONE for `?`, a class, or (False, [(c, c)])."""
+    signs = []
+    at = 0
+    while at < len(text):
+        sign = text[at]
+        at += 1
+        end = -1
+        if sign == "[":
+            end = text.find("]", at + (2 if text[at : at + 1] in ("!", "^") else 1))
+        if end > 0:
+            signs.append(read_class(text[at:end]))
+            at = end + 1
+        elif sign == "?":
+            signs.append(ONE)
+        elif sign != "*":
+            signs.append((False, [(sign, sign)]))
+        elif signs[-1:] != [MANY]:
+            signs.append(MANY)
+    return signs
+
+
+def fits_sign(sign, char):
+    if sign == ONE:
+        return True
+    negated, ranges = sign
+    return negated != any(low <= char <= high for low, high in ranges)
+
+
+def fits(signs, name):
+    """Whether one component matches. After a mismatch only the last `*` takes one sign more."""
+    at = here = resume = 0
+    star = -1
+    while here < len(name):
+        if at < len(signs) and signs[at] == MANY:
+            star, resume = at, here
+            at += 1
+        elif at < len(signs) and fits_sign(signs[at], name[here]):
+            at += 1
+            here += 1
+        elif star >= 0:
+            resume += 1
+            at, here = star + 1, resume
+        else:
+            return False
+    return all(sign == MANY for sign in signs[at:])
+
+
+class Pattern:
+    """A path pattern. `**` stands for any number of folders, `*` `?` `[a-z]` stay in one component."""
+
+    def __init__(self, text, anywhere=False):
+        parts = [part.decode("utf-8") for part in split(text)]
+        if not parts:
+            raise Refused("the pattern names no file")
+        if "{" in text:
+            raise Refused("braces are not supported in patterns; run one search for each alternative")
+        if parts[-1] == "**":
+            parts.append("*")
+        if anywhere and len(parts) == 1:
+            parts.insert(0, "**")
+        self.steps = [DEEP if part == "**" else read_segment(part) for part in parts]
+
+    def positions(self, path):
+        """Where in the pattern a path may have come to; none: nothing below it can match."""
+        now = self.skip({0})
+        for part in path:
+            name = part.decode("utf-8", "surrogateescape")
+            after = set()
+            for at in now:
+                if at < len(self.steps):
+                    if self.steps[at] == DEEP:
+                        after.add(at)
+                    elif fits(self.steps[at], name):
+                        after.add(at + 1)
+            now = self.skip(after)
+        return now
+
+    def skip(self, positions):
+        for at in list(positions):
+            while at < len(self.steps) and self.steps[at] == DEEP:
+                at += 1
+                positions.add(at)
+        return positions
+
+    def enters(self, path):
+        return any(at < len(self.steps) for at in self.positions(path))
+
+    def matches(self, path):
+        return len(self.steps) in self.positions(path)
+# --- end of path patterns ---
+
+
+def too_slow(_number, _frame):
+    raise Refused("the search took more than %d seconds; make the pattern simpler or give a narrower `path`" % MAX_SECONDS)
+
+
+def files(parts, only):
+    """Yields (folder descriptor, components) of every file to search."""
+    if parts:
+        parent = open_folder(parts[:-1])
+        try:
+            mode = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False).st_mode
+        except OSError as error:
+            raise cannot_open(error, parent, parts[-1], show(parts))
+        if not stat.S_ISDIR(mode):
+            os.close(open_file(parent, parts[-1], show(parts)))
+            yield parent, parts
+            return
+    walk = Walk(only.enters if only else lambda path: True)
+    for folder, path, _, is_file in walk.below(open_folder(parts), parts, MAX_DEPTH):
+        if is_file and (only is None or only.matches(path)):
+            yield folder, path
+    if walk.truncated:
+        raise StopSearch()
+
+
+class StopSearch(Exception):
+    """There is more to find than is looked at or returned."""
+
+
+def search(params, matches):
+    try:
+        wanted = re.compile(params["pattern"], re.IGNORECASE if params["ignore_case"] else 0)
+    except (re.error, OverflowError, RecursionError, MemoryError) as error:
+        raise Refused("`pattern` is not a regular expression: %s" % error)
+    only = Pattern(params["glob"], anywhere=True) if params["glob"] else None
+    parts = split(params["path"])
+    room = MAX_TEXT
+    for folder, path in files(parts, only):
+        shown = show(path)
+        try:
+            data = read_file(open_file(folder, path[-1], shown), MAX_FILE, shown)
+        except Refused:
+            if path == parts:
+                raise
+            continue
+        if b"\0" in data:
+            continue
+        lines = data.decode("utf-8", "replace").split("\n")
+        for number, line in enumerate(lines, 1):
+            line = line[:MAX_LINE].rstrip("\r")
+            if wanted.search(line) and (number < len(lines) or line):
+                if len(matches) == params["max_matches"] or len(line) > room:
+                    raise StopSearch()
+                room -= len(line)
+                matches.append({"path": shown, "line": number, "text": line})
+
+
+def run(params):
+    matches = []
+    signal.signal(signal.SIGALRM, too_slow)
+    signal.setitimer(signal.ITIMER_REAL, MAX_SECONDS)
+    try:
+        search(params, matches)
+    except StopSearch:
+        return {"matches": matches, "truncated": True}
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return {"matches": matches, "truncated": False}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

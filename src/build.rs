@@ -1,0 +1,20 @@
+//! Build script: tells the binary which commit it was built from. Nothing else is generated here.
+
+use std::process::Command;
+
+fn main() {
+    // The log of HEAD grows with every commit and checkout.
+    println!("cargo:rerun-if-changed=.git/logs/HEAD");
+    println!("cargo:rerun-if-changed=src/build.rs");
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+        (output.status.success() && !text.is_empty()).then_some(text)
+    };
+    // Only if this folder is the repository, not a folder inside another one.
+    let here = std::path::Path::new(".git").exists();
+    let commit = here.then(|| git(&["show", "-s", "--format=%h %cs", "HEAD"])).flatten();
+    let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    let text = commit.map_or(version.clone(), |commit| format!("{version} ({commit})"));
+    println!("cargo:rustc-env=RYE_VERSION={text}");
+}

@@ -1,0 +1,133 @@
+//! Building a chain (core 7.3).
+
+use super::error::{ChainError, Fault};
+use super::fetch::Fetch;
+use super::link::{Link, Role};
+use crate::base::limits::CHAIN_LINKS;
+use crate::id::{ItemId, Kind, Ref};
+use crate::parse::{Item, Tool};
+use crate::trace::{Event, Sink};
+use crate::verify::Source;
+
+/// The links one run passes through, the tool first.
+///
+/// Invariant: never empty, at most [`CHAIN_LINKS`] long, no id twice, only the last link is a
+/// primitive, and every link was verified. `Chain::build` is the one way to make a chain.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    links: Vec<Link>,
+}
+
+impl Chain {
+    /// Follows executor ids from `tool` to a primitive that `is_primitive` knows.
+    ///
+    /// # Errors
+    /// `chain.*`; `validate.space_order` for an executor that only a nearer space holds; whatever a
+    /// link is refused with.
+    pub(crate) fn build(
+        source: Source,
+        tool: Tool,
+        fetch: &dyn Fetch,
+        is_primitive: &dyn Fn(&ItemId) -> bool,
+        sink: &dyn Sink,
+    ) -> Result<Self, ChainError> {
+        let mut links = vec![Link { role: Role::Tool, source, tool }];
+        match follow(&mut links, fetch, is_primitive, sink) {
+            Ok(()) => Ok(Self { links }),
+            Err(fault) => {
+                let links = links.iter().map(|link| link.item().id.clone()).collect();
+                Err(ChainError { links, fault })
+            }
+        }
+    }
+
+    pub(crate) fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    pub(crate) fn tool(&self) -> &Link {
+        &self.links[0]
+    }
+
+    pub(crate) fn primitive(&self) -> &Link {
+        &self.links[self.links.len() - 1]
+    }
+
+    /// Plain ids, the tool's first.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        self.links.iter().map(|link| link.item().id.to_string()).collect()
+    }
+}
+
+fn follow(
+    links: &mut Vec<Link>,
+    fetch: &dyn Fetch,
+    is_primitive: &dyn Fn(&ItemId) -> bool,
+    sink: &dyn Sink,
+) -> Result<(), Fault> {
+    let first = &links[0];
+    if let Some(what @ ("runtime" | "primitive")) = first.tool.tool_type.as_deref() {
+        return Err(Fault::NotATool { item: first.item().clone(), what: what.to_owned() });
+    }
+    loop {
+        let by = &links[links.len() - 1];
+        sink.record(Event::ChainLink {
+            item_id: by.item().clone(),
+            depth: links.len() - 1,
+            executor: by.tool.executor.as_ref().map(ItemId::to_string),
+        });
+        let Some(executor) = by.tool.executor.clone() else {
+            return end(links, is_primitive);
+        };
+        if let Some(at) = links.iter().position(|link| link.item().id == executor) {
+            let mut path: Vec<_> = links[at..].iter().map(|l| l.item().id.clone()).collect();
+            path.push(executor);
+            return Err(Fault::Cycle { path });
+        }
+        if links.len() == CHAIN_LINKS {
+            return Err(Fault::TooDeep);
+        }
+        let link = next(by, &executor, fetch)?;
+        links.push(link);
+    }
+}
+
+/// Only the last link may be a primitive, and it must be one.
+fn end(links: &mut [Link], is_primitive: &dyn Fn(&ItemId) -> bool) -> Result<(), Fault> {
+    let several = links.len() > 1;
+    let last = links.len() - 1;
+    let link = &mut links[last];
+    let is_one = link.tool.tool_type.as_deref() == Some("primitive");
+    if several && is_one && is_primitive(&link.item().id) {
+        link.role = Role::Primitive;
+        return Ok(());
+    }
+    Err(Fault::UnknownPrimitive { item: link.item().clone() })
+}
+
+fn next(by: &Link, executor: &ItemId, fetch: &dyn Fetch) -> Result<Link, Fault> {
+    let item = Ref::new(Kind::Tool, executor.clone());
+    let from = by.source.space();
+    let Some((source, parsed)) = fetch.fetch(&item, from)? else {
+        let by = by.item().clone();
+        return Err(match fetch.find_above(&item, from) {
+            Some(space) => Fault::OutOfReach { by, from, executor: executor.clone(), space },
+            None => {
+                let near = fetch.near(&item);
+                Fault::ExecutorNotFound { by, executor: executor.clone(), near }
+            }
+        });
+    };
+    let Item::Tool(tool) = parsed else {
+        let what = item.kind.to_string();
+        return Err(Fault::NotAnExecutor { by: by.item().clone(), item, what });
+    };
+    match tool.tool_type.as_deref() {
+        Some("runtime" | "primitive") => {}
+        other => {
+            let what = other.unwrap_or("tool").to_owned();
+            return Err(Fault::NotAnExecutor { by: by.item().clone(), item, what });
+        }
+    }
+    Ok(Link { role: Role::Runtime, source, tool: *tool })
+}

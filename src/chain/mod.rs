@@ -1,0 +1,20 @@
+//! Chain: from a tool, by executor ids, to a primitive; and from a directive to its parents.
+//!
+//! Layer 8. Sees `parse`, `verify`, `resolve`, `space`, `trace`, `id`, `diag`, `base`. Judges nothing.
+//!
+//! In:  the first item and the seam [`Fetch`].
+//! Out: a [`Chain`] of links, each resolved, verified and parsed the same way.
+//!
+//! Start at `build.rs`.
+
+mod build;
+mod error;
+mod extends;
+mod fetch;
+mod link;
+
+pub(crate) use build::Chain;
+pub(crate) use error::{CODES, ChainError, Fault};
+pub(crate) use extends::{Lineage, lineage};
+pub(crate) use fetch::{Fetch, FetchError};
+pub(crate) use link::{Link, Role};

@@ -1,0 +1,93 @@
+//! What a shell is told when it asks rye to complete a word. Nothing here is used for trust.
+
+use std::ffi::OsStr;
+
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+
+use crate::id::{Kind, Query, Space};
+use crate::pipeline::{Rye, RyeBuilder};
+
+/// Answers the shell and ends the process, if it asked.
+pub(super) fn answer(command: impl Fn() -> clap::Command) {
+    CompleteEnv::with_factory(command).bin("rye").complete();
+}
+
+/// Completes refs.
+pub(super) fn refs() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let (Some(current), Ok(rye)) = (current.to_str(), RyeBuilder::new().build()) else {
+            return Vec::new();
+        };
+        let kinds: &[Kind] = match current.split_once(':') {
+            Some((kind, _)) => &kind.parse::<Kind>().map_or(vec![], |kind| vec![kind]),
+            None => &[Kind::Tool, Kind::Directive],
+        };
+        let mut found: Vec<String> = Vec::new();
+        for space in Space::NEAREST_FIRST {
+            for kind in kinds {
+                let entries = rye.list(space, *kind).unwrap_or_default();
+                found.extend(entries.into_iter().map(|entry| entry.item.to_string()));
+            }
+        }
+        found.sort();
+        found.dedup();
+        let fits = |item: &String| {
+            item.starts_with(current)
+                || item.split_once(':').is_some_and(|(_, id)| id.starts_with(current))
+        };
+        found.into_iter().filter(fits).map(CompletionCandidate::new).collect()
+    })
+}
+
+/// Completes input names, and the values of inputs that have a fixed set of them.
+pub(super) fn inputs() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let (Some(current), Ok(rye)) = (current.to_str(), RyeBuilder::new().build()) else {
+            return Vec::new();
+        };
+        let named = item_on_the_line(&rye).unwrap_or_default();
+        let mut out = Vec::new();
+        for (name, help, values) in named {
+            let typed = current.strip_prefix(&name).and_then(|rest| rest.strip_prefix('='));
+            match typed {
+                Some(start) => {
+                    let fits = values.iter().filter(|value| value.starts_with(start));
+                    out.extend(fits.map(|v| CompletionCandidate::new(format!("{name}={v}"))));
+                }
+                None if name.starts_with(current) => {
+                    let help = (!help.is_empty()).then(|| help.into());
+                    out.push(CompletionCandidate::new(format!("{name}=")).help(help));
+                }
+                None => {}
+            }
+        }
+        out
+    })
+}
+
+/// Completes error codes.
+pub(super) fn codes() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let (Some(current), Ok(rye)) = (current.to_str(), RyeBuilder::new().build()) else {
+            return Vec::new();
+        };
+        let pages = rye.list(Space::System, Kind::Knowledge).unwrap_or_default();
+        let codes =
+            pages.iter().filter_map(|page| page.item.id.as_str().strip_prefix("rye/errors/"));
+        codes.filter(|code| code.starts_with(current)).map(CompletionCandidate::new).collect()
+    })
+}
+
+type Named = Vec<(String, String, Vec<String>)>;
+
+/// The inputs of the item that stands on the command line being completed: name, help, values.
+fn item_on_the_line(rye: &Rye) -> Option<Named> {
+    let words: Vec<String> = std::env::args().collect();
+    let at = words.iter().position(|word| word == "execute" || word == "run")?;
+    let query = words[at + 1..]
+        .iter()
+        .filter(|w| !w.starts_with('-'))
+        .find_map(|w| w.parse::<Query>().ok())?;
+    Some(rye.describe(&query).ok()?.item.declared())
+}

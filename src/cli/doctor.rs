@@ -1,0 +1,236 @@
+//! `rye doctor`: what works here and what does not, with the mend.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::exit::{Exit, status};
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::diag::{Diagnose, Style};
+use crate::id::{Kind, Space};
+use crate::pipeline::{Rye, Verdict};
+use crate::verify::{EXAMPLE, OwnKeys};
+
+/// Check the set-up, and say how to mend what is wrong
+#[derive(clap::Args)]
+pub(super) struct Args {}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Good,
+    /// Works, but should be known.
+    Note,
+    Bad,
+}
+
+/// One thing that was looked at.
+struct Row {
+    name: &'static str,
+    state: State,
+    text: String,
+    help: Option<String>,
+}
+
+fn row(name: &'static str, state: State, text: impl Into<String>) -> Row {
+    Row { name, state, text: text.into(), help: None }
+}
+
+pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = match wired.rye() {
+        Ok(rye) => rye,
+        Err(error) => {
+            let diagnostic = error.diagnostic();
+            let failed = Row {
+                name: "spaces",
+                state: State::Bad,
+                text: diagnostic.message.clone(),
+                help: diagnostic.help.clone(),
+            };
+            return Ok(show(&[failed], out).max_status(status(diagnostic.code.0)));
+        }
+    };
+    let mut rows = vec![project(&rye), user(&rye)];
+    rows.extend(keys(&rye));
+    rows.extend(documents(&rye));
+    rows.push(system(&rye));
+    rows.extend(programs(&rye));
+    if rye.dev_mode() {
+        let text = "RYE_DEV_MODE=1: unsigned and changed items of yours run with a warning";
+        rows.push(row("dev mode", State::Note, text));
+    }
+    Ok(show(&rows, out))
+}
+
+fn project(rye: &Rye) -> Row {
+    let path = rye.spaces().project_path().display().to_string();
+    let Some(identity) = rye.spaces().project_identity() else {
+        return row("project", State::Note, "this folder is your user space; there is no project");
+    };
+    match rye.trust().accepts(identity) {
+        Ok(true) => row("project", State::Good, format!("{path}, accepted")),
+        Ok(false) => Row {
+            help: Some(
+                "see what it brings with `rye trust review`, or set it up with `rye init`".into(),
+            ),
+            ..row("project", State::Note, format!("{path}, not accepted: its items do not run"))
+        },
+        Err(error) => Row { help: error.help(), ..row("project", State::Bad, error.to_string()) },
+    }
+}
+
+fn user(rye: &Rye) -> Row {
+    let Ok(user) = rye.spaces().user() else {
+        let text = "neither USER_SPACE nor HOME is set; only shipped items can run";
+        return row("user space", State::Note, text);
+    };
+    let folder = user.base().join(".ai");
+    let text = folder.display().to_string();
+    match std::fs::metadata(&folder) {
+        Ok(stat) if stat.permissions().mode() & 0o002 != 0 => Row {
+            help: Some(format!("close it: `chmod o-w {text}`")),
+            ..row("user space", State::Bad, format!("{text} is writable by others"))
+        },
+        Ok(_) => row("user space", State::Good, text),
+        Err(_) => row("user space", State::Note, format!("{text} is not there yet")),
+    }
+}
+
+fn keys(rye: &Rye) -> Vec<Row> {
+    let Ok(user) = rye.spaces().user() else { return Vec::new() };
+    let keys = OwnKeys::of(user);
+    let mut rows = vec![match keys.find_public() {
+        Ok(Some(public)) if public.fingerprint() == EXAMPLE => Row {
+            help: Some("make one of your own: `rye keys rotate`".into()),
+            ..row("key", State::Bad, "the example key, whose private half is public")
+        },
+        Ok(Some(public)) => row("key", State::Good, public.fingerprint().to_string()),
+        Ok(None) => Row {
+            help: Some("to sign, make one: `rye keys generate`".into()),
+            ..row("key", State::Note, "none yet; shipped items run without one")
+        },
+        Err(error) => Row { help: error.help(), ..row("key", State::Bad, error.to_string()) },
+    }];
+    let open = std::fs::metadata(keys.folder()).is_ok_and(|m| m.permissions().mode() & 0o077 != 0);
+    if open {
+        let folder = keys.folder().display().to_string();
+        rows.push(Row {
+            help: Some(format!("close it: `chmod 700 {folder}`")),
+            ..row("key folder", State::Bad, format!("{folder} is open to others"))
+        });
+    }
+    rows
+}
+
+/// Every trust document, read.
+fn documents(rye: &Rye) -> Vec<Row> {
+    let trust = rye.trust();
+    let entries = rye.list(Space::User, Kind::Config).unwrap_or_default();
+    let named = entries.iter().filter(|e| e.item.id.folder() == "keys/trusted");
+    let keys: Vec<crate::id::Fingerprint> =
+        named.filter_map(|e| e.item.id.name().parse().ok()).collect();
+    let mut rows = Vec::new();
+    let mut good = 0;
+    for key in keys {
+        match trust.document(key) {
+            Ok(Some(document)) if document.example => rows.push(Row {
+                help: Some(format!("when the walk is done: `rye trust remove {key}`")),
+                ..row("trust", State::Note, "the example key is let in; its private half is public")
+            }),
+            Ok(Some(_)) => good += 1,
+            Ok(None) => rows.push(row("trust", State::Bad, format!("{key} is a weak key"))),
+            Err(error) => {
+                rows.push(Row {
+                    help: error.help(),
+                    ..row("trust", State::Bad, error.to_string())
+                });
+            }
+        }
+    }
+    rows.insert(0, row("trust", State::Good, format!("{good} keys of others")));
+    rows
+}
+
+/// Every item of the system space, verified.
+fn system(rye: &Rye) -> Row {
+    let entries = rye.entries(&[]).unwrap_or_default();
+    let system: Vec<_> = entries.into_iter().filter(|e| e.space == Space::System).collect();
+    let checked = rye.verify_all(system, &|| ());
+    let bad: Vec<_> = checked
+        .iter()
+        .filter(|c| matches!(c.verdict, Verdict::Bad(_)))
+        .map(|c| c.item.to_string())
+        .collect();
+    let text = format!("{} items, {} verified", checked.len(), checked.len() - bad.len());
+    match bad.first() {
+        None => row("system", State::Good, text),
+        Some(first) => Row {
+            help: Some(format!("see `rye why {first}`")),
+            ..row("system", State::Bad, format!("{text}; refused: {}", bad.join(", ")))
+        },
+    }
+}
+
+/// The programs that the shipped runtimes start.
+fn programs(rye: &Rye) -> Vec<Row> {
+    let path = rye.located().vars.get("PATH").unwrap_or_default();
+    let wanted = [
+        ("python3", "Python tools"),
+        ("bash", "shell tools and `rye/bash`"),
+        ("node", "JavaScript tools"),
+    ];
+    let rows = wanted.into_iter().map(|(program, what)| {
+        match rye.host().find_program(program.as_ref(), path) {
+            Some(found) => row("program", State::Good, format!("{program}  {}", found.display())),
+            None => Row {
+                help: Some(format!("install `{program}` to run {what}")),
+                ..row("program", State::Note, format!("{program} is not on PATH"))
+            },
+        }
+    });
+    rows.collect()
+}
+
+fn show(rows: &[Row], out: &mut Out) -> Exit {
+    let bad = rows.iter().any(|row| row.state == State::Bad);
+    if out.is_json() {
+        let word = |state| match state {
+            State::Good => "good",
+            State::Note => "note",
+            State::Bad => "bad",
+        };
+        let checks: Vec<Value> = rows
+            .iter()
+            .map(
+                |r| json!({"name": r.name, "state": word(r.state), "text": r.text, "help": r.help}),
+            )
+            .collect();
+        let status = if bad { "error" } else { "success" };
+        out.object(&json!({"status": status, "checks": checks}));
+    } else {
+        let paint = out.paint();
+        for row in rows {
+            let mark = match row.state {
+                State::Good => paint.style(Style::Good, "ok  "),
+                State::Note => paint.style(Style::Warning, "note"),
+                State::Bad => paint.style(Style::Error, "bad "),
+            };
+            out.line(&format!("{mark}  {:<10}  {}", row.name, escape_line(&row.text)));
+            if let Some(help) = &row.help {
+                out.line(&format!("                  help: {}", escape_line(help)));
+            }
+        }
+    }
+    Exit::Status(if bad { 4 } else { 0 })
+}
+
+impl Exit {
+    fn max_status(self, other: u8) -> Self {
+        match self {
+            Self::Status(status) => Self::Status(status.max(other)),
+            signal @ Self::Signal(_) => signal,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What can be wrong with a command line.
+
+use std::io;
+
+use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnose, Diagnostic};
+use crate::pipeline::{Failed, Failure};
+
+pub(crate) const CODES: &[Code] = &[
+    Code("cli.usage"),
+    Code("cli.input_syntax"),
+    Code("cli.input_file"),
+    Code("cli.params_json"),
+    Code("cli.not_confirmed"),
+    Code("cli.unknown_code"),
+];
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    #[error("{message}")]
+    Usage { message: String },
+    #[error("`{}` is no input: {why}", escape_line(.text))]
+    InputSyntax { text: String, why: String },
+    #[error("cannot read `{}`: {source}", escape_line(.path))]
+    InputFile { path: String, source: io::Error },
+    #[error("the parameters are no JSON object: {why}")]
+    ParamsJson { why: String },
+    #[error("{what} was not confirmed, so nothing was done")]
+    NotConfirmed { what: String },
+    #[error("`{}` is no code of rye", escape_line(.code))]
+    UnknownCode { code: String, near: Vec<String> },
+    #[error(transparent)]
+    Failure(#[from] Failure),
+    #[error("{}", .0.failure)]
+    Failed(Box<Failed>),
+}
+
+impl<E> From<E> for CliError
+where
+    Failure: From<E>,
+    E: Diagnose,
+{
+    fn from(error: E) -> Self {
+        Self::Failure(error.into())
+    }
+}
+
+impl CliError {
+    pub(super) fn diagnostic(&self) -> Diagnostic {
+        let (code, help) = match self {
+            Self::Failure(failure) => return failure.diagnostic(),
+            Self::Failed(failed) => return failed.failure.diagnostic(),
+            Self::Usage { .. } => ("cli.usage", "see `rye --help`".to_owned()),
+            Self::InputSyntax { .. } => (
+                "cli.input_syntax",
+                "write `name=value`, `name=@file`, `name=@@text` for a text that begins with `@`, or `name:=json`".into(),
+            ),
+            Self::InputFile { .. } => ("cli.input_file", "paths are relative to the working directory".into()),
+            Self::ParamsJson { .. } => (
+                "cli.params_json",
+                "give one JSON object, such as `--params '{\"path\": \"a.txt\"}'`".into(),
+            ),
+            Self::NotConfirmed { .. } => {
+                ("cli.not_confirmed", "run it yourself on a terminal, or read what it is and add `--yes`".into())
+            }
+            Self::UnknownCode { near, .. } => {
+                let help = match near.is_empty() {
+                    true => "codes are listed by `rye list --kind knowledge --all`".to_owned(),
+                    false => format!("did you mean `{}`?", near.join("` or `")),
+                };
+                ("cli.unknown_code", help)
+            }
+        };
+        Diagnostic {
+            code: Code(code),
+            message: self.to_string(),
+            help: Some(help),
+            place: None,
+            item: None,
+            data: serde_json::Map::new(),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `rye execute`: run an item, or show what running it would do.
+
+use std::time::Duration;
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::input::Inputs;
+use super::out::Out;
+use super::wire::Wired;
+use crate::pipeline::Request;
+use crate::report::trace_text;
+use crate::trace::{Quiet, Sink};
+
+/// Run a tool or directive, or show what it would do
+#[derive(clap::Args)]
+#[command(visible_alias = "run")]
+pub(super) struct Args {
+    /// What to run, such as `tool:acme/deploy` or `acme/deploy`
+    #[arg(value_name = "REF", add = super::complete::refs())]
+    item: String,
+    #[command(flatten)]
+    inputs: Inputs,
+    /// Check everything and show the plan; start nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Show each decision with its time
+    #[arg(long)]
+    trace: bool,
+    /// Add a row for each link of the chain to the JSON form
+    #[arg(long)]
+    chain_details: bool,
+    /// Where to run: `local`, `remote` or `remote:<name>`
+    #[arg(long, default_value = "local", value_name = "WHERE")]
+    target: String,
+    /// Who runs it: `inline`, or `fork` for a model thread
+    #[arg(long, default_value = "inline", value_name = "HOW")]
+    thread: String,
+    /// Detach and return at once
+    #[arg(long = "async")]
+    detached: bool,
+    /// Stop it after this many seconds, if that is sooner than the tool's own limit
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    match Duration::try_from_secs_f64(number) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("not a time that can pass".into()),
+    }
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let given = args.inputs.read()?;
+    let mut request = Request::new(args.item.clone()).dry_run(args.dry_run);
+    request.params = given.params;
+    request.texts = given.texts;
+    request.target.clone_from(&args.target);
+    request.thread.clone_from(&args.thread);
+    request.detached = args.detached;
+    request.timeout = args.timeout;
+    let rye = wired.rye()?;
+    let recorder = args.trace.then(|| wired.recorder());
+    let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
+    let result = rye.run(&request, wired.start, sink);
+    let events = recorder.map(|recorder| recorder.events());
+    if let Some(events) = events.as_ref().filter(|_| !out.is_json()) {
+        let tree = trace_text(events, out.paint_err());
+        out.note(tree.trim_end());
+    }
+    let report = match result {
+        Ok(report) => report,
+        Err(mut failed) => {
+            failed.trace = events;
+            return Err(CliError::Failed(Box::new(failed)));
+        }
+    };
+    for warned in report.warnings() {
+        let message = crate::base::text::escape_line(&warned.message);
+        out.note(&format!("[DEV MODE] {}: {message}", warned.code));
+    }
+    if out.is_json() {
+        let elapsed = wired.start.elapsed();
+        out.object(&report.to_json(elapsed, args.chain_details, events.as_deref()));
+    } else {
+        let text = report.to_text(out.paint());
+        if args.dry_run {
+            out.text(&text.stdout);
+        } else {
+            out.foreign(&text.stdout);
+        }
+        out.flush();
+        out.foreign_err(&text.stderr);
+        if let Some(error) = report.error_text(out.paint_err()) {
+            out.note(error.trim_end());
+        }
+    }
+    Ok(Exit::Status(u8::from(report.tool_failed())))
+}

@@ -1,0 +1,54 @@
+//! Exit statuses: one table by code (core 11).
+
+use std::process::ExitCode;
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    Status(u8),
+    /// By the signal that interrupted the run, as whoever sent it expects.
+    Signal(i32),
+}
+
+impl Exit {
+    pub(super) const DONE: Self = Self::Status(0);
+
+    pub(super) fn end(self) -> ExitCode {
+        match self {
+            Self::Status(status) => ExitCode::from(status),
+            Self::Signal(signal) => {
+                crate::host::raise(signal);
+                // Only where the signal is ignored.
+                ExitCode::from(6)
+            }
+        }
+    }
+}
+
+/// The exit status that a code stands for; the layer is only the default.
+pub(crate) fn status(code: &str) -> u8 {
+    match code {
+        "execute.tool_failed" => 1,
+        "plan.invalid_parameters"
+        | "interpolate.missing_inputs"
+        | "interpolate.unknown_input"
+        | "interpolate.wrong_type" => 2,
+        "resolve.not_found"
+        | "resolve.ambiguous_kind"
+        | "resolve.ambiguous_file"
+        | "chain.executor_not_found"
+        | "trust.not_found"
+        | "diff.no_baseline" => 3,
+        "plan.drifted" => 4,
+        _ => match code.split('.').next().unwrap_or_default() {
+            "cli" => 2,
+            "id" => 3,
+            "verify" | "validate" | "resolve" | "matrix" | "lock" | "space" | "sign" | "key"
+            | "trust" => 4,
+            "parse" | "interpolate" | "chain" => 5,
+            "plan" | "execute" | "sandbox" => 6,
+            "protocol" | "remote" | "mcp" | "thread" => 7,
+            _ => 70,
+        },
+    }
+}

@@ -1,0 +1,53 @@
+//! `rye explain`: the page of an error code.
+
+use serde_json::json;
+
+use super::error::CliError;
+use super::exit::{Exit, status};
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::limits::NEAR_NAMES;
+use crate::base::text::near;
+use crate::id::{Kind, Query, Space};
+
+/// Explain an error code, offline
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The code, such as `verify.altered`; without one, the table of exit statuses
+    #[arg(value_name = "CODE", add = super::complete::codes())]
+    code: Option<String>,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let page = match &args.code {
+        Some(code) => {
+            let id = format!("rye/errors/{code}");
+            let known = rye.list(Space::System, Kind::Knowledge)?;
+            if !known.iter().any(|entry| entry.item.id.as_str() == id) {
+                let codes =
+                    known.iter().filter_map(|e| e.item.id.as_str().strip_prefix("rye/errors/"));
+                let near = near(code, codes, NEAR_NAMES);
+                return Err(CliError::UnknownCode { code: code.clone(), near });
+            }
+            id
+        }
+        None => "rye/errors".to_owned(),
+    };
+    let query: Query = format!("knowledge:{page}@system").parse()?;
+    let described = rye.describe(&query)?;
+    let text = body(&described.content);
+    if out.is_json() {
+        let exit = args.code.as_deref().map(status);
+        out.success(json!({"code": args.code, "exit_status": exit, "page": text}));
+    } else {
+        out.text(text);
+    }
+    Ok(Exit::DONE)
+}
+
+/// The page without its front matter, which is for indexes.
+fn body(page: &str) -> &str {
+    let inner = page.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    inner.map_or(page, |(_, body)| body.trim_start_matches('\n'))
+}

@@ -1,0 +1,71 @@
+//! `rye init`: set a project up.
+
+use serde_json::json;
+
+use super::confirm::confirm;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::id::{Kind, Space};
+use crate::verify::{KeyError, KeyPair, OwnKeys, TrustError};
+
+/// Set up the working directory as a project: folders, your key, and your acceptance
+#[derive(clap::Args)]
+pub(super) struct Args {}
+
+pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let user = rye.spaces().user()?;
+    let Some(project) = rye.spaces().get(Space::Project) else {
+        let message = "this folder is your user space, which is no project".to_owned();
+        return Err(CliError::Usage { message });
+    };
+    let path = rye.spaces().project_path().display().to_string();
+    confirm(&format!("set up `{path}` as a project"), "", wired, out)?;
+    let mut made = Vec::new();
+    for kind in [Kind::Tool, Kind::Directive, Kind::Knowledge] {
+        let folder = project.path(kind.folder());
+        if !folder.is_dir() {
+            std::fs::create_dir_all(&folder)
+                .map_err(|source| TrustError::Io { path: folder.clone(), source })?;
+            made.push(format!(".ai/{}", kind.folder()));
+        }
+    }
+    let keys = OwnKeys::of(user);
+    let (pair, fresh_key) = match keys.pair() {
+        Ok(pair) => (pair, false),
+        Err(KeyError::Missing) => {
+            let failed = |e: getrandom::Error| KeyError::Io {
+                path: keys.folder(),
+                source: std::io::Error::other(e.to_string()),
+            };
+            let pair = KeyPair::generate().map_err(failed)?;
+            keys.store(&pair)?;
+            (pair, true)
+        }
+        Err(other) => return Err(other.into()),
+    };
+    // The folders may be new, so the project is looked at again.
+    let accepted = wired.rye()?.accept_project(&pair)?;
+    let fingerprint = pair.public().fingerprint();
+    if out.is_json() {
+        out.success(json!({
+            "project": path, "made": made, "fingerprint": fingerprint, "key_generated": fresh_key,
+            "accepted": accepted,
+        }));
+        return Ok(Exit::DONE);
+    }
+    out.line(&format!("project  {}", escape_line(&path)));
+    for folder in &made {
+        out.line(&format!("made     {folder}/"));
+    }
+    let how = if fresh_key { "generated" } else { "there already" };
+    out.line(&format!("key      {fingerprint}  ({how})"));
+    out.line(&format!("accepted {}", if accepted { "from here on" } else { "already" }));
+    out.line("");
+    out.line("next: write `.ai/tools/hello.py` (see `rye fetch knowledge:rye/tools`),");
+    out.line("      sign it with `rye sign tool:hello`, run it with `rye execute tool:hello`");
+    Ok(Exit::DONE)
+}

@@ -1,0 +1,152 @@
+//! Parameters from the command line (core 11).
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use serde_json::{Map, Value};
+
+use super::error::CliError;
+use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::limits::PARAMS_BYTES;
+use crate::parse::json;
+
+/// Where parameters come from.
+#[derive(clap::Args)]
+pub(super) struct Inputs {
+    /// One input: `name=value`, `name=@file`, `name:=json`; again for more
+    #[arg(short, long = "input", value_name = "NAME=VALUE", add = super::complete::inputs())]
+    input: Vec<String>,
+    /// All inputs as one JSON object; `-` reads it from standard input
+    #[arg(long, value_name = "JSON")]
+    params: Option<String>,
+    /// All inputs as one JSON object in a file
+    #[arg(long, value_name = "FILE", conflicts_with = "params")]
+    params_file: Option<String>,
+}
+
+/// Inputs as given: JSON values, and texts whose type the item's declarations decide.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Given {
+    pub(super) params: Map<String, Value>,
+    pub(super) texts: Vec<(String, String)>,
+}
+
+impl Inputs {
+    /// # Errors
+    /// `cli.input_syntax`, `cli.input_file`, `cli.params_json`.
+    pub(super) fn read(&self) -> Result<Given, CliError> {
+        let mut given = Given::default();
+        let whole = match (&self.params, &self.params_file) {
+            (Some(text), _) if text == "-" => Some(read_text("-", &mut io::stdin().lock())?),
+            (Some(text), _) => Some(text.clone()),
+            (None, Some(path)) => Some(read_file(path)?),
+            (None, None) => None,
+        };
+        if let Some(text) = whole {
+            given.params = match json(&text) {
+                Ok(Value::Object(map)) => map,
+                Ok(_) => {
+                    return Err(CliError::ParamsJson { why: "it is another JSON value".into() });
+                }
+                Err(fault) => return Err(CliError::ParamsJson { why: fault.why }),
+            };
+        }
+        let mut seen: Vec<String> = Vec::new();
+        for text in &self.input {
+            let (name, value) = split(text)?;
+            if seen.iter().any(|known| known == name) {
+                return Err(syntax(text, format!("`{name}` is given twice")));
+            }
+            seen.push(name.to_owned());
+            given.params.remove(name);
+            match value {
+                Typed::Text(value) => given.texts.push((name.to_owned(), value)),
+                Typed::Json(value) => {
+                    given.params.insert(name.to_owned(), value);
+                }
+            }
+        }
+        Ok(given)
+    }
+}
+
+/// The value of one `-i`.
+#[derive(Debug, PartialEq)]
+enum Typed {
+    Text(String),
+    Json(Value),
+}
+
+fn split(text: &str) -> Result<(&str, Typed), CliError> {
+    let (name, value) =
+        text.split_once('=').ok_or_else(|| syntax(text, "there is no `=` in it"))?;
+    let (name, is_json) = match name.strip_suffix(':') {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
+    if name.is_empty() {
+        return Err(syntax(text, "there is no name in front of the `=`"));
+    }
+    let value = match value {
+        value if is_json => match json(value) {
+            Ok(value) => Typed::Json(value),
+            Err(fault) => {
+                return Err(syntax(text, format!("what follows `:=` is no JSON: {}", fault.why)));
+            }
+        },
+        value => match value.strip_prefix('@') {
+            Some(literal) if literal.starts_with('@') => Typed::Text(literal.to_owned()),
+            Some(path) => Typed::Text(read_file(path)?),
+            None => Typed::Text(value.to_owned()),
+        },
+    };
+    Ok((name, value))
+}
+
+fn syntax(text: &str, why: impl Into<String>) -> CliError {
+    CliError::InputSyntax { text: text.chars().take(200).collect(), why: why.into() }
+}
+
+fn read_file(path: &str) -> Result<String, CliError> {
+    let open = File::open(path);
+    let mut file = open.map_err(|source| CliError::InputFile { path: path.into(), source })?;
+    read_text(path, &mut file)
+}
+
+fn read_text(path: &str, from: &mut impl Read) -> Result<String, CliError> {
+    let failed = |source| CliError::InputFile { path: path.to_owned(), source };
+    match read_at_most(from, PARAMS_BYTES, 0).map_err(failed)? {
+        Bounded::All(bytes) => {
+            String::from_utf8(bytes).map_err(|_| failed(io::Error::other("it is not UTF-8")))
+        }
+        Bounded::More => Err(failed(io::Error::other("it is larger than 16 MiB"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Typed, split};
+    use serde_json::json;
+
+    #[test]
+    fn inputs_table() {
+        let text = |text: &str| Typed::Text(text.into());
+        let rows = [
+            ("a=b", "a", text("b")),
+            ("a=", "a", text("")),
+            ("a=b=c", "a", text("b=c")),
+            ("a=@@x", "a", text("@x")),
+            ("a=x@y", "a", text("x@y")),
+            ("a:=7", "a", Typed::Json(json!(7))),
+            ("a:=[1, \"=\"]", "a", Typed::Json(json!([1, "="]))),
+            ("a=-x\n$(y)", "a", text("-x\n$(y)")),
+        ];
+        for (given, name, want) in rows {
+            assert_eq!(split(given).ok(), Some((name, want)), "{given}");
+        }
+        for bad in ["a", "=b", ":=1", "a:=", "a:={", "a=@/nonexistent/file", "a:={\"x\":1,\"x\":2}"]
+        {
+            assert!(split(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `rye keys`: your own key pair.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use super::confirm::confirm;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::pipeline::Rye;
+use crate::verify::{KeyError, KeyPair, OwnKeys, TrustDocument, rotate};
+
+/// Make, show, import, export and rotate your own key pair
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// Make a key pair in your user space
+    Generate,
+    /// Take a private key from a file, from standard input (`-`), or from RYE_SIGNING_KEY
+    Import {
+        /// The PKCS#8 PEM file
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Print your public key, or a trust document that others may accept
+    Export {
+        /// As a trust document, for a project's `.ai/config/keys/trusted/<fingerprint>.toml`
+        #[arg(long, value_name = "OWNER")]
+        document: Option<String>,
+    },
+    /// List your own key and those kept from rotations
+    List,
+    /// Show your own key
+    Show,
+    /// Replace your key pair by another one; what you signed keeps running until you revoke the old
+    Rotate,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let user = rye.spaces().user()?;
+    let keys = OwnKeys::of(user);
+    match &args.verb {
+        Verb::Generate => {
+            confirm("make a key pair", &keys.folder().display().to_string(), wired, out)?;
+            let pair = KeyPair::generate().map_err(|e| random(&keys, &e.to_string()))?;
+            keys.store(&pair)?;
+            made("generated", &pair, &keys, out);
+        }
+        Verb::Import { file } => {
+            let text = read_private(file.as_ref(), &rye)?;
+            let name = || "what was given".to_owned();
+            let malformed = KeyError::Malformed { name: name(), what: "private key" };
+            let pair = KeyPair::from_pem(&text).ok_or(malformed)?;
+            confirm("import a key pair", &pair.public().fingerprint().to_string(), wired, out)?;
+            keys.store(&pair)?;
+            made("imported", &pair, &keys, out);
+        }
+        Verb::Export { document } => export(document.as_ref(), &keys, out)?,
+        Verb::List => list(&keys, out)?,
+        Verb::Show => show(&keys, out)?,
+        Verb::Rotate => {
+            let old = keys.pair()?.public().fingerprint();
+            confirm("replace your key pair", &old.to_string(), wired, out)?;
+            let done = rotate(user, crate::pipeline::now())?;
+            if out.is_json() {
+                let (old, current) = (done.old, done.current);
+                out.success(
+                    json!({"old": old, "fingerprint": current, "documents": done.documents}),
+                );
+            } else {
+                out.line(&format!("your key is `{}` from here on", done.current));
+                out.line(&format!(
+                    "{} trust documents and records are signed again",
+                    done.documents
+                ));
+                out.line("next: sign your items again with `rye sign --all`,");
+                out.line(&format!(
+                    "      then stop trusting the old key: `rye trust revoke {}`",
+                    done.old
+                ));
+            }
+        }
+    }
+    Ok(Exit::DONE)
+}
+
+fn random(keys: &OwnKeys<'_>, why: &str) -> KeyError {
+    KeyError::Io { path: keys.folder(), source: io::Error::other(why.to_owned()) }
+}
+
+fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, CliError> {
+    let failed = |path: &str, source| CliError::InputFile { path: path.to_owned(), source };
+    let mut text = Zeroizing::new(String::new());
+    match file {
+        Some(path) if path.as_os_str() == "-" => {
+            io::stdin().take(1 << 16).read_to_string(&mut text).map_err(|e| failed("-", e))?;
+        }
+        Some(path) => {
+            let shown = path.display().to_string();
+            let file = std::fs::File::open(path).map_err(|e| failed(&shown, e))?;
+            file.take(1 << 16).read_to_string(&mut text).map_err(|e| failed(&shown, e))?;
+        }
+        None => {
+            let given = rye.located().vars.text("RYE_SIGNING_KEY");
+            let message = "name a file, `-` for standard input, or set RYE_SIGNING_KEY".to_owned();
+            text.push_str(given.ok_or(CliError::Usage { message })?);
+        }
+    }
+    Ok(text)
+}
+
+fn made(how: &str, pair: &KeyPair, keys: &OwnKeys<'_>, out: &mut Out) {
+    let fingerprint = pair.public().fingerprint();
+    let folder = keys.folder().display().to_string();
+    if out.is_json() {
+        out.success(json!({"fingerprint": fingerprint, "folder": folder}));
+        return;
+    }
+    out.line(&format!("{how} your key pair `{fingerprint}`"));
+    out.line(&format!("  in {folder}"));
+    out.line("next: sign an item with `rye sign <ref>`");
+}
+
+fn export(document: Option<&String>, keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
+    let public = keys.find_public()?.ok_or(KeyError::Missing)?;
+    let text = match document {
+        None => public.to_pem(),
+        Some(owner) => {
+            let document = TrustDocument {
+                fingerprint: public.fingerprint(),
+                owner: owner.clone(),
+                items: None,
+                projects: None,
+                not_after: None,
+                example: false,
+                public_key: public.clone(),
+            };
+            let text = document.to_toml();
+            TrustDocument::parse(&text)
+                .map_err(|why| CliError::Usage { message: why.to_string() })?;
+            text
+        }
+    };
+    if out.is_json() {
+        out.success(json!({"fingerprint": public.fingerprint(), "text": text}));
+    } else {
+        out.text(&text);
+    }
+    Ok(())
+}
+
+fn show(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
+    let public = keys.find_public()?.ok_or(KeyError::Missing)?;
+    let can_sign = keys.pair().is_ok();
+    let folder = keys.folder().display().to_string();
+    if out.is_json() {
+        out.success(
+            json!({"fingerprint": public.fingerprint(), "can_sign": can_sign, "folder": folder}),
+        );
+        return Ok(());
+    }
+    out.line(&format!("fingerprint  {}", public.fingerprint()));
+    out.line(&format!(
+        "can sign     {}",
+        if can_sign { "yes" } else { "no: only the public half is here" }
+    ));
+    out.line(&format!("folder       {folder}"));
+    Ok(())
+}
+
+fn list(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
+    let own = keys.find_public()?.map(|public| public.fingerprint().to_string());
+    let kept: Vec<String> = std::fs::read_dir(keys.folder())
+        .map(|entries| {
+            let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+            let mut kept: Vec<_> = names
+                .filter_map(|n| {
+                    Some(n.strip_prefix("private_key.")?.strip_suffix(".pem")?.to_owned())
+                })
+                .filter(|fingerprint| !fingerprint.is_empty())
+                .collect();
+            kept.sort();
+            kept
+        })
+        .unwrap_or_default();
+    if out.is_json() {
+        out.success(json!({"fingerprint": own, "kept": kept}));
+        return Ok(());
+    }
+    match own {
+        Some(fingerprint) => out.line(&format!("{fingerprint}  your key")),
+        None => out.line("no key yet: make one with `rye keys generate`"),
+    }
+    for fingerprint in kept {
+        out.line(&format!(
+            "{}  kept from a rotation",
+            crate::base::text::escape_line(&fingerprint)
+        ));
+    }
+    Ok(())
+}

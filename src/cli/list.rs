@@ -1,0 +1,178 @@
+//! `rye list`: what is here, by space.
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::diag::Style;
+use crate::id::{Kind, Space};
+use crate::pipeline::{Described, Rye};
+
+/// List items by space, without reading them
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Only items whose id begins with this
+    #[arg(value_name = "PREFIX")]
+    prefix: Option<String>,
+    /// Only this kind; by default tools and directives
+    #[arg(long, value_name = "KIND")]
+    kind: Option<Kind>,
+    /// Only this space
+    #[arg(long, value_name = "SPACE")]
+    space: Option<Space>,
+    /// Runtimes, primitives, knowledge and config too
+    #[arg(short, long)]
+    all: bool,
+    /// Verify each item and show its description
+    #[arg(short, long)]
+    long: bool,
+}
+
+/// One listed item.
+struct Row {
+    item: String,
+    space: Space,
+    shadowed: bool,
+    described: Option<Result<Described, (String, String)>>,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let rows = rows(args, &rye)?;
+    if out.is_json() {
+        let items: Vec<Value> = rows.iter().map(to_json).collect();
+        out.success(json!({"items": items}));
+        return Ok(Exit::DONE);
+    }
+    text(&rows, out);
+    Ok(Exit::DONE)
+}
+
+/// Bare `rye`: what can be run here, and how to go on.
+pub(super) fn here(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let args = Args { prefix: None, kind: None, space: None, all: false, long: true };
+    let rows = rows(&args, &rye)?;
+    if out.is_json() {
+        let items: Vec<Value> = rows.iter().map(to_json).collect();
+        out.success(json!({"items": items}));
+        return Ok(Exit::DONE);
+    }
+    text(&rows, out);
+    let dim = |text: &str| out.paint().style(Style::Dim, text);
+    let hints = [
+        dim("run one with `rye execute <ref> -i name=value`, look first with `--dry-run`"),
+        dim("inputs of one: `rye show <ref>`   all verbs: `rye --help`"),
+    ];
+    out.line("");
+    for hint in hints {
+        out.line(&hint);
+    }
+    Ok(Exit::DONE)
+}
+
+fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, CliError> {
+    let kinds: Vec<Kind> = match args.kind {
+        Some(kind) => vec![kind],
+        None if args.all => Kind::ALL.to_vec(),
+        None => vec![Kind::Tool, Kind::Directive],
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    let mut queries = Vec::new();
+    for space in Space::NEAREST_FIRST {
+        for kind in &kinds {
+            for entry in rye.list(space, *kind)? {
+                let id = entry.item.id.as_str();
+                let is_part =
+                    id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/");
+                if is_part && !args.all && args.prefix.is_none() {
+                    continue;
+                }
+                if args.prefix.as_ref().is_some_and(|prefix| !id.starts_with(prefix.as_str())) {
+                    continue;
+                }
+                // The repository of rye holds the system's items to the byte.
+                if entry.item.id.is_reserved()
+                    && space != Space::System
+                    && rye.is_system_copy(&entry)
+                {
+                    continue;
+                }
+                let shadowed = !seen.insert(entry.item.clone());
+                if args.space.is_some_and(|wanted| wanted != space) {
+                    continue;
+                }
+                queries.push(crate::id::Query { space: Some(space), ..entry.item.clone().into() });
+                rows.push(Row { item: entry.item.to_string(), space, shadowed, described: None });
+            }
+        }
+    }
+    if args.long {
+        let described = rye.describe_all(queries);
+        for (row, result) in rows.iter_mut().zip(described) {
+            let failure = |f: crate::pipeline::Failure| (f.code().to_owned(), f.to_string());
+            row.described = Some(result.map_err(failure));
+        }
+    }
+    Ok(rows)
+}
+
+fn text(rows: &[Row], out: &mut Out) {
+    let paint = out.paint();
+    let width = rows.iter().map(|row| row.item.len()).max().unwrap_or(0).min(48);
+    let mut last = None;
+    for row in rows {
+        if last != Some(row.space) {
+            if last.is_some() {
+                out.line("");
+            }
+            out.line(&paint.style(Style::Strong, row.space.as_str()));
+            last = Some(row.space);
+        }
+        let mut line = match &row.described {
+            None => format!("  {}", row.item),
+            Some(_) => format!("  {:<width$}", row.item),
+        };
+        match &row.described {
+            None => {}
+            Some(Ok(described)) => {
+                let about = described.item.description().unwrap_or_default();
+                let about: String = escape_line(about).chars().take(90).collect();
+                line.push_str("  ");
+                line.push_str(&paint.style(Style::Dim, &about));
+            }
+            Some(Err((code, _))) => {
+                line.push_str("  ");
+                line.push_str(&paint.style(Style::Error, &format!("refused: {code}")));
+            }
+        }
+        if row.shadowed {
+            line.push_str(&paint.style(Style::Warning, "  (shadowed)"));
+        }
+        out.line(line.trim_end());
+    }
+    if rows.is_empty() {
+        out.line("nothing here yet: `rye init` sets a project up");
+    }
+}
+
+fn to_json(row: &Row) -> Value {
+    let mut out = json!({"item_id": row.item, "space": row.space, "shadowed": row.shadowed});
+    let Value::Object(map) = &mut out else { return out };
+    match &row.described {
+        None => {}
+        Some(Ok(described)) => {
+            map.insert("description".into(), json!(described.item.description()));
+            map.insert("version".into(), json!(described.detail.version));
+            map.insert("signer".into(), json!(described.detail.signer));
+        }
+        Some(Err((code, message))) => {
+            map.insert("refused".into(), json!({"code": code, "error": message}));
+        }
+    }
+    out
+}

@@ -1,0 +1,210 @@
+//! What is shown: text for people, one JSON object for programs.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use serde_json::{Map, Value};
+
+use super::Common;
+use super::error::CliError;
+use super::exit::{Exit, status};
+use crate::base::text::escape;
+use crate::diag::{Paint, Style};
+use crate::report::{error_json, error_text};
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Standard output and standard error, as the person asked for them.
+pub(super) struct Out {
+    json: bool,
+    stdout: BufWriter<io::Stdout>,
+    paint: Paint,
+    paint_err: Paint,
+    to_terminal: bool,
+}
+
+impl Out {
+    pub(super) fn new(common: &Common) -> Self {
+        let wanted = |terminal: bool| match common.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                terminal
+                    && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+                    && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+            }
+        };
+        let to_terminal = io::stdout().is_terminal();
+        Self {
+            json: common.json,
+            paint: Paint(wanted(to_terminal)),
+            paint_err: Paint(wanted(io::stderr().is_terminal())),
+            stdout: BufWriter::new(io::stdout()),
+            to_terminal,
+        }
+    }
+
+    /// For a command line that could not be read.
+    pub(super) fn json() -> Self {
+        Self {
+            json: true,
+            stdout: BufWriter::new(io::stdout()),
+            paint: Paint(false),
+            paint_err: Paint(false),
+            to_terminal: false,
+        }
+    }
+
+    pub(super) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    pub(super) fn paint(&self) -> Paint {
+        self.paint
+    }
+
+    pub(super) fn paint_err(&self) -> Paint {
+        self.paint_err
+    }
+
+    /// Our own text; whoever made it has escaped what is foreign in it.
+    pub(super) fn text(&mut self, text: &str) {
+        // A closed pipe is the reader's way of saying that they have seen enough.
+        let _ = self.stdout.write_all(text.as_bytes());
+    }
+
+    pub(super) fn line(&mut self, text: &str) {
+        self.text(text);
+        self.text("\n");
+    }
+
+    /// Foreign text: escaped on a terminal, to the byte anywhere else.
+    pub(super) fn foreign(&mut self, text: &str) {
+        if self.to_terminal {
+            self.text(&escape(text));
+        } else {
+            self.text(text);
+        }
+    }
+
+    /// Foreign text for standard error, escaped wherever it goes.
+    pub(super) fn foreign_err(&mut self, text: &str) {
+        let _ = io::stderr().write_all(escape(text).as_bytes());
+    }
+
+    pub(super) fn note(&mut self, text: &str) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    pub(super) fn warn(&mut self, text: &str) {
+        let label = self.paint_err.style(Style::Warning, "warning");
+        self.note(&format!("{label}: {text}"));
+    }
+
+    pub(super) fn object(&mut self, value: &Value) {
+        let _ = serde_json::to_writer(&mut self.stdout, value);
+        self.text("\n");
+    }
+
+    /// `{"status": "success", …}`.
+    pub(super) fn success(&mut self, fields: Value) {
+        let mut out = Map::new();
+        out.insert("status".into(), "success".into());
+        if let Value::Object(fields) = fields {
+            out.extend(fields);
+        }
+        self.object(&Value::Object(out));
+    }
+
+    /// Shows a failure and says how the process ends.
+    pub(super) fn fail(&mut self, error: &CliError) -> Exit {
+        let diagnostic = error.diagnostic();
+        if self.json {
+            let value = match error {
+                CliError::Failed(failed) => {
+                    let chain = failed.failure.chain();
+                    let trace = failed.trace.as_deref();
+                    error_json(&diagnostic, Some(&failed.item), &chain, failed.elapsed, trace)
+                }
+                CliError::Failure(failure) => {
+                    error_json(&diagnostic, None, &failure.chain(), std::time::Duration::ZERO, None)
+                }
+                _ => error_json(&diagnostic, None, &[], std::time::Duration::ZERO, None),
+            };
+            self.object(&value);
+        } else {
+            self.flush();
+            let text = error_text(&diagnostic, self.paint_err);
+            let _ = io::stderr().write_all(text.as_bytes());
+        }
+        let interrupted = match error {
+            CliError::Failed(failed) => failed.failure.interrupted(),
+            _ => None,
+        };
+        interrupted.map_or(Exit::Status(status(diagnostic.code.0)), Exit::Signal)
+    }
+
+    pub(super) fn flush(&mut self) {
+        let _ = self.stdout.flush();
+    }
+}
+
+/// Logs go to standard error, and only when asked for: setting them up costs start-up time.
+pub(super) fn logs(verbose: u8) {
+    let asked = std::env::var("RYE_LOG").ok().filter(|v| !v.is_empty());
+    let filter = match (asked, verbose) {
+        (Some(filter), _) => filter,
+        (None, 0) => return,
+        (None, 1) => "rye=info".into(),
+        (None, 2) => "rye=debug".into(),
+        (None, _) => "rye=trace".into(),
+    };
+    let filter = tracing_subscriber::EnvFilter::new(filter);
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .try_init();
+}
+
+/// A progress bar on standard error for work that takes longer than half a second; none when
+/// standard error is no terminal.
+pub(super) struct Progress(indicatif::ProgressBar);
+
+impl Progress {
+    pub(super) fn new(out: &Out, length: usize, what: &'static str) -> Self {
+        use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+        if out.json || !io::stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::with_draw_target(
+            Some(u64::try_from(length).unwrap_or(u64::MAX)),
+            ProgressDrawTarget::hidden(),
+        );
+        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        Self(bar)
+    }
+
+    /// One more is done.
+    pub(super) fn tick(&self) {
+        self.0.inc(1);
+        let late =
+            self.0.elapsed().as_millis() > u128::from(crate::base::limits::PROGRESS_AFTER_MS);
+        if late && self.0.is_hidden() && io::stderr().is_terminal() {
+            self.0.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        }
+    }
+
+    pub(super) fn done(&self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,117 @@
+//! `rye show`: what an item is and what it takes.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::diag::{Paint, Style};
+use crate::id::Query;
+use crate::pipeline::Described;
+
+/// Show what an item is, what it takes and who signed it
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The item, such as `tool:rye/bash`
+    #[arg(value_name = "REF", add = super::complete::refs())]
+    item: String,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let described = rye.describe(&args.item.parse::<Query>()?)?;
+    if out.is_json() {
+        out.success(Value::Object(described.to_json()));
+    } else {
+        let text = text(&described, out.paint());
+        out.text(&text);
+    }
+    Ok(Exit::DONE)
+}
+
+fn text(described: &Described, paint: Paint) -> String {
+    let detail = &described.detail;
+    let data = described.item.to_json();
+    let mut out = String::new();
+    let version = detail.version.as_deref().map(escape_line).unwrap_or_default();
+    let title = paint.style(Style::Strong, &detail.item.to_string());
+    let _ = writeln!(out, "{title} {version}");
+    if let Some(about) = described.item.description() {
+        let _ = writeln!(out, "{}", escape_line(about));
+    }
+    out.push('\n');
+    let owner = detail.owner.as_deref().map(escape_line).unwrap_or_default();
+    let signer = match detail.signer {
+        Some(key) => format!("`{owner}` {}", key.short()),
+        None => "nobody".into(),
+    };
+    let rows = [
+        ("lies in", format!("{}  {}", detail.space, escape_line(&detail.path))),
+        ("signed by", signer),
+        ("sha256", detail.digest.to_string()),
+        (
+            "runs through",
+            data.get("executor_id").and_then(Value::as_str).unwrap_or_default().into(),
+        ),
+    ];
+    for (label, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
+        let _ = writeln!(out, "{} {value}", paint.style(Style::Dim, &format!("{label:>12}")));
+    }
+    for place in &described.shadowed {
+        let space = place.space.as_deref().unwrap_or_default();
+        let label = paint.style(Style::Warning, &format!("{:>12}", "shadows"));
+        let _ = writeln!(out, "{label} {space}  {}", escape_line(&place.path));
+    }
+    out.push_str(&inputs(&data, paint));
+    out
+}
+
+fn inputs(data: &serde_json::Map<String, Value>, paint: Paint) -> String {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let schema = data.get("schema");
+    let required: Vec<&str> = schema
+        .and_then(|s| s.get("required")?.as_array())
+        .map(|list| list.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let properties = schema.and_then(|s| s.get("properties")?.as_object());
+    for (name, property) in properties.into_iter().flatten() {
+        rows.push((escape_line(name), row(property, required.contains(&name.as_str()))));
+    }
+    for input in data.get("inputs").and_then(Value::as_array).into_iter().flatten() {
+        let name = input.get("name").and_then(Value::as_str).unwrap_or_default();
+        let is_required = input.get("required").is_some_and(|r| r == &json!(true));
+        rows.push((name.to_owned(), row(input, is_required)));
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let mut out = format!("\n{}\n", paint.style(Style::Strong, "inputs"));
+    for (name, rest) in rows {
+        let _ = writeln!(out, "  {name:<width$}  {rest}");
+    }
+    out
+}
+
+fn row(property: &Value, required: bool) -> String {
+    let ty = match property.get("type") {
+        Some(Value::String(ty)) => ty.clone(),
+        Some(other) => other.to_string(),
+        None => "any".into(),
+    };
+    let mut out = ty;
+    if required {
+        out.push_str(", required");
+    }
+    if let Some(default) = property.get("default") {
+        let _ = write!(out, ", default {default}");
+    }
+    if let Some(about) = property.get("description").and_then(Value::as_str) {
+        let _ = write!(out, ": {about}");
+    }
+    escape_line(&out)
+}

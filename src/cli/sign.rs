@@ -1,0 +1,171 @@
+//! `rye sign`: sign items with your own key.
+
+use serde_json::{Value, json};
+
+use super::confirm::confirm;
+use super::error::CliError;
+use super::exit::{Exit, status};
+use super::out::{Out, Progress};
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::diag::Style;
+use crate::grant::Pattern;
+use crate::id::{Query, Space};
+use crate::parse::Severity;
+use crate::pipeline::{Rye, SignOptions, SignReport, Signed};
+use crate::resolve::Found;
+
+/// Sign items with your own key
+///
+/// A single ref is always signed again. A glob or `--all` signs what does not carry your valid
+/// signature yet.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Items, or globs such as 'tool:acme/**'
+    #[arg(value_name = "REF|GLOB", required_unless_present = "all", add = super::complete::refs())]
+    items: Vec<String>,
+    /// Every item of the space
+    #[arg(long, conflicts_with = "items")]
+    all: bool,
+    /// The space whose copy is signed; by default the project, or without one the user space
+    #[arg(long, value_name = "SPACE")]
+    space: Option<Space>,
+    /// Only say what would change; status 4 if anything would
+    #[arg(long)]
+    check: bool,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let files = find(args, &rye)?;
+    let pair = rye.own_pair()?;
+    if !args.check {
+        for file in &files {
+            let digest = crate::base::Digest::of(&file.bytes);
+            confirm(&format!("sign `{}`", file.item), &format!("sha256 {digest}"), wired, out)?;
+        }
+    }
+    let in_project = files.iter().any(|file| file.space == Space::Project);
+    let progress = Progress::new(out, files.len(), "signing");
+    let tick = || progress.tick();
+    let again = args.items.iter().all(|item| !item.contains('*')) && !args.all;
+    let options = SignOptions { check: args.check, again: again && !args.check, progress: &tick };
+    let reports = rye.sign_all(files, &pair, options);
+    progress.done();
+    let signed_any = reports.iter().any(|r| matches!(r.signed, Signed::Changed { .. }));
+    if in_project && signed_any && !args.check && rye.accept_project(&pair)? {
+        let path = rye.spaces().project_path().display().to_string();
+        out.note(&format!(
+            "note: `{}` is an accepted project from here on; what you and keys you trust signed may run in it",
+            escape_line(&path)
+        ));
+    }
+    Ok(show(&reports, args.check, out))
+}
+
+fn find(args: &Args, rye: &Rye) -> Result<Vec<Found>, CliError> {
+    let has_project = rye.spaces().get(Space::Project).is_some_and(crate::space::Root::exists);
+    let default = if has_project { Space::Project } else { Space::User };
+    let space = args.space.unwrap_or(default);
+    if args.all {
+        let all: Result<Pattern, _> = "*:**".parse();
+        let patterns: Vec<_> = all.into_iter().collect();
+        return Ok(rye.find_all_to_sign(&patterns, space)?);
+    }
+    let mut files: Vec<Found> = Vec::new();
+    for item in &args.items {
+        let found = if item.contains('*') {
+            let pattern = item.parse::<Pattern>();
+            let pattern = pattern
+                .map_err(|message| CliError::Usage { message: format!("`{item}`: {message}") })?;
+            let found = rye.find_all_to_sign(&[pattern], space)?;
+            if found.is_empty() {
+                let message = format!("no item of the {space} space matches `{item}`");
+                return Err(CliError::Usage { message });
+            }
+            found
+        } else {
+            vec![rye.find_to_sign(&item.parse::<Query>()?, args.space)?]
+        };
+        for file in found {
+            if !files.iter().any(|known| known.path == file.path) {
+                files.push(file);
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn show(reports: &[SignReport], check: bool, out: &mut Out) -> Exit {
+    let mut exit = 0;
+    let mut counts = [0_usize; 3];
+    let rows: Vec<Value> = reports.iter().map(|report| row(report, check)).collect();
+    for report in reports {
+        match &report.signed {
+            Signed::Changed { digest, was, warnings } => {
+                counts[0] += 1;
+                if check {
+                    exit = exit.max(4);
+                }
+                let verb = if check { "would sign" } else { "signed" };
+                let digest = &digest.to_string()[..12];
+                let was =
+                    was.filter(|_| check).map(|code| format!("  ({code})")).unwrap_or_default();
+                if !out.is_json() {
+                    let verb = out.paint().style(Style::Good, verb);
+                    let path = out.paint().style(Style::Dim, &escape_line(&report.place.path));
+                    out.line(&format!("{verb}  {}  sha256 {digest}…  {path}{was}", report.item));
+                }
+                for warning in warnings.iter().filter(|w| w.severity == Severity::Warning) {
+                    out.warn(&format!("{}: {}", report.item, escape_line(&warning.message)));
+                }
+            }
+            Signed::UpToDate => {
+                counts[1] += 1;
+                if !out.is_json() && reports.len() == 1 {
+                    out.line(&format!("up to date  {}", report.item));
+                }
+            }
+            Signed::Failed(failure) => {
+                counts[2] += 1;
+                exit = exit.max(status(failure.code()));
+                if !out.is_json() {
+                    let text = failure.diagnostic().to_text(out.paint_err());
+                    out.note(text.trim_end());
+                }
+            }
+        }
+    }
+    if out.is_json() {
+        let status = if counts[2] == 0 { "success" } else { "error" };
+        out.object(&json!({
+            "status": status, "check": check, "items": rows,
+            "changed": counts[0], "up_to_date": counts[1], "failed": counts[2],
+        }));
+    } else if reports.len() > 1 {
+        let verb = if check { "to sign" } else { "signed" };
+        out.line(&format!("{} {verb}, {} up to date, {} failed", counts[0], counts[1], counts[2]));
+    }
+    Exit::Status(exit)
+}
+
+fn row(report: &SignReport, check: bool) -> Value {
+    let mut row = json!({"item_id": report.item, "path": report.place.path});
+    let more = match &report.signed {
+        Signed::Changed { digest, was, warnings } => json!({
+            "status": if check { "would_sign" } else { "signed" },
+            "sha256": digest, "was": was,
+            "warnings": warnings.iter().map(crate::parse::Finding::to_json).collect::<Vec<_>>(),
+        }),
+        Signed::UpToDate => json!({"status": "up_to_date"}),
+        Signed::Failed(failure) => {
+            let mut fields = failure.diagnostic().to_json();
+            fields.insert("status".into(), "failed".into());
+            Value::Object(fields)
+        }
+    };
+    if let (Value::Object(row), Value::Object(more)) = (&mut row, more) {
+        row.extend(more);
+    }
+    row
+}

@@ -1,0 +1,196 @@
+//! Trusting a key.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::super::confirm::confirm;
+use super::super::error::CliError;
+use super::super::exit::Exit;
+use super::super::out::Out;
+use super::super::wire::Wired;
+use super::{Scope, document_id};
+use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::text::escape_line;
+use crate::id::{IdError, Space};
+use crate::pipeline::{Rye, now};
+use crate::verify::{
+    EXAMPLE, PUBLISHER, PublicKey, TrustDocument, TrustError, Unfit, proposals, write_own,
+};
+
+/// How a key is to be trusted, beside its scope.
+#[derive(Default)]
+pub(super) struct Wanted {
+    pub(super) owner: Option<String>,
+    pub(super) projects: Vec<PathBuf>,
+    pub(super) example: bool,
+}
+
+/// `rye trust add`.
+pub(super) fn run(
+    key: &str,
+    wanted: Wanted,
+    scope: &Scope,
+    rye: &Rye,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    let path = rye.located().cwd.join(key);
+    let mut document = match path.is_file() {
+        true => from_file(&path, key)?,
+        false => proposed(key, rye)?,
+    };
+    if let Some(owner) = wanted.owner {
+        document.owner = owner;
+    }
+    if !wanted.projects.is_empty() {
+        let real = |path: &PathBuf| {
+            let path = rye.located().cwd.join(path);
+            std::fs::canonicalize(&path).map_err(|source| TrustError::Io { path, source })
+        };
+        document.projects = Some(wanted.projects.iter().map(real).collect::<Result<_, _>>()?);
+    }
+    document.example = wanted.example;
+    write(document, scope, rye, wired, out)
+}
+
+/// `rye trust accept`: the project, and a key that it proposes.
+pub(super) fn accept(
+    key: &str,
+    everywhere: bool,
+    scope: &Scope,
+    rye: &Rye,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    let mut document = proposed(key, rye)?;
+    document.projects = (!everywhere).then(|| vec![rye.spaces().project_path().to_owned()]);
+    document.example = false;
+    let exit = write(document, scope, rye, wired, out)?;
+    rye.accept_project(&rye.own_pair()?)?;
+    Ok(exit)
+}
+
+fn write(
+    mut document: TrustDocument,
+    scope: &Scope,
+    rye: &Rye,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    let fingerprint = document.fingerprint;
+    if fingerprint == EXAMPLE && !document.example {
+        return Err(TrustError::Example { fingerprint }.into());
+    }
+    if fingerprint == PUBLISHER.fingerprint() {
+        let (what, why) =
+            (fingerprint.to_string(), "the publisher's key is in the binary".to_owned());
+        return Err(TrustError::Malformed { what, why }.into());
+    }
+    // What the document proposes for itself is never taken over wider than asked for.
+    if !scope.items.is_empty() {
+        document.items = Some(scope.items.clone());
+    }
+    if scope.not_after.is_some() {
+        document.not_after = scope.not_after;
+    }
+    let body = document.to_toml();
+    TrustDocument::parse(&body).map_err(|why| malformed(&fingerprint.to_string(), why))?;
+    let pair = rye.own_pair()?;
+    let owner = escape_line(&document.owner);
+    confirm(&format!("trust `{owner}`"), &fingerprint.to_string(), wired, out)?;
+    let id = document_id("trusted", fingerprint)?;
+    let path = write_own(rye.spaces().user()?.base(), &id, &body, &pair, now())?;
+    if out.is_json() {
+        out.success(json!({
+            "fingerprint": fingerprint, "owner": document.owner, "path": path,
+            "projects": document.projects,
+            "items": document.items.as_ref().map(|items| items.iter().map(crate::grant::Pattern::as_str).collect::<Vec<_>>()),
+        }));
+        return Ok(Exit::DONE);
+    }
+    let place = match &document.projects {
+        None => "in every project that you accept".to_owned(),
+        Some(projects) => {
+            let projects: Vec<_> = projects.iter().map(|p| p.display().to_string()).collect();
+            format!("in {}", escape_line(&projects.join(", ")))
+        }
+    };
+    let items = match &document.items {
+        None => "everything but `rye/**` and config".to_owned(),
+        Some(items) => {
+            items.iter().map(crate::grant::Pattern::as_str).collect::<Vec<_>>().join(", ")
+        }
+    };
+    out.line(&format!("you trust `{owner}` {fingerprint}"));
+    out.line(&format!("  for {items}, {place}"));
+    Ok(Exit::DONE)
+}
+
+fn malformed(what: &str, why: Unfit) -> CliError {
+    match why {
+        Unfit::Weak => TrustError::Weak { what: what.to_owned() }.into(),
+        Unfit::Wrong(why) => TrustError::Malformed { what: what.to_owned(), why }.into(),
+    }
+}
+
+/// A PEM file or a trust document; of a document everything but the key and the owner is a wish.
+fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, CliError> {
+    let failed = |source| CliError::InputFile { path: shown.to_owned(), source };
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let Bounded::All(bytes) = read_at_most(&mut file, 1 << 16, 0).map_err(failed)? else {
+        return Err(malformed(shown, "it is larger than 64 KiB".into()));
+    };
+    let text = String::from_utf8(bytes).map_err(|_| malformed(shown, "it is not UTF-8".into()))?;
+    if shown.ends_with(".toml") {
+        return TrustDocument::parse(&text).map_err(|why| malformed(shown, why));
+    }
+    match PublicKey::from_pem(&text) {
+        None => Err(malformed(shown, "it is no Ed25519 public key in SPKI PEM".into())),
+        Some(Err(_)) => Err(TrustError::Weak { what: shown.to_owned() }.into()),
+        Some(Ok(public_key)) => {
+            let stem =
+                path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+            Ok(TrustDocument {
+                fingerprint: public_key.fingerprint(),
+                owner: escape_line(&stem),
+                items: None,
+                projects: None,
+                not_after: None,
+                example: false,
+                public_key,
+            })
+        }
+    }
+}
+
+/// The one proposal of this project whose fingerprint begins like that.
+fn proposed(prefix: &str, rye: &Rye) -> Result<TrustDocument, CliError> {
+    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    let prefix = prefix.split('…').next().unwrap_or(prefix);
+    if prefix.len() < 4 || !prefix.bytes().all(hex) {
+        return Err(IdError::Fingerprint { text: prefix.chars().take(80).collect() }.into());
+    }
+    let Some(project) = rye.spaces().get(Space::Project) else {
+        let what = "there is no project here that could propose a key".to_owned();
+        return Err(TrustError::NotFound { what }.into());
+    };
+    let mut fitting = proposals(project);
+    fitting.retain(|proposal| {
+        proposal.path.rsplit('/').next().is_some_and(|name| name.starts_with(prefix))
+    });
+    match fitting.len() {
+        1 => {
+            let proposal = fitting.remove(0);
+            proposal.document.map_err(|why| malformed(&proposal.path, why.into()))
+        }
+        0 => {
+            let what = format!("this project proposes no key that begins with `{prefix}`");
+            Err(TrustError::NotFound { what }.into())
+        }
+        _ => {
+            let what = format!("several proposed keys begin with `{prefix}`; give more of it");
+            Err(TrustError::NotFound { what }.into())
+        }
+    }
+}

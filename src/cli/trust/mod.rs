@@ -1,0 +1,228 @@
+//! `rye trust`: whom you believe, for what, where and until when.
+
+mod add;
+mod list;
+mod review;
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::confirm::confirm;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::diag::Place;
+use crate::grant::Pattern;
+use crate::id::{Fingerprint, ItemId};
+use crate::pipeline::{Rye, now};
+use crate::space::{ProjectIdentity, SpaceError};
+use crate::verify::{AllowedRoot, Revocation, TrustError, relative, write_own};
+
+/// Decide whom you trust, and which projects
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// Show on one screen what this project brings: proposed keys, items, signers
+    Review,
+    /// Accept this project and one of the keys it proposes, for this project
+    Accept {
+        /// The key's fingerprint, or the beginning of it
+        #[arg(value_name = "FINGERPRINT")]
+        key: String,
+        /// For every project, not just this one
+        #[arg(long)]
+        everywhere: bool,
+        #[command(flatten)]
+        scope: Scope,
+    },
+    /// Accept this project, so that items signed by keys you trust already may run in it
+    Project,
+    /// Trust a key: a PEM file, a trust document, or a fingerprint that this project proposes
+    Add {
+        /// The file, or the beginning of a fingerprint
+        #[arg(value_name = "FILE|FINGERPRINT")]
+        key: String,
+        /// Whose key it is
+        #[arg(long, value_name = "NAME")]
+        owner: Option<String>,
+        /// Only in this project; again for more
+        #[arg(long = "in", value_name = "DIR")]
+        projects: Vec<PathBuf>,
+        /// Let the example key in, whose private half is public
+        #[arg(long)]
+        example: bool,
+        #[command(flatten)]
+        scope: Scope,
+    },
+    /// Take a trust document away
+    Remove {
+        /// The key's fingerprint, or the beginning of it
+        #[arg(value_name = "FINGERPRINT")]
+        key: String,
+    },
+    /// Refuse every signature of a key, whenever it was made
+    Revoke {
+        /// The key's fingerprint
+        #[arg(value_name = "FINGERPRINT")]
+        key: String,
+        /// Why, for your own memory
+        #[arg(long, default_value = "")]
+        reason: String,
+    },
+    /// List the keys you trust and have revoked
+    List,
+    /// Show one trust document
+    Show {
+        /// The key's fingerprint, or the beginning of it
+        #[arg(value_name = "FINGERPRINT")]
+        key: String,
+    },
+    /// Use the `.ai` of a folder that others own or can write
+    AllowRoot {
+        /// The folder that holds `.ai`
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
+
+/// What a key may sign, and until when.
+#[derive(clap::Args)]
+struct Scope {
+    /// Only these items, such as 'tool:acme/**'; again for more
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    items: Vec<Pattern>,
+    /// Trust it until this moment, such as 2027-01-01T00:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    not_after: Option<crate::base::Timestamp>,
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    text.parse()
+}
+
+fn time(text: &str) -> Result<crate::base::Timestamp, String> {
+    text.parse().map_err(|()| "no time such as 2027-01-01T00:00:00Z".to_owned())
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    if let Verb::AllowRoot { folder } = &args.verb {
+        return allow_root(folder, wired, out);
+    }
+    let rye = wired.rye()?;
+    match &args.verb {
+        Verb::Review => review::run(&rye, out),
+        Verb::Accept { key, everywhere, scope } => {
+            add::accept(key, *everywhere, scope, &rye, wired, out)
+        }
+        Verb::Project => project(&rye, wired, out),
+        Verb::Add { key, owner, projects, example, scope } => {
+            let wanted =
+                add::Wanted { owner: owner.clone(), projects: projects.clone(), example: *example };
+            add::run(key, wanted, scope, &rye, wired, out)
+        }
+        Verb::Remove { key } => remove(key, &rye, wired, out),
+        Verb::Revoke { key, reason } => revoke(key, reason, &rye, wired, out),
+        Verb::List => list::run(&rye, out),
+        Verb::Show { key } => list::show(key, &rye, out),
+        Verb::AllowRoot { .. } => Ok(Exit::DONE),
+    }
+}
+
+fn project(rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let path = rye.spaces().project_path().display().to_string();
+    confirm(&format!("accept the project `{path}`"), "", wired, out)?;
+    let fresh = rye.accept_project(&rye.own_pair()?)?;
+    if out.is_json() {
+        out.success(json!({"project": path, "changed": fresh}));
+    } else {
+        let path = escape_line(&path);
+        out.line(&match fresh {
+            true => {
+                format!("accepted `{path}`: items signed by keys you trust run in it from here on")
+            }
+            false => format!("`{path}` was accepted already"),
+        });
+    }
+    Ok(Exit::DONE)
+}
+
+fn remove(key: &str, rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let fingerprint = list::find(key, rye)?;
+    confirm(&format!("stop trusting `{fingerprint}`"), "", wired, out)?;
+    let id = document_id("trusted", fingerprint)?;
+    let path = rye.spaces().user()?.path(&relative(&id));
+    std::fs::remove_file(&path).map_err(|source| TrustError::Io { path, source })?;
+    if out.is_json() {
+        out.success(json!({"fingerprint": fingerprint}));
+    } else {
+        out.line(&format!("`{fingerprint}` is not trusted any more"));
+    }
+    Ok(Exit::DONE)
+}
+
+fn revoke(
+    key: &str,
+    reason: &str,
+    rye: &Rye,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    // A whole fingerprint: the key may be one that was never trusted.
+    let fingerprint: Fingerprint = match key.parse() {
+        Ok(fingerprint) => fingerprint,
+        Err(_) => list::find(key, rye)?,
+    };
+    let pair = rye.own_pair()?;
+    confirm(&format!("revoke `{fingerprint}`"), "", wired, out)?;
+    let revocation = Revocation { fingerprint: fingerprint.to_string(), reason: reason.to_owned() };
+    let id = document_id("revoked", fingerprint)?;
+    write_own(rye.spaces().user()?.base(), &id, &revocation.to_toml(), &pair, now())?;
+    if out.is_json() {
+        out.success(json!({"fingerprint": fingerprint}));
+    } else {
+        out.line(&format!(
+            "revoked `{fingerprint}`: nothing that it signed is admitted, whenever it was signed"
+        ));
+        if fingerprint == pair.public().fingerprint() {
+            out.warn("that is your own key: make another with `rye keys rotate`");
+        }
+    }
+    Ok(Exit::DONE)
+}
+
+/// The id of a document about a key.
+fn document_id(folder: &str, key: Fingerprint) -> Result<ItemId, CliError> {
+    Ok(format!("keys/{folder}/{key}").parse()?)
+}
+
+/// Works without a project: the folder is refused until this was run.
+fn allow_root(folder: &std::path::Path, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let io = |source| {
+        let place = Place { path: folder.display().to_string(), ..Place::default() };
+        SpaceError::Io { place, source }
+    };
+    let at = crate::pipeline::located(wired.common.project.clone());
+    let identity = ProjectIdentity::of(&at.cwd.join(folder)).map_err(io)?;
+    let user = crate::space::Spaces::find_user(&at)?.ok_or(SpaceError::NoUserSpace)?;
+    let pair = crate::verify::OwnKeys::of(&user).pair()?;
+    let path = identity.path.display().to_string();
+    confirm(&format!("use `.ai` of `{path}`, which others can change"), "", wired, out)?;
+    AllowedRoot::allow(&user, &pair, &identity, now())?;
+    if out.is_json() {
+        out.success(json!({"folder": path}));
+    } else {
+        out.line(&format!(
+            "`{}` may be used although others own or can write it",
+            escape_line(&path)
+        ));
+    }
+    Ok(Exit::DONE)
+}

@@ -1,0 +1,183 @@
+//! `rye verify`: check items without running them.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::exit::{Exit, status};
+use super::out::{Out, Progress};
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::diag::Style;
+use crate::grant::Pattern;
+use crate::id::Query;
+use crate::pipeline::{Checked, Rye, Verdict};
+
+/// Check signatures, of items and of the chains they run through
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Items to check with their chains, or globs such as 'tool:acme/**'
+    #[arg(value_name = "REF|GLOB", add = super::complete::refs())]
+    items: Vec<String>,
+    /// Every item of every space; the default without refs
+    #[arg(long, conflicts_with = "items")]
+    all: bool,
+    /// For machines: dev mode lets nothing through, and files that cannot be items count as failures
+    #[arg(long)]
+    ci: bool,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let is_glob = |item: &&String| item.contains('*');
+    if !args.items.is_empty() && !args.items.iter().any(|item| is_glob(&item)) {
+        return chains(args, &rye, out);
+    }
+    let mut patterns = Vec::new();
+    for item in args.items.iter().filter(is_glob) {
+        let bad = |message| CliError::Usage { message: format!("`{item}`: {message}") };
+        patterns.push(item.parse::<Pattern>().map_err(bad)?);
+    }
+    let start = Instant::now();
+    let entries = rye.entries(&patterns)?;
+    let progress = Progress::new(out, entries.len(), "verifying");
+    let checked = rye.verify_all(entries, &|| progress.tick());
+    progress.done();
+    let elapsed = start.elapsed();
+    let odd = if patterns.is_empty() { rye.odd()? } else { Vec::new() };
+    let mut exit = 0;
+    for row in &checked {
+        exit = exit.max(judge(row, args.ci, out));
+    }
+    if !out.is_json() {
+        for file in &odd {
+            out.warn(&format!(
+                "`{}` is not an item: {}",
+                escape_line(&file.place.path),
+                escape_line(&file.why)
+            ));
+        }
+    }
+    if args.ci && !odd.is_empty() {
+        exit = exit.max(3);
+    }
+    summary(&checked, &odd, elapsed, exit, out);
+    Ok(Exit::Status(exit))
+}
+
+/// The status that a row asks for; a refusal is shown.
+fn judge(row: &Checked, ci: bool, out: &mut Out) -> u8 {
+    match &row.verdict {
+        Verdict::Good(_, warnings) if warnings.is_empty() => 0,
+        Verdict::Good(_, warnings) => {
+            if !out.is_json() {
+                for warned in warnings {
+                    out.note(&format!(
+                        "[DEV MODE] {}: {}",
+                        warned.code,
+                        escape_line(&warned.message)
+                    ));
+                }
+            }
+            if ci { 4 } else { 0 }
+        }
+        Verdict::Bad(failure) => {
+            if !out.is_json() {
+                let text = failure.diagnostic().to_text(out.paint_err());
+                out.note(text.trim_end());
+            }
+            status(failure.code())
+        }
+    }
+}
+
+fn summary(
+    checked: &[Checked],
+    odd: &[crate::space::Odd],
+    elapsed: std::time::Duration,
+    exit: u8,
+    out: &mut Out,
+) {
+    let bad = checked.iter().filter(|row| matches!(row.verdict, Verdict::Bad(_))).count();
+    let bytes: usize = checked.iter().map(|row| row.bytes).sum();
+    let seconds = elapsed.as_secs_f64();
+    if out.is_json() {
+        let items: Vec<Value> = checked.iter().map(to_json).collect();
+        let odd: Vec<_> = odd.iter().map(|o| json!({"path": o.place.path, "why": o.why})).collect();
+        out.object(&json!({
+            "status": if exit == 0 { "success" } else { "error" },
+            "items": items, "not_items": odd, "verified": checked.len() - bad, "failed": bad,
+            "metadata": {"duration_ms": seconds * 1000.0, "bytes": bytes},
+        }));
+        return;
+    }
+    let good = out.paint().style(if bad == 0 { Style::Good } else { Style::Error }, "verified");
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = checked.len() as f64 / seconds.max(1e-9);
+    out.line(&format!(
+        "{good} {} of {} items, {} KiB, in {:.1} ms ({rate:.0} items/s)",
+        checked.len() - bad,
+        checked.len(),
+        bytes >> 10,
+        seconds * 1000.0,
+    ));
+}
+
+fn to_json(row: &Checked) -> Value {
+    let mut out = json!({"item_id": row.item, "space": row.space, "path": row.place.path});
+    let more = match &row.verdict {
+        Verdict::Good(detail, warnings) => json!({
+            "status": "verified", "integrity": detail.integrity, "digest": detail.digest,
+            "signer": detail.signer, "owner": detail.owner, "warnings": warnings,
+        }),
+        Verdict::Bad(failure) => {
+            let mut fields = failure.diagnostic().to_json();
+            fields.insert("status".into(), "refused".into());
+            Value::Object(fields)
+        }
+    };
+    if let (Value::Object(out), Value::Object(more)) = (&mut out, more) {
+        out.extend(more);
+    }
+    out
+}
+
+/// Named items, each with the chain that it runs through.
+fn chains(args: &Args, rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
+    let mut exit = 0;
+    let mut rows = Vec::new();
+    for item in &args.items {
+        match rye.verify_chain(&item.parse::<Query>()?) {
+            Ok(details) => {
+                let unverified =
+                    details.iter().any(|d| d.integrity == crate::verify::Integrity::Unverified);
+                if unverified && args.ci {
+                    exit = exit.max(4);
+                }
+                if !out.is_json() {
+                    let tree = crate::report::chain_tree(&details, out.paint());
+                    out.text(&tree);
+                }
+                rows.push(json!({"status": "verified", "item_id": item, "chain_details": details}));
+            }
+            Err(failure) => {
+                exit = exit.max(status(failure.code()));
+                let diagnostic = failure.diagnostic();
+                if !out.is_json() {
+                    let text = diagnostic.to_text(out.paint_err());
+                    out.note(text.trim_end());
+                }
+                let mut fields = diagnostic.to_json();
+                fields.insert("status".into(), "refused".into());
+                fields.insert("item_id".into(), item.clone().into());
+                rows.push(Value::Object(fields));
+            }
+        }
+    }
+    if out.is_json() {
+        let status = if exit == 0 { "success" } else { "error" };
+        out.object(&json!({"status": status, "items": rows}));
+    }
+    Ok(Exit::Status(exit))
+}

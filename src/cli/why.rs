@@ -1,0 +1,152 @@
+//! `rye why`: everything that decides about a reference.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::exit::{Exit, status};
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::diag::{Diagnostic, Paint, Style};
+use crate::id::Query;
+use crate::pipeline::{Copy, Why};
+use crate::report::chain_tree;
+
+/// Explain which file answers a reference, who admits it, and what it runs through
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The item, such as `tool:acme/deploy`
+    #[arg(value_name = "REF", add = super::complete::refs())]
+    item: String,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let why = rye.why(&args.item.parse::<Query>()?)?;
+    let stops = why.refused.as_ref().or(why.chain.as_ref().and_then(|chain| chain.as_ref().err()));
+    if out.is_json() {
+        let value = to_json(&why, stops);
+        out.object(&value);
+    } else {
+        let text = text(&why, out.paint());
+        out.text(&text);
+    }
+    // Explaining succeeded, but a script that asks wants to know what the answer is.
+    Ok(Exit::Status(stops.map_or(0, |diagnostic| status(diagnostic.code.0))))
+}
+
+fn text(why: &Why, paint: Paint) -> String {
+    let mut out = format!("{}\n", paint.style(Style::Strong, &why.item.to_string()));
+    let accepted = match why.accepted {
+        None => "no project space here",
+        Some(true) => "accepted",
+        Some(false) => "NOT accepted: no key admits its items (`rye trust review`)",
+    };
+    let _ = writeln!(out, "  project {}: {accepted}", escape_line(&why.project));
+    for copy in &why.copies {
+        out.push('\n');
+        one_copy(&mut out, copy, paint);
+    }
+    match &why.chain {
+        Some(Ok(details)) => {
+            let _ = write!(out, "\n{}\n", paint.style(Style::Strong, "runs through"));
+            for line in chain_tree(details, paint).lines() {
+                let _ = writeln!(out, "  {line}");
+            }
+        }
+        Some(Err(diagnostic)) => {
+            let _ = write!(
+                out,
+                "\n{}\n{}",
+                paint.style(Style::Strong, "runs through"),
+                indented(diagnostic, paint)
+            );
+        }
+        None => {}
+    }
+    // Said with the copy already, unless no copy is to blame.
+    if let Some(refused) = &why.refused
+        && !why.copies.iter().any(|copy| copy.verdict.as_ref().err() == Some(refused))
+    {
+        let _ = write!(out, "\n{}", indented(refused, paint));
+    }
+    out
+}
+
+fn one_copy(out: &mut String, copy: &Copy, paint: Paint) {
+    let space = copy.space.map(|space| space.to_string()).unwrap_or_default();
+    let path = copy.place.as_ref().map(|place| escape_line(&place.path)).unwrap_or_default();
+    let state = match (&copy.verdict, copy.wins) {
+        (Ok(_), true) => paint.style(Style::Good, "answers"),
+        (Ok(_), false) => paint.style(Style::Dim, "shadowed or passed over"),
+        (Err(_), true) => paint.style(Style::Error, "answers, and is refused"),
+        (Err(_), false) => paint.style(Style::Error, "refused"),
+    };
+    let _ = writeln!(out, "  {space:<8} {path}  {state}");
+    if let Some(full) = &copy.path {
+        let _ = writeln!(out, "           {}", paint.style(Style::Dim, &escape_line(full)));
+    }
+    match &copy.verdict {
+        Ok(detail) => {
+            let owner = detail.owner.as_deref().map(escape_line).unwrap_or_default();
+            match detail.signer {
+                Some(key) => {
+                    let _ = writeln!(out, "           signed by `{owner}` {key}");
+                }
+                None => {
+                    let _ = writeln!(out, "           let through by dev mode");
+                }
+            }
+            let by = match (&copy.document, owner.as_str()) {
+                (Some((path, document)), _) => {
+                    let items = match &document.items {
+                        Some(items) => {
+                            let items: Vec<_> = items.iter().map(|p| p.as_str()).collect();
+                            items.join(", ")
+                        }
+                        None => "everything but `rye/**` and config".into(),
+                    };
+                    format!("user {path}, which covers {items}")
+                }
+                (None, "you") => "your own key".into(),
+                (None, "rye") => "the publisher's key in this binary, for the system space".into(),
+                _ => "nothing".into(),
+            };
+            let _ = writeln!(out, "           admitted by {by}");
+        }
+        Err(diagnostic) => out.push_str(&indented(diagnostic, paint)),
+    }
+}
+
+fn indented(diagnostic: &Diagnostic, paint: Paint) -> String {
+    let text = diagnostic.to_text(paint);
+    text.lines().map(|line| format!("           {line}\n")).collect()
+}
+
+fn to_json(why: &Why, stops: Option<&Diagnostic>) -> Value {
+    let copies: Vec<Value> = why
+        .copies
+        .iter()
+        .map(|copy| {
+            let document = copy.document.as_ref().map(|(path, document)| {
+                json!({"path": path, "owner": document.owner, "fingerprint": document.fingerprint})
+            });
+            json!({
+                "space": copy.space, "place": copy.place, "path": copy.path, "answers": copy.wins,
+                "admitted": copy.verdict.is_ok(), "detail": copy.verdict.as_ref().ok(),
+                "refused": copy.verdict.as_ref().err().map(Diagnostic::to_json),
+                "trust_document": document,
+            })
+        })
+        .collect();
+    json!({
+        "status": if stops.is_none() { "success" } else { "error" },
+        "item_id": why.item, "project": why.project, "accepted": why.accepted,
+        "copies": copies,
+        "chain": why.chain.as_ref().and_then(|c| c.as_ref().ok()),
+        "code": stops.map(|d| d.code), "error": stops.map(|d| d.message.clone()),
+        "help": stops.and_then(|d| d.help.clone()),
+    })
+}

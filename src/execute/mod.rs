@@ -1,0 +1,19 @@
+//! Execute: run a plan.
+//!
+//! Layer 11. Sees `plan`, `host` and below. Rebuilds nothing that the plan says.
+//!
+//! In:  a `Plan` and a `Host`.
+//! Out: an [`Outcome`].
+//!
+//! A [`Primitive`] is the act at the end of a chain; `subprocess.rs` is the one built here, others
+//! are registered from above.
+
+mod error;
+mod outcome;
+mod primitive;
+mod subprocess;
+
+pub(crate) use error::{CODES, ExecuteError};
+pub(crate) use outcome::{Outcome, ToolFailure};
+pub(crate) use primitive::{Primitive, Running};
+pub(crate) use subprocess::Subprocess;

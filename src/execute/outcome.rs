@@ -1,0 +1,144 @@
+//! How a plan ended.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::base::limits::STDERR_TAIL;
+use crate::host::Ended;
+
+/// The result of a run that came to its own end.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Outcome {
+    /// Standard output as JSON if it is one JSON value, else `{"stdout", "stderr"}`.
+    pub(crate) data: Value,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) duration: Duration,
+    pub(crate) max_rss_kib: i64,
+    pub(crate) truncated: bool,
+    /// The tool says that it failed, or its status does.
+    pub(crate) failure: Option<ToolFailure>,
+}
+
+/// What is known of a tool's failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ToolFailure {
+    pub(crate) message: String,
+    pub(crate) stderr_tail: String,
+}
+
+impl Outcome {
+    /// Reads a child's end as core 7.12 says.
+    pub(super) fn of(ended: &Ended) -> Self {
+        let stdout = String::from_utf8_lossy(&ended.stdout);
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        let json: Option<Value> = match ended.stdout_truncated {
+            true => None,
+            false => serde_json::from_str(stdout.trim()).ok(),
+        };
+        let reported = json.as_ref().and_then(reported_error);
+        let failed = reported.is_some() || ended.exit_code != Some(0);
+        let failure = failed.then(|| ToolFailure {
+            message: reported.unwrap_or_else(|| status_text(ended)),
+            stderr_tail: tail(&stderr),
+        });
+        let data = json.unwrap_or_else(|| json!({"stdout": stdout, "stderr": stderr}));
+        Self {
+            data,
+            exit_code: ended.exit_code,
+            signal: ended.signal,
+            duration: ended.duration,
+            max_rss_kib: ended.max_rss_kib,
+            truncated: ended.stdout_truncated || ended.stderr_truncated,
+            failure,
+        }
+    }
+
+    /// The `metadata` of a result.
+    pub(crate) fn metadata(&self) -> Map<String, Value> {
+        let mut out = Map::new();
+        out.insert("exit_code".into(), json!(self.exit_code));
+        if let Some(signal) = self.signal {
+            out.insert("signal".into(), signal.into());
+        }
+        out.insert("max_rss_kib".into(), self.max_rss_kib.into());
+        if self.truncated {
+            out.insert("truncated".into(), true.into());
+        }
+        out
+    }
+}
+
+/// The error of `{"success": false, "error": …}`.
+fn reported_error(value: &Value) -> Option<String> {
+    let map = value.as_object()?;
+    (map.get("success")? == &Value::Bool(false)).then(|| match map.get("error") {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => "the tool reported a failure without saying which".into(),
+    })
+}
+
+fn status_text(ended: &Ended) -> String {
+    match (ended.exit_code, ended.signal) {
+        (Some(code), _) => format!("the tool ended with status {code}"),
+        (None, Some(signal)) => format!("the tool was ended by signal {signal}"),
+        (None, None) => "the tool ended without a status".into(),
+    }
+}
+
+/// The last bytes of a text, whole characters only.
+fn tail(text: &str) -> String {
+    let mut from = text.len().saturating_sub(STDERR_TAIL);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text[from..].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Outcome;
+    use crate::host::Ended;
+    use serde_json::json;
+
+    fn outcome(stdout: &str, code: i32) -> Outcome {
+        let ended = Ended {
+            stdout: stdout.into(),
+            stderr: b"note\n".to_vec(),
+            exit_code: Some(code),
+            ..Ended::default()
+        };
+        Outcome::of(&ended)
+    }
+
+    #[test]
+    fn data_table() {
+        let rows = [
+            ("{\"a\":1}\n", json!({"a": 1})),
+            ("7", json!(7)),
+            ("null", json!(null)),
+            ("\"x\"", json!("x")),
+            ("[1] [2]", json!({"stdout": "[1] [2]", "stderr": "note\n"})),
+            ("hello\n", json!({"stdout": "hello\n", "stderr": "note\n"})),
+            ("", json!({"stdout": "", "stderr": "note\n"})),
+        ];
+        for (stdout, want) in rows {
+            let got = outcome(stdout, 0);
+            assert_eq!((got.data, got.failure), (want, None), "{stdout}");
+        }
+        let precise = outcome("{\"n\": 123456789012345678901234567890.10}", 0).data.to_string();
+        assert_eq!(precise, "{\"n\":123456789012345678901234567890.10}");
+    }
+
+    #[test]
+    fn failures_table() {
+        let message = |stdout, code| outcome(stdout, code).failure.map(|f| f.message);
+        assert_eq!(message("{\"success\": false, \"error\": \"no\"}", 0).as_deref(), Some("no"));
+        assert_eq!(message("{\"success\": true}", 0), None);
+        assert_eq!(message("{\"success\": \"false\"}", 0), None);
+        assert_eq!(message("{}", 3).as_deref(), Some("the tool ended with status 3"));
+        assert_eq!(outcome("x", 1).failure.unwrap().stderr_tail, "note\n");
+    }
+}

@@ -1,0 +1,26 @@
+//! The seam: what the end of a chain does.
+
+use std::path::Path;
+
+use super::{ExecuteError, Outcome};
+use crate::host::{Host, Vars};
+use crate::plan::Plan;
+use crate::trace::Sink;
+
+/// What a primitive may use while it runs.
+pub(crate) struct Running<'a> {
+    pub(crate) host: &'a dyn Host,
+    pub(crate) vars: &'a Vars,
+    /// Where private folders go when there is no runtime folder of the session.
+    pub(crate) pin_fallback: Option<&'a Path>,
+    pub(crate) sink: &'a dyn Sink,
+}
+
+/// A built-in act: a subprocess here; HTTP, threads, code and remotes arrive by registration.
+pub(crate) trait Primitive: Sync + Send {
+    /// The item id of the primitive's own item in the system space.
+    fn id(&self) -> &'static str;
+
+    /// Carries out the plan.
+    fn run(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError>;
+}

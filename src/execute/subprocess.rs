@@ -1,0 +1,56 @@
+//! The primitive `rye/core/primitives/execute`: a subprocess (core 7.11).
+
+use std::path::PathBuf;
+
+use super::error::ExecuteError;
+use super::outcome::Outcome;
+use super::primitive::{Primitive, Running};
+use crate::base::limits::STDERR_TAIL;
+use crate::host::{Pin, PinError};
+use crate::plan::Plan;
+use crate::trace::Event;
+
+/// See the module.
+pub(crate) struct Subprocess;
+
+impl Primitive for Subprocess {
+    fn id(&self) -> &'static str {
+        "rye/core/primitives/execute"
+    }
+
+    fn run(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
+        let item = || plan.item().clone();
+        let pin_error = |source: PinError| ExecuteError::Pin { item: item(), source };
+        // Held until the child ended: dropping it removes the folder.
+        let pin = Pin::new(running.vars, running.pin_fallback).map_err(pin_error)?;
+        let mut tool_path = None;
+        for file in plan.pinned() {
+            let written = pin.write(&file.name, &file.bytes);
+            let at = || PathBuf::from(&file.name);
+            let path = written.map_err(|source| pin_error(PinError { at: at(), source }))?;
+            tool_path.get_or_insert(path);
+        }
+        running.sink.record(Event::Pin { files: plan.pinned().len() });
+        let spawn = plan.spawn(&tool_path.unwrap_or_default());
+        let sink = running.sink;
+        let ended = running.host.run(&spawn, &mut |pid| sink.record(Event::Spawn { pid }));
+        let program = spawn.program.clone();
+        let ended =
+            ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
+        drop(pin);
+        sink.record(Event::Exit {
+            exit_code: ended.exit_code,
+            signal: ended.signal,
+            timed_out: ended.timed_out,
+        });
+        if let Some(signal) = ended.interrupted {
+            return Err(ExecuteError::Interrupted { item: item(), signal });
+        }
+        if ended.timed_out {
+            let from = ended.stderr.len().saturating_sub(STDERR_TAIL);
+            let stderr_tail = String::from_utf8_lossy(&ended.stderr[from..]).into_owned();
+            return Err(ExecuteError::Timeout { item: item(), after: plan.timeout(), stderr_tail });
+        }
+        Ok(Outcome::of(&ended))
+    }
+}

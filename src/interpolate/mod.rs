@@ -1,0 +1,22 @@
+//! Interpolate: a caller's values in a directive's words.
+//!
+//! Layer 8. Sees `parse`, `id`, `diag`, `base`. Reads no environment and no file.
+//!
+//! In:  what a directive declares, what a caller gives, and a template.
+//! Out: the values by name, checked; the template with the values in it.
+//!
+//! Invariants
+//! - One pass over the template: inserted text is never scanned again.
+//! - Nothing fails while rendering; what is no placeholder stays as it is.
+//!
+//! Start at `inputs.rs`; `template.rs` is the grammar.
+
+mod error;
+mod inputs;
+mod render;
+mod template;
+
+pub(crate) use error::{CODES, InterpolateError};
+pub(crate) use inputs::bind;
+pub(crate) use render::render;
+pub(crate) use template::{placeholders, undeclared};

@@ -1,0 +1,235 @@
+//! JSON, strictly.
+//!
+//! A reader of our own: the usual one takes the last of two equal keys, and with exact numbers it
+//! mistakes an object with a certain private key for a number. Strings and numbers are still read
+//! by it, one token at a time.
+
+use serde_json::{Map, Value};
+
+use super::too_deep;
+use crate::base::limits::DATA_DEPTH;
+use crate::base::text::{escape_line, position};
+use crate::parse::error::{Fault, JSON};
+
+/// Reads one JSON value; nothing but white space may follow.
+///
+/// # Errors
+/// `parse.json` for text that is not JSON, a duplicate key or a lone surrogate; `parse.limit` for
+/// nesting deeper than `DATA_DEPTH`.
+pub(crate) fn json(text: &str) -> Result<Value, Fault> {
+    let mut reader = Reader { text, at: 0 };
+    let value = reader.value(0).and_then(|value| {
+        reader.space();
+        let rest = reader.at < text.len();
+        if rest { Err(fault("there is text behind the value")) } else { Ok(value) }
+    });
+    value.map_err(|fault| fault.at(position(text.as_bytes(), reader.at)))
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+fn fault(why: &str) -> Fault {
+    Fault::new(JSON, format!("it is not JSON: {why}"))
+}
+
+impl<'t> Reader<'t> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn take(&mut self, sign: u8) -> bool {
+        self.space();
+        let found = self.peek() == Some(sign);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.space();
+        match self.peek() {
+            Some(b'{') if depth < DATA_DEPTH => self.object(depth + 1),
+            Some(b'[') if depth < DATA_DEPTH => self.array(depth + 1),
+            Some(b'{' | b'[') => Err(too_deep()),
+            Some(b'"') => Ok(Value::String(self.string()?)),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true", Value::Bool(true)),
+            Some(b'f') => self.word("false", Value::Bool(false)),
+            Some(b'n') => self.word("null", Value::Null),
+            Some(_) => Err(fault("a value was expected here")),
+            None => Err(fault("it ends where a value was expected")),
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, Fault> {
+        if !self.text[self.at..].starts_with(word) {
+            return Err(fault("a value was expected here"));
+        }
+        self.at += word.len();
+        Ok(value)
+    }
+
+    fn number(&mut self) -> Result<Value, Fault> {
+        let token = self.token(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+        let number = token.parse().map_err(|_| fault("this is not a number"))?;
+        self.at += token.len();
+        Ok(Value::Number(number))
+    }
+
+    fn token(&self, part: impl Fn(u8) -> bool) -> &'t str {
+        let rest = &self.text[self.at..];
+        &rest[..rest.bytes().position(|b| !part(b)).unwrap_or(rest.len())]
+    }
+
+    fn string(&mut self) -> Result<String, Fault> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let mut end = 1;
+        while let Some(byte) = rest.get(end) {
+            match byte {
+                b'"' => break,
+                b'\\' => end += 2,
+                _ => end += 1,
+            }
+        }
+        let Some(token) = self.text.get(self.at..=self.at + end) else {
+            return Err(fault("a string is not closed"));
+        };
+        let read = serde_json::from_str(token).map_err(|_| {
+            fault("this string holds a control character, a bad escape or a lone surrogate")
+        })?;
+        self.at += token.len();
+        Ok(read)
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.at += 1;
+        let mut list = Vec::new();
+        if self.take(b']') {
+            return Ok(Value::Array(list));
+        }
+        loop {
+            list.push(self.value(depth)?);
+            if self.take(b']') {
+                return Ok(Value::Array(list));
+            }
+            if !self.take(b',') {
+                return Err(fault("`,` or `]` was expected here"));
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.at += 1;
+        let mut map = Map::new();
+        if self.take(b'}') {
+            return Ok(Value::Object(map));
+        }
+        loop {
+            self.space();
+            let start = self.at;
+            if self.peek() != Some(b'"') {
+                return Err(fault("a key in double quotes was expected here"));
+            }
+            let key = self.string()?;
+            if map.contains_key(&key) {
+                self.at = start;
+                return Err(fault(&format!("the key `{}` occurs twice", escape_line(&key))));
+            }
+            if !self.take(b':') {
+                return Err(fault("`:` was expected here"));
+            }
+            let value = self.value(depth)?;
+            map.insert(key, value);
+            if self.take(b'}') {
+                return Ok(Value::Object(map));
+            }
+            if !self.take(b',') {
+                return Err(fault("`,` or `}` was expected here"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::json;
+    use crate::base::text::Position;
+    use serde_json::Value;
+
+    #[test]
+    fn values_come_back_digit_for_digit() {
+        for text in [
+            "null",
+            "[]",
+            "{}",
+            r#"{"b":1,"a":[true,false,null,"é\n"]}"#,
+            "18446744073709551617",
+            "123456789012345678901234567890",
+            "0.10000000000000000555",
+            "-0",
+            "1.50",
+            r#"{"$serde_json::private::Number":"1"}"#,
+        ] {
+            assert_eq!(json(text).map(|v| v.to_string()).as_deref(), Ok(text));
+        }
+        assert_eq!(json("1e999").unwrap().to_string(), "1e+999");
+        assert_eq!(json(" [ 1 , 2 ]\r\n").unwrap(), serde_json::json!([1, 2]));
+        assert_eq!(json(r#""😀""#).unwrap(), Value::from("😀"));
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
+        assert!(json(&deep(64)).is_ok());
+        let rows = [
+            ("", "parse.json"),
+            ("{} {}", "parse.json"),
+            ("nul", "parse.json"),
+            ("nulls", "parse.json"),
+            ("NaN", "parse.json"),
+            ("-Infinity", "parse.json"),
+            ("01", "parse.json"),
+            ("1.", "parse.json"),
+            (".5", "parse.json"),
+            ("+1", "parse.json"),
+            ("1e", "parse.json"),
+            ("[1,]", "parse.json"),
+            ("[1 2]", "parse.json"),
+            ("{a:1}", "parse.json"),
+            ("{'a':1}", "parse.json"),
+            (r#"{"a":1,}"#, "parse.json"),
+            (r#"{"a":1,"a":1}"#, "parse.json"),
+            (r#"{"a":1,"\u0061":1}"#, "parse.json"),
+            (r#"{"x":{"a":1,"b":[],"a":1}}"#, "parse.json"),
+            (r#""\ud800""#, "parse.json"),
+            (r#""\udc00\ud800""#, "parse.json"),
+            (r#""\x""#, "parse.json"),
+            ("\"a\nb\"", "parse.json"),
+            ("\"open", "parse.json"),
+            ("\"open\\", "parse.json"),
+            ("\"open\\é", "parse.json"),
+            ("// c\n1", "parse.json"),
+            ("\u{a0}1", "parse.json"),
+            (&deep(65), "parse.limit"),
+            (&deep(10_000), "parse.limit"),
+            (&"{\"a\":".repeat(10_000), "parse.limit"),
+        ];
+        for (text, code) in rows {
+            assert_eq!(json(text).map_err(|f| f.code.0), Err(code), "{:.60}", text);
+        }
+    }
+
+    #[test]
+    fn a_fault_has_its_place() {
+        let fault = json("{\"a\": 1,\n \"é\": 2, \"a\": 3}").unwrap_err();
+        assert_eq!(fault.position, Some(Position { line: 2, column: 10 }));
+    }
+}

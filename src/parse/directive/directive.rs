@@ -1,0 +1,223 @@
+//! A directive: what its fence declares, and the text around it.
+
+use roxmltree::{Document, ParsingOptions};
+use serde_json::{Map, Value};
+
+use super::body::{Action, actions, trimmed};
+use super::context::{Context, context};
+use super::element::{Element, File};
+use super::fence::{Layout, cut};
+use super::inputs::{Input, Output, inputs, outputs};
+use super::metadata::{Model, child, limits, line, model};
+use super::permissions::{Acknowledged, acknowledged, capabilities};
+use crate::base::limits::DATA_DEPTH;
+use crate::base::text::{Position, position};
+use crate::id::ItemId;
+use crate::parse::data::too_deep;
+use crate::parse::error::{DIRECTIVE, Fault, XML};
+
+/// What a directive declares and what it tells an agent to do.
+///
+/// Elements that rye does not know are passed over, unknown limits and attributes of inputs not.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Directive {
+    pub(crate) title: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) description: Option<String>,
+    /// An empty one is the top level and counts as given.
+    pub(crate) category: Option<String>,
+    pub(crate) author: Option<String>,
+    pub(crate) extends: Option<ItemId>,
+    pub(crate) model: Option<Model>,
+    pub(crate) limits: Map<String, Value>,
+    /// Capabilities, see `permissions.rs`.
+    pub(crate) permissions: Vec<String>,
+    pub(crate) acknowledged: Vec<Acknowledged>,
+    pub(crate) context: Context,
+    /// `<hooks>` and `<cost>` as written, for those who read them.
+    pub(crate) hooks: Option<String>,
+    pub(crate) cost: Option<String>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) actions: Vec<Action>,
+    /// The text between title and fence.
+    pub(crate) preamble: String,
+    /// The text behind the fence.
+    pub(crate) body: String,
+    /// Where the fence opens in the file.
+    pub(crate) fence: Position,
+    /// Where the root element opens in the file.
+    pub(crate) root: Position,
+    /// Where the body begins in the file, in bytes.
+    pub(crate) body_start: usize,
+}
+
+impl Directive {
+    /// The directive that a file holds.
+    ///
+    /// # Errors
+    /// `parse.no_directive_fence`, `parse.two_directive_fences`, `parse.limit`, `parse.xml` and
+    /// `parse.directive`.
+    pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
+        let text = &without_signature(text);
+        let layout = cut(text)?;
+        let xml = &text[layout.xml.clone()];
+        let options = ParsingOptions { allow_dtd: false, ..ParsingOptions::default() };
+        let document = Document::parse_with_options(xml, options)
+            .map_err(|error| xml_fault(&error, text, layout.xml.start))?;
+        let root = Element::new(document.root_element(), File { text, xml: layout.xml.start });
+        bounded(&document, root)?;
+        Self::read(root, text, &layout)
+    }
+
+    /// Preamble and body: the file's words without its title and metadata.
+    pub(crate) fn content(&self) -> String {
+        if self.preamble.is_empty() {
+            return self.body.clone();
+        }
+        format!("{}\n\n{}", self.preamble, self.body)
+    }
+
+    /// What the directive declares, with `render` applied to its body and its actions; what is not
+    /// declared is left out.
+    pub(crate) fn to_json(&self, render: &dyn Fn(&str) -> String) -> Map<String, Value> {
+        let mut out = Map::new();
+        let mut put = |key: &str, value: Value| {
+            let nothing = match &value {
+                Value::Null => true,
+                Value::Object(map) => map.is_empty(),
+                _ => false,
+            };
+            if !nothing {
+                out.insert(key.to_owned(), value);
+            }
+        };
+        let acknowledged = self.acknowledged.iter().map(Acknowledged::to_json).collect();
+        put("title", self.title.clone().into());
+        put("name", self.name.clone().into());
+        put("version", self.version.clone().into());
+        put("description", self.description.clone().into());
+        put("category", self.category.clone().into());
+        put("author", self.author.clone().into());
+        put("model", self.model.as_ref().map_or(Value::Null, Model::to_json));
+        put("limits", Value::Object(self.limits.clone()));
+        put("permissions", self.permissions.clone().into());
+        put("acknowledged", acknowledged);
+        put("hooks", self.hooks.clone().into());
+        put("cost", self.cost.clone().into());
+        put("inputs", self.inputs.iter().map(Input::to_json).collect());
+        put("outputs", self.outputs.iter().map(Output::to_json).collect());
+        put("actions", self.actions.iter().map(|action| action.to_json(render)).collect());
+        put("body", render(&self.body).into());
+        out
+    }
+
+    fn read(root: Element<'_>, text: &str, layout: &Layout) -> Result<Self, Fault> {
+        let metadata = root.child("metadata")?;
+        // Older files hold the permissions beside the metadata.
+        let permissions = match (child(metadata, "permissions")?, root.child("permissions")?) {
+            (Some(_), Some(second)) => return Err(second.fault("`<permissions>` occurs twice")),
+            (inside, beside) => inside.or(beside),
+        };
+        let mut risks = metadata.map_or_else(|| Ok(Vec::new()), acknowledged)?;
+        risks.extend(permissions.map_or_else(|| Ok(Vec::new()), acknowledged)?);
+        let raw = |name| Ok(child(metadata, name)?.map(|element| element.raw()));
+        let category = child(metadata, "category")?.map(|element| element.line()).transpose()?;
+        let (blank, body) = trimmed(&text[layout.body.clone()]);
+        Ok(Self {
+            title: layout.title.clone(),
+            name: attribute(root, "name"),
+            version: attribute(root, "version"),
+            description: line(metadata, "description")?,
+            category,
+            author: line(metadata, "author")?,
+            extends: extends(root)?,
+            model: child(metadata, "model")?.map(model).transpose()?,
+            limits: child(metadata, "limits")?.map_or_else(|| Ok(Map::new()), limits)?,
+            permissions: permissions.map_or_else(|| Ok(Vec::new()), capabilities)?,
+            acknowledged: risks,
+            context: child(metadata, "context")?.map_or_else(|| Ok(Context::default()), context)?,
+            hooks: raw("hooks")?,
+            cost: raw("cost")?,
+            inputs: root.child("inputs")?.map_or_else(|| Ok(Vec::new()), inputs)?,
+            outputs: root.child("outputs")?.map_or_else(|| Ok(Vec::new()), outputs)?,
+            actions: actions(root)?,
+            preamble: trimmed(&text[layout.preamble.clone()]).1.to_owned(),
+            body: body.to_owned(),
+            fence: position(text.as_bytes(), layout.fence),
+            root: root.position(),
+            body_start: layout.body.start + blank,
+        })
+    }
+}
+
+fn attribute(root: Element<'_>, name: &str) -> Option<String> {
+    root.attribute(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn extends(root: Element<'_>) -> Result<Option<ItemId>, Fault> {
+    let Some(text) = attribute(root, "extends") else { return Ok(None) };
+    let id = text.strip_prefix("directive:").unwrap_or(&text).parse();
+    id.map(Some).map_err(|error| root.fault(format!("`extends`: {error}")))
+}
+
+/// The text with its signature line blanked, so that every place in it stays where it is.
+pub(crate) fn without_signature(text: &str) -> String {
+    match text.split_once('\n') {
+        Some((line, rest)) if line.starts_with("<!-- rye:signed:") => {
+            format!("{}\n{rest}", " ".repeat(line.len()))
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Refuses metadata that nests too deeply, has too many attributes, or is in a namespace.
+fn bounded(document: &Document<'_>, root: Element<'_>) -> Result<(), Fault> {
+    let (mut node, mut depth) = (document.root(), 0_usize);
+    'walk: loop {
+        if depth > DATA_DEPTH {
+            return Err(too_deep().at(root.position()));
+        }
+        if let Some(child) = node.first_child() {
+            (node, depth) = (child, depth + 1);
+            continue;
+        }
+        loop {
+            if let Some(next) = node.next_sibling() {
+                node = next;
+                break;
+            }
+            match node.parent() {
+                Some(parent) => (node, depth) = (parent, depth - 1),
+                None => break 'walk,
+            }
+        }
+    }
+    root.capped()?;
+    for element in root.descendants() {
+        element.capped()?;
+    }
+    match document.descendants().find(|node| node.tag_name().namespace().is_some()) {
+        Some(_) => {
+            Err(Fault::new(DIRECTIVE, "its metadata uses XML namespaces").at(root.position()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The XML reader's fault with its place in the file.
+fn xml_fault(error: &roxmltree::Error, text: &str, start: usize) -> Fault {
+    let (begin, at) = (position(text.as_bytes(), start), error.pos());
+    let (row, column) = (at.row as usize, at.col as usize);
+    let line = begin.line + row.saturating_sub(1);
+    let column = if row <= 1 { begin.column + column.saturating_sub(1) } else { column };
+    let said = error.to_string();
+    // The reader's own place counts from the fence.
+    let said = said.rsplit_once(" at ").map_or(said.as_str(), |(words, _)| words);
+    Fault::new(XML, format!("its metadata is not XML: {said}")).at(Position { line, column })
+}
+
+#[cfg(test)]
+#[path = "directive_tests.rs"]
+mod tests;

@@ -1,0 +1,106 @@
+//! Why an admitted text is not an item.
+
+use crate::base::text::Position;
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::Ref;
+
+pub(crate) const NO_DIRECTIVE_FENCE: Code = Code("parse.no_directive_fence");
+pub(crate) const TWO_DIRECTIVE_FENCES: Code = Code("parse.two_directive_fences");
+pub(crate) const XML: Code = Code("parse.xml");
+pub(crate) const DIRECTIVE: Code = Code("parse.directive");
+pub(crate) const DUPLICATE_METADATA: Code = Code("parse.duplicate_metadata");
+pub(crate) const METADATA: Code = Code("parse.metadata");
+pub(crate) const SYNTAX: Code = Code("parse.syntax");
+pub(crate) const YAML: Code = Code("parse.yaml");
+pub(crate) const TOML: Code = Code("parse.toml");
+pub(crate) const JSON: Code = Code("parse.json");
+pub(crate) const LIMIT: Code = Code("parse.limit");
+pub(crate) const ENCODING: Code = Code("parse.encoding");
+
+pub(crate) const CODES: &[Code] = &[
+    NO_DIRECTIVE_FENCE,
+    TWO_DIRECTIVE_FENCES,
+    XML,
+    DIRECTIVE,
+    DUPLICATE_METADATA,
+    METADATA,
+    SYNTAX,
+    YAML,
+    TOML,
+    JSON,
+    LIMIT,
+    ENCODING,
+];
+
+/// What is wrong with a text, before it is known whose text it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) code: Code,
+    pub(crate) position: Option<Position>,
+    /// A fragment that follows the item's name: "… cannot be read: `why`".
+    pub(crate) why: String,
+}
+
+impl Fault {
+    pub(crate) fn new(code: Code, why: impl Into<String>) -> Self {
+        Self { code, position: None, why: why.into() }
+    }
+
+    pub(crate) fn at(self, position: Position) -> Self {
+        Self { position: Some(position), ..self }
+    }
+}
+
+/// An admitted file that is not a well-formed item.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` cannot be read: {}", .0.item, .0.fault.why)]
+pub(crate) struct ParseError(Box<Broken>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Broken {
+    item: Ref,
+    place: Place,
+    fault: Fault,
+}
+
+impl ParseError {
+    /// The fault `fault` of the file at `place`, which is `item`.
+    pub(crate) fn new(item: Ref, place: Place, fault: Fault) -> Self {
+        let place = match fault.position {
+            Some(position) => place.at(position),
+            None => place,
+        };
+        Self(Box::new(Broken { item, place, fault }))
+    }
+}
+
+impl Diagnose for ParseError {
+    fn code(&self) -> Code {
+        self.0.fault.code
+    }
+
+    fn help(&self) -> Option<String> {
+        let item = &self.0.item;
+        Some(match self.code() {
+            NO_DIRECTIVE_FENCE => "a directive holds one fence that opens with ```xml and whose \
+                root element is `<directive>`"
+                .into(),
+            TWO_DIRECTIVE_FENCES => "keep one `<directive>` fence; show an example in a fence \
+                with another info string, such as ```text"
+                .into(),
+            DUPLICATE_METADATA => "bind each name once, at top level, to one plain literal, \
+                in one form"
+                .into(),
+            ENCODING => "save the file as UTF-8 and drop the coding line".into(),
+            code => format!("mend the file, then run `rye sign {item}`; see `rye explain {code}`"),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        Some(self.0.place.clone())
+    }
+
+    fn item(&self) -> Option<String> {
+        Some(self.0.item.to_string())
+    }
+}

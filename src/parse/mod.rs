@@ -1,0 +1,34 @@
+//! Parse: from an admitted source to a typed item.
+//!
+//! Layer 7. Sees `verify`, `space`, `id`, `diag`, `base`. Resolves nothing and judges no chain.
+//!
+//! In:  a `Source`: the whole file, signature line included, so that places are the file's.
+//! Out: an [`Item`]: tool, directive, knowledge or config; or a [`ParseError`] with its place.
+//!
+//! Invariants
+//! - An item comes from a `Source` and from nothing else; no program is run to read it.
+//! - A file that does not parse is an error, never an empty set of metadata.
+//! - Each reader is bounded in depth, nodes and time, whatever the text.
+//!
+//! Start at `item.rs`; `data` reads YAML, TOML and JSON, `tool` and `directive` the two that run.
+
+mod config;
+mod data;
+mod describe;
+mod directive;
+mod error;
+mod finding;
+mod item;
+mod knowledge;
+mod tool;
+
+pub(crate) use config::Config;
+pub(crate) use data::{json, yaml};
+pub(crate) use directive::{
+    Acknowledged, Action, Context, Directive, Input, InputType, Model, Output,
+};
+pub(crate) use error::{CODES, Fault, ParseError};
+pub(crate) use finding::{Finding, Severity, check_for_signing};
+pub(crate) use item::Item;
+pub(crate) use knowledge::Knowledge;
+pub(crate) use tool::{Constraints, Port, Tool};

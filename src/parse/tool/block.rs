@@ -1,0 +1,128 @@
+//! Header blocks: TOML in the leading comments of any text file.
+//!
+//! ```text
+//! #!/bin/sh
+//! # /// rye
+//! # version = "1.0.0"
+//! # executor_id = "rye/core/runtimes/shell/script"
+//! # ///
+//! ```
+//!
+//! Invariants
+//! - One block a file, before any code; a line that opens another one is a fault, wherever it is.
+//! - Positions of faults are those of the file.
+
+use serde_json::{Map, Value};
+
+use crate::base::text::Position;
+use crate::parse::data::toml;
+use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+
+/// The header block of a file whose comments open with `comment`; empty without a block.
+///
+/// # Errors
+/// `parse.toml`, `parse.limit`; `parse.duplicate_metadata` for a second block; `parse.metadata`
+/// for a block that is not closed, stands behind code, or has a line that is no comment.
+pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, Fault> {
+    let comment = comment.trim();
+    let opens = |line: &str| line.trim_end() == format!("{comment} /// rye");
+    let lines: Vec<&str> = text.split('\n').collect();
+    let mut openers = lines.iter().enumerate().filter(|(_, line)| opens(line)).map(|(at, _)| at);
+    let Some(start) = openers.next() else { return Ok(Map::new()) };
+    let fault =
+        |code, at: usize, why: &str| Fault::new(code, why).at(Position { line: at + 1, column: 1 });
+    let leads = |(at, line): (usize, &&str)| {
+        let is_shebang = at == 0 && line.starts_with("#!");
+        is_shebang || line.starts_with(comment) || line.trim().is_empty()
+    };
+    if !lines[..start].iter().enumerate().all(leads) {
+        return Err(fault(METADATA, start, "a header block must stand before any code"));
+    }
+    if let Some(second) = openers.next() {
+        return Err(fault(DUPLICATE_METADATA, second, "a second header block opens here"));
+    }
+    let mut inside = String::new();
+    for (at, line) in lines.iter().enumerate().skip(start + 1) {
+        if line.trim_end() == format!("{comment} ///") {
+            return read(&inside, start, comment);
+        }
+        match line.strip_prefix(comment) {
+            Some(rest) if rest.trim().is_empty() => {}
+            Some(rest) if rest.starts_with(' ') => inside.push_str(&rest[1..]),
+            _ => return Err(fault(METADATA, at, "a header block holds comment lines only")),
+        }
+        inside.push('\n');
+    }
+    Err(fault(METADATA, start, "a header block is not closed"))
+}
+
+/// Reads the block's TOML, whose first line is the one behind line `start` (from 0).
+fn read(inside: &str, start: usize, comment: &str) -> Result<Map<String, Value>, Fault> {
+    match toml(inside) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Ok(Map::new()),
+        Err(fault) => {
+            let place = |p: Position| Position {
+                line: p.line + start + 1,
+                column: p.column + comment.chars().count() + 1,
+            };
+            Err(Fault { position: fault.position.map(place), ..fault })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::header;
+    use crate::base::text::Position;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn blocks_table() {
+        let want = json!({"version": "1.0.0", "env": ["A"]});
+        let rows = [
+            (
+                "#",
+                "#!/bin/sh\n# rye:signed:v2 …\n# /// rye\n# version = \"1.0.0\"\n#\n# env = ['A']\n# ///\necho\n",
+            ),
+            (
+                "#",
+                "\n# words\n\n# /// rye  \n# version = \"1.0.0\" # remark\n# env = [\n#   'A',\n# ]\n# ///",
+            ),
+            (
+                "--",
+                "#!/usr/bin/lua\n-- /// rye\r\n-- version = \"1.0.0\"\r\n--\r\n-- env = ['A']\r\n-- ///\r\nx = 1\r\n",
+            ),
+            ("// ", "// /// rye\n// version = \"1.0.0\"\n// env = ['A']\n// ///\n"),
+        ];
+        for (comment, text) in rows {
+            assert_eq!(header(text, comment).map(Value::Object), Ok(want.clone()), "{text:?}");
+        }
+        for text in
+            ["", "echo\n", "# /// script\n# a = 1\n# ///\n", "#/// rye\n", "# words /// rye\n"]
+        {
+            assert_eq!(header(text, "#").map(Value::Object), Ok(json!({})), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let rows = [
+            ("# /// rye\n# a = 1\n", "parse.metadata"),
+            ("# /// rye\n# a = 1\necho\n# ///\n", "parse.metadata"),
+            ("# /// rye\n#a = 1\n# ///\n", "parse.metadata"),
+            ("# /// rye\n# a = 1\n\n# ///\n", "parse.metadata"),
+            ("echo\n# /// rye\n# a = 1\n# ///\n", "parse.metadata"),
+            ("# /// rye\n# ///\n# /// rye\n# ///\n", "parse.duplicate_metadata"),
+            ("# /// rye\n# ///\necho <<X\n# /// rye\nX\n", "parse.duplicate_metadata"),
+            ("# /// rye\n# /// rye\n# ///\n", "parse.duplicate_metadata"),
+            ("# /// rye\n# a = 1\n# a = 2\n# ///\n", "parse.toml"),
+            ("# /// rye\n# a = \n# ///\n", "parse.toml"),
+        ];
+        for (text, code) in rows {
+            assert_eq!(header(text, "#").map_err(|f| f.code.0), Err(code), "{text:?}");
+        }
+        let fault = header("#!x\n# /// rye\n# a = 1\n# b = nan\n# ///\n", "#").unwrap_err();
+        assert_eq!(fault.position, Some(Position { line: 4, column: 7 }));
+    }
+}

@@ -1,0 +1,138 @@
+//! Typed fields out of a header: each getter takes a key and says by pointer what is wrong.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::base::text::escape_line;
+use crate::parse::data::kind;
+use crate::parse::error::{Fault, METADATA};
+
+/// The fault of a field that should be `wanted`.
+pub(super) fn wrong(pointer: &str, wanted: &str, got: &Value) -> Fault {
+    let hint = match (wanted, got) {
+        ("a string", Value::Number(_) | Value::Bool(_)) => ": put it in quotes",
+        _ => "",
+    };
+    let pointer = escape_line(pointer);
+    Fault::new(METADATA, format!("`{pointer}` must be {wanted}, not {}{hint}", kind(got)))
+}
+
+/// A mapping of a header, and the pointer to it.
+pub(super) struct Fields<'m> {
+    map: &'m Map<String, Value>,
+    pointer: String,
+}
+
+impl<'m> Fields<'m> {
+    /// The header itself.
+    pub(super) fn new(map: &'m Map<String, Value>) -> Self {
+        Self { map, pointer: String::new() }
+    }
+
+    /// The mapping `value`, which lies at `pointer`.
+    pub(super) fn of(value: &'m Value, pointer: String) -> Result<Self, Fault> {
+        match value.as_object() {
+            Some(map) => Ok(Self { map, pointer }),
+            None => Err(wrong(&pointer, "a mapping", value)),
+        }
+    }
+
+    pub(super) fn pointer(&self, key: &str) -> String {
+        // RFC 6901.
+        format!("{}/{}", self.pointer, key.replace('~', "~0").replace('/', "~1"))
+    }
+
+    /// A field's value; null counts as absent.
+    pub(super) fn get(&self, key: &str) -> Option<&'m Value> {
+        self.map.get(key).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn value(&self, key: &str) -> Option<Value> {
+        self.get(key).cloned()
+    }
+
+    pub(super) fn string(&self, key: &str) -> Result<Option<String>, Fault> {
+        self.get(key).map(|value| string(value, &self.pointer(key))).transpose()
+    }
+
+    pub(super) fn truth(&self, key: &str) -> Result<Option<bool>, Fault> {
+        let read = |value: &Value| {
+            value.as_bool().ok_or_else(|| wrong(&self.pointer(key), "a boolean", value))
+        };
+        self.get(key).map(read).transpose()
+    }
+
+    pub(super) fn list(&self, key: &str) -> Result<Option<&'m Vec<Value>>, Fault> {
+        let read = |value: &'m Value| {
+            value.as_array().ok_or_else(|| wrong(&self.pointer(key), "a list", value))
+        };
+        self.get(key).map(read).transpose()
+    }
+
+    /// A list of strings.
+    pub(super) fn strings(&self, key: &str) -> Result<Option<Vec<String>>, Fault> {
+        let Some(list) = self.list(key)? else { return Ok(None) };
+        let pointer = self.pointer(key);
+        let items = list.iter().enumerate();
+        items
+            .map(|(at, item)| string(item, &format!("{pointer}/{at}")))
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
+    pub(super) fn fields(&self, key: &str) -> Result<Option<Self>, Fault> {
+        self.get(key).map(|value| Self::of(value, self.pointer(key))).transpose()
+    }
+
+    /// A list of names of environment variables.
+    pub(super) fn env_names(&self, key: &str) -> Result<Vec<String>, Fault> {
+        let names = self.strings(key)?.unwrap_or_default();
+        for (at, name) in names.iter().enumerate() {
+            env_name(name, &format!("{}/{at}", self.pointer(key)))?;
+        }
+        Ok(names)
+    }
+
+    /// A mapping from names of environment variables to scalars, as text.
+    pub(super) fn env(&self, key: &str) -> Result<BTreeMap<String, String>, Fault> {
+        let mut env = BTreeMap::new();
+        let Some(fields) = self.fields(key)? else { return Ok(env) };
+        for (name, value) in fields.map {
+            let pointer = fields.pointer(name);
+            env_name(name, &pointer)?;
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                Value::Bool(truth) => truth.to_string(),
+                other => return Err(wrong(&pointer, "a string, a number or a boolean", other)),
+            };
+            if text.contains('\0') {
+                return Err(Fault::new(METADATA, format!("`{pointer}` holds a NUL character")));
+            }
+            env.insert(name.clone(), text);
+        }
+        Ok(env)
+    }
+
+    pub(super) fn map(&self) -> &'m Map<String, Value> {
+        self.map
+    }
+}
+
+pub(super) fn string(value: &Value, pointer: &str) -> Result<String, Fault> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        other => Err(wrong(pointer, "a string", other)),
+    }
+}
+
+fn env_name(name: &str, pointer: &str) -> Result<(), Fault> {
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if starts && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        return Ok(());
+    }
+    let name = escape_line(name);
+    let why = format!("`{}`: `{name}` cannot name an environment variable", escape_line(pointer));
+    Err(Fault::new(METADATA, why))
+}

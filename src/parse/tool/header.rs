@@ -1,0 +1,118 @@
+//! From a text and its header style to the tool's header.
+
+use serde_json::{Map, Value};
+
+use super::{Tool, block, javascript, python};
+use crate::base::text::escape_line;
+use crate::parse::data::{kind, toml, yaml};
+use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+use crate::space::HeaderStyle;
+
+/// The tool that a file declares.
+///
+/// # Errors
+/// `parse.syntax`, `parse.yaml`, `parse.toml`, `parse.limit`, `parse.encoding`, `parse.metadata`
+/// and `parse.duplicate_metadata`.
+pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
+    Tool::new(&header(text, style)?)
+}
+
+fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Value>, Fault> {
+    match style {
+        HeaderStyle::Python => joined(python::header(text)?, block::header(text, "#")?),
+        HeaderStyle::JavaScript => {
+            joined(javascript::header(text, false)?, block::header(text, "//")?)
+        }
+        HeaderStyle::TypeScript => {
+            joined(javascript::header(text, true)?, block::header(text, "//")?)
+        }
+        HeaderStyle::Yaml => mapping(yaml(text)?),
+        HeaderStyle::Toml => mapping(toml(text)?),
+        HeaderStyle::Block { comment } => block::header(text, comment),
+        HeaderStyle::Markdown => Err(Fault::new(METADATA, "Markdown is no program")),
+    }
+}
+
+fn mapping(value: Value) -> Result<Map<String, Value>, Fault> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(Fault::new(METADATA, format!("it must be a mapping, not {}", kind(&other)))),
+    }
+}
+
+/// A program's own declarations and its header block (core 7.8 puts `files` there).
+fn joined(
+    mut declared: Map<String, Value>,
+    block: Map<String, Value>,
+) -> Result<Map<String, Value>, Fault> {
+    for (key, value) in block {
+        if declared.contains_key(&key) {
+            let why = format!("`{}` is in the header block and in the code", escape_line(&key));
+            return Err(Fault::new(DUPLICATE_METADATA, why));
+        }
+        declared.insert(key, value);
+    }
+    Ok(declared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::space::HeaderStyle;
+
+    #[test]
+    fn each_style_gives_the_same_tool() {
+        let block = |open: &str| {
+            ["/// rye", "version = '1'", "executor_id = 'a/b'", "secrets = ['T']", "///"]
+                .map(|line| format!("{open} {line}\n"))
+                .concat()
+        };
+        let rows = [
+            (HeaderStyle::Yaml, "version: '1'\nexecutor_id: a/b\nsecrets: [T]\n".to_owned()),
+            (HeaderStyle::Toml, "version = '1'\nexecutor_id = 'a/b'\nsecrets = ['T']\n".into()),
+            (
+                HeaderStyle::Python,
+                "__version__ = '1'\n__executor_id__ = 'a/b'\nSECRETS = ('T',)\n".into(),
+            ),
+            (
+                HeaderStyle::JavaScript,
+                "/** @version 1 */\nconst __executor_id__ = 'a/b'\nconst SECRETS = ['T']\n".into(),
+            ),
+            (
+                HeaderStyle::TypeScript,
+                "export const __version__: string = '1';\n/// \nconst __executor_id__ = 'a/b';\n\
+                 const SECRETS = ['T'] as const;\n"
+                    .into(),
+            ),
+            (HeaderStyle::Block { comment: "--".into() }, block("--")),
+            (HeaderStyle::Python, block("#") + "import sys\n"),
+            (HeaderStyle::JavaScript, block("//")),
+        ];
+        let want = parse(&rows[0].1, &rows[0].0).expect("the first row is good");
+        assert_eq!(want.executor.as_ref().map(ToString::to_string).as_deref(), Some("a/b"));
+        for (style, text) in rows {
+            assert_eq!(parse(&text, &style).as_ref(), Ok(&want), "{style:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let rows = [
+            (HeaderStyle::Yaml, "- a", "parse.metadata"),
+            (HeaderStyle::Yaml, "", "parse.metadata"),
+            (HeaderStyle::Yaml, "a: 1\n---\nb: 1", "parse.yaml"),
+            (HeaderStyle::Toml, "a", "parse.toml"),
+            (
+                HeaderStyle::Python,
+                "# /// rye\n# version = '1'\n# ///\n__version__ = '1'\n",
+                "parse.duplicate_metadata",
+            ),
+            (HeaderStyle::Python, "# /// rye\n# version = 1\n# ///\n", "parse.metadata"),
+            (HeaderStyle::JavaScript, "const x =", "parse.syntax"),
+            (HeaderStyle::Markdown, "# x", "parse.metadata"),
+        ];
+        for (style, text, code) in rows {
+            assert_eq!(parse(text, &style).map_err(|f| f.code.0), Err(code), "{style:?} {text:?}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Tool: what a signed program says of itself, read without running it.
+//!
+//! In:  a tool's whole text, the signature line included, and its header style.
+//! Out: a [`Tool`], typed; keys that rye does not know are passed over.
+//!
+//! Invariants
+//! - Each header reader gives one map with the key names of the YAML form.
+//! - A key is given once; a file that does not parse is a fault, never an empty header.
+//!
+//! Start at `header`; `tool.rs` types the map that the readers of each language give.
+
+mod block;
+mod fields;
+mod header;
+mod javascript;
+mod javascript_literal;
+mod python;
+mod python_literal;
+mod schema;
+mod syntax;
+#[expect(clippy::module_inception, reason = "the folder reads headers, the file is the type")]
+mod tool;
+
+pub(crate) use header::parse;
+pub(crate) use tool::{Constraints, Port, Tool};

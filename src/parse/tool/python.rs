@@ -1,0 +1,108 @@
+//! Python headers: module-level names bound to literals, read from the syntax tree.
+
+use serde_json::{Map, Value};
+
+use super::python_literal::literal;
+use super::syntax::{Form, Grammar, Step, header as read};
+use crate::base::text::Position;
+use crate::parse::error::{ENCODING, Fault};
+
+/// The header of a Python file.
+///
+/// # Errors
+/// `parse.encoding` for a coding line other than UTF-8; else those of a syntax header.
+pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
+    coding(text)?;
+    let grammar = Grammar {
+        language: tree_sitter_python::LANGUAGE.into(),
+        spelled: &["identifier"],
+        scope: |kind, field| {
+            let definition = matches!(kind, "function_definition" | "class_definition" | "lambda");
+            definition && field == Some("body")
+        },
+        binding,
+        literal,
+    };
+    read(text, &grammar)
+}
+
+/// Refuses a coding line that is not UTF-8: Python would run other text than was read here.
+///
+/// Python looks at two lines; the signature line may have pushed the second one down.
+fn coding(text: &str) -> Result<(), Fault> {
+    for (at, line) in text.lines().take(3).enumerate() {
+        let Some(remark) = line.trim_start_matches([' ', '\t', '\u{c}']).strip_prefix('#') else {
+            continue;
+        };
+        let Some(name) = remark.match_indices("coding").find_map(|(at, word)| {
+            let rest = remark[at + word.len()..].strip_prefix([':', '='])?;
+            let rest = rest.trim_start_matches([' ', '\t']);
+            let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            let name = &rest[..rest.find(|c| !part(c)).unwrap_or(rest.len())];
+            (!name.is_empty()).then(|| name.to_ascii_lowercase().replace('_', "-"))
+        }) else {
+            continue;
+        };
+        if name != "utf-8" && name != "utf8" {
+            let why = format!("its coding line says `{name}`; only UTF-8 is read");
+            return Err(Fault::new(ENCODING, why).at(Position { line: at + 1, column: 1 }));
+        }
+    }
+    Ok(())
+}
+
+/// How the identifier at the end of the path binds its name.
+fn binding<'t>(path: &[Step<'t>]) -> Option<Form<'t>> {
+    let (name, above) = path.split_last()?;
+    if let [module, statement, assignment] = above
+        && (module.kind, statement.kind) == ("module", "expression_statement")
+        && (assignment.kind, name.field) == ("assignment", Some("left"))
+    {
+        // A bare annotation (`name: str`) has no value and so is no plain binding.
+        return Some(assignment.node.child_by_field_name("right").map_or(Form::Other, Form::Plain));
+    }
+    // A target may hold the name inside further brackets and stars.
+    let is_bracket = |kind| {
+        matches!(
+            kind,
+            "pattern_list"
+                | "tuple_pattern"
+                | "list_pattern"
+                | "list_splat_pattern"
+                | "parenthesized_expression"
+                | "expression_list"
+                | "tuple"
+                | "list"
+                | "as_pattern_target"
+        )
+    };
+    let depth = above.iter().rposition(|step| !is_bracket(step.kind))?;
+    let (holder, field) = (&above[depth], path[depth + 1].field);
+    let bound = match holder.kind {
+        "assignment" | "augmented_assignment" | "for_statement" | "type_alias_statement" => {
+            field == Some("left")
+        }
+        "function_definition" | "class_definition" | "named_expression" => field == Some("name"),
+        "as_pattern" | "aliased_import" => field == Some("alias"),
+        "delete_statement" => true,
+        "global_statement" => return Some(Form::Global),
+        _ => false,
+    };
+    let above = &above[..depth];
+    let inside = |kind| above.iter().any(|step| step.kind == kind);
+    let first_of_dotted = holder.kind == "dotted_name" && holder.node.child(0) == Some(name.node);
+    let imported = first_of_dotted
+        && holder.field == Some("name")
+        && above.last().is_some_and(|step| step.kind.starts_with("import_"));
+    // `type x = …`: the name stands inside a `type` node.
+    let alias = holder.kind == "type"
+        && holder.field == Some("left")
+        && above.last().is_some_and(|step| step.kind == "type_alias_statement");
+    // Any name in a `case` pattern may capture; the ones that do not are not worth telling apart.
+    let captured = inside("case_pattern") || holder.kind == "case_pattern";
+    (bound || imported || alias || captured).then_some(Form::Other)
+}
+
+#[cfg(test)]
+#[path = "python_tests.rs"]
+mod tests;

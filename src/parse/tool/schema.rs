@@ -1,0 +1,141 @@
+//! A tool's parameters as one JSON Schema, however they were declared.
+
+use serde_json::{Map, Value, json};
+
+use super::fields::{Fields, string, wrong};
+use crate::base::limits::NEAR_NAMES;
+use crate::base::text::{escape_line, near};
+use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+
+/// The keys that may hold the declaration; a header uses one of them.
+const KEYS: [&str; 3] = ["input_schema", "config_schema", "parameters"];
+
+/// What a parameter may be called, and what JSON Schema calls it.
+const TYPES: &[(&str, &str)] = &[
+    ("string", "string"),
+    ("integer", "integer"),
+    ("number", "number"),
+    ("boolean", "boolean"),
+    ("array", "array"),
+    ("object", "object"),
+    ("null", "null"),
+    ("str", "string"),
+    ("int", "integer"),
+    ("float", "number"),
+    ("bool", "boolean"),
+    ("list", "array"),
+    ("dict", "object"),
+];
+
+/// The schema of a header; `None` where nothing is declared and anything goes.
+///
+/// A schema is taken as it is. `parameters` may also be a list of `{name, type, required, …}` or a
+/// mapping from name to the same: all other keys of a parameter are keywords of its schema, and
+/// names that are not declared are refused.
+///
+/// # Errors
+/// `parse.metadata` for another shape, `parse.duplicate_metadata` for two declarations.
+pub(super) fn schema(fields: &Fields<'_>) -> Result<Option<Value>, Fault> {
+    let declared: Vec<&str> = KEYS.into_iter().filter(|key| fields.get(key).is_some()).collect();
+    let key = match declared.as_slice() {
+        [] => return Ok(None),
+        [key] => *key,
+        [one, other, ..] => {
+            let why = format!("`/{one}` and `/{other}` both declare the parameters");
+            return Err(Fault::new(DUPLICATE_METADATA, why));
+        }
+    };
+    let pointer = fields.pointer(key);
+    match fields.get(key) {
+        Some(Value::Array(list)) => {
+            let named = list.iter().enumerate().map(|(at, item)| {
+                let pointer = format!("{pointer}/{at}");
+                let parameter = Fields::of(item, pointer.clone())?;
+                match parameter.string("name")? {
+                    Some(name) => Ok((name, parameter)),
+                    None => Err(Fault::new(METADATA, format!("`{pointer}` has no `name`"))),
+                }
+            });
+            object(named).map(Some)
+        }
+        Some(Value::Object(map)) if key == "parameters" && !is_schema(map) => {
+            let named = map.iter().map(|(name, item)| {
+                Ok((name.clone(), Fields::of(item, format!("{pointer}/{name}"))?))
+            });
+            object(named).map(Some)
+        }
+        Some(Value::Object(map)) => Ok(Some(Value::Object(map.clone()))),
+        Some(other) => Err(wrong(&pointer, "a JSON Schema or a list of parameters", other)),
+        None => Ok(None),
+    }
+}
+
+/// Whether a mapping under `parameters` is itself a schema, and not a mapping of names.
+fn is_schema(map: &Map<String, Value>) -> bool {
+    map.get("type").is_some_and(Value::is_string)
+        || map.get("properties").is_some_and(Value::is_object)
+        || map.keys().any(|key| key.starts_with('$'))
+}
+
+fn object<'m>(
+    named: impl Iterator<Item = Result<(String, Fields<'m>), Fault>>,
+) -> Result<Value, Fault> {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for parameter in named {
+        let (name, fields) = parameter?;
+        if properties.contains_key(&name) {
+            let why = format!("the parameter `{}` is declared twice", escape_line(&name));
+            return Err(Fault::new(DUPLICATE_METADATA, why));
+        }
+        if fields.truth("required")?.unwrap_or(false) {
+            required.push(Value::from(name.clone()));
+        }
+        properties.insert(name, property(&fields)?);
+    }
+    Ok(json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    }))
+}
+
+fn property(fields: &Fields<'_>) -> Result<Value, Fault> {
+    let mut property = Map::new();
+    for (key, value) in fields.map() {
+        match key.as_str() {
+            "name" | "required" => {}
+            "type" => {
+                let kind = of_types(value, &fields.pointer("type"))?;
+                property.extend(kind.map(|kind| ("type".to_owned(), kind)));
+            }
+            "description" if value.is_null() => {}
+            // A `default: null` is a default only where null may be given.
+            "default" if value.is_null() => {}
+            _ => {
+                property.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Ok(Value::Object(property))
+}
+
+/// A type or a list of types in the words of JSON Schema; `None` for `any`.
+fn of_types(value: &Value, pointer: &str) -> Result<Option<Value>, Fault> {
+    if let Value::Array(list) = value {
+        let types = list.iter().map(|item| of_types(item, pointer));
+        let types: Option<Vec<Value>> = types.collect::<Result<_, _>>()?;
+        return Ok(types.map(Value::Array));
+    }
+    let word = string(value, pointer)?;
+    if word == "any" {
+        return Ok(None);
+    }
+    if let Some((_, name)) = TYPES.iter().find(|(known, _)| *known == word) {
+        return Ok(Some(Value::from(*name)));
+    }
+    let near = near(&word, TYPES.iter().map(|(known, _)| *known), NEAR_NAMES);
+    let near = near.first().map(|near| format!("; did you mean `{near}`?"));
+    let why = format!("`{}`: `{}` is no type", escape_line(pointer), escape_line(&word));
+    Err(Fault::new(METADATA, why + &near.unwrap_or_default()))
+}

@@ -1,0 +1,222 @@
+//! Syntax trees: one walk over a program, the same for every grammar.
+//!
+//! In:  a text, a grammar and the names that carry metadata.
+//! Out: a header: for each name that is bound, the literal it is bound to.
+//!
+//! Invariants
+//! - An error in the tree is a fault, unless it lies inside the body of a function or class and the
+//!   statement around it says none of the names: the grammar may be older than the language, but
+//!   metadata never vanishes in what the grammar does not understand.
+//! - A name is bound once, plainly, at top level, or not at all.
+//! - The walk is linear in the text, and the parser's work on hopeless text is bounded.
+
+use std::ops::ControlFlow;
+
+use serde_json::{Map, Value};
+use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
+
+use crate::base::text::{escape_line, position};
+use crate::diag::Code;
+use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA, SYNTAX};
+
+/// How often the parser may report progress behind the first error: about a second of searching
+/// for a way to go on. It reports every hundred steps; a megabyte without errors takes 25 000.
+const REPORTS_AFTER_ERROR: usize = 2_000;
+
+/// A name in a program, and the key of the header that it binds.
+pub(super) const NAMES: &[(&str, &str)] = &[
+    ("__version__", "version"),
+    ("__tool_type__", "tool_type"),
+    ("__executor_id__", "executor_id"),
+    ("__category__", "category"),
+    ("__tool_description__", "description"),
+    ("CONFIG_SCHEMA", "config_schema"),
+    ("ENV_CONFIG", "env_config"),
+    ("CONFIG", "config"),
+    ("CONFIG_RESOLVE", "config_resolve"),
+    ("ANCHOR", "anchor"),
+    ("VERIFY_DEPS", "verify_deps"),
+    ("FILES", "files"),
+    ("SECRETS", "secrets"),
+    ("ENV", "env"),
+];
+
+/// What the walk needs to know of a language.
+pub(super) struct Grammar {
+    pub(super) language: Language,
+    /// The kinds of node that spell a name.
+    pub(super) spelled: &'static [&'static str],
+    /// Whether a child with this field of a node of this kind has names of its own.
+    pub(super) scope: fn(kind: &str, field: Option<&str>) -> bool,
+    /// How the node at the end of the path binds its name, if it does.
+    pub(super) binding: for<'t> fn(path: &[Step<'t>]) -> Option<Form<'t>>,
+    /// The value of a literal.
+    pub(super) literal: fn(text: &str, node: Node<'_>) -> Result<Value, Fault>,
+}
+
+/// One node on the way from the root, and the field it has in its parent.
+pub(super) struct Step<'t> {
+    pub(super) node: Node<'t>,
+    pub(super) kind: &'t str,
+    pub(super) field: Option<&'t str>,
+    /// Inside a scope of its own, such as a function's body.
+    local: bool,
+}
+
+/// How a name is bound.
+pub(super) enum Form<'t> {
+    /// By one plain assignment at top level, to this node.
+    Plain(Node<'t>),
+    /// In any other way, in the scope it stands in.
+    Other,
+    /// In any other way, for the whole program.
+    Global,
+}
+
+struct Binding<'t> {
+    key: &'static str,
+    name: Node<'t>,
+    value: Option<Node<'t>>,
+}
+
+/// The header that a program's names give.
+///
+/// # Errors
+/// `parse.syntax`, `parse.duplicate_metadata` for a name bound twice, `parse.metadata` for one
+/// bound in another way than by a plain assignment of a literal.
+pub(super) fn header(text: &str, grammar: &Grammar) -> Result<Map<String, Value>, Fault> {
+    let tree = tree(text, &grammar.language)?;
+    let bindings = bindings(text, &tree, grammar)?;
+    for (at, later) in bindings.iter().enumerate() {
+        if bindings[..at].iter().any(|earlier| earlier.key == later.key) {
+            let why = format!("`{}` is bound a second time here", spelling(text, later.name));
+            return Err(fault(text, later.name, DUPLICATE_METADATA, why));
+        }
+    }
+    let mut map = Map::new();
+    for Binding { key, name, value } in bindings {
+        let Some(value) = value else {
+            let why = "must be bound at top level, by one plain assignment of a literal";
+            let why = format!("`{}` {why}", spelling(text, name));
+            return Err(fault(text, name, METADATA, why));
+        };
+        map.insert(key.into(), (grammar.literal)(text, value)?);
+    }
+    Ok(map)
+}
+
+/// A fault at a node.
+pub(super) fn fault(text: &str, node: Node<'_>, code: Code, why: impl Into<String>) -> Fault {
+    Fault::new(code, why).at(position(text.as_bytes(), node.start_byte()))
+}
+
+/// The text of a node.
+pub(super) fn spelling<'s>(text: &'s str, node: Node<'_>) -> &'s str {
+    text.get(node.byte_range()).unwrap_or_default()
+}
+
+/// The text of a node as an error shows it.
+pub(super) fn shown(text: &str, node: Node<'_>) -> String {
+    escape_line(&spelling(text, node).chars().take(40).collect::<String>())
+}
+
+/// The named children of a node that are not remarks.
+pub(super) fn parts(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).filter(|child| !child.is_extra()).collect()
+}
+
+fn tree(text: &str, language: &Language) -> Result<Tree, Fault> {
+    let broken = |why: &str, at| Fault::new(SYNTAX, why).at(position(text.as_bytes(), at));
+    let mut parser = Parser::new();
+    parser.set_language(language).map_err(|_| broken("this build cannot read its language", 0))?;
+    let (mut reports, mut reached) = (0, 0);
+    let mut progress = |state: &ParseState| {
+        reports += usize::from(state.has_error());
+        reached = state.current_byte_offset();
+        if reports > REPORTS_AFTER_ERROR {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let tree = parser.parse_with_options(&mut read, None, Some(options));
+    tree.ok_or_else(|| broken("too much of it does not parse, about here", reached))
+}
+
+/// Every binding of a name, in the order of the text.
+fn bindings<'t>(text: &str, tree: &'t Tree, grammar: &Grammar) -> Result<Vec<Binding<'t>>, Fault> {
+    let mut found = Vec::new();
+    let mut path: Vec<Step<'t>> = Vec::new();
+    let mut cursor = tree.walk();
+    loop {
+        path.push(step(&cursor, path.last(), grammar));
+        if let Some(binding) = binding(&path, text, grammar)? {
+            found.push(binding);
+        }
+        if cursor.goto_first_child() {
+            continue;
+        }
+        loop {
+            path.pop();
+            if cursor.goto_next_sibling() {
+                break;
+            }
+            if !cursor.goto_parent() {
+                return Ok(found);
+            }
+        }
+    }
+}
+
+fn step<'t>(cursor: &TreeCursor<'t>, parent: Option<&Step<'t>>, grammar: &Grammar) -> Step<'t> {
+    let (node, field) = (cursor.node(), cursor.field_name());
+    let local = parent.is_some_and(|p| p.local || (grammar.scope)(p.kind, field));
+    Step { node, kind: node.kind(), field, local }
+}
+
+/// What the last node of the path binds; a fault if it is an error that cannot be passed over.
+fn binding<'t>(
+    path: &[Step<'t>],
+    text: &str,
+    grammar: &Grammar,
+) -> Result<Option<Binding<'t>>, Fault> {
+    let Some(step) = path.last() else { return Ok(None) };
+    let node = step.node;
+    if node.is_error() || node.is_missing() {
+        let around = path.get(1).map_or(text, |top| spelling(text, top.node));
+        if !step.local || NAMES.iter().any(|(name, _)| says(around, name)) {
+            return Err(fault(text, node, SYNTAX, complaint(text, node)));
+        }
+    }
+    if !grammar.spelled.contains(&step.kind) {
+        return Ok(None);
+    }
+    let spelled = spelling(text, node);
+    let Some((_, key)) = NAMES.iter().find(|(name, _)| *name == spelled) else {
+        return Ok(None);
+    };
+    let value = match (grammar.binding)(path) {
+        Some(Form::Plain(value)) => Some(value),
+        Some(Form::Other) if !step.local => None,
+        Some(Form::Global) => None,
+        _ => return Ok(None),
+    };
+    Ok(Some(Binding { key, name: node, value }))
+}
+
+/// Whether a text holds a name as a word.
+fn says(text: &str, name: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(part) && !text[at + name.len()..].starts_with(part))
+}
+
+fn complaint(text: &str, node: Node<'_>) -> String {
+    if node.is_missing() {
+        return format!("it does not parse: `{}` is missing here", escape_line(node.kind()));
+    }
+    let start: String = spelling(text, node).chars().take(20).collect();
+    format!("it does not parse: unexpected `{}`", escape_line(start.trim_end()))
+}

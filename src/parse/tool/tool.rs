@@ -1,0 +1,180 @@
+//! A tool: what its signed header says, typed.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::fields::{Fields, string, wrong};
+use super::schema::schema;
+use crate::base::text::escape_line;
+use crate::id::ItemId;
+use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+
+/// What a tool's header declares. Keys that rye does not know are passed over.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Tool {
+    pub(crate) version: Option<String>,
+    #[expect(clippy::struct_field_names, reason = "the key's name in every header")]
+    pub(crate) tool_type: Option<String>,
+    /// The next link of the chain; a tool without one is a primitive.
+    pub(crate) executor: Option<ItemId>,
+    pub(crate) category: Option<String>,
+    pub(crate) description: Option<String>,
+    /// A JSON Schema that is an object; whether it compiles is not known here.
+    pub(crate) schema: Option<Value>,
+    /// `env_config.env`, values as text, templates not expanded.
+    pub(crate) env: BTreeMap<String, String>,
+    /// `env_config.interpreter`.
+    pub(crate) interpreter: Option<Value>,
+    pub(crate) config: Map<String, Value>,
+    pub(crate) config_resolve: Option<Value>,
+    pub(crate) anchor: Option<Value>,
+    pub(crate) verify_deps: Option<Value>,
+    /// Names of host variables the tool asks for (top-level `env`).
+    pub(crate) env_names: Vec<String>,
+    /// Names of host variables that are secrets.
+    pub(crate) secrets: Vec<String>,
+    /// Digests of the tool's other files, or the patterns to make them from.
+    pub(crate) files: Option<Value>,
+    /// Paths of the config that a nearer space may change.
+    pub(crate) overridable: Vec<String>,
+    pub(crate) child_constraints: Option<Constraints>,
+    pub(crate) inputs: Option<Vec<Port>>,
+    pub(crate) outputs: Option<Vec<Port>>,
+    pub(crate) allowed_threads: Option<Vec<String>>,
+    pub(crate) allowed_targets: Option<Vec<String>>,
+    pub(crate) effects: Option<String>,
+    /// The header's own examples, then the schema's.
+    pub(crate) examples: Vec<Value>,
+}
+
+/// Which versions of a child a link accepts, as written; whether they are versions is judged later.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Constraints {
+    pub(crate) min_version: Option<String>,
+    pub(crate) max_version: Option<String>,
+    /// A semver range.
+    pub(crate) version: Option<String>,
+}
+
+/// One named thing that a link takes from its child or gives to its parent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Port {
+    pub(crate) name: String,
+    pub(crate) required: bool,
+}
+
+impl Tool {
+    /// Whether the tool is a step for others, and not one to be run by itself.
+    pub(crate) fn is_link(&self) -> bool {
+        matches!(self.tool_type.as_deref(), Some("runtime" | "primitive"))
+    }
+
+    /// The tool that a header declares.
+    ///
+    /// # Errors
+    /// `parse.metadata` for a field of another type or shape, named by its pointer;
+    /// `parse.duplicate_metadata` for parameters declared twice.
+    pub(super) fn new(header: &Map<String, Value>) -> Result<Self, Fault> {
+        let fields = Fields::new(header);
+        let env_config = fields.fields("env_config")?;
+        let (env, interpreter) = match &env_config {
+            Some(config) => (config.env("env")?, config.value("interpreter")),
+            None => (BTreeMap::new(), None),
+        };
+        let schema = schema(&fields)?;
+        let mut examples = fields.list("examples")?.cloned().unwrap_or_default();
+        let of_schema = schema.as_ref().and_then(|schema| schema.get("examples")?.as_array());
+        examples.extend(of_schema.into_iter().flatten().cloned());
+        Ok(Self {
+            version: fields.string("version")?,
+            tool_type: fields.string("tool_type")?,
+            executor: executor(&fields)?,
+            category: fields.string("category")?,
+            description: fields.string("description")?,
+            schema,
+            env,
+            interpreter,
+            config: fields.fields("config")?.map_or_else(Map::new, |config| config.map().clone()),
+            config_resolve: fields.value("config_resolve"),
+            anchor: fields.value("anchor"),
+            verify_deps: fields.value("verify_deps"),
+            env_names: fields.env_names("env")?,
+            secrets: fields.env_names("secrets")?,
+            files: fields.value("files"),
+            overridable: fields.strings("overridable")?.unwrap_or_default(),
+            child_constraints: fields
+                .fields("child_constraints")?
+                .as_ref()
+                .map(constraints)
+                .transpose()?,
+            inputs: ports(&fields, "inputs", true)?,
+            outputs: ports(&fields, "outputs", false)?,
+            allowed_threads: fields.strings("allowed_threads")?,
+            allowed_targets: fields.strings("allowed_targets")?,
+            effects: fields.string("effects")?,
+            examples,
+        })
+    }
+}
+
+fn executor(fields: &Fields<'_>) -> Result<Option<ItemId>, Fault> {
+    let Some(text) = fields.string("executor_id")? else { return Ok(None) };
+    let fault = |error| Fault::new(METADATA, format!("`/executor_id`: {error}"));
+    text.parse().map(Some).map_err(fault)
+}
+
+fn constraints(fields: &Fields<'_>) -> Result<Constraints, Fault> {
+    Ok(Constraints {
+        min_version: fields.string("min_version")?,
+        max_version: fields.string("max_version")?,
+        version: fields.string("version")?,
+    })
+}
+
+/// Ports from a list of names, a list of `{name, required}`, or a mapping from names.
+fn ports(fields: &Fields<'_>, key: &str, required: bool) -> Result<Option<Vec<Port>>, Fault> {
+    let pointer = fields.pointer(key);
+    let ports: Vec<Port> = match fields.get(key) {
+        None => return Ok(None),
+        Some(Value::Array(list)) => {
+            let items = list.iter().enumerate();
+            items
+                .map(|(at, item)| port(item, &format!("{pointer}/{at}"), required))
+                .collect::<Result<_, _>>()?
+        }
+        Some(Value::Object(map)) => {
+            let items = map.iter().map(|(name, item)| {
+                let named = Fields::of(item, format!("{pointer}/{name}"));
+                let stated = match item {
+                    Value::Object(_) => named?.truth("required")?,
+                    _ => None,
+                };
+                Ok(Port { name: name.clone(), required: stated.unwrap_or(required) })
+            });
+            items.collect::<Result<_, Fault>>()?
+        }
+        Some(other) => return Err(wrong(&pointer, "a list or a mapping of names", other)),
+    };
+    for (at, port) in ports.iter().enumerate() {
+        if ports[..at].iter().any(|before| before.name == port.name) {
+            let why = format!("`{pointer}` names `{}` twice", escape_line(&port.name));
+            return Err(Fault::new(DUPLICATE_METADATA, why));
+        }
+    }
+    Ok(Some(ports))
+}
+
+fn port(item: &Value, pointer: &str, required: bool) -> Result<Port, Fault> {
+    if !item.is_object() {
+        return Ok(Port { name: string(item, pointer)?, required });
+    }
+    let fields = Fields::of(item, pointer.to_owned())?;
+    let name = fields.string("name")?;
+    let name = name.ok_or_else(|| Fault::new(METADATA, format!("`{pointer}` has no `name`")))?;
+    Ok(Port { name, required: fields.truth("required")?.unwrap_or(required) })
+}
+
+#[cfg(test)]
+#[path = "tool_tests.rs"]
+mod tests;

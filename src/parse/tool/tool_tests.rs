@@ -1,0 +1,164 @@
+//! Headers in, tools or codes out.
+
+use super::{Constraints, Port, Tool};
+use crate::parse::data::yaml;
+use crate::parse::error::Fault;
+use serde_json::{Value, json};
+
+fn tool(text: &str) -> Result<Tool, Fault> {
+    let value = yaml(text).expect("the fixture is YAML");
+    Tool::new(value.as_object().expect("the fixture is a mapping"))
+}
+
+#[test]
+fn a_whole_tool() {
+    let text = r#"
+version: "1.0.0"
+tool_type: runtime
+executor_id: rye/core/primitives/execute
+category: acme
+description: runs things
+unknown: [kept, out]
+config_schema: {type: object, examples: [{a: 1}]}
+examples: [{a: 2}]
+env_config:
+  interpreter: {type: system_binary}
+  env: {A: text, B: 1.50, _c: true}
+config: {command: x, args: ["{tool_path}", 1]}
+config_resolve: {path: a}
+anchor: {enabled: true}
+verify_deps: {enabled: true}
+env: [HOME_DIR]
+secrets: [TOKEN]
+files: {lib.py: ab}
+overridable: [timeout]
+child_constraints: {min_version: 1.0.0, version: ">=1, <2"}
+inputs: [a, {name: b, required: false, type: string}]
+outputs: {c: {type: string}, d: {required: true}, e: string}
+allowed_threads: [inline]
+allowed_targets: [local]
+effects: read
+"#;
+    let port = |name: &str, required| Port { name: name.into(), required };
+    let text_map = |pairs: &[(&str, &str)]| {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+    };
+    let want = Tool {
+        version: Some("1.0.0".into()),
+        tool_type: Some("runtime".into()),
+        executor: Some("rye/core/primitives/execute".parse().unwrap()),
+        category: Some("acme".into()),
+        description: Some("runs things".into()),
+        schema: Some(json!({"type": "object", "examples": [{"a": 1}]})),
+        env: text_map(&[("A", "text"), ("B", "1.50"), ("_c", "true")]),
+        interpreter: Some(json!({"type": "system_binary"})),
+        config: json!({"command": "x", "args": ["{tool_path}", 1]}).as_object().unwrap().clone(),
+        config_resolve: Some(json!({"path": "a"})),
+        anchor: Some(json!({"enabled": true})),
+        verify_deps: Some(json!({"enabled": true})),
+        env_names: vec!["HOME_DIR".into()],
+        secrets: vec!["TOKEN".into()],
+        files: Some(json!({"lib.py": "ab"})),
+        overridable: vec!["timeout".into()],
+        child_constraints: Some(Constraints {
+            min_version: Some("1.0.0".into()),
+            max_version: None,
+            version: Some(">=1, <2".into()),
+        }),
+        inputs: Some(vec![port("a", true), port("b", false)]),
+        outputs: Some(vec![port("c", false), port("d", true), port("e", false)]),
+        allowed_threads: Some(vec!["inline".into()]),
+        allowed_targets: Some(vec!["local".into()]),
+        effects: Some("read".into()),
+        examples: vec![json!({"a": 2}), json!({"a": 1})],
+    };
+    assert_eq!(tool(text), Ok(want));
+    assert_eq!(tool("executor_id: null\nconfig: ~\nenv_config:\n"), Ok(Tool::default()));
+}
+
+#[test]
+fn a_wrong_field_is_named_by_its_pointer() {
+    let rows = [
+        ("version: 1.0", "`/version` must be a string, not a number: put it in quotes"),
+        ("executor_id: [a]", "`/executor_id` must be a string, not a list"),
+        ("executor_id: ../x", "`/executor_id`: `../x` is no item id"),
+        ("executor_id: ''", "`/executor_id`: `` is no item id"),
+        ("config: []", "`/config` must be a mapping, not a list"),
+        ("env_config: x", "`/env_config` must be a mapping, not a string"),
+        ("env_config: {env: {a-b: x}}", "`/env_config/env/a-b`: `a-b` cannot name"),
+        ("env_config: {env: {'': x}}", "cannot name an environment variable"),
+        ("env_config: {env: {A: [x]}}", "`/env_config/env/A` must be a string, a number or"),
+        ("env_config: {env: {A: \"a\\0b\"}}", "`/env_config/env/A` holds a NUL"),
+        ("env: A", "`/env` must be a list, not a string"),
+        ("env: [A, 1]", "`/env/1` must be a string, not a number"),
+        ("secrets: [A=B]", "`/secrets/0`: `A=B` cannot name"),
+        (
+            "child_constraints: {min_version: 1}",
+            "`/child_constraints/min_version` must be a string",
+        ),
+        ("inputs: [{required: true}]", "`/inputs/0` has no `name`"),
+        ("inputs: [{name: a, required: 'yes'}]", "`/inputs/0/required` must be a boolean"),
+        ("inputs: [1]", "`/inputs/0` must be a string, not a number"),
+        ("inputs: a", "`/inputs` must be a list or a mapping of names"),
+        ("outputs: {a: {required: 1}}", "`/outputs/a/required` must be a boolean"),
+        ("allowed_threads: [[a]]", "`/allowed_threads/0` must be a string, not a list"),
+        ("examples: {a: 1}", "`/examples` must be a list"),
+        ("parameters: 1", "`/parameters` must be a JSON Schema or a list of parameters"),
+        ("config_schema: x", "`/config_schema` must be a JSON Schema"),
+        ("parameters: [{type: string}]", "`/parameters/0` has no `name`"),
+        ("parameters: [{name: a, type: strng}]", "`strng` is no type; did you mean `string`?"),
+        ("parameters: [{name: a, required: 1}]", "`/parameters/0/required` must be a boolean"),
+        ("parameters: {a: string}", "`/parameters/a` must be a mapping, not a string"),
+    ];
+    for (text, want) in rows {
+        let fault = tool(text).unwrap_err();
+        assert_eq!(fault.code.0, "parse.metadata", "{text:?}");
+        assert!(fault.why.contains(want), "{text:?}: {}", fault.why);
+    }
+    for text in [
+        "parameters: []\nconfig_schema: {}",
+        "input_schema: {}\nconfig_schema: {}",
+        "parameters: [{name: a}, {name: a}]",
+        "inputs: [a, a]",
+        "inputs: [a, {name: a}]",
+    ] {
+        assert_eq!(tool(text).unwrap_err().code.0, "parse.duplicate_metadata", "{text:?}");
+    }
+}
+
+#[test]
+fn parameters_become_one_schema() {
+    let closed = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    let rows = [
+        ("parameters: []", closed(json!({}), json!([]))),
+        (
+            "parameters:\n- {name: a, type: string, required: true, description: d}\n\
+             - {name: b, type: int, default: 3, enum: [3, 4]}\n- {name: c, type: any, default: null}",
+            closed(
+                json!({
+                    "a": {"type": "string", "description": "d"},
+                    "b": {"type": "integer", "default": 3, "enum": [3, 4]},
+                    "c": {},
+                }),
+                json!(["a"]),
+            ),
+        ),
+        (
+            "parameters: {a: {type: [string, null], required: true}, b: {}}",
+            closed(json!({"a": {"type": ["string", "null"]}, "b": {}}), json!(["a"])),
+        ),
+        (
+            "parameters: {type: {type: string}}",
+            closed(json!({"type": {"type": "string"}}), json!([])),
+        ),
+        ("parameters: {type: object}", json!({"type": "object"})),
+        ("parameters: {properties: {a: {}}}", json!({"properties": {"a": {}}})),
+        ("input_schema: {x: {}}", json!({"x": {}})),
+        ("config_schema: [{name: a}]", closed(json!({"a": {}}), json!([]))),
+    ];
+    for (text, want) in rows {
+        let text = text.replace("[string, null]", "[string, 'null']");
+        assert_eq!(tool(&text).map(|tool| tool.schema), Ok(Some(want)), "{text:?}");
+    }
+    assert_eq!(tool("parameters: null").map(|tool| tool.schema), Ok(None));
+}

@@ -1,0 +1,99 @@
+//! Collects what a [`Rye`] needs.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::failure::Failure;
+use super::rye::{Rye, now};
+use crate::execute::{Primitive, Subprocess};
+use crate::host::{Host, Os, Vars};
+use crate::space::{ProjectIdentity, Root, Spaces, Where};
+use crate::verify::{DevMode, TrustStore};
+
+/// Collects what a [`Rye`] needs; every check is made in [`RyeBuilder::build`].
+#[must_use]
+pub struct RyeBuilder {
+    vars: Vars,
+    cwd: Option<PathBuf>,
+    project: Option<PathBuf>,
+    host: Box<dyn Host + Send>,
+    primitives: Vec<Box<dyn Primitive>>,
+}
+
+impl Default for RyeBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RyeBuilder {
+    /// The environment and working directory of this process.
+    pub fn new() -> Self {
+        Self {
+            vars: Vars::of_process(),
+            cwd: None,
+            project: None,
+            host: Box::new(Os::new(false)),
+            primitives: vec![Box::new(Subprocess)],
+        }
+    }
+
+    /// Another environment than the process's, such as a test's.
+    pub fn vars(self, vars: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self { vars: vars.into_iter().collect(), ..self }
+    }
+
+    /// Another working directory than the process's.
+    pub fn cwd(self, cwd: impl Into<PathBuf>) -> Self {
+        Self { cwd: Some(cwd.into()), ..self }
+    }
+
+    /// The project folder, instead of the nearest one that holds `.ai`.
+    pub fn project(self, project: impl Into<PathBuf>) -> Self {
+        Self { project: Some(project.into()), ..self }
+    }
+
+    /// Another machine, such as one that confines what it starts.
+    pub(crate) fn host(self, host: Box<dyn Host + Send>) -> Self {
+        Self { host, ..self }
+    }
+
+    /// One more act that a chain may end in.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the seam by which later acts are registered")
+    )]
+    pub(crate) fn primitive(mut self, primitive: Box<dyn Primitive>) -> Self {
+        self.primitives.push(primitive);
+        self
+    }
+
+    /// Finds the spaces.
+    ///
+    /// # Errors
+    /// `space.*`, and `verify.trust_unreadable` for file types that you did not sign.
+    pub fn build(self) -> Result<Rye, Failure> {
+        let cwd = match self.cwd {
+            Some(cwd) => cwd,
+            None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+        };
+        let dev = DevMode(self.vars.text("RYE_DEV_MODE") == Some("1"));
+        let at = Where { vars: self.vars, cwd, project: self.project };
+        let allowed = |user: Option<&Root>, folder: &ProjectIdentity| {
+            TrustStore::new(user, now()).allows_root(folder)
+        };
+        let spaces = Spaces::find(&at, &allowed)?;
+        let (host, primitives) = (self.host, self.primitives);
+        let mut rye =
+            Rye { at, spaces, types: crate::space::FileTypes::default(), dev, host, primitives };
+        let types = rye.trust().file_types()?;
+        rye.types = types;
+        Ok(rye)
+    }
+}
+
+/// Where this process stands, for the one verb that must work where no facade can be built.
+pub(crate) fn located(project: Option<PathBuf>) -> Where {
+    let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    Where { vars: Vars::of_process(), cwd, project }
+}

@@ -1,0 +1,167 @@
+//! The union of what can go wrong on the line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::chain::{ChainError, FetchError};
+use crate::diag::{Diagnose, Diagnostic};
+use crate::execute::ExecuteError;
+use crate::id::IdError;
+use crate::interpolate::InterpolateError;
+use crate::parse::ParseError;
+use crate::plan::{MatrixError, PlanError};
+use crate::resolve::ResolveError;
+use crate::space::SpaceError;
+use crate::trace::Recorded;
+use crate::validate::Invalid;
+use crate::verify::{KeyError, Refused, SignError, TrustError};
+
+/// Why a step stopped. Each variant is one layer's own error; codes and help lines are theirs.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+#[non_exhaustive]
+pub struct Failure(Step);
+
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) enum Step {
+    Id(#[from] IdError),
+    Space(#[from] SpaceError),
+    Resolve(#[from] ResolveError),
+    Refused(#[from] Box<Refused>),
+    Parse(#[from] ParseError),
+    Interpolate(#[from] InterpolateError),
+    Chain(#[from] ChainError),
+    Invalid(#[from] Invalid),
+    Plan(#[from] PlanError),
+    Matrix(#[from] MatrixError),
+    Execute(#[from] ExecuteError),
+    Sign(#[from] SignError),
+    Key(#[from] KeyError),
+    KeyShared(#[from] Arc<KeyError>),
+    Trust(#[from] TrustError),
+    TrustShared(#[from] Arc<TrustError>),
+    Unsignable(#[from] super::sign::Unsignable),
+    NoBaseline(#[from] super::inspect::NoBaseline),
+}
+
+macro_rules! failure_from {
+    ($($error:ty),* $(,)?) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self(error.into())
+            }
+        })*
+    };
+}
+
+failure_from!(
+    IdError,
+    SpaceError,
+    ResolveError,
+    Box<Refused>,
+    ParseError,
+    InterpolateError,
+    ChainError,
+    Invalid,
+    PlanError,
+    MatrixError,
+    ExecuteError,
+    SignError,
+    KeyError,
+    Arc<KeyError>,
+    TrustError,
+    Arc<TrustError>,
+    super::sign::Unsignable,
+    super::inspect::NoBaseline,
+);
+
+impl From<FetchError> for Failure {
+    fn from(error: FetchError) -> Self {
+        Self(match error {
+            FetchError::Resolve(inner) => Step::Resolve(inner),
+            FetchError::Refused(inner) => Step::Refused(inner),
+            FetchError::Parse(inner) => Step::Parse(inner),
+        })
+    }
+}
+
+impl Failure {
+    fn inner(&self) -> &dyn Diagnose {
+        match &self.0 {
+            Step::Id(e) => e,
+            Step::Space(e) => e,
+            Step::Resolve(e) => e,
+            Step::Refused(e) => e.as_ref(),
+            Step::Parse(e) => e,
+            Step::Interpolate(e) => e,
+            Step::Chain(e) => e,
+            Step::Invalid(e) => e,
+            Step::Plan(e) => e,
+            Step::Matrix(e) => e,
+            Step::Execute(e) => e,
+            Step::Sign(e) => e,
+            Step::Key(e) => e,
+            Step::KeyShared(e) => e.as_ref(),
+            Step::Trust(e) => e,
+            Step::TrustShared(e) => e.as_ref(),
+            Step::Unsignable(e) => e,
+            Step::NoBaseline(e) => e,
+        }
+    }
+
+    /// The stable code, such as `verify.altered`.
+    pub fn code(&self) -> &'static str {
+        self.inner().code().0
+    }
+
+    /// What to do next.
+    pub fn help(&self) -> Option<String> {
+        self.inner().help()
+    }
+
+    pub(crate) fn diagnostic(&self) -> Diagnostic {
+        Diagnostic::from(self.inner())
+    }
+
+    /// The links that the chain had when it stopped.
+    pub(crate) fn chain(&self) -> Vec<String> {
+        let ids = match &self.0 {
+            Step::Chain(error) => &error.links,
+            Step::Invalid(error) => &error.links,
+            _ => return Vec::new(),
+        };
+        ids.iter().map(ToString::to_string).collect()
+    }
+
+    /// The signal that interrupted the run, so that the process can end by it.
+    pub(crate) fn interrupted(&self) -> Option<i32> {
+        match &self.0 {
+            Step::Execute(ExecuteError::Interrupted { signal, .. }) => Some(*signal),
+            _ => None,
+        }
+    }
+
+    /// The refusal, where it is one of a signature.
+    pub(crate) fn refused_mut(&mut self) -> Option<&mut Refused> {
+        match &mut self.0 {
+            Step::Refused(refused) => Some(refused),
+            Step::Chain(ChainError {
+                fault: crate::chain::Fault::Fetch(FetchError::Refused(r)),
+                ..
+            }) => Some(r),
+            _ => None,
+        }
+    }
+}
+
+/// A failure with what was known of the run by then.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) failure: Failure,
+    /// What was asked for, as it was typed or as it was resolved.
+    pub(crate) item: String,
+    pub(crate) elapsed: Duration,
+    /// The trace, where one was asked for.
+    pub(crate) trace: Option<Vec<Recorded>>,
+}

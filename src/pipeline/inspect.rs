@@ -1,0 +1,379 @@
+//! Looking without running: list, verify, show, why, diff.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::failure::Failure;
+use super::line::Line;
+use super::rye::Rye;
+use super::sign::parallel;
+use crate::chain::Chain;
+use crate::diag::{Code, Diagnose, Diagnostic, Place};
+use crate::grant::Pattern;
+use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::parse::Item;
+use crate::report::Detail;
+use crate::space::Entry;
+use crate::trace::Quiet;
+use crate::verify::{DevMode, Source, TrustDocument, TrustStore, admit};
+
+/// There is no earlier version to compare with.
+#[derive(Debug, thiserror::Error)]
+#[error("no verified baseline: no earlier version of `{item}` that verifies is known here")]
+pub(crate) struct NoBaseline {
+    pub(crate) item: Ref,
+}
+
+impl Diagnose for NoBaseline {
+    fn code(&self) -> Code {
+        Code("diff.no_baseline")
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(
+            "a version is remembered when you sign an item or run it; until then, read the file"
+                .into(),
+        )
+    }
+
+    fn item(&self) -> Option<String> {
+        Some(self.item.to_string())
+    }
+}
+
+/// What became of one item under `rye verify`.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) item: Ref,
+    pub(crate) space: Space,
+    pub(crate) place: Place,
+    pub(crate) bytes: usize,
+    pub(crate) verdict: Verdict,
+}
+
+/// The verdict on one item.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// Verified and parsed; dev mode may have let it through with warnings.
+    Good(Box<Detail>, Vec<crate::report::Warned>),
+    Bad(Failure),
+}
+
+/// An item with what it says of itself.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) detail: Detail,
+    pub(crate) item: Item,
+    pub(crate) content: String,
+    pub(crate) shadowed: Vec<Place>,
+}
+
+/// One copy of an item under `rye why`.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    pub(crate) space: Option<Space>,
+    pub(crate) place: Option<Place>,
+    pub(crate) path: Option<String>,
+    /// This copy answers the reference.
+    pub(crate) wins: bool,
+    pub(crate) verdict: Result<Detail, Diagnostic>,
+    /// The document that lets the signer in, where it is not your own key or the publisher's.
+    pub(crate) document: Option<(String, TrustDocument)>,
+}
+
+/// Everything that decides about one reference.
+#[derive(Debug)]
+pub(crate) struct Why {
+    pub(crate) item: Ref,
+    pub(crate) project: String,
+    /// `None` without a project space.
+    pub(crate) accepted: Option<bool>,
+    pub(crate) copies: Vec<Copy>,
+    /// For a tool that was admitted: its chain, or why it has none.
+    pub(crate) chain: Option<Result<Vec<Detail>, Diagnostic>>,
+    /// Why nothing answers, if nothing does.
+    pub(crate) refused: Option<Diagnostic>,
+}
+
+/// What differs from the last version that verified.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    pub(crate) item: Ref,
+    pub(crate) place: Place,
+    pub(crate) since: Option<String>,
+    /// Unified, without colours; empty if nothing differs.
+    pub(crate) unified: String,
+}
+
+impl Rye {
+    /// Every item of the space and kind, unread.
+    pub(crate) fn list(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
+        match self.spaces.get(space) {
+            Some(root) => Ok(root.list(kind, &self.types)?.entries),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Files that look like items and cannot be.
+    pub(crate) fn odd(&self) -> Result<Vec<crate::space::Odd>, Failure> {
+        let mut odd = Vec::new();
+        for root in self.spaces.nearest_first() {
+            for kind in Kind::ALL {
+                odd.extend(root.list(kind, &self.types)?.odd);
+            }
+        }
+        Ok(odd)
+    }
+
+    /// Every entry that a pattern matches, of every space.
+    pub(crate) fn entries(&self, patterns: &[Pattern]) -> Result<Vec<Entry>, Failure> {
+        let mut entries = Vec::new();
+        for space in Space::NEAREST_FIRST {
+            for kind in Kind::ALL {
+                let listed = self.list(space, kind)?;
+                entries.extend(listed.into_iter().filter(|entry| {
+                    patterns.is_empty() || patterns.iter().any(|p| p.matches(&entry.item))
+                }));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Verifies and parses entries, on all cores. Copies of system items that this project holds
+    /// to the byte, as rye's own repository does, are left out: they are passed over when run.
+    pub(crate) fn verify_all(
+        &self,
+        entries: Vec<Entry>,
+        progress: &(dyn Fn() + Sync),
+    ) -> Vec<Checked> {
+        let trust = self.trust();
+        let line = self.line(&trust, &Quiet);
+        let checked = parallel(entries, |entry| {
+            let checked = check(line, entry);
+            progress();
+            checked
+        });
+        checked.into_iter().flatten().collect()
+    }
+
+    /// Verifies one item and all that it runs through.
+    pub(crate) fn verify_chain(&self, query: &Query) -> Result<Vec<Detail>, Failure> {
+        let trust = self.trust();
+        let line = self.line(&trust, &Quiet);
+        let (source, item) = line.admit(line.find(query)?)?;
+        self.chain_details(line, source, item)
+    }
+
+    fn chain_details(
+        &self,
+        line: Line<'_>,
+        source: Source,
+        item: Item,
+    ) -> Result<Vec<Detail>, Failure> {
+        match item {
+            Item::Tool(tool) if !tool.is_link() => {
+                let is_primitive = |id: &ItemId| self.is_primitive(id);
+                let chain = Chain::build(source, *tool, &line, &is_primitive, &Quiet)?;
+                let links = chain.links().iter();
+                Ok(links.map(|l| Detail::of(&l.source, l.tool.version.clone())).collect())
+            }
+            Item::Directive(directive) => {
+                let lineage = crate::chain::lineage(source, *directive, &line)?;
+                let links = lineage.sources().zip(lineage.directives());
+                Ok(links.map(|(s, d)| Detail::of(s, d.version.clone())).collect())
+            }
+            other => Ok(vec![Detail::of(&source, other.version())]),
+        }
+    }
+
+    /// One item, verified and parsed.
+    pub(crate) fn describe(&self, query: &Query) -> Result<Described, Failure> {
+        let trust = self.trust();
+        let line = self.line(&trust, &Quiet);
+        describe(line, query)
+    }
+
+    /// Everything that decides about a reference.
+    pub(crate) fn why(&self, query: &Query) -> Result<Why, Failure> {
+        let trust = self.trust();
+        let line = self.line(&trust, &Quiet);
+        let answer = line.find(query);
+        let item = match (&answer, query.kind) {
+            (Ok(found), _) => found.item.clone(),
+            (Err(_), Some(kind)) => Ref::new(kind, query.id.clone()),
+            (Err(_), None) => Ref::new(Kind::Tool, query.id.clone()),
+        };
+        let winner = answer.as_ref().ok().map(|found| found.space);
+        let copies = line.resolver(|resolver| resolver.copies(&item));
+        if copies.is_empty()
+            && let Err(failure) = answer
+        {
+            return Err(failure);
+        }
+        let copies = copies.into_iter().map(|copy| match copy {
+            Ok(found) => self.judge_copy(line, &trust, found, winner),
+            Err(error) => Copy {
+                space: None,
+                place: error.place(),
+                path: None,
+                wins: false,
+                verdict: Err(Diagnostic::from(&error)),
+                document: None,
+            },
+        });
+        let copies = copies.collect();
+        let admitted = answer.and_then(|found| line.admit(found));
+        let (chain, refused) = match admitted {
+            Ok((source, item)) => {
+                let runs = matches!(&item, Item::Tool(tool) if !tool.is_link())
+                    || matches!(&item, Item::Directive(_));
+                let details = runs.then(|| self.chain_details(line, source, item));
+                (details.map(|d| d.map_err(|failure| failure.diagnostic())), None)
+            }
+            Err(failure) => (None, Some(failure.diagnostic())),
+        };
+        let identity = self.spaces.project_identity();
+        let has_space = self.spaces.get(Space::Project).is_some();
+        Ok(Why {
+            item,
+            project: self.spaces.project_path().display().to_string(),
+            accepted: identity.filter(|_| has_space).and_then(|i| trust.accepts(i).ok()),
+            copies,
+            chain,
+            refused,
+        })
+    }
+
+    fn judge_copy(
+        &self,
+        line: Line<'_>,
+        trust: &TrustStore<'_>,
+        found: crate::resolve::Found,
+        winner: Option<Space>,
+    ) -> Copy {
+        let (space, place) = (found.space, found.place.clone());
+        let path = (!found.embedded).then(|| found.path.display().to_string());
+        let verdict = line.admit(found);
+        let key = verdict.as_ref().ok().and_then(|(source, _)| source.signer().map(|s| s.key));
+        let document = key.and_then(|key| {
+            let document = trust.document(key).ok().flatten()?;
+            Some((format!(".ai/config/keys/trusted/{key}.toml"), document))
+        });
+        Copy {
+            space: Some(space),
+            place: Some(place),
+            path,
+            wins: winner == Some(space),
+            verdict: verdict
+                .map(|(source, item)| Detail::of(&source, item.version()))
+                .map_err(|failure| failure.diagnostic()),
+            document,
+        }
+    }
+
+    /// What differs from the last version that verified here.
+    pub(crate) fn diff(&self, query: &Query) -> Result<Difference, Failure> {
+        let trust = self.trust();
+        let line = self.line(&trust, &Quiet);
+        let found = line.find(query)?;
+        let no_baseline = || NoBaseline { item: found.item.clone() };
+        let known = self.baselines().and_then(|b| b.find(&found.base, &found.item));
+        let mut old = found.clone();
+        old.bytes = Cow::Owned(known.ok_or_else(no_baseline)?);
+        let identity = self.spaces.project_identity();
+        let source =
+            admit(old, &trust, identity, DevMode(false), &Quiet).map_err(|_| no_baseline())?;
+        let now = String::from_utf8_lossy(&found.bytes);
+        let since = source.signer().map(|s| s.at.to_string());
+        Ok(Difference {
+            unified: unified(source.text(), &now, &found.place.path),
+            item: found.item,
+            place: found.place,
+            since,
+        })
+    }
+}
+
+fn check(line: Line<'_>, entry: Entry) -> Option<Checked> {
+    let Entry { item, space, ext } = entry;
+    let relative = format!("{}/{}.{ext}", item.kind.folder(), item.id);
+    let place = line.rye.spaces.get(space)?.shown(&relative);
+    let in_space = |space| line.resolver(|resolver| resolver.in_space(&item, space));
+    let found = match in_space(space) {
+        Ok(Some(found)) => found,
+        // It went away between listing and reading.
+        Ok(None) => return None,
+        Err(error) => {
+            let verdict = Verdict::Bad(error.into());
+            return Some(Checked { item, space, place, bytes: 0, verdict });
+        }
+    };
+    if item.id.is_reserved() && space != Space::System {
+        let original = in_space(Space::System).ok().flatten();
+        if original.is_some_and(|o| o.ext == found.ext && o.bytes == found.bytes) {
+            return None;
+        }
+    }
+    let bytes = found.bytes.len();
+    let verdict = match line.admit(found) {
+        Ok((source, item)) => {
+            let warned = super::run::warnings(std::iter::once(&source));
+            Verdict::Good(Box::new(Detail::of(&source, item.version())), warned)
+        }
+        Err(failure) => Verdict::Bad(failure),
+    };
+    Some(Checked { item, space, place, bytes, verdict })
+}
+
+fn unified(old: &str, new: &str, path: &str) -> String {
+    if old == new {
+        return String::new();
+    }
+    let diff = similar::TextDiff::from_lines(old, new);
+    let (was, is) = (format!("{path} (last verified)"), format!("{path} (on disk)"));
+    diff.unified_diff().context_radius(3).header(&was, &is).to_string()
+}
+
+impl Described {
+    /// What the item says of itself, as data.
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
+        let mut out = Map::new();
+        if let Ok(Value::Object(detail)) = serde_json::to_value(&self.detail) {
+            out.extend(detail);
+        }
+        let shadowed: Vec<_> =
+            self.shadowed.iter().filter_map(|p| serde_json::to_value(p).ok()).collect();
+        out.insert("shadowed".into(), shadowed.into());
+        out.extend(self.item.to_json());
+        out
+    }
+}
+
+impl Rye {
+    /// Many items, verified and parsed on all cores; the results keep the order.
+    pub(crate) fn describe_all(&self, queries: Vec<Query>) -> Vec<Result<Described, Failure>> {
+        let trust = self.trust();
+        let line = self.line(&trust, &Quiet);
+        parallel(queries, |query| describe(line, &query))
+    }
+
+    /// Whether this entry of a nearer space is the system's own file to the byte.
+    pub(crate) fn is_system_copy(&self, entry: &Entry) -> bool {
+        let relative = format!("{}/{}.{}", entry.item.kind.folder(), entry.item.id, entry.ext);
+        let read =
+            |space| self.spaces.get(space).and_then(|root| root.read(&relative).ok().flatten());
+        let system = read(Space::System);
+        system.is_some() && system == read(entry.space)
+    }
+}
+
+fn describe(line: Line<'_>, query: &Query) -> Result<Described, Failure> {
+    let (source, item) = line.admit(line.find(query)?)?;
+    Ok(Described {
+        detail: Detail::of(&source, item.version()),
+        item,
+        content: source.raw(),
+        shadowed: source.shadowed().to_vec(),
+    })
+}

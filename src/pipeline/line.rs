@@ -1,0 +1,77 @@
+//! One item through the first steps: resolve, verify, parse. Every item takes this way.
+
+use super::failure::Failure;
+use super::rye::Rye;
+use crate::chain::{Fetch, FetchError};
+use crate::id::{ItemId, Query, Ref, Space};
+use crate::parse::Item;
+use crate::resolve::{Found, Resolver};
+use crate::trace::{Event, Sink};
+use crate::verify::{Reason, Source, TrustStore, admit};
+
+/// The first steps of the line, with the trust of one call.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'a> {
+    pub(super) rye: &'a Rye,
+    pub(super) trust: &'a TrustStore<'a>,
+    pub(super) sink: &'a dyn Sink,
+}
+
+impl Line<'_> {
+    /// Calls `with` with the resolver of this call.
+    pub(super) fn resolver<R>(&self, with: impl FnOnce(&Resolver<'_>) -> R) -> R {
+        // A policy that cannot be read lets nothing through.
+        let may_shadow = |id: &ItemId| self.trust.may_shadow(id).unwrap_or(false);
+        with(&Resolver {
+            spaces: &self.rye.spaces,
+            types: &self.rye.types,
+            may_shadow: &may_shadow,
+        })
+    }
+
+    /// Resolve: what was typed, as one file.
+    pub(super) fn find(&self, query: &Query) -> Result<Found, Failure> {
+        Ok(self.resolver(|resolver| resolver.answer(query, self.sink))?)
+    }
+
+    /// Verify and parse a file.
+    pub(super) fn admit(&self, found: Found) -> Result<(Source, Item), Failure> {
+        Ok(self.admit_or(found)?)
+    }
+
+    fn admit_or(&self, found: Found) -> Result<(Source, Item), FetchError> {
+        let (base, item) = (found.base.clone(), found.item.clone());
+        let identity = self.rye.spaces.project_identity();
+        let admitted = admit(found, self.trust, identity, self.rye.dev, self.sink);
+        let source = admitted.map_err(|mut refused| {
+            let known = || self.rye.baselines().and_then(|b| b.find(&base, &item)).is_some();
+            refused.baseline =
+                matches!(refused.reason, Reason::Unsigned | Reason::Moved { .. }) && known();
+            refused
+        })?;
+        self.sink.record(Event::Parse { item_id: source.item().clone() });
+        let item = Item::parse(&source)?;
+        Ok((source, item))
+    }
+}
+
+impl Fetch for Line<'_> {
+    fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, FetchError> {
+        let found = self.resolver(|resolver| resolver.resolve(item, from, self.sink))?;
+        found.map(|found| self.admit_or(found)).transpose()
+    }
+
+    fn find_above(&self, item: &Ref, from: Space) -> Option<Space> {
+        self.resolver(|resolver| {
+            let above = Space::NEAREST_FIRST.into_iter().rev().filter(|space| *space > from);
+            above.into_iter().find(|space| {
+                let query = Query { space: Some(*space), ..Query::from(item.clone()) };
+                resolver.answer(&query, &crate::trace::Quiet).is_ok()
+            })
+        })
+    }
+
+    fn near(&self, item: &Ref) -> Vec<String> {
+        self.resolver(|resolver| resolver.near(&Query::from(item.clone())))
+    }
+}

@@ -1,0 +1,108 @@
+//! What a project asks one to believe (core 4.3), looked at without believing any of it.
+
+use super::failure::Failure;
+use super::rye::Rye;
+use crate::base::{Digest, Timestamp};
+use crate::id::{Fingerprint, Ref, Space};
+use crate::space::Odd;
+use crate::trace::Quiet;
+use crate::verify::{PUBLISHER, Proposal, Scan, proposals, scan};
+
+/// Who stands behind an item of the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SignerIs {
+    /// Your own key, one that you trust, or the publisher's.
+    Known,
+    /// A key that the project proposes.
+    Proposed,
+    Unknown,
+    /// There is no proper signature line.
+    None,
+}
+
+/// One item of the project.
+#[derive(Debug)]
+pub(crate) struct ReviewedItem {
+    pub(crate) item: Ref,
+    pub(crate) signer: Option<(Fingerprint, Timestamp)>,
+    pub(crate) signer_is: SignerIs,
+    pub(crate) owner: Option<String>,
+    /// The file is not what its line says was signed.
+    pub(crate) altered: bool,
+    /// Spaces whose copy it would shadow.
+    pub(crate) shadows: Vec<Space>,
+}
+
+/// Everything that a project brings.
+#[derive(Debug)]
+pub(crate) struct Review {
+    pub(crate) project: String,
+    pub(crate) accepted: bool,
+    pub(crate) proposals: Vec<Proposal>,
+    pub(crate) items: Vec<ReviewedItem>,
+    pub(crate) odd: Vec<Odd>,
+}
+
+impl Rye {
+    /// Looks at the project of this working directory.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`, `space.*`.
+    pub(crate) fn review(&self) -> Result<Review, Failure> {
+        let trust = self.trust();
+        let proposed = self.spaces().get(Space::Project).map(proposals).unwrap_or_default();
+        let is_proposed = |key: Fingerprint| {
+            proposed.iter().any(|p| p.document.as_ref().is_ok_and(|d| d.fingerprint == key))
+        };
+        let line = self.line(&trust, &Quiet);
+        let mut items = Vec::new();
+        for entry in self.entries(&[])?.into_iter().filter(|entry| entry.space == Space::Project) {
+            let proposal = entry.item.id.as_str().starts_with("keys/trusted/");
+            if proposal || self.is_system_copy(&entry) {
+                continue;
+            }
+            let Ok(Some(found)) = line.resolver(|r| r.in_space(&entry.item, Space::Project)) else {
+                continue;
+            };
+            let shadows = [Space::User, Space::System].into_iter().filter(|space| {
+                line.resolver(|r| matches!(r.in_space(&entry.item, *space), Ok(Some(_))))
+            });
+            let shadows = shadows.collect();
+            let scanned = scan(&found.bytes, &found.file_type.comment);
+            let Ok(Scan::Line { line: sig, range }) = scanned else {
+                items.push(ReviewedItem {
+                    item: entry.item,
+                    signer: None,
+                    signer_is: SignerIs::None,
+                    owner: None,
+                    altered: false,
+                    shadows,
+                });
+                continue;
+            };
+            let digest =
+                Digest::of_parts(&[&found.bytes[..range.start], &found.bytes[range.end..]]);
+            let owner = trust.owner(sig.key);
+            let signer_is = match () {
+                () if owner.is_some() || sig.key == PUBLISHER.fingerprint() => SignerIs::Known,
+                () if is_proposed(sig.key) => SignerIs::Proposed,
+                () => SignerIs::Unknown,
+            };
+            items.push(ReviewedItem {
+                altered: digest != sig.sha256 || sig.item != entry.item,
+                item: entry.item,
+                signer: Some((sig.key, sig.at)),
+                signer_is,
+                owner,
+                shadows,
+            });
+        }
+        let accepted = match self.spaces().project_identity() {
+            Some(identity) => trust.accepts(identity)?,
+            None => false,
+        };
+        let project = self.spaces().project_path().display().to_string();
+        let odd = self.odd()?.into_iter().filter(|o| o.place.space.as_deref() == Some("project"));
+        Ok(Review { project, accepted, odd: odd.collect(), proposals: proposed, items })
+    }
+}

@@ -1,0 +1,275 @@
+//! The line, from a reference to a report.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+
+use super::failure::{Failed, Failure};
+use super::line::Line;
+use super::rye::Rye;
+use crate::base::Digest;
+use crate::chain::{Chain, Lineage, lineage};
+use crate::execute::Running;
+use crate::id::{Kind, Query, Ref, Space};
+use crate::interpolate::{bind, render};
+use crate::parse::{Context, Directive, Item, Tool};
+use crate::plan::{Cell, Machine, MatrixError, Params, Plan, Target, Thread, typed};
+use crate::report::{Detail, DirectiveReport, Report, ToolReport, Warned, error_json};
+use crate::trace::{Event, Quiet, Sink};
+use crate::validate::{Asked, ValidChain};
+use crate::verify::Source;
+
+/// What is asked for in one run.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Request {
+    item: String,
+    pub(crate) params: Map<String, Value>,
+    /// Values that were typed as text; the item's own declarations say what they are.
+    pub(crate) texts: Vec<(String, String)>,
+    pub(crate) target: String,
+    pub(crate) thread: String,
+    pub(crate) detached: bool,
+    pub(crate) dry_run: bool,
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Request {
+    /// Runs `item`, a ref or a plain id, here and now, without parameters.
+    pub fn new(item: impl Into<String>) -> Self {
+        Self {
+            item: item.into(),
+            params: Map::new(),
+            texts: Vec::new(),
+            target: "local".into(),
+            thread: "inline".into(),
+            detached: false,
+            dry_run: false,
+            timeout: None,
+        }
+    }
+
+    /// Gives one parameter.
+    pub fn param(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.params.insert(name.into(), value.into());
+        self
+    }
+
+    /// Everything but the start.
+    pub fn dry_run(self, dry_run: bool) -> Self {
+        Self { dry_run, ..self }
+    }
+}
+
+impl Rye {
+    /// Runs a request and gives the JSON form of the report, or of the failure (core 7.12).
+    pub fn run_json(&self, request: &Request) -> Value {
+        let start = Instant::now();
+        match self.run(request, start, &Quiet) {
+            Ok(report) => report.to_json(start.elapsed(), false, None),
+            Err(failed) => {
+                let (failure, item) = (&failed.failure, failed.item.as_str());
+                error_json(
+                    &failure.diagnostic(),
+                    Some(item),
+                    &failure.chain(),
+                    failed.elapsed,
+                    None,
+                )
+            }
+        }
+    }
+
+    /// The line.
+    pub(crate) fn run(
+        &self,
+        request: &Request,
+        start: Instant,
+        sink: &dyn Sink,
+    ) -> Result<Report, Failed> {
+        let mut item = request.item.clone();
+        self.steps(request, &mut item, sink).map_err(|failure| {
+            let code = failure.diagnostic().code;
+            sink.record(Event::Refused { item_id: Some(item.clone()), code });
+            Failed { failure, item, elapsed: start.elapsed(), trace: None }
+        })
+    }
+
+    fn steps(
+        &self,
+        request: &Request,
+        item: &mut String,
+        sink: &dyn Sink,
+    ) -> Result<Report, Failure> {
+        let cell = Cell {
+            target: request.target.parse::<Target>()?,
+            thread: request.thread.parse::<Thread>()?,
+            detached: request.detached,
+            dry_run: request.dry_run,
+        };
+        cell.check_words()?;
+        let query: Query = request.item.parse()?;
+        if let Some(kind) = query.kind {
+            cell.check(kind)?;
+        }
+        let trust = self.trust();
+        let line = self.line(&trust, sink);
+        let found = line.find(&query)?;
+        *item = found.item.to_string();
+        cell.check(found.item.kind)?;
+        let (source, parsed) = line.admit(found)?;
+        match parsed {
+            Item::Tool(tool) => self.run_tool(line, source, *tool, request, &cell),
+            Item::Directive(directive) => run_directive(line, source, *directive, request),
+            Item::Knowledge(_) => Ok(show_knowledge(&source)),
+            Item::Config(_) => Err(MatrixError::NotExecutable { kind: Kind::Config }.into()),
+        }
+    }
+
+    fn run_tool(
+        &self,
+        line: Line<'_>,
+        source: Source,
+        tool: Tool,
+        request: &Request,
+        cell: &Cell,
+    ) -> Result<Report, Failure> {
+        let is_primitive = |id: &crate::id::ItemId| self.is_primitive(id);
+        let chain = Chain::build(source, tool, &line, &is_primitive, line.sink)?;
+        let asked = Asked { target: cell.target.to_string(), thread: cell.thread.to_string() };
+        let valid = ValidChain::judge(chain, &asked, line.sink)?;
+        let tool = valid.chain().tool();
+        let schema = tool.tool.schema.as_ref();
+        let mut given = request.params.clone();
+        for (name, text) in &request.texts {
+            given.insert(name.clone(), typed(schema, name, text));
+        }
+        let params = Params::check(tool.item(), schema, given)?;
+        let system = self.spaces.get(Space::System).filter(|root| !root.is_embedded());
+        let run_id = run_id();
+        let machine = Machine {
+            vars: &self.at.vars,
+            host: self.host.as_ref(),
+            project_path: self.spaces.project_path(),
+            user_space: self.user_base(),
+            system_space: system.map(crate::space::Root::base),
+            run_id: &run_id,
+            timeout: request.timeout,
+        };
+        let plan = Plan::build(&valid, &params, &machine, line.sink)?;
+        let outcome = match request.dry_run {
+            true => None,
+            false => Some(self.execute(&plan, line.sink)?),
+        };
+        let chain = valid.chain();
+        if outcome.is_some() {
+            self.remember(chain.links().iter().map(|link| &link.source));
+        }
+        let details = chain.links().iter().map(|l| Detail::of(&l.source, l.tool.version.clone()));
+        Ok(Report::Tool(Box::new(ToolReport {
+            item: chain.tool().item().clone(),
+            details: details.collect(),
+            plan,
+            outcome,
+            warnings: warnings(chain.links().iter().map(|link| &link.source)),
+        })))
+    }
+
+    fn execute(&self, plan: &Plan, sink: &dyn Sink) -> Result<crate::execute::Outcome, Failure> {
+        let fallback = self.user_base().map(|base| base.join(".ai/state/pin"));
+        let running = Running {
+            host: self.host.as_ref(),
+            vars: &self.at.vars,
+            pin_fallback: fallback.as_deref(),
+            sink,
+        };
+        // The chain ended at a primitive that is registered, so it is found here.
+        let primitive =
+            self.primitive(plan.primitive()).ok_or_else(|| crate::chain::ChainError {
+                links: Vec::new(),
+                fault: crate::chain::Fault::UnknownPrimitive {
+                    item: Ref::new(Kind::Tool, plan.primitive().clone()),
+                },
+            })?;
+        Ok(primitive.run(plan, &running)?)
+    }
+
+    /// Keeps the bytes that ran, for `rye diff`. A full disk must not fail a run that is done.
+    pub(super) fn remember<'a>(&self, sources: impl Iterator<Item = &'a Source>) {
+        let Some(baselines) = self.baselines() else { return };
+        for source in sources.filter(|s| !s.is_embedded() && s.warnings().is_empty()) {
+            let text = source.text().as_bytes();
+            if let Err(error) = baselines.remember(source.base(), source.item(), text) {
+                tracing::debug!(%error, item = %source.item(), "no baseline kept");
+            }
+        }
+    }
+}
+
+fn run_directive(
+    line: Line<'_>,
+    source: Source,
+    directive: Directive,
+    request: &Request,
+) -> Result<Report, Failure> {
+    let lineage = lineage(source, directive, &line)?;
+    let (source, directive) = (&lineage.source, &lineage.directive);
+    let mut given = request.params.clone();
+    for (name, text) in &request.texts {
+        given.insert(name.clone(), text.clone().into());
+    }
+    let inputs = bind(&directive.inputs, given)?;
+    line.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
+    line.rye.remember(lineage.sources());
+    Ok(Report::Directive(Box::new(DirectiveReport {
+        item: source.item().clone(),
+        body: render(&directive.body, &inputs),
+        data: directive_data(&lineage, &inputs),
+        signer: source.signer().map(|s| s.key),
+        dry_run: request.dry_run,
+        warnings: warnings(lineage.sources()),
+        inputs,
+    })))
+}
+
+/// The `data` of a directive's report: everything declared, interpolated.
+fn directive_data(lineage: &Lineage, inputs: &Map<String, Value>) -> Map<String, Value> {
+    let (source, directive) = (&lineage.source, &lineage.directive);
+    let mut data = directive.to_json(&|text| render(text, inputs));
+    data.insert("content".into(), render(&directive.content(), inputs).into());
+    data.insert("raw".into(), render(&source.raw(), inputs).into());
+    let parents: Vec<_> = lineage.sources().skip(1).map(|s| s.item().id.to_string()).collect();
+    data.insert("extends".into(), parents.into());
+    let contexts: Vec<_> = lineage.directives().map(|d| &d.context).collect();
+    data.insert("context".into(), Context::compose(&contexts).to_json());
+    data
+}
+
+fn show_knowledge(source: &Source) -> Report {
+    Report::Knowledge {
+        item: source.item().clone(),
+        content: source.raw(),
+        warnings: warnings(std::iter::once(source)),
+    }
+}
+
+pub(super) fn warnings<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<Warned> {
+    let warned = sources.flat_map(|source| {
+        source.warnings().iter().map(|warning| Warned {
+            item_id: source.item().clone(),
+            code: warning.code,
+            message: warning.message.clone(),
+        })
+    });
+    warned.collect()
+}
+
+/// A name for one passage through the line; unique, no secret.
+fn run_id() -> String {
+    let mut random = [0; 8];
+    // Without randomness the clock and the process still tell runs apart.
+    let _ = getrandom::fill(&mut random);
+    let now = jiff::Timestamp::now();
+    let mix = format!("{now} {} {random:?}", std::process::id());
+    format!("run-{}", &Digest::of(mix.as_bytes()).to_string()[..24])
+}

@@ -1,0 +1,90 @@
+//! The facade.
+
+use std::path::Path;
+
+use super::line::Line;
+use crate::base::Timestamp;
+use crate::execute::Primitive;
+use crate::host::Host;
+use crate::id::{ItemId, Space};
+use crate::space::{FileTypes, Spaces, Where};
+use crate::store::Baselines;
+use crate::trace::Sink;
+use crate::verify::{DevMode, TrustStore};
+
+/// One project as rye sees it: the three spaces and the machine.
+///
+/// Made by [`super::RyeBuilder`]. Holds no trust: each call reads what it needs anew, so that a
+/// revocation counts from the next call on.
+///
+/// ```
+/// # fn main() -> Result<(), rye::Failure> {
+/// let rye = rye::RyeBuilder::new().project("/").build()?;
+/// let request = rye::Request::new("tool:rye/bash").dry_run(true).param("command", "true");
+/// let report = rye.run_json(&request);
+/// assert_eq!(report["status"], "validation_passed");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Rye {
+    pub(super) at: Where,
+    pub(super) spaces: Spaces,
+    pub(super) types: FileTypes,
+    pub(super) dev: DevMode,
+    pub(super) host: Box<dyn Host + Send>,
+    pub(super) primitives: Vec<Box<dyn Primitive>>,
+}
+
+impl Rye {
+    pub(crate) fn spaces(&self) -> &Spaces {
+        &self.spaces
+    }
+
+    pub(crate) fn types(&self) -> &FileTypes {
+        &self.types
+    }
+
+    /// What decided where the spaces are.
+    pub(crate) fn located(&self) -> &Where {
+        &self.at
+    }
+
+    pub(crate) fn dev_mode(&self) -> bool {
+        self.dev.0
+    }
+
+    pub(crate) fn host(&self) -> &dyn Host {
+        self.host.as_ref()
+    }
+
+    /// The trust of this moment.
+    pub(crate) fn trust(&self) -> TrustStore<'_> {
+        TrustStore::new(self.spaces.get(Space::User), now())
+    }
+
+    pub(super) fn is_primitive(&self, id: &ItemId) -> bool {
+        self.primitives.iter().any(|primitive| primitive.id() == id.as_str())
+    }
+
+    pub(super) fn primitive(&self, id: &ItemId) -> Option<&dyn Primitive> {
+        self.primitives.iter().map(AsRef::as_ref).find(|p| p.id() == id.as_str())
+    }
+
+    pub(super) fn baselines(&self) -> Option<Baselines> {
+        self.spaces.get(Space::User).map(|user| Baselines::of(user.base()))
+    }
+
+    pub(super) fn user_base(&self) -> Option<&Path> {
+        self.spaces.get(Space::User).map(crate::space::Root::base)
+    }
+
+    /// The line with the trust of this moment.
+    pub(super) fn line<'a>(&'a self, trust: &'a TrustStore<'a>, sink: &'a dyn Sink) -> Line<'a> {
+        Line { rye: self, trust, sink }
+    }
+}
+
+/// The clock, to the second.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from_second(jiff::Timestamp::now().as_second())
+}

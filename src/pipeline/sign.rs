@@ -1,0 +1,274 @@
+//! Signing: one item or many (core 3.8, 6.6).
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::failure::Failure;
+use super::rye::Rye;
+use crate::base::Digest;
+use crate::diag::{Code, Diagnose, Place};
+use crate::grant::Pattern;
+use crate::id::{Kind, Query, Ref, Space};
+use crate::parse::{Finding, Item, Severity, check_for_signing};
+use crate::plan::{check_examples, check_schema};
+use crate::resolve::Found;
+use crate::trace::Quiet;
+use crate::verify::{KeyPair, OwnKeys, Standing, TrustStore, admit, stage};
+
+/// An item that does not validate is not signed.
+#[derive(Debug, thiserror::Error)]
+#[error("`{item}` does not validate, so it was not signed{}", lines(.findings))]
+pub(crate) struct Unsignable {
+    pub(crate) item: Ref,
+    pub(crate) place: Place,
+    pub(crate) findings: Vec<Finding>,
+}
+
+fn lines(findings: &[Finding]) -> String {
+    let mut out = String::new();
+    for finding in findings.iter().filter(|f| f.severity == Severity::Error) {
+        let at = finding.position.map(|p| format!("{}:{}: ", p.line, p.column)).unwrap_or_default();
+        out.push_str(&format!("\n{at}{}", finding.message));
+    }
+    out
+}
+
+impl Diagnose for Unsignable {
+    fn code(&self) -> Code {
+        Code("sign.invalid")
+    }
+
+    fn help(&self) -> Option<String> {
+        Some("mend what is listed and sign again".into())
+    }
+
+    fn place(&self) -> Option<Place> {
+        let first =
+            self.findings.iter().filter(|f| f.severity == Severity::Error).find_map(|f| f.position);
+        Some(match first {
+            Some(position) => self.place.clone().at(position),
+            None => self.place.clone(),
+        })
+    }
+
+    fn item(&self) -> Option<String> {
+        Some(self.item.to_string())
+    }
+
+    fn data(&self) -> serde_json::Map<String, serde_json::Value> {
+        let findings: Vec<_> = self.findings.iter().map(Finding::to_json).collect();
+        [("findings".to_owned(), findings.into())].into_iter().collect()
+    }
+}
+
+/// What became of one item.
+#[derive(Debug)]
+pub(crate) enum Signed {
+    /// It was signed, or under `--check` would be; the digest is what the signature covers.
+    Changed {
+        digest: Digest,
+        was: Option<Code>,
+        warnings: Vec<Finding>,
+    },
+    /// It carries your valid signature already.
+    UpToDate,
+    Failed(Failure),
+}
+
+/// One row of a batch.
+#[derive(Debug)]
+pub(crate) struct SignReport {
+    pub(crate) item: Ref,
+    pub(crate) place: Place,
+    pub(crate) signed: Signed,
+}
+
+/// How to sign.
+#[derive(Clone, Copy)]
+pub(crate) struct SignOptions<'a> {
+    /// Only say what would change.
+    pub(crate) check: bool,
+    /// Sign again what carries your valid signature already.
+    pub(crate) again: bool,
+    /// Called after each item.
+    pub(crate) progress: &'a (dyn Fn() + Sync),
+}
+
+impl Rye {
+    /// The file of one item in the space asked for; by default the nearest writable one.
+    pub(crate) fn find_to_sign(
+        &self,
+        query: &Query,
+        space: Option<Space>,
+    ) -> Result<Found, Failure> {
+        let query = Query { space: space.or(query.space), ..query.clone() };
+        let trust = self.trust();
+        let line = self.line(&trust, &Quiet);
+        // Not `answer`: a reserved copy is refused when it runs, but its author may look at it.
+        let kinds = query.kind.map_or(vec![Kind::Tool, Kind::Directive], |kind| vec![kind]);
+        let mut found = Vec::new();
+        for kind in kinds {
+            let item = Ref::new(kind, query.id.clone());
+            let copies = line.resolver(|resolver| resolver.copies(&item));
+            let wanted = |f: &Found| query.space.map_or(true, |space| f.space == space);
+            for copy in copies {
+                let copy = copy?;
+                if wanted(&copy) {
+                    found.push(copy);
+                    break;
+                }
+            }
+        }
+        match found.len() {
+            1 => Ok(found.remove(0)),
+            // None, or a tool and a directive: `answer` says which.
+            _ => line.find(&query),
+        }
+    }
+
+    /// The files of a space that any of the patterns matches.
+    pub(crate) fn find_all_to_sign(
+        &self,
+        patterns: &[Pattern],
+        space: Space,
+    ) -> Result<Vec<Found>, Failure> {
+        let trust = self.trust();
+        let line = self.line(&trust, &Quiet);
+        let Some(root) = self.spaces().get(space) else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for kind in Kind::ALL {
+            for entry in root.list(kind, self.types())?.entries {
+                let keys = kind == Kind::Config && entry.item.id.as_str().starts_with("keys/");
+                if keys || !patterns.iter().any(|pattern| pattern.matches(&entry.item)) {
+                    continue;
+                }
+                found.extend(line.resolver(|r| r.in_space(&entry.item, space))?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Signs files, on all cores; each is reported.
+    pub(crate) fn sign_all(
+        &self,
+        files: Vec<Found>,
+        pair: &KeyPair,
+        options: SignOptions<'_>,
+    ) -> Vec<SignReport> {
+        let trust = self.trust();
+        parallel(files, |found| {
+            let (item, place) = (found.item.clone(), found.place.clone());
+            let signed = self.sign_one(found, pair, &trust, options);
+            (options.progress)();
+            SignReport { item, place, signed: signed.unwrap_or_else(Signed::Failed) }
+        })
+    }
+
+    fn sign_one(
+        &self,
+        found: Found,
+        pair: &KeyPair,
+        trust: &TrustStore<'_>,
+        options: SignOptions<'_>,
+    ) -> Result<Signed, Failure> {
+        let was = self.judge(&found, pair, trust);
+        if was.is_none() && !options.again {
+            return Ok(Signed::UpToDate);
+        }
+        let may_shadow =
+            found.space == Space::User && trust.may_shadow(&found.item.id).unwrap_or(false);
+        let own_config = found.space == Space::User
+            && found.item.kind == Kind::Config
+            && matches!(found.item.id.as_str(), "rye/policy" | "rye/file-types");
+        let staged = stage(found, pair, trust.now(), may_shadow || own_config)?;
+        let source = staged.source();
+        let parsed = Item::parse(source)?;
+        let mut findings = check_for_signing(&parsed, source.item(), source);
+        findings.extend(schema_findings(&parsed));
+        if findings.iter().any(|f| f.severity == Severity::Error) {
+            let (item, place) = (source.item().clone(), source.place());
+            return Err(Unsignable { item, place, findings }.into());
+        }
+        if !options.check {
+            staged.write()?;
+            if let Some(baselines) = self.baselines() {
+                let kept = baselines.remember(source.base(), source.item(), staged.bytes());
+                if let Err(error) = kept {
+                    tracing::debug!(%error, item = %source.item(), "no baseline kept");
+                }
+            }
+        }
+        Ok(Signed::Changed { digest: source.digest(), was, warnings: findings })
+    }
+
+    /// `None` if the file carries `pair`'s valid signature; else the code of what is the matter.
+    fn judge(&self, found: &Found, pair: &KeyPair, trust: &TrustStore<'_>) -> Option<Code> {
+        let identity = self.spaces().project_identity();
+        let strict = crate::verify::DevMode(false);
+        match admit(found.clone(), trust, identity, strict, &Quiet) {
+            Ok(source) => {
+                let own = pair.public().fingerprint();
+                let is_own = source.signer().is_some_and(|signer| signer.key == own);
+                (!is_own).then_some(Code("verify.untrusted"))
+            }
+            Err(refused) => Some(refused.reason.code()),
+        }
+    }
+
+    /// Accepts the project if it is not: the first signature in it says that you work there.
+    /// True if it was not accepted before.
+    pub(crate) fn accept_project(&self, pair: &KeyPair) -> Result<bool, Failure> {
+        let trust = self.trust();
+        let (Some(identity), Ok(user)) = (self.spaces().project_identity(), self.spaces().user())
+        else {
+            return Ok(false);
+        };
+        if trust.accepts(identity)? {
+            return Ok(false);
+        }
+        Standing::accept(user, pair, identity, trust.now())?;
+        Ok(true)
+    }
+
+    /// The user's own key pair.
+    pub(crate) fn own_pair(&self) -> Result<KeyPair, Failure> {
+        Ok(OwnKeys::of(self.spaces().user()?).pair()?)
+    }
+}
+
+/// A schema that is none, and examples that do not fit it.
+fn schema_findings(item: &Item) -> Vec<Finding> {
+    let Item::Tool(tool) = item else { return Vec::new() };
+    let Some(schema) = &tool.schema else { return Vec::new() };
+    if let Err(why) = check_schema(schema) {
+        return vec![Finding::error(format!("the schema is no JSON Schema: {why}"))];
+    }
+    let faults = check_examples(schema, &tool.examples).into_iter();
+    faults.map(|fault| Finding::error(fault)).collect()
+}
+
+/// Maps on all cores; the results keep the order of the input.
+pub(super) fn parallel<T: Send, R: Send>(input: Vec<T>, map: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(input.len());
+    if cores <= 1 {
+        return input.into_iter().map(map).collect();
+    }
+    let slots: Vec<Mutex<(Option<T>, Option<R>)>> =
+        input.into_iter().map(|item| Mutex::new((Some(item), None))).collect();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let item = slot.lock().unwrap_or_else(PoisonError::into_inner).0.take();
+                    let result = item.map(&map);
+                    slot.lock().unwrap_or_else(PoisonError::into_inner).1 = result;
+                }
+            });
+        }
+    });
+    let slots =
+        slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
+    slots.filter_map(|(_, result)| result).collect()
+}

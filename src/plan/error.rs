@@ -1,0 +1,106 @@
+//! Why nothing could be planned.
+
+use crate::base::limits::ARGUMENT_BYTES;
+use crate::diag::{Code, Diagnose};
+use crate::id::Ref;
+
+pub(crate) const CODES: &[Code] = &[
+    Code("plan.invalid_parameters"),
+    Code("plan.invalid_schema"),
+    Code("plan.bad_config"),
+    Code("plan.no_command"),
+    Code("plan.program_not_found"),
+    Code("plan.argument_too_large"),
+    Code("plan.argument_nul"),
+];
+
+/// One violation of a schema.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Violation {
+    /// JSON pointer into the parameters; empty for the whole object.
+    pub(crate) pointer: String,
+    pub(crate) message: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum PlanError {
+    #[error("the parameters of `{item}` do not fit its schema{}", lines(.violations))]
+    InvalidParameters { item: Ref, violations: Vec<Violation>, near: Option<String> },
+    #[error("the schema of `{item}` is no JSON Schema: {why}")]
+    InvalidSchema { item: Ref, why: String },
+    #[error("`{item}`: `{pointer}` {why}")]
+    BadConfig { item: Ref, pointer: &'static str, why: String },
+    #[error("no link of the chain of `{item}` says which command to run")]
+    NoCommand { item: Ref },
+    #[error("`{item}` runs `{program}`, which is not on this machine's PATH")]
+    ProgramNotFound { item: Ref, program: String },
+    #[error("an argument of `{item}` has {bytes} bytes; one may have {ARGUMENT_BYTES}")]
+    ArgumentTooLarge { item: Ref, bytes: usize },
+    #[error("an argument of `{item}` holds a NUL, which no process can be given")]
+    ArgumentNul { item: Ref },
+}
+
+fn lines(violations: &[Violation]) -> String {
+    let mut out = String::new();
+    for Violation { pointer, message } in violations {
+        let at = if pointer.is_empty() { "/" } else { pointer };
+        out.push_str(&format!("\n{at}: {message}"));
+    }
+    out
+}
+
+impl Diagnose for PlanError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::InvalidParameters { .. } => "plan.invalid_parameters",
+            Self::InvalidSchema { .. } => "plan.invalid_schema",
+            Self::BadConfig { .. } => "plan.bad_config",
+            Self::NoCommand { .. } => "plan.no_command",
+            Self::ProgramNotFound { .. } => "plan.program_not_found",
+            Self::ArgumentTooLarge { .. } => "plan.argument_too_large",
+            Self::ArgumentNul { .. } => "plan.argument_nul",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::InvalidParameters { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::InvalidParameters { item, .. } => {
+                format!("see the parameters with `rye show {item}`")
+            }
+            Self::InvalidSchema { .. } => "see `rye explain plan.invalid_schema`".into(),
+            Self::BadConfig { .. } => "see `rye explain plan.bad_config`".into(),
+            Self::NoCommand { .. } => {
+                "set `config.command` in the tool, or name a runtime that has one".into()
+            }
+            Self::ProgramNotFound { program, .. } => {
+                format!("install `{program}`, or add its folder to PATH; `rye doctor` lists what is missing")
+            }
+            Self::ArgumentTooLarge { .. } | Self::ArgumentNul { .. } => {
+                "pass parameters by standard input, which is the default, instead of `{params_json}`".into()
+            }
+        })
+    }
+
+    fn item(&self) -> Option<String> {
+        let (Self::InvalidParameters { item, .. }
+        | Self::InvalidSchema { item, .. }
+        | Self::BadConfig { item, .. }
+        | Self::NoCommand { item }
+        | Self::ProgramNotFound { item, .. }
+        | Self::ArgumentTooLarge { item, .. }
+        | Self::ArgumentNul { item }) = self;
+        Some(item.to_string())
+    }
+
+    fn data(&self) -> serde_json::Map<String, serde_json::Value> {
+        let mut data = serde_json::Map::new();
+        if let Self::InvalidParameters { violations, .. } = self
+            && let Ok(violations) = serde_json::to_value(violations)
+        {
+            data.insert("violations".into(), violations);
+        }
+        data
+    }
+}

@@ -1,0 +1,216 @@
+//! The caller's parameters, checked against the tool's schema (core 7.2).
+
+use jsonschema::{Draft, Validator};
+use serde_json::{Map, Value};
+
+use super::error::{PlanError, Violation};
+use crate::base::text::near;
+use crate::id::Ref;
+
+/// Parameters that fit the tool's schema, defaults applied.
+///
+/// Invariant: one JSON object; made by [`Params::check`] alone. There is no way from here into a
+/// command, an environment or a limit.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Params(Map<String, Value>);
+
+impl Params {
+    /// # Errors
+    /// `plan.invalid_parameters` with every violation; `plan.invalid_schema`.
+    pub(crate) fn check(
+        item: &Ref,
+        schema: Option<&Value>,
+        mut given: Map<String, Value>,
+    ) -> Result<Self, PlanError> {
+        let Some(schema) = schema else { return Ok(Self(given)) };
+        let validator =
+            compile(schema).map_err(|why| PlanError::InvalidSchema { item: item.clone(), why })?;
+        apply_defaults(schema, &mut given);
+        let value = Value::Object(given);
+        let violations = violations(&validator, &value);
+        let Value::Object(given) = value else { return Ok(Self(Map::new())) };
+        if violations.is_empty() {
+            return Ok(Self(given));
+        }
+        let near = nearest_name(schema, &given);
+        Err(PlanError::InvalidParameters { item: item.clone(), violations, near })
+    }
+
+    /// One compact JSON object.
+    pub(crate) fn to_json(&self) -> String {
+        Value::Object(self.0.clone()).to_string()
+    }
+
+    pub(crate) fn as_map(&self) -> &Map<String, Value> {
+        &self.0
+    }
+}
+
+/// A value that was typed as text, as the schema says: where it declares another type than text and
+/// the text is JSON of that type, it is that; otherwise it stays text and the schema judges it.
+pub(crate) fn typed(schema: Option<&Value>, name: &str, text: &str) -> Value {
+    let as_text = || Value::String(text.to_owned());
+    let declared = schema
+        .and_then(|schema| schema.get("properties")?.get(name)?.get("type"))
+        .cloned()
+        .unwrap_or(Value::Null);
+    let types: Vec<&str> = match &declared {
+        Value::String(one) => vec![one],
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    if types.is_empty() || types.contains(&"string") {
+        return as_text();
+    }
+    let Ok(value) = crate::parse::json(text) else { return as_text() };
+    let fits = |ty: &&str| match *ty {
+        "integer" | "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => false,
+    };
+    if types.iter().any(fits) { value } else { as_text() }
+}
+
+/// Whether the schema can be used at all; for signing.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn check_schema(schema: &Value) -> Result<(), String> {
+    compile(schema).map(|_| ())
+}
+
+/// What is wrong with the examples of a schema; for signing.
+pub(crate) fn check_examples(schema: &Value, examples: &[Value]) -> Vec<String> {
+    let Ok(validator) = compile(schema) else { return Vec::new() };
+    let faults = examples.iter().enumerate().flat_map(|(i, example)| {
+        let found = violations(&validator, example);
+        found.into_iter().map(move |v| format!("example {}: {}: {}", i + 1, v.pointer, v.message))
+    });
+    faults.collect()
+}
+
+fn compile(schema: &Value) -> Result<Validator, String> {
+    // No retriever for files or the network is built in, so a foreign `$ref` is an error here.
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .build(schema)
+        .map_err(|e| e.to_string().chars().take(300).collect())
+}
+
+fn violations(validator: &Validator, value: &Value) -> Vec<Violation> {
+    let errors = validator.iter_errors(value).map(|error| Violation {
+        pointer: error.instance_path().to_string(),
+        message: error.to_string().chars().take(300).collect(),
+    });
+    errors.collect()
+}
+
+/// Fills in `default`s of absent properties, also inside objects that are there.
+fn apply_defaults(schema: &Value, object: &mut Map<String, Value>) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    for (name, property) in properties {
+        match object.get_mut(name) {
+            Some(Value::Object(inner)) => apply_defaults(property, inner),
+            Some(_) => {}
+            None => {
+                if let Some(default) = property.get("default") {
+                    object.insert(name.clone(), default.clone());
+                }
+            }
+        }
+    }
+}
+
+/// The declared name nearest to one that was given and is not declared.
+fn nearest_name(schema: &Value, given: &Map<String, Value>) -> Option<String> {
+    let declared = schema.get("properties").and_then(Value::as_object)?;
+    let unknown = given.keys().find(|name| !declared.contains_key(*name))?;
+    near(unknown, declared.keys().map(String::as_str), 1).pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Params;
+    use serde_json::{Value, json};
+
+    fn check(schema: &Value, given: Value) -> Result<Value, String> {
+        let Value::Object(given) = given else { panic!("an object") };
+        let item = "tool:a/b".parse().unwrap();
+        let params = Params::check(&item, Some(schema), given).map_err(|e| e.to_string())?;
+        Ok(Value::Object(params.as_map().clone()))
+    }
+
+    #[test]
+    fn defaults_are_applied_and_every_violation_is_listed() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "n": {"type": "integer", "default": 3},
+                "o": {"type": "object", "properties": {"x": {"default": "y"}}},
+            },
+            "required": ["p"],
+            "additionalProperties": false,
+        });
+        let error = check(&schema, json!({"n": "x", "q": 1})).unwrap_err();
+        assert!(error.contains("/n: "), "{error}");
+        assert!(error.contains("\"p\""), "{error}");
+        assert!(error.contains("'q'"), "{error}");
+        let open = json!({"properties": schema["properties"].clone()});
+        let got = check(&open, json!({"o": {}})).unwrap();
+        assert_eq!(got, json!({"o": {"x": "y"}, "n": 3}));
+    }
+
+    #[test]
+    fn typed_text_table() {
+        let schema = json!({"properties": {
+            "i": {"type": "integer"}, "b": {"type": "boolean"}, "s": {"type": "string"},
+            "a": {"type": "array"}, "u": {"type": ["null", "string"]}, "n": {"type": ["null", "number"]},
+        }});
+        let rows = [
+            ("i", "7", json!(7)),
+            ("i", "x", json!("x")),
+            ("i", "true", json!("true")),
+            ("b", "true", json!(true)),
+            ("s", "7", json!("7")),
+            ("a", "[1]", json!([1])),
+            ("u", "null", json!("null")),
+            ("n", "null", json!(null)),
+            ("n", "1e2", json!("1e2")),
+            ("other", "7", json!("7")),
+        ];
+        for (name, text, want) in rows {
+            let got = super::typed(Some(&schema), name, text);
+            if (name, text) == ("n", "1e2") {
+                assert!(got.is_number());
+            } else {
+                assert_eq!(got, want, "{name}={text}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let given: Value =
+            serde_json::from_str(r#"{"a": 12345678901234567890123, "b": 1e999, "c": 0.10}"#)
+                .unwrap();
+        let schema = json!({"properties": {"a": {"type": "integer"}}});
+        let got = check(&schema, given).unwrap().to_string();
+        assert_eq!(
+            got,
+            r#"{"a":12345678901234567890123,"b":1e+999,"c":0.10}"#
+                .replace("e+", if got.contains("e+") { "e+" } else { "e" })
+        );
+    }
+
+    #[test]
+    fn a_schema_that_reaches_outside_is_refused() {
+        for reference in ["file:///etc/passwd", "http://localhost/x.json", "other.json"] {
+            let error = check(&json!({"$ref": reference}), json!({})).unwrap_err();
+            assert!(error.contains("no JSON Schema"), "{reference}: {error}");
+        }
+        assert!(check(&json!({"type": 7}), json!({})).unwrap_err().contains("no JSON Schema"));
+    }
+}

@@ -1,0 +1,47 @@
+//! A failure of any step as text and JSON.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::report::metadata;
+use crate::diag::{Diagnostic, Paint};
+use crate::trace::Recorded;
+
+/// The JSON form of core 7.12.
+pub(crate) fn error_json(
+    diagnostic: &Diagnostic,
+    item: Option<&str>,
+    chain: &[String],
+    elapsed: Duration,
+    trace: Option<&[Recorded]>,
+) -> Value {
+    let mut out = Map::new();
+    out.insert("status".into(), "error".into());
+    out.extend(diagnostic.to_json());
+    if let Some(item) = item {
+        out.insert("item_id".into(), item.into());
+    }
+    // Inputs that were declared stand at the top, where an agent looks for them.
+    let declared = out
+        .get_mut("data")
+        .and_then(Value::as_object_mut)
+        .and_then(|d| d.remove("declared_inputs"));
+    if let Some(declared) = declared {
+        out.insert("declared_inputs".into(), declared);
+        if out.get("data").and_then(Value::as_object).is_some_and(Map::is_empty) {
+            out.remove("data");
+        }
+    }
+    out.insert("chain".into(), chain.into());
+    out.insert("metadata".into(), metadata(elapsed).into());
+    if let Some(trace) = trace {
+        out.insert("trace".into(), json!(trace));
+    }
+    Value::Object(out)
+}
+
+/// The text form.
+pub(crate) fn error_text(diagnostic: &Diagnostic, paint: Paint) -> String {
+    diagnostic.to_text(paint)
+}

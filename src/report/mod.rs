@@ -1,0 +1,16 @@
+//! Report: outcome and trace to text and JSON.
+//!
+//! Layer 12. Sees `execute`, `plan` and below. Changes no outcome.
+//!
+//! Wire names stand in `tests/golden/wire.txt` and are never renamed.
+
+mod failed;
+#[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
+mod report;
+mod text;
+mod tree;
+
+pub(crate) use failed::{error_json, error_text};
+pub(crate) use report::{Detail, DirectiveReport, Report, ToolReport, Warned};
+pub(crate) use text::chain_tree;
+pub(crate) use tree::trace_text;

@@ -1,0 +1,203 @@
+//! What a run is shown as.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::base::Digest;
+use crate::diag::Code;
+use crate::execute::Outcome;
+use crate::id::{Fingerprint, Ref, Space};
+use crate::plan::Plan;
+use crate::trace::Recorded;
+use crate::verify::{Integrity, Source};
+
+/// One sentence that goes with every directive that is handed to an agent.
+const INSTRUCTIONS: &str =
+    "Follow the directions in `your_directions` now, step by step, to their end.";
+
+/// One link of a chain, for `--chain-details`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Detail {
+    #[serde(rename = "ref")]
+    pub(crate) item: Ref,
+    pub(crate) space: Space,
+    pub(crate) path: String,
+    pub(crate) version: Option<String>,
+    /// SHA-256 of the file without its signature line.
+    pub(crate) digest: Digest,
+    pub(crate) signer: Option<Fingerprint>,
+    pub(crate) owner: Option<String>,
+    pub(crate) integrity: Integrity,
+}
+
+impl Detail {
+    pub(crate) fn of(source: &Source, version: Option<String>) -> Self {
+        Self {
+            item: source.item().clone(),
+            space: source.space(),
+            path: source.place().path,
+            version,
+            digest: source.digest(),
+            signer: source.signer().map(|s| s.key),
+            owner: source.signer().and_then(|s| s.owner.clone()),
+            integrity: source.integrity(),
+        }
+    }
+}
+
+/// A refusal that dev mode turned into a warning, with the item it is about.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Warned {
+    pub(crate) item_id: Ref,
+    pub(crate) code: Code,
+    pub(crate) message: String,
+}
+
+/// How a tool's run, or dry run, came out.
+#[derive(Debug)]
+pub(crate) struct ToolReport {
+    pub(crate) item: Ref,
+    pub(crate) details: Vec<Detail>,
+    pub(crate) plan: Plan,
+    /// `None` for a dry run.
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) warnings: Vec<Warned>,
+}
+
+/// A directive that is handed to an agent, or was only checked.
+#[derive(Debug)]
+pub(crate) struct DirectiveReport {
+    pub(crate) item: Ref,
+    pub(crate) body: String,
+    pub(crate) data: Map<String, Value>,
+    pub(crate) inputs: Map<String, Value>,
+    pub(crate) signer: Option<Fingerprint>,
+    pub(crate) dry_run: bool,
+    pub(crate) warnings: Vec<Warned>,
+}
+
+/// What a run is shown as.
+#[derive(Debug)]
+pub(crate) enum Report {
+    Tool(Box<ToolReport>),
+    Directive(Box<DirectiveReport>),
+    Knowledge { item: Ref, content: String, warnings: Vec<Warned> },
+}
+
+/// What is asked of the JSON form beyond the result.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) chain_details: bool,
+    pub(crate) trace: Option<&'a [Recorded]>,
+}
+
+impl Report {
+    /// Whether the tool itself failed.
+    pub(crate) fn tool_failed(&self) -> bool {
+        matches!(self, Self::Tool(tool) if tool.outcome.as_ref().is_some_and(|o| o.failure.is_some()))
+    }
+
+    pub(crate) fn warnings(&self) -> &[Warned] {
+        match self {
+            Self::Tool(tool) => &tool.warnings,
+            Self::Directive(directive) => &directive.warnings,
+            Self::Knowledge { warnings, .. } => warnings,
+        }
+    }
+
+    /// The JSON form (core 6.7, 7.12, 7.13).
+    pub(crate) fn to_json(
+        &self,
+        elapsed: Duration,
+        details: bool,
+        trace: Option<&[Recorded]>,
+    ) -> Value {
+        let wanted = Wanted { chain_details: details, trace };
+        let mut out = match self {
+            Self::Tool(tool) => tool.to_json(elapsed, wanted),
+            Self::Directive(directive) => directive.to_json(elapsed),
+            Self::Knowledge { item, content, .. } => object(json!({
+                "status": "success", "type": "knowledge", "item_id": item,
+                "data": {"content": content}, "metadata": metadata(elapsed),
+            })),
+        };
+        if !self.warnings().is_empty() {
+            out.insert("warnings".into(), json!(self.warnings()));
+        }
+        if let Some(trace) = wanted.trace {
+            out.insert("trace".into(), json!(trace));
+        }
+        Value::Object(out)
+    }
+}
+
+impl ToolReport {
+    fn to_json(&self, elapsed: Duration, wanted: Wanted<'_>) -> Map<String, Value> {
+        let mut metadata = metadata(elapsed);
+        let mut out = match &self.outcome {
+            None => object(json!({
+                "status": "validation_passed",
+                "message": "Tool chain validation passed (dry run)",
+                "type": "tool", "item_id": self.item, "chain": self.plan.chain(),
+                "validated_pairs": self.plan.pairs(), "plan": self.plan.to_json(),
+            })),
+            Some(outcome) => {
+                metadata.extend(outcome.metadata());
+                let mut out = match &outcome.failure {
+                    None => object(json!({"status": "success"})),
+                    Some(failure) => object(json!({
+                        "status": "error", "code": "execute.tool_failed", "error": failure.message,
+                        "help": "see what the tool says of it in `data` and `stderr_tail`",
+                        "stderr_tail": failure.stderr_tail,
+                    })),
+                };
+                out.extend(object(json!({
+                    "type": "tool", "item_id": self.item, "data": outcome.data,
+                    "chain": self.plan.chain(),
+                })));
+                out
+            }
+        };
+        out.insert("metadata".into(), metadata.into());
+        if wanted.chain_details {
+            out.insert("chain_details".into(), json!(self.details));
+        }
+        out
+    }
+}
+
+impl DirectiveReport {
+    fn to_json(&self, elapsed: Duration) -> Map<String, Value> {
+        let mut metadata = metadata(elapsed);
+        metadata.insert("signer".into(), json!(self.signer));
+        if self.dry_run {
+            return object(json!({
+                "status": "validation_passed",
+                "message": "Directive validation passed (dry run)",
+                "type": "directive", "item_id": self.item, "data": self.data,
+                "inputs": self.inputs, "metadata": metadata,
+            }));
+        }
+        object(json!({
+            "status": "success", "type": "directive", "item_id": self.item,
+            "your_directions": self.body, "instructions": INSTRUCTIONS,
+            "data": self.data, "metadata": metadata,
+        }))
+    }
+}
+
+/// `duration_ms`, to the microsecond.
+pub(super) fn metadata(elapsed: Duration) -> Map<String, Value> {
+    let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+    let text = format!("{}.{:03}", micros / 1000, micros % 1000);
+    let number = serde_json::from_str(&text).unwrap_or(Value::Null);
+    [("duration_ms".to_owned(), number)].into_iter().collect()
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,173 @@
+//! A report as text for people.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::report::{Detail, DirectiveReport, Report, ToolReport};
+use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnostic, Paint, Style};
+
+/// What goes to standard output and what to standard error.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Report {
+    /// The text form. A directive is its body alone, so that it can be piped into any agent.
+    pub(crate) fn to_text(&self, paint: Paint) -> Text {
+        match self {
+            Self::Tool(tool) => tool.to_text(paint),
+            Self::Directive(directive) => directive.to_text(paint),
+            Self::Knowledge { content, .. } => {
+                Text { stdout: ended_line(content), stderr: String::new() }
+            }
+        }
+    }
+}
+
+impl Report {
+    /// The error line of a tool that failed, ours and not the tool's.
+    pub(crate) fn error_text(&self, paint: Paint) -> Option<String> {
+        match self {
+            Self::Tool(tool) => tool.error_text(paint),
+            _ => None,
+        }
+    }
+}
+
+impl ToolReport {
+    fn to_text(&self, paint: Paint) -> Text {
+        let Some(outcome) = &self.outcome else {
+            return Text { stdout: self.dry_run_text(paint), stderr: String::new() };
+        };
+        let mut text = data_text(&outcome.data);
+        if let Some(failure) = &outcome.failure {
+            // What the tool wrote is shown once: here, unless it stood in the data already.
+            if text.stderr.is_empty() {
+                text.stderr = ended_line(&failure.stderr_tail);
+            }
+            if outcome.data.get("success").is_some() && outcome.data.get("stdout").is_none() {
+                // The error line says it already.
+                text.stdout.clear();
+            }
+        }
+        text
+    }
+
+    fn error_text(&self, paint: Paint) -> Option<String> {
+        let outcome = self.outcome.as_ref()?;
+        let failure = outcome.failure.as_ref()?;
+        let status = outcome.exit_code.map_or("none".into(), |code| code.to_string());
+        let diagnostic = Diagnostic {
+            code: Code("execute.tool_failed"),
+            message: format!("`{}`: {}", self.item, failure.message),
+            help: Some(format!(
+                "the tool itself failed (its status: {status}); see all of it with `--json`"
+            )),
+            place: None,
+            item: None,
+            data: serde_json::Map::new(),
+        };
+        Some(diagnostic.to_text(paint))
+    }
+
+    fn dry_run_text(&self, paint: Paint) -> String {
+        let mut out = format!(
+            "{} {}\n\n",
+            paint.style(Style::Good, "validation passed"),
+            paint.style(Style::Dim, "(dry run: nothing was started)")
+        );
+        out.push_str(&chain_tree(&self.details, paint));
+        let plan = self.plan.to_json();
+        let mut argv = vec![plan["command"].as_str().unwrap_or_default().to_owned()];
+        let args = plan["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        argv.extend(args.map(quoted));
+        let names: Vec<_> =
+            plan["env"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let rows = [
+            ("would run", argv.join(" ")),
+            ("in", plan["cwd"].as_str().unwrap_or_default().to_owned()),
+            ("environment", names.join(" ")),
+            ("time limit", format!("{} ms", plan["timeout_ms"])),
+        ];
+        out.push('\n');
+        for (label, value) in rows {
+            let _ = writeln!(
+                out,
+                "{} {}",
+                paint.style(Style::Dim, &format!("{label:>12}")),
+                escape_line(&value)
+            );
+        }
+        out
+    }
+}
+
+impl DirectiveReport {
+    fn to_text(&self, paint: Paint) -> Text {
+        if !self.dry_run {
+            return Text { stdout: ended_line(&self.body), stderr: String::new() };
+        }
+        let mut out = format!(
+            "{} {}\n\n",
+            paint.style(Style::Good, "validation passed"),
+            paint.style(Style::Dim, "(dry run: nothing was started)")
+        );
+        let _ = writeln!(out, "{}", paint.style(Style::Strong, &self.item.to_string()));
+        for (name, value) in &self.inputs {
+            let _ = writeln!(out, "  {name} = {}", escape_line(&value.to_string()));
+        }
+        Text { stdout: out, stderr: String::new() }
+    }
+}
+
+/// The chain as a tree, the tool at its root.
+pub(crate) fn chain_tree(details: &[Detail], paint: Paint) -> String {
+    let mut out = String::new();
+    for (depth, link) in details.iter().enumerate() {
+        let branch =
+            if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat(depth - 1)) };
+        let by = match (&link.owner, link.signer) {
+            (Some(owner), Some(key)) => {
+                format!("signed by `{}` {}", escape_line(owner), key.short())
+            }
+            (None, Some(key)) => format!("signed by {}", key.short()),
+            _ => "unverified".to_owned(),
+        };
+        let version = link.version.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
+        let item = paint.style(Style::Strong, &link.item.to_string());
+        let rest =
+            paint.style(Style::Dim, &format!("{}{}  {by}", link.space, escape_line(&version)));
+        let _ = writeln!(out, "{branch}{item}  {rest}");
+    }
+    out
+}
+
+/// A tool's data as a person wants it: captured streams as streams, a text as text, else JSON.
+fn data_text(data: &Value) -> Text {
+    let stream = |name: &str| data.get(name).and_then(Value::as_str).map(str::to_owned);
+    if let Some(stdout) = stream("stdout") {
+        return Text { stdout, stderr: stream("stderr").unwrap_or_default() };
+    }
+    let stdout = match data {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    };
+    Text { stdout: ended_line(&stdout), stderr: String::new() }
+}
+
+fn ended_line(text: &str) -> String {
+    if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
+}
+
+/// An argument as a shell would need it.
+fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,{}@%+".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', "'\\''"))
+}

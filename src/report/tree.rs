@@ -1,0 +1,71 @@
+//! A trace as a tree.
+
+use std::fmt::Write as _;
+
+use crate::base::text::escape_line;
+use crate::diag::{Paint, Style};
+use crate::trace::{Event, Recorded};
+
+/// One line an event, with its time; links are indented by their depth.
+pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {
+    let mut out = String::new();
+    let mut depth = 0;
+    for Recorded { at_us, event } in events {
+        if let Event::ChainLink { depth: at, .. } = event {
+            depth = *at;
+        }
+        let (name, rest) = describe(event);
+        let time = paint.style(Style::Dim, &format!("{:>9.3} ms", *at_us as f64 / 1000.0));
+        let indent = "  ".repeat(depth.min(10));
+        let name = paint.style(Style::Strong, name);
+        let _ = writeln!(out, "{time}  {indent}{name} {}", escape_line(&rest));
+    }
+    out
+}
+
+fn describe(event: &Event) -> (&'static str, String) {
+    match event {
+        Event::Resolve { item_id, path, space, shadowed, .. } => {
+            let shadows = match shadowed.is_empty() {
+                true => String::new(),
+                false => format!(", shadows {}", shadowed.join(", ")),
+            };
+            ("resolve", format!("{item_id} -> {space} {path}{shadows}"))
+        }
+        Event::VerifyIntegrity { item_id, verified, key_fp, owner, .. } => {
+            let verdict = if *verified { "verified" } else { "NOT verified" };
+            let key = key_fp.map(|k| k.short()).unwrap_or_default();
+            let owner = owner.as_ref().map(|o| format!(" by `{o}`")).unwrap_or_default();
+            ("verify", format!("{item_id} {verdict}{owner} {key}"))
+        }
+        Event::Parse { item_id } => ("parse", item_id.to_string()),
+        Event::ChainLink { item_id, executor, .. } => match executor {
+            Some(executor) => ("link", format!("{item_id} -> {executor}")),
+            None => ("link", format!("{item_id}, the end")),
+        },
+        Event::Validate { pair, findings } if findings.is_empty() => {
+            ("validate", format!("{pair} ok"))
+        }
+        Event::Validate { pair, findings } => {
+            ("validate", format!("{pair}: {}", findings.join("; ")))
+        }
+        Event::Inputs { names } => ("inputs", names.join(" ")),
+        Event::ResolveEnv { contributed_by, keys } => {
+            ("env", format!("{contributed_by}: {}", keys.join(" ")))
+        }
+        Event::Plan { digest } => ("plan", digest.to_string()),
+        Event::Pin { files } => ("pin", format!("{files} verified file(s) in a private folder")),
+        Event::Spawn { pid } => ("spawn", format!("process {pid}")),
+        Event::Exit { exit_code, signal, timed_out } => {
+            let how = match (exit_code, signal) {
+                (Some(code), _) => format!("status {code}"),
+                (None, Some(signal)) => format!("signal {signal}"),
+                (None, None) => "no status".to_owned(),
+            };
+            ("exit", if *timed_out { format!("{how}, past its time limit") } else { how })
+        }
+        Event::Refused { item_id, code } => {
+            ("refused", format!("{} {code}", item_id.as_deref().unwrap_or_default()))
+        }
+    }
+}

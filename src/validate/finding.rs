@@ -1,0 +1,65 @@
+//! What is wrong with a chain.
+
+use crate::diag::{Code, Diagnose};
+use crate::id::ItemId;
+
+pub(crate) const CODES: &[Code] =
+    &[Code("validate.io"), Code("validate.version"), Code("validate.target")];
+
+/// One rule that a pair of links, or a link, broke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) code: Code,
+    /// `<child id> -> <parent id>`.
+    pub(crate) pair: String,
+    pub(crate) message: String,
+}
+
+/// A chain with findings, at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Invalid {
+    pub(crate) item: String,
+    pub(crate) links: Vec<ItemId>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl std::fmt::Display for Invalid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let title = match self.code().0 {
+            "validate.space_order" => "incompatible spaces",
+            "validate.io" => "inputs and outputs do not fit",
+            "validate.version" => "versions do not fit",
+            _ => "it may not run like this",
+        };
+        write!(f, "Chain validation failed: {title}")?;
+        for finding in &self.findings {
+            write!(f, "\n{}: {}", finding.pair, finding.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+impl Diagnose for Invalid {
+    fn code(&self) -> Code {
+        self.findings.first().map_or(Code("validate.target"), |finding| finding.code)
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(format!("see the chain with `rye why {}`", self.item))
+    }
+
+    fn item(&self) -> Option<String> {
+        Some(self.item.clone())
+    }
+
+    fn data(&self) -> serde_json::Map<String, serde_json::Value> {
+        let findings: Vec<_> = self
+            .findings
+            .iter()
+            .map(|f| serde_json::json!({"code": f.code.0, "pair": f.pair, "message": f.message}))
+            .collect();
+        [("findings".to_owned(), findings.into())].into_iter().collect()
+    }
+}

@@ -1,0 +1,12 @@
+//! Validate: judge a chain that was built.
+//!
+//! Layer 9. Sees `chain` and below. Stops at no finding: all are shown together.
+//!
+//! In:  a `Chain`, the target and thread asked for.
+//! Out: a [`ValidChain`], or every [`Finding`].
+
+mod finding;
+mod rules;
+
+pub(crate) use finding::{CODES, Finding, Invalid};
+pub(crate) use rules::{Asked, ValidChain};
