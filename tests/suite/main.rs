@@ -1,1 +1,4 @@
-fn main() {}
+//! The one integration binary: rye from outside, through its door.
+
+mod attacks;
+mod world;

@@ -1,0 +1,293 @@
+//! A world for one test: a project, a user space and the real binary, all below one temporary folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ed25519_dalek::{Signer, SigningKey};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// What a call of rye gave.
+#[derive(Debug)]
+pub struct Said {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Said {
+    /// The one JSON object on standard output.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("no JSON ({e}): {}\n{}", self.stdout, self.stderr))
+    }
+
+    /// The stable code in a JSON failure, or in the text of one.
+    pub fn code(&self) -> String {
+        if let Ok(value) = serde_json::from_str::<Value>(&self.stdout) {
+            return value["code"].as_str().unwrap_or_default().to_owned();
+        }
+        let text = self.stderr.split("error[").nth(1).unwrap_or_default();
+        text.split(']').next().unwrap_or_default().to_owned()
+    }
+}
+
+/// See the module.
+pub struct World {
+    folder: tempfile::TempDir,
+    env: BTreeMap<String, String>,
+}
+
+impl World {
+    /// A project folder and a user space without a key.
+    pub fn empty() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        // Nobody else may write above the project or the private folder of a run.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
+        for name in ["project", "home"] {
+            fs::create_dir(folder.path().join(name)).expect("mkdir");
+        }
+        let home = folder.path().join("home").display().to_string();
+        let mut env = BTreeMap::new();
+        // The real interpreter: a version manager's shim costs more than all of rye.
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", python_folder().display());
+        env.insert("PATH".into(), path);
+        env.insert("HOME".into(), home);
+        env.insert("LANG".into(), "C.UTF-8".into());
+        Self { folder, env }
+    }
+
+    /// The same after `rye init`: a key, an accepted project.
+    pub fn new() -> Self {
+        let world = Self::empty();
+        let said = world.rye(&["init"]);
+        assert_eq!(said.status, 0, "{said:?}");
+        world
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    /// The folder that holds both, for what lies outside them.
+    pub fn outside(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Sets a variable of rye's environment.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// Runs rye in the project.
+    pub fn rye(&self, args: &[&str]) -> Said {
+        self.rye_in(&self.project(), args, b"")
+    }
+
+    /// Runs rye with `--json`.
+    pub fn json(&self, args: &[&str]) -> (i32, Value) {
+        let said = self.rye(&[args, &["--json"]].concat());
+        (said.status, said.json())
+    }
+
+    /// Runs rye in `folder` with `stdin`.
+    pub fn rye_in(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Said {
+        self.rye_env(folder, args, stdin, &[])
+    }
+
+    /// The same with more variables.
+    pub fn rye_env(&self, folder: &Path, args: &[&str], stdin: &[u8], env: &[(&str, &str)]) -> Said {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_rye"))
+            .args(args)
+            .current_dir(folder)
+            .env_clear()
+            .envs(&self.env)
+            .envs(env.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("rye starts");
+        use std::io::Write;
+        let mut pipe = child.stdin.take().expect("a pipe");
+        let stdin = stdin.to_vec();
+        let writer = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
+        let Output { status, stdout, stderr } = child.wait_with_output().expect("rye ends");
+        drop(writer.join());
+        Said {
+            status: status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+        }
+    }
+
+    /// Writes a file of the project and gives its path.
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        write(&self.project().join(path), text.as_ref())
+    }
+
+    /// Writes a file below the user space's folder.
+    pub fn write_home(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        write(&self.home().join(path), text.as_ref())
+    }
+
+    pub fn read(&self, path: &str) -> Vec<u8> {
+        fs::read(self.project().join(path)).expect("a file")
+    }
+
+    /// Writes a project item and signs it through the door.
+    #[track_caller]
+    pub fn signed(&self, path: &str, text: &str) -> PathBuf {
+        let file = self.write(path, text);
+        let item = item_of(path);
+        let said = self.rye(&["sign", &item]);
+        assert_eq!(said.status, 0, "{item}: {said:?}");
+        file
+    }
+
+    /// Writes an item of the user space and signs it through the door.
+    #[track_caller]
+    pub fn signed_home(&self, path: &str, text: &str) -> PathBuf {
+        let file = self.write_home(path, text);
+        let said = self.rye(&["sign", &item_of(path), "--space", "user"]);
+        assert_eq!(said.status, 0, "{path}: {said:?}");
+        file
+    }
+
+    /// Runs an item and gives the status and the code of its failure.
+    pub fn run(&self, item: &str) -> (i32, String) {
+        let said = self.rye(&["execute", item, "--json"]);
+        (said.status, said.code())
+    }
+
+    /// The untouched fixture works.
+    #[track_caller]
+    pub fn works(&self, item: &str) {
+        let said = self.rye(&["execute", item, "--json"]);
+        assert_eq!(said.status, 0, "the fixture itself is good: {said:?}");
+    }
+
+    /// The item is refused with the code and the status, and the marker was not written.
+    #[track_caller]
+    pub fn refused(&self, item: &str, code: &str, status: i32) {
+        let marker = self.project().join("marker");
+        drop(fs::remove_file(&marker));
+        let said = self.rye(&["execute", item, "--json"]);
+        assert_eq!((said.code().as_str(), said.status), (code, status), "{said:?}");
+        assert!(!marker.exists(), "it ran although it was refused");
+    }
+
+    /// The user's own private key.
+    pub fn own_key(&self) -> SigningKey {
+        use ed25519_dalek::pkcs8::DecodePrivateKey;
+        let path = self.home().join(".ai/config/keys/signing/private_key.pem");
+        SigningKey::from_pkcs8_pem(&fs::read_to_string(path).expect("a key")).expect("PKCS#8")
+    }
+}
+
+/// `.ai/tools/acme/x.py` → `tool:acme/x`.
+pub fn item_of(path: &str) -> String {
+    let inner = path.strip_prefix(".ai/").expect("a path below .ai");
+    let (folder, rest) = inner.split_once('/').expect("a kind's folder");
+    let kind = match folder {
+        "tools" => "tool",
+        "directives" => "directive",
+        other => other,
+    };
+    format!("{kind}:{}", rest.rsplit_once('.').expect("an extension").0)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> PathBuf {
+    fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
+    fs::write(path, bytes).expect("a written file");
+    path.to_owned()
+}
+
+/// The folder of the real `python3`, found once.
+fn python_folder() -> &'static Path {
+    use std::sync::OnceLock;
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let script = "import sys, os; print(os.path.dirname(os.path.realpath(sys.executable)))";
+        let output = Command::new("python3").args(["-c", script]).output().expect("python3");
+        PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
+    })
+}
+
+pub fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+pub fn fingerprint(key: &SigningKey) -> String {
+    sha256(key.verifying_key().as_bytes())[..32].to_owned()
+}
+
+/// A signature line as the format says it, for `rest`, made here and not by rye.
+pub fn line(key: &SigningKey, item: &str, ext: &str, at: &str, rest: &[u8]) -> String {
+    let statement = format!(
+        "rye:signed:v2 item={item} ext={ext} at={at} sha256={} key={}",
+        sha256(rest),
+        fingerprint(key)
+    );
+    let sig = URL_SAFE_NO_PAD.encode(key.sign(statement.as_bytes()).to_bytes());
+    format!("{statement} sig={sig}")
+}
+
+/// A tool that leaves a marker when it runs.
+pub const MARKER_PY: &str = r#"import json
+import sys
+
+__version__ = "1.0.0"
+__tool_type__ = "tool"
+__executor_id__ = "rye/core/runtimes/python/script"
+__category__ = "acme"
+__tool_description__ = "Leaves a marker"
+
+open("marker", "w").close()
+print(json.dumps({"ran": True}))
+"#;
+
+/// The same in shell, which starts faster.
+pub const MARKER_SH: &str = r#"#!/bin/bash
+# /// rye
+# version = "1.0.0"
+# tool_type = "tool"
+# executor_id = "rye/core/runtimes/shell/script"
+# category = "acme"
+# description = "Leaves a marker"
+# ///
+: > marker
+echo '{"ran": true}'
+"#;
+
+/// A directive with one input.
+pub const GREET_MD: &str = r#"# Greet
+
+Words before.
+
+```xml
+<directive name="greet" version="1.0.0">
+  <metadata>
+    <description>Greet somebody</description>
+    <category>acme</category>
+    <author>acme</author>
+  </metadata>
+  <inputs>
+    <input name="who" type="string" required="false" default="world">whom</input>
+  </inputs>
+</directive>
+```
+
+Say hello to {input:who}.
+"#;
