@@ -69,12 +69,8 @@ pub(super) fn inputs() -> ArgValueCompleter {
 /// Completes error codes.
 pub(super) fn codes() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
-        let (Some(current), Ok(rye)) = (current.to_str(), RyeBuilder::new().build()) else {
-            return Vec::new();
-        };
-        let pages = rye.list(Space::System, Kind::Knowledge).unwrap_or_default();
-        let codes =
-            pages.iter().filter_map(|page| page.item.id.as_str().strip_prefix("rye/errors/"));
+        let current = current.to_str().unwrap_or_default();
+        let codes = super::codes::all().into_iter().map(|code| code.0);
         codes.filter(|code| code.starts_with(current)).map(CompletionCandidate::new).collect()
     })
 }

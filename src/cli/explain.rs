@@ -8,7 +8,7 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::id::{Kind, Query, Space};
+use crate::id::Query;
 
 /// Explain an error code, offline
 #[derive(clap::Args)]
@@ -22,15 +22,12 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let rye = wired.rye()?;
     let page = match &args.code {
         Some(code) => {
-            let id = format!("rye/errors/{code}");
-            let known = rye.list(Space::System, Kind::Knowledge)?;
-            if !known.iter().any(|entry| entry.item.id.as_str() == id) {
-                let codes =
-                    known.iter().filter_map(|e| e.item.id.as_str().strip_prefix("rye/errors/"));
-                let near = near(code, codes, NEAR_NAMES);
+            let known = super::codes::all();
+            if !known.iter().any(|known| known.0 == code) {
+                let near = near(code, known.iter().map(|known| known.0), NEAR_NAMES);
                 return Err(CliError::UnknownCode { code: code.clone(), near });
             }
-            id
+            format!("rye/errors/{code}")
         }
         None => "rye/errors".to_owned(),
     };

@@ -5,6 +5,7 @@
 //! - `wire.rs` what the facade is built from · `out.rs` text and JSON · `exit.rs` codes to statuses ·
 //!   `error.rs` what can be wrong with a command line · `input.rs` parameters · `confirm.rs` asking
 
+mod codes;
 mod complete;
 mod completions;
 mod confirm;
@@ -37,9 +38,6 @@ use error::CliError;
 use exit::Exit;
 use out::Out;
 use wire::Wired;
-
-pub(crate) use error::CODES;
-pub(crate) use exit::status;
 
 /// A manager for directives and tools whose every file is signed
 #[derive(Parser)]

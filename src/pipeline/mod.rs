@@ -19,6 +19,10 @@ pub use failure::Failure;
 pub use run::Request;
 pub use rye::Rye;
 
+/// Failures that belong to no single step.
+pub(crate) const CODES: &[crate::diag::Code] =
+    &[crate::diag::Code("sign.invalid"), crate::diag::Code("diff.no_baseline")];
+
 pub(crate) use builder::located;
 pub(crate) use failure::Failed;
 pub(crate) use inspect::{Checked, Copy, Described, Difference, Verdict, Why};

@@ -1,265 +1,264 @@
 //! The system space: every file of the repository's `.ai`, in the binary.
 //!
 //! Generated: `UPDATE=1 cargo test` writes it, and a test compares it with the folder.
-//! Sorted by path. `sha256` is what a reader of this table can check a file against.
+//! Sorted by path. The digest beside a path is for readers: a change to an item shows here.
 
 /// One file, with its path below `.ai`.
 pub(super) struct File {
     pub(super) path: &'static str,
     pub(super) bytes: &'static [u8],
-    pub(super) sha256: &'static str,
 }
 
 #[rustfmt::skip]
 pub(super) const EMBEDDED: &[File] = &[
-    File { path: "directives/rye/core/create_directive.md", sha256: "43c3c2ca83555a4624364fa436f32926129e2b9bd5edf30338648a4415a27e90",
-        bytes: include_bytes!("../../.ai/directives/rye/core/create_directive.md") },
-    File { path: "directives/rye/core/create_tool.md", sha256: "9ab1b09632c2db5b59ab950233f738807bedc48214aa89009695b1efd2ea176f",
-        bytes: include_bytes!("../../.ai/directives/rye/core/create_tool.md") },
-    File { path: "directives/rye/core/init.md", sha256: "ae6f7122724292886f688402c5513df38c35126e08573551bb721902a3cc1cd0",
-        bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
-    File { path: "directives/rye/core/review_item.md", sha256: "417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2",
-        bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    File { path: "knowledge/rye/changelog.md", sha256: "4dbc2fe0cd2a07048e9e9edfba00c3325be0ed98d1dadd98861916274d852581",
-        bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
-    File { path: "knowledge/rye/directives.md", sha256: "58ec80d879091351b376fd78e662a73734aa49d32ff084b1d7262cfe2b56ab64",
-        bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    File { path: "knowledge/rye/errors.md", sha256: "f61ff69d457d6def2504b70769f64c998de6510978a78d1f730beeb11dd4b80a",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
-    File { path: "knowledge/rye/errors/chain.cycle.md", sha256: "e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
-    File { path: "knowledge/rye/errors/chain.executor_not_found.md", sha256: "ecd92ed248da9bbe2e267de89e885a5fd7eca8b5817be5d6ae6d7d7806280ed5",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.executor_not_found.md") },
-    File { path: "knowledge/rye/errors/chain.not_an_executor.md", sha256: "d37c7a53a0fc464fdaf117e6bf7938c163d9652a9ce1f967a4951c3e2176d08a",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.not_an_executor.md") },
-    File { path: "knowledge/rye/errors/chain.too_deep.md", sha256: "0849608846245e831ee6e64dd3e1003ae22901904e4c63ee75d91857b0741be0",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.too_deep.md") },
-    File { path: "knowledge/rye/errors/chain.unknown_primitive.md", sha256: "64b07d0f99c208021602eb66c98229ad8e39417163e22a8621da3fd5df454594",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.unknown_primitive.md") },
-    File { path: "knowledge/rye/errors/cli.input_file.md", sha256: "ddecdd20994e5bbead1510aa24e448bf7b0963131115be60105b43f2ad909a24",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.input_file.md") },
-    File { path: "knowledge/rye/errors/cli.input_syntax.md", sha256: "6c68fe9e85e3455f9ec914cf6ac5ef03264222084899207c5ba0bbe2a21ff9cb",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.input_syntax.md") },
-    File { path: "knowledge/rye/errors/cli.not_confirmed.md", sha256: "2e68ad016e6fb02c233b78e4f5c4f1b22c1871331dd0e36eec2b68620121c1ab",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.not_confirmed.md") },
-    File { path: "knowledge/rye/errors/cli.params_json.md", sha256: "38ae9f0042f24d81286c40aad24c6cd971ab6c371c6ca7a3459f70e2af4c4119",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.params_json.md") },
-    File { path: "knowledge/rye/errors/cli.usage.md", sha256: "bf569d3c35e1db7039e141e8448b7c44f9e342d2d235f7fb1400e99e4b821a40",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.usage.md") },
-    File { path: "knowledge/rye/errors/diff.no_baseline.md", sha256: "002a47117fa64ddf873d9f07905fc4a1bf8c9a686db9fb687e8d0151b9ca8090",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.no_baseline.md") },
-    File { path: "knowledge/rye/errors/execute.io.md", sha256: "e2d14737af52dd6a722e279fd9556e61e0431ae1d32d8fc2a48b054d7f6ab974",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.io.md") },
-    File { path: "knowledge/rye/errors/execute.pin.md", sha256: "ca7d612890c646c8e3f8b85fcf12c6c7d3c8bc879799551fa0592ffb08672127",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.pin.md") },
-    File { path: "knowledge/rye/errors/execute.spawn.md", sha256: "3e2ccfb9e287efc7397952e2c3c2294ac6bfe6fa4ee847e55b237478988ad82d",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.spawn.md") },
-    File { path: "knowledge/rye/errors/execute.timeout.md", sha256: "9b8098ae80a43d3372951b62419eecc1f0d195d9393d1d9416ee93f40f46d439",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.timeout.md") },
-    File { path: "knowledge/rye/errors/execute.tool_failed.md", sha256: "71e61f918c98e821c36828a3c058460a73a9744d8d4308ac2b69bd64b27b3714",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.tool_failed.md") },
-    File { path: "knowledge/rye/errors/id.malformed.md", sha256: "8589973404fd3702fcdc2b901d83fcf575ec914083efee10ca122542267d5980",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.malformed.md") },
-    File { path: "knowledge/rye/errors/id.unknown_kind.md", sha256: "c37eeeae35c9de0104424ca90eae03f017f4fbacee46de5c982e588ec427629c",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.unknown_kind.md") },
-    File { path: "knowledge/rye/errors/interpolate.missing_inputs.md", sha256: "27b90220afa46882a54c1dc217b4d711935830cda64f6026eb715405bfb7727f",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/interpolate.missing_inputs.md") },
-    File { path: "knowledge/rye/errors/interpolate.unknown_input.md", sha256: "691babcb86e8bfbfdab0fae5321826a72a2034241f3d6c8814cb1ef3df1a8470",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/interpolate.unknown_input.md") },
-    File { path: "knowledge/rye/errors/interpolate.wrong_type.md", sha256: "25cce41b9fe0fadb92f0a6a0ff4f812c53e53173e5ee283e4191c9a7b5b6c9e1",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/interpolate.wrong_type.md") },
-    File { path: "knowledge/rye/errors/key.exists.md", sha256: "39d92e4ab50c8c91ef287e704ac41a46464ddcb2f7f70164c1c068efa09e2929",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.exists.md") },
-    File { path: "knowledge/rye/errors/key.io.md", sha256: "9ee7756422110c457993047b650bd4dccf143883856a4c6e8a61bab956d1ed72",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.io.md") },
-    File { path: "knowledge/rye/errors/key.malformed.md", sha256: "9100f467ef72fbd18b8641e38d6b564dc570484b0332805445f6e5be851e1833",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.malformed.md") },
-    File { path: "knowledge/rye/errors/key.missing.md", sha256: "4255c157b727ba9d96315c8bc49ae0109320c669f15d8529d19e5ecf1ed08265",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.missing.md") },
-    File { path: "knowledge/rye/errors/key.permissions.md", sha256: "e66a7a825afff6a410d9c01c89f6c3a466c6a3369c2a7dcd058fb5aecc2d04ee",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.permissions.md") },
-    File { path: "knowledge/rye/errors/key.unreadable.md", sha256: "46a2fa8765589b23a8f3efb0d91a83f3afe98390b10ce9a73925cd4c719118b2",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.unreadable.md") },
-    File { path: "knowledge/rye/errors/matrix.async_dry_run.md", sha256: "6dba8523567ed8c5f19faac78fe1ba76873bd2cd904d9d6843877d1a77b24e67",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.async_dry_run.md") },
-    File { path: "knowledge/rye/errors/matrix.directive_async_inline.md", sha256: "7d593a14066c57b174aee8ec04d63fee73917f260daa1f5596b69ae9d040e7de",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.directive_async_inline.md") },
-    File { path: "knowledge/rye/errors/matrix.directive_remote_inline.md", sha256: "4e75ecfa08ab477517a812db53d060812e6af40220543f8ebe26e8ca449b7eab",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.directive_remote_inline.md") },
-    File { path: "knowledge/rye/errors/matrix.dry_run_remote.md", sha256: "fd9551a63176b8f187b769393e7d953bdaf11dac6a6255cf14c7c18eeafa146b",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.dry_run_remote.md") },
-    File { path: "knowledge/rye/errors/matrix.empty_remote.md", sha256: "80e4ed045d090dab6c98f01684d87d370859e08797984de3d6b4491d1b75f272",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.empty_remote.md") },
-    File { path: "knowledge/rye/errors/matrix.not_built.md", sha256: "fab1490cb891805efa59983807c9cfd58994cce3b1bff8a6dc931d2f07162240",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.not_built.md") },
-    File { path: "knowledge/rye/errors/matrix.not_executable.md", sha256: "29f11924c399d8f1211832b83d333cb66e2bea167572d40cb8e68f758e81f168",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.not_executable.md") },
-    File { path: "knowledge/rye/errors/matrix.tool_fork.md", sha256: "5e322268ecaf01ac45cef137bf2768f672f2c4052e0751bf759fcb123a4dcd86",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.tool_fork.md") },
-    File { path: "knowledge/rye/errors/matrix.unknown_word.md", sha256: "d5cfc26016e66b5caf88f3074ed934f86262070c8d3f5d2c194a5c37ead428ae",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.unknown_word.md") },
-    File { path: "knowledge/rye/errors/parse.control_text.md", sha256: "70d2edabd844d41b67534e6b18cbe3e94019fc2380e05a294291ccfd48585ce4",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.control_text.md") },
-    File { path: "knowledge/rye/errors/parse.directive.md", sha256: "91aeaefc27fcdb5f76b0ebd14635beedaeeb669ae5d15ba3063cc642324da2a2",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.directive.md") },
-    File { path: "knowledge/rye/errors/parse.duplicate_metadata.md", sha256: "4e5666476b12580aac8def0e410d1b3e2160b1ceb9d43d98b3c095efd0960599",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.duplicate_metadata.md") },
-    File { path: "knowledge/rye/errors/parse.encoding.md", sha256: "367dbf8acc4561bfdaf912398300896b422d7fd22e263eadb1e1f2d7c38e31a1",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.encoding.md") },
-    File { path: "knowledge/rye/errors/parse.extends_cycle.md", sha256: "dc171ebd316512ab3050abbe2588cce48a13109864e9e9a8b089a99e9e2e8ec0",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.extends_cycle.md") },
-    File { path: "knowledge/rye/errors/parse.invisible_text.md", sha256: "5c0b1c7815d616d787692352ff0510c2618d06e75a96de543e63638ba023dbcf",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.invisible_text.md") },
-    File { path: "knowledge/rye/errors/parse.json.md", sha256: "7c48aa698c65fd2f6fe1c0013c902fd56a08351fd00cf18abe3314176f7c2be4",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.json.md") },
-    File { path: "knowledge/rye/errors/parse.limit.md", sha256: "1351ff277ab9d95dd6ae84ed9251d71e31a5e66f361de18bf8e7533283e3fa93",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.limit.md") },
-    File { path: "knowledge/rye/errors/parse.metadata.md", sha256: "343c056122caa9ae9fa4289247cf1b9b646fd02a3d7ebd552d42d9d1c24e6a86",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.metadata.md") },
-    File { path: "knowledge/rye/errors/parse.no_directive_fence.md", sha256: "b280576e659a1dadac3fcc2ff0e2fd0cc8a093c69d71fdb66cd3d18fb2672627",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.no_directive_fence.md") },
-    File { path: "knowledge/rye/errors/parse.not_utf8.md", sha256: "0bee697bba3191284d14d763e7642f2a1993c12ca57cb7f13643fd2f9dfbebdc",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.not_utf8.md") },
-    File { path: "knowledge/rye/errors/parse.syntax.md", sha256: "a0e1f9cfd836396050fd1e6143914f7a59aa380c5a8a3430fe5afa49119b9ebb",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.syntax.md") },
-    File { path: "knowledge/rye/errors/parse.toml.md", sha256: "ce7d222befa5a4703e18db7c412428f0c770d942df612550f82507363a08494a",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.toml.md") },
-    File { path: "knowledge/rye/errors/parse.two_directive_fences.md", sha256: "99acb42ace35def9958b22777fb644badc8dfc95b43e3dd22e87aa968d91c3f0",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.two_directive_fences.md") },
-    File { path: "knowledge/rye/errors/parse.xml.md", sha256: "20307684b3b3d5f36af81eb591adf19f08b68465d0a77d2b97653bf2ad2ca517",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.xml.md") },
-    File { path: "knowledge/rye/errors/parse.yaml.md", sha256: "4aff03fd9d4fcc63539a8124fe3d11cfb4e4fa9cb5d4dbd61c23f5411cc7a334",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.yaml.md") },
-    File { path: "knowledge/rye/errors/plan.argument_nul.md", sha256: "a6e38424ef413d0c723d59e0dc6d1b1d9e963e000e595587d6287e8ca533ab28",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_nul.md") },
-    File { path: "knowledge/rye/errors/plan.argument_too_large.md", sha256: "0b91171e7d6735b4fca296d1e2c62947efb1cd5bcceaf7cdc63c3f3cc67484bc",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
-    File { path: "knowledge/rye/errors/plan.bad_config.md", sha256: "9fc5069a253a6b643e565cd30243bc7c5b61ac3240103080ea6aea6cbdeb77cb",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_config.md") },
-    File { path: "knowledge/rye/errors/plan.invalid_parameters.md", sha256: "bdc8bad53947e4655ec9702e2c87e12fe61132f86fe563dc3f00b6e0575d702b",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.invalid_parameters.md") },
-    File { path: "knowledge/rye/errors/plan.invalid_schema.md", sha256: "a567c2354b610c0b8f06188ef434cc9205c3e81a90a72b081eec16439f69e7fa",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.invalid_schema.md") },
-    File { path: "knowledge/rye/errors/plan.no_command.md", sha256: "f543012fb24b511284fa6418211ce0264aa8f9f8fe8b10abe3db316e36206fcf",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.no_command.md") },
-    File { path: "knowledge/rye/errors/resolve.ambiguous_file.md", sha256: "b70bb64ebda75fd6f5e5398a0475b0cc63ec9752af6fed8e3b4f5cbbfda879c5",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_file.md") },
-    File { path: "knowledge/rye/errors/resolve.ambiguous_kind.md", sha256: "7ceeeac155d4570020cba5fa0ebbf036589e9b7ec0a0e51b4a2029eb4fdfe6d7",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_kind.md") },
-    File { path: "knowledge/rye/errors/resolve.no_file_type.md", sha256: "dde6f94b661882d63466b050156cb842846417086eda1968e2f294bfbf54da16",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.no_file_type.md") },
-    File { path: "knowledge/rye/errors/resolve.not_found.md", sha256: "5e0570fc7179cc531e9d3621c8d38ba49ae8c3254511d3493a3a5c963fe61522",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
-    File { path: "knowledge/rye/errors/resolve.reserved.md", sha256: "91d2e8fd786bf0fecb63506d1629068ff6785199aa97132720a01f02cded4da3",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.reserved.md") },
-    File { path: "knowledge/rye/errors/sign.embedded.md", sha256: "2b445a7919a39cf639700549f5ef73ba4cc741132932b65e771b67108eaed333",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.embedded.md") },
-    File { path: "knowledge/rye/errors/sign.invalid.md", sha256: "9b5b926fcd29c42bb2e5b82748c6fef29b5dd4846695d28acbab5c3800a0a488",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.invalid.md") },
-    File { path: "knowledge/rye/errors/sign.io.md", sha256: "d9d5884d8ed222888e2647dad056dd98afc7d109ed0edb56cf5d0b6b631a42e6",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.io.md") },
-    File { path: "knowledge/rye/errors/sign.reserved.md", sha256: "87429f1577ecdd3eee86a8ff99a8ccf08de1a1812cfe555695bc63e7ebc13d7f",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.reserved.md") },
-    File { path: "knowledge/rye/errors/sign.shebang.md", sha256: "fa63467b9e750e86f2253fb9bbf02168e9cbca646a6c700a12193c8129d662aa",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.shebang.md") },
-    File { path: "knowledge/rye/errors/space.foreign_owner.md", sha256: "1aa26b7782e2ddef41947bb2500d2a8c52f1b959af6531811e6cb7a1134821a0",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.foreign_owner.md") },
-    File { path: "knowledge/rye/errors/space.io.md", sha256: "930f4dcc991054be41fa5c8941bbd08975fe5ca425aaa526231cd101ce58987b",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.io.md") },
-    File { path: "knowledge/rye/errors/space.no_user_space.md", sha256: "42c76e523e57d94ba834ea8f46d2329d6137946779061f276ecd87e51bc3300f",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.no_user_space.md") },
-    File { path: "knowledge/rye/errors/space.not_a_file.md", sha256: "8417d9c6a4581bccc4a5e90930b9cab8aa42d76cca1ce4c293c05da93c13aba5",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.not_a_file.md") },
-    File { path: "knowledge/rye/errors/space.symlink.md", sha256: "cd34d3448442400330d46b553b962a67bb144065aff06a649da93c6af2676e86",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.symlink.md") },
-    File { path: "knowledge/rye/errors/space.too_large.md", sha256: "eb1e89bf1c7fc49b487b92b785f86687f89300a35f01a3b6f240d58154c5c7a1",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.too_large.md") },
-    File { path: "knowledge/rye/errors/space.untrusted_root.md", sha256: "ea19578599ac4904bbb8b3ae97ef2f5868f5f7939493a06f832aafba8757c3e5",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.untrusted_root.md") },
-    File { path: "knowledge/rye/errors/trust.io.md", sha256: "720af829f3a2116c5ff2f1c2a925676c34d9dc1a9b86440adb66cea10f4e4f2a",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.io.md") },
-    File { path: "knowledge/rye/errors/trust.malformed.md", sha256: "6a2d88d42bea42e509f67ef2f81ac23d9ac919d63e4b7bbb1b7aedaa17cfed01",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.malformed.md") },
-    File { path: "knowledge/rye/errors/trust.mismatch.md", sha256: "157028c8fdfd1b9088e71a2ddb6636d9b0de92b7893c70ab6dc5cd1076794a25",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.mismatch.md") },
-    File { path: "knowledge/rye/errors/trust.not_found.md", sha256: "752d15dfc1f7616d40dfe478d54a01320ff89a3faac42afddb83418c173257ba",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.not_found.md") },
-    File { path: "knowledge/rye/errors/trust.self_signed.md", sha256: "c3050a1695f669fc2701037c23b201adc663b510f2f2eb2f06b9ed52598d49f2",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.self_signed.md") },
-    File { path: "knowledge/rye/errors/validate.io.md", sha256: "3a1bdf0321a242a15366c13c9416af5425aeae0ba74a2a95e775029ece1139e4",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.io.md") },
-    File { path: "knowledge/rye/errors/validate.space_order.md", sha256: "0bd43d8a3c733d9ca70ee15899c6fed928d8c98e0cb5834884f87176bb6c7fb8",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.space_order.md") },
-    File { path: "knowledge/rye/errors/validate.target.md", sha256: "74fd8762aa7afa711a9c6c499baae1434574dc25b369d2a9ce6a0b55b15cb801",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.target.md") },
-    File { path: "knowledge/rye/errors/validate.version.md", sha256: "a875e234dfc443781fbac7261bd4dc5240d195ea1494f0a0ee60ad5c71b5b9e7",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.version.md") },
-    File { path: "knowledge/rye/errors/verify.altered.md", sha256: "5570b7827fb00357246564dd7dc35a38495f9c2ab84881f32e55b44385017237",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.altered.md") },
-    File { path: "knowledge/rye/errors/verify.example_key.md", sha256: "118ab4fd88e81a632667b467b1030550b9bcb22bb4c2de87f095c0e0973342bf",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.example_key.md") },
-    File { path: "knowledge/rye/errors/verify.expired.md", sha256: "679f0577147c0a50ed9667913151c12350c7a73a269f1a855781e64384aa4684",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.expired.md") },
-    File { path: "knowledge/rye/errors/verify.forged.md", sha256: "6c82c7bdf9b3cf1dbaa21d481e2ea230b6e88f656f01150a8c4c1abbc6751f4d",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.forged.md") },
-    File { path: "knowledge/rye/errors/verify.legacy.md", sha256: "aa81ff5be214967297d6a857b136c7b4904d39e95dc8bce5c26c9805dd1f743d",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.legacy.md") },
-    File { path: "knowledge/rye/errors/verify.malformed.md", sha256: "bd65aa90bc866f81eca258d9aabea34b533c721440e997f3ecc3095b6b6fe842",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.malformed.md") },
-    File { path: "knowledge/rye/errors/verify.moved.md", sha256: "dc068c704184c5d3be94a4eb0d6cd8b45f189474f40aa2c917e1e7f498bb101c",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.moved.md") },
-    File { path: "knowledge/rye/errors/verify.not_yet.md", sha256: "b10986483dd36241b4b759b587a8748621d220d8385dc71ba626951cf72c57a8",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.not_yet.md") },
-    File { path: "knowledge/rye/errors/verify.out_of_scope.md", sha256: "00faa8e1b817e483d46f71d7782834c8261d32009dde12e9c979e7e4073e644b",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.out_of_scope.md") },
-    File { path: "knowledge/rye/errors/verify.project_not_accepted.md", sha256: "fb5ff39a877303ad8fe4ace71438b0ae20cdd4a9bbb4df075fc8dde2c66a3615",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.project_not_accepted.md") },
-    File { path: "knowledge/rye/errors/verify.revoked.md", sha256: "27ff127d63d810525cac301372573ca652f0db5ed920693fde4865a0fa9c7e12",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.revoked.md") },
-    File { path: "knowledge/rye/errors/verify.stray_signature_line.md", sha256: "a4b8b7767f42f680c92f3208fa0a24e4aa7dacb8644e5ec56525c0d7d8ef0f66",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.stray_signature_line.md") },
-    File { path: "knowledge/rye/errors/verify.trust_unreadable.md", sha256: "cbfc9540f3aace2868ab5d3148d9455cbf5fafbadf7a40c6b3c2f8aa87292c28",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.trust_unreadable.md") },
-    File { path: "knowledge/rye/errors/verify.unsigned.md", sha256: "27b5b8be0169a6850bc410f4eb6f6dedff335dbf3ba70ba27836c2fac16d1603",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.unsigned.md") },
-    File { path: "knowledge/rye/errors/verify.untrusted.md", sha256: "0cb081491e46743e8e42950cb1cf72be7316bf864e6ced48318eb5e322f8ce63",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
-    File { path: "knowledge/rye/errors/verify.weak_key.md", sha256: "410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43",
-        bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    File { path: "knowledge/rye/glossary.md", sha256: "539a3f64e42cbba671629d9dc189f9c11e1ebf9aba256751316d280462af2763",
-        bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
-    File { path: "knowledge/rye/overview.md", sha256: "d4adcffd18a25d36b6175ff8bd05eeef368fe4bef02eaf315318ec058c66ef12",
-        bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
-    File { path: "knowledge/rye/signature-format.md", sha256: "163098a42559c6da17fd8592b1bbb3ebb2963bfbd42599e7db0298314c169b33",
-        bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    File { path: "knowledge/rye/threat-model.md", sha256: "83873a9f497c0c2536c9c6fa92d67a4326274dee64bb2f571f8831ebd5912ab3",
-        bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    File { path: "knowledge/rye/tools.md", sha256: "85a250b69016813ca654dd06327c6c18c0710c77563246c971b396c646f4eee7",
-        bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
-    File { path: "tools/rye/bash.py", sha256: "d3b23c0edebaf0ce73f503a018e2aa793c6122d705fd93157b305d50ba6d3529",
-        bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
-    File { path: "tools/rye/core/primitives/execute.yaml", sha256: "2d94db011573fd1712891ae47d9f3802fdf8fba52551e14f6bbeaf9502f932b0",
-        bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
-    File { path: "tools/rye/core/runtimes/native/program.yaml", sha256: "519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd",
-        bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
-    File { path: "tools/rye/core/runtimes/node/node.yaml", sha256: "dfa07e0df06f3ad676b804f5f6b394f9e18848cf3064a73b286b65abcd01e9d8",
-        bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
-    File { path: "tools/rye/core/runtimes/python/function.yaml", sha256: "a847f842773b96111796c21d10d9285917ec098d154f6f5aff9817872331ce2f",
-        bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },
-    File { path: "tools/rye/core/runtimes/python/script.yaml", sha256: "31d7e05a1a8a26137de194daf9eb740108fe99e3df1d4de33122208e28fae92b",
-        bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
-    File { path: "tools/rye/core/runtimes/shell/script.yaml", sha256: "cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f",
-        bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },
-    File { path: "tools/rye/file-system/edit.py", sha256: "178ab55c28087f269c83f88a66d9ad5ab85bc4c17edd8181ddf8b86debfb5885",
-        bytes: include_bytes!("../../.ai/tools/rye/file-system/edit.py") },
-    File { path: "tools/rye/file-system/glob.py", sha256: "0cf9c5ea9876b3eef629aaee2a31dfcaae9f163751c2b42218fe54ee67deaea2",
-        bytes: include_bytes!("../../.ai/tools/rye/file-system/glob.py") },
-    File { path: "tools/rye/file-system/grep.py", sha256: "fd9894812093ec561b084c05c38075a46764b42848221b8a642ce2a9c9519c56",
-        bytes: include_bytes!("../../.ai/tools/rye/file-system/grep.py") },
-    File { path: "tools/rye/file-system/list.py", sha256: "dd7157a1ebab56ab16015b628cfff48503db688b175a94a2e7b47d62d02eb57c",
-        bytes: include_bytes!("../../.ai/tools/rye/file-system/list.py") },
-    File { path: "tools/rye/file-system/read.py", sha256: "b7dfae07ec8226133d9cbeab6ce5a9bd49932074ffa43d7652bdb3b62af45fd3",
-        bytes: include_bytes!("../../.ai/tools/rye/file-system/read.py") },
-    File { path: "tools/rye/file-system/write.py", sha256: "6f1685af99d7b31a048dd369ae7e59f9be9250b41a0e42e720e4531880d5d85c",
-        bytes: include_bytes!("../../.ai/tools/rye/file-system/write.py") },
+    // 43c3c2ca83555a4624364fa436f32926129e2b9bd5edf30338648a4415a27e90
+    File { path: "directives/rye/core/create_directive.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_directive.md") },
+    // 9ab1b09632c2db5b59ab950233f738807bedc48214aa89009695b1efd2ea176f
+    File { path: "directives/rye/core/create_tool.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_tool.md") },
+    // ae6f7122724292886f688402c5513df38c35126e08573551bb721902a3cc1cd0
+    File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
+    // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
+    File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
+    // 4dbc2fe0cd2a07048e9e9edfba00c3325be0ed98d1dadd98861916274d852581
+    File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
+    // 58ec80d879091351b376fd78e662a73734aa49d32ff084b1d7262cfe2b56ab64
+    File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
+    // f61ff69d457d6def2504b70769f64c998de6510978a78d1f730beeb11dd4b80a
+    File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
+    // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
+    File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
+    // ecd92ed248da9bbe2e267de89e885a5fd7eca8b5817be5d6ae6d7d7806280ed5
+    File { path: "knowledge/rye/errors/chain.executor_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.executor_not_found.md") },
+    // f922e50a060639e334fc6549fb42c09c7064402ce3f3130d91f565162782e54e
+    File { path: "knowledge/rye/errors/chain.not_a_tool.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.not_a_tool.md") },
+    // d37c7a53a0fc464fdaf117e6bf7938c163d9652a9ce1f967a4951c3e2176d08a
+    File { path: "knowledge/rye/errors/chain.not_an_executor.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.not_an_executor.md") },
+    // 9b0eb4f17a874cccb25e5e83e2289f30395771cdafe16232c5857df98716a633
+    File { path: "knowledge/rye/errors/chain.parent_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.parent_not_found.md") },
+    // 0849608846245e831ee6e64dd3e1003ae22901904e4c63ee75d91857b0741be0
+    File { path: "knowledge/rye/errors/chain.too_deep.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.too_deep.md") },
+    // 64b07d0f99c208021602eb66c98229ad8e39417163e22a8621da3fd5df454594
+    File { path: "knowledge/rye/errors/chain.unknown_primitive.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.unknown_primitive.md") },
+    // ddecdd20994e5bbead1510aa24e448bf7b0963131115be60105b43f2ad909a24
+    File { path: "knowledge/rye/errors/cli.input_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.input_file.md") },
+    // 6c68fe9e85e3455f9ec914cf6ac5ef03264222084899207c5ba0bbe2a21ff9cb
+    File { path: "knowledge/rye/errors/cli.input_syntax.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.input_syntax.md") },
+    // 2e68ad016e6fb02c233b78e4f5c4f1b22c1871331dd0e36eec2b68620121c1ab
+    File { path: "knowledge/rye/errors/cli.not_confirmed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.not_confirmed.md") },
+    // 38ae9f0042f24d81286c40aad24c6cd971ab6c371c6ca7a3459f70e2af4c4119
+    File { path: "knowledge/rye/errors/cli.params_json.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.params_json.md") },
+    // b8fd9946e9632d9e1cb236350fd8b28a4d0655ca44894b47449c882868ce2a05
+    File { path: "knowledge/rye/errors/cli.unknown_code.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.unknown_code.md") },
+    // bf569d3c35e1db7039e141e8448b7c44f9e342d2d235f7fb1400e99e4b821a40
+    File { path: "knowledge/rye/errors/cli.usage.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.usage.md") },
+    // 002a47117fa64ddf873d9f07905fc4a1bf8c9a686db9fb687e8d0151b9ca8090
+    File { path: "knowledge/rye/errors/diff.no_baseline.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.no_baseline.md") },
+    // 906363499b6cfdf9d7d0eb7c3f710d7679af20352716c3d74460acead866b2ca
+    File { path: "knowledge/rye/errors/execute.interrupted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.interrupted.md") },
+    // ca7d612890c646c8e3f8b85fcf12c6c7d3c8bc879799551fa0592ffb08672127
+    File { path: "knowledge/rye/errors/execute.pin.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.pin.md") },
+    // 3e2ccfb9e287efc7397952e2c3c2294ac6bfe6fa4ee847e55b237478988ad82d
+    File { path: "knowledge/rye/errors/execute.spawn.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.spawn.md") },
+    // 9b8098ae80a43d3372951b62419eecc1f0d195d9393d1d9416ee93f40f46d439
+    File { path: "knowledge/rye/errors/execute.timeout.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.timeout.md") },
+    // 71e61f918c98e821c36828a3c058460a73a9744d8d4308ac2b69bd64b27b3714
+    File { path: "knowledge/rye/errors/execute.tool_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.tool_failed.md") },
+    // 8589973404fd3702fcdc2b901d83fcf575ec914083efee10ca122542267d5980
+    File { path: "knowledge/rye/errors/id.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.malformed.md") },
+    // c37eeeae35c9de0104424ca90eae03f017f4fbacee46de5c982e588ec427629c
+    File { path: "knowledge/rye/errors/id.unknown_kind.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.unknown_kind.md") },
+    // 27b90220afa46882a54c1dc217b4d711935830cda64f6026eb715405bfb7727f
+    File { path: "knowledge/rye/errors/interpolate.missing_inputs.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/interpolate.missing_inputs.md") },
+    // 691babcb86e8bfbfdab0fae5321826a72a2034241f3d6c8814cb1ef3df1a8470
+    File { path: "knowledge/rye/errors/interpolate.unknown_input.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/interpolate.unknown_input.md") },
+    // 25cce41b9fe0fadb92f0a6a0ff4f812c53e53173e5ee283e4191c9a7b5b6c9e1
+    File { path: "knowledge/rye/errors/interpolate.wrong_type.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/interpolate.wrong_type.md") },
+    // 39d92e4ab50c8c91ef287e704ac41a46464ddcb2f7f70164c1c068efa09e2929
+    File { path: "knowledge/rye/errors/key.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.exists.md") },
+    // 9ee7756422110c457993047b650bd4dccf143883856a4c6e8a61bab956d1ed72
+    File { path: "knowledge/rye/errors/key.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.io.md") },
+    // 9100f467ef72fbd18b8641e38d6b564dc570484b0332805445f6e5be851e1833
+    File { path: "knowledge/rye/errors/key.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.malformed.md") },
+    // 4255c157b727ba9d96315c8bc49ae0109320c669f15d8529d19e5ecf1ed08265
+    File { path: "knowledge/rye/errors/key.missing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.missing.md") },
+    // e66a7a825afff6a410d9c01c89f6c3a466c6a3369c2a7dcd058fb5aecc2d04ee
+    File { path: "knowledge/rye/errors/key.permissions.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.permissions.md") },
+    // 6dba8523567ed8c5f19faac78fe1ba76873bd2cd904d9d6843877d1a77b24e67
+    File { path: "knowledge/rye/errors/matrix.async_dry_run.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.async_dry_run.md") },
+    // 7d593a14066c57b174aee8ec04d63fee73917f260daa1f5596b69ae9d040e7de
+    File { path: "knowledge/rye/errors/matrix.directive_async_inline.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.directive_async_inline.md") },
+    // 4e75ecfa08ab477517a812db53d060812e6af40220543f8ebe26e8ca449b7eab
+    File { path: "knowledge/rye/errors/matrix.directive_remote_inline.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.directive_remote_inline.md") },
+    // fd9551a63176b8f187b769393e7d953bdaf11dac6a6255cf14c7c18eeafa146b
+    File { path: "knowledge/rye/errors/matrix.dry_run_remote.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.dry_run_remote.md") },
+    // 80e4ed045d090dab6c98f01684d87d370859e08797984de3d6b4491d1b75f272
+    File { path: "knowledge/rye/errors/matrix.empty_remote.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.empty_remote.md") },
+    // fab1490cb891805efa59983807c9cfd58994cce3b1bff8a6dc931d2f07162240
+    File { path: "knowledge/rye/errors/matrix.not_built.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.not_built.md") },
+    // 29f11924c399d8f1211832b83d333cb66e2bea167572d40cb8e68f758e81f168
+    File { path: "knowledge/rye/errors/matrix.not_executable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.not_executable.md") },
+    // 5e322268ecaf01ac45cef137bf2768f672f2c4052e0751bf759fcb123a4dcd86
+    File { path: "knowledge/rye/errors/matrix.tool_fork.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.tool_fork.md") },
+    // d5cfc26016e66b5caf88f3074ed934f86262070c8d3f5d2c194a5c37ead428ae
+    File { path: "knowledge/rye/errors/matrix.unknown_word.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.unknown_word.md") },
+    // 70d2edabd844d41b67534e6b18cbe3e94019fc2380e05a294291ccfd48585ce4
+    File { path: "knowledge/rye/errors/parse.control_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.control_text.md") },
+    // 91aeaefc27fcdb5f76b0ebd14635beedaeeb669ae5d15ba3063cc642324da2a2
+    File { path: "knowledge/rye/errors/parse.directive.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.directive.md") },
+    // 4e5666476b12580aac8def0e410d1b3e2160b1ceb9d43d98b3c095efd0960599
+    File { path: "knowledge/rye/errors/parse.duplicate_metadata.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.duplicate_metadata.md") },
+    // 367dbf8acc4561bfdaf912398300896b422d7fd22e263eadb1e1f2d7c38e31a1
+    File { path: "knowledge/rye/errors/parse.encoding.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.encoding.md") },
+    // dc171ebd316512ab3050abbe2588cce48a13109864e9e9a8b089a99e9e2e8ec0
+    File { path: "knowledge/rye/errors/parse.extends_cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.extends_cycle.md") },
+    // 5c0b1c7815d616d787692352ff0510c2618d06e75a96de543e63638ba023dbcf
+    File { path: "knowledge/rye/errors/parse.invisible_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.invisible_text.md") },
+    // 7c48aa698c65fd2f6fe1c0013c902fd56a08351fd00cf18abe3314176f7c2be4
+    File { path: "knowledge/rye/errors/parse.json.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.json.md") },
+    // 1351ff277ab9d95dd6ae84ed9251d71e31a5e66f361de18bf8e7533283e3fa93
+    File { path: "knowledge/rye/errors/parse.limit.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.limit.md") },
+    // 343c056122caa9ae9fa4289247cf1b9b646fd02a3d7ebd552d42d9d1c24e6a86
+    File { path: "knowledge/rye/errors/parse.metadata.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.metadata.md") },
+    // b280576e659a1dadac3fcc2ff0e2fd0cc8a093c69d71fdb66cd3d18fb2672627
+    File { path: "knowledge/rye/errors/parse.no_directive_fence.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.no_directive_fence.md") },
+    // 0bee697bba3191284d14d763e7642f2a1993c12ca57cb7f13643fd2f9dfbebdc
+    File { path: "knowledge/rye/errors/parse.not_utf8.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.not_utf8.md") },
+    // a0e1f9cfd836396050fd1e6143914f7a59aa380c5a8a3430fe5afa49119b9ebb
+    File { path: "knowledge/rye/errors/parse.syntax.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.syntax.md") },
+    // ce7d222befa5a4703e18db7c412428f0c770d942df612550f82507363a08494a
+    File { path: "knowledge/rye/errors/parse.toml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.toml.md") },
+    // 99acb42ace35def9958b22777fb644badc8dfc95b43e3dd22e87aa968d91c3f0
+    File { path: "knowledge/rye/errors/parse.two_directive_fences.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.two_directive_fences.md") },
+    // 20307684b3b3d5f36af81eb591adf19f08b68465d0a77d2b97653bf2ad2ca517
+    File { path: "knowledge/rye/errors/parse.xml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.xml.md") },
+    // 4aff03fd9d4fcc63539a8124fe3d11cfb4e4fa9cb5d4dbd61c23f5411cc7a334
+    File { path: "knowledge/rye/errors/parse.yaml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.yaml.md") },
+    // a6e38424ef413d0c723d59e0dc6d1b1d9e963e000e595587d6287e8ca533ab28
+    File { path: "knowledge/rye/errors/plan.argument_nul.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_nul.md") },
+    // 0b91171e7d6735b4fca296d1e2c62947efb1cd5bcceaf7cdc63c3f3cc67484bc
+    File { path: "knowledge/rye/errors/plan.argument_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
+    // 9fc5069a253a6b643e565cd30243bc7c5b61ac3240103080ea6aea6cbdeb77cb
+    File { path: "knowledge/rye/errors/plan.bad_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_config.md") },
+    // bdc8bad53947e4655ec9702e2c87e12fe61132f86fe563dc3f00b6e0575d702b
+    File { path: "knowledge/rye/errors/plan.invalid_parameters.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.invalid_parameters.md") },
+    // a567c2354b610c0b8f06188ef434cc9205c3e81a90a72b081eec16439f69e7fa
+    File { path: "knowledge/rye/errors/plan.invalid_schema.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.invalid_schema.md") },
+    // f543012fb24b511284fa6418211ce0264aa8f9f8fe8b10abe3db316e36206fcf
+    File { path: "knowledge/rye/errors/plan.no_command.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.no_command.md") },
+    // 3400caf195b3ccae1cfef0aaa6762f8a18cd32254b6778669eb2937e043575dc
+    File { path: "knowledge/rye/errors/plan.program_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.program_not_found.md") },
+    // b70bb64ebda75fd6f5e5398a0475b0cc63ec9752af6fed8e3b4f5cbbfda879c5
+    File { path: "knowledge/rye/errors/resolve.ambiguous_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_file.md") },
+    // 7ceeeac155d4570020cba5fa0ebbf036589e9b7ec0a0e51b4a2029eb4fdfe6d7
+    File { path: "knowledge/rye/errors/resolve.ambiguous_kind.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_kind.md") },
+    // 5e0570fc7179cc531e9d3621c8d38ba49ae8c3254511d3493a3a5c963fe61522
+    File { path: "knowledge/rye/errors/resolve.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
+    // 91d2e8fd786bf0fecb63506d1629068ff6785199aa97132720a01f02cded4da3
+    File { path: "knowledge/rye/errors/resolve.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.reserved.md") },
+    // 2b445a7919a39cf639700549f5ef73ba4cc741132932b65e771b67108eaed333
+    File { path: "knowledge/rye/errors/sign.embedded.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.embedded.md") },
+    // 9b5b926fcd29c42bb2e5b82748c6fef29b5dd4846695d28acbab5c3800a0a488
+    File { path: "knowledge/rye/errors/sign.invalid.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.invalid.md") },
+    // d9d5884d8ed222888e2647dad056dd98afc7d109ed0edb56cf5d0b6b631a42e6
+    File { path: "knowledge/rye/errors/sign.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.io.md") },
+    // 87429f1577ecdd3eee86a8ff99a8ccf08de1a1812cfe555695bc63e7ebc13d7f
+    File { path: "knowledge/rye/errors/sign.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.reserved.md") },
+    // fa63467b9e750e86f2253fb9bbf02168e9cbca646a6c700a12193c8129d662aa
+    File { path: "knowledge/rye/errors/sign.shebang.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.shebang.md") },
+    // 1aa26b7782e2ddef41947bb2500d2a8c52f1b959af6531811e6cb7a1134821a0
+    File { path: "knowledge/rye/errors/space.foreign_owner.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.foreign_owner.md") },
+    // 930f4dcc991054be41fa5c8941bbd08975fe5ca425aaa526231cd101ce58987b
+    File { path: "knowledge/rye/errors/space.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.io.md") },
+    // 42c76e523e57d94ba834ea8f46d2329d6137946779061f276ecd87e51bc3300f
+    File { path: "knowledge/rye/errors/space.no_user_space.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.no_user_space.md") },
+    // 8417d9c6a4581bccc4a5e90930b9cab8aa42d76cca1ce4c293c05da93c13aba5
+    File { path: "knowledge/rye/errors/space.not_a_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.not_a_file.md") },
+    // cd34d3448442400330d46b553b962a67bb144065aff06a649da93c6af2676e86
+    File { path: "knowledge/rye/errors/space.symlink.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.symlink.md") },
+    // eb1e89bf1c7fc49b487b92b785f86687f89300a35f01a3b6f240d58154c5c7a1
+    File { path: "knowledge/rye/errors/space.too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.too_large.md") },
+    // ea19578599ac4904bbb8b3ae97ef2f5868f5f7939493a06f832aafba8757c3e5
+    File { path: "knowledge/rye/errors/space.untrusted_root.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.untrusted_root.md") },
+    // 720af829f3a2116c5ff2f1c2a925676c34d9dc1a9b86440adb66cea10f4e4f2a
+    File { path: "knowledge/rye/errors/trust.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.io.md") },
+    // 6a2d88d42bea42e509f67ef2f81ac23d9ac919d63e4b7bbb1b7aedaa17cfed01
+    File { path: "knowledge/rye/errors/trust.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.malformed.md") },
+    // 752d15dfc1f7616d40dfe478d54a01320ff89a3faac42afddb83418c173257ba
+    File { path: "knowledge/rye/errors/trust.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.not_found.md") },
+    // 3a1bdf0321a242a15366c13c9416af5425aeae0ba74a2a95e775029ece1139e4
+    File { path: "knowledge/rye/errors/validate.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.io.md") },
+    // 0bd43d8a3c733d9ca70ee15899c6fed928d8c98e0cb5834884f87176bb6c7fb8
+    File { path: "knowledge/rye/errors/validate.space_order.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.space_order.md") },
+    // 74fd8762aa7afa711a9c6c499baae1434574dc25b369d2a9ce6a0b55b15cb801
+    File { path: "knowledge/rye/errors/validate.target.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.target.md") },
+    // a875e234dfc443781fbac7261bd4dc5240d195ea1494f0a0ee60ad5c71b5b9e7
+    File { path: "knowledge/rye/errors/validate.version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.version.md") },
+    // 5570b7827fb00357246564dd7dc35a38495f9c2ab84881f32e55b44385017237
+    File { path: "knowledge/rye/errors/verify.altered.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.altered.md") },
+    // 118ab4fd88e81a632667b467b1030550b9bcb22bb4c2de87f095c0e0973342bf
+    File { path: "knowledge/rye/errors/verify.example_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.example_key.md") },
+    // 679f0577147c0a50ed9667913151c12350c7a73a269f1a855781e64384aa4684
+    File { path: "knowledge/rye/errors/verify.expired.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.expired.md") },
+    // 6c82c7bdf9b3cf1dbaa21d481e2ea230b6e88f656f01150a8c4c1abbc6751f4d
+    File { path: "knowledge/rye/errors/verify.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.forged.md") },
+    // aa81ff5be214967297d6a857b136c7b4904d39e95dc8bce5c26c9805dd1f743d
+    File { path: "knowledge/rye/errors/verify.legacy.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.legacy.md") },
+    // bd65aa90bc866f81eca258d9aabea34b533c721440e997f3ecc3095b6b6fe842
+    File { path: "knowledge/rye/errors/verify.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.malformed.md") },
+    // dc068c704184c5d3be94a4eb0d6cd8b45f189474f40aa2c917e1e7f498bb101c
+    File { path: "knowledge/rye/errors/verify.moved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.moved.md") },
+    // b10986483dd36241b4b759b587a8748621d220d8385dc71ba626951cf72c57a8
+    File { path: "knowledge/rye/errors/verify.not_yet.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.not_yet.md") },
+    // 00faa8e1b817e483d46f71d7782834c8261d32009dde12e9c979e7e4073e644b
+    File { path: "knowledge/rye/errors/verify.out_of_scope.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.out_of_scope.md") },
+    // fb5ff39a877303ad8fe4ace71438b0ae20cdd4a9bbb4df075fc8dde2c66a3615
+    File { path: "knowledge/rye/errors/verify.project_not_accepted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.project_not_accepted.md") },
+    // 27ff127d63d810525cac301372573ca652f0db5ed920693fde4865a0fa9c7e12
+    File { path: "knowledge/rye/errors/verify.revoked.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.revoked.md") },
+    // a4b8b7767f42f680c92f3208fa0a24e4aa7dacb8644e5ec56525c0d7d8ef0f66
+    File { path: "knowledge/rye/errors/verify.stray_signature_line.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.stray_signature_line.md") },
+    // cbfc9540f3aace2868ab5d3148d9455cbf5fafbadf7a40c6b3c2f8aa87292c28
+    File { path: "knowledge/rye/errors/verify.trust_unreadable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.trust_unreadable.md") },
+    // 27b5b8be0169a6850bc410f4eb6f6dedff335dbf3ba70ba27836c2fac16d1603
+    File { path: "knowledge/rye/errors/verify.unsigned.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.unsigned.md") },
+    // 0cb081491e46743e8e42950cb1cf72be7316bf864e6ced48318eb5e322f8ce63
+    File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
+    // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
+    File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
+    // 539a3f64e42cbba671629d9dc189f9c11e1ebf9aba256751316d280462af2763
+    File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
+    // d4adcffd18a25d36b6175ff8bd05eeef368fe4bef02eaf315318ec058c66ef12
+    File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
+    // 163098a42559c6da17fd8592b1bbb3ebb2963bfbd42599e7db0298314c169b33
+    File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
+    // 83873a9f497c0c2536c9c6fa92d67a4326274dee64bb2f571f8831ebd5912ab3
+    File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
+    // 85a250b69016813ca654dd06327c6c18c0710c77563246c971b396c646f4eee7
+    File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
+    // d3b23c0edebaf0ce73f503a018e2aa793c6122d705fd93157b305d50ba6d3529
+    File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
+    // 2d94db011573fd1712891ae47d9f3802fdf8fba52551e14f6bbeaf9502f932b0
+    File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
+    // 519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd
+    File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
+    // dfa07e0df06f3ad676b804f5f6b394f9e18848cf3064a73b286b65abcd01e9d8
+    File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
+    // a847f842773b96111796c21d10d9285917ec098d154f6f5aff9817872331ce2f
+    File { path: "tools/rye/core/runtimes/python/function.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },
+    // 31d7e05a1a8a26137de194daf9eb740108fe99e3df1d4de33122208e28fae92b
+    File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
+    // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
+    File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },
+    // 178ab55c28087f269c83f88a66d9ad5ab85bc4c17edd8181ddf8b86debfb5885
+    File { path: "tools/rye/file-system/edit.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/edit.py") },
+    // 0cf9c5ea9876b3eef629aaee2a31dfcaae9f163751c2b42218fe54ee67deaea2
+    File { path: "tools/rye/file-system/glob.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/glob.py") },
+    // fd9894812093ec561b084c05c38075a46764b42848221b8a642ce2a9c9519c56
+    File { path: "tools/rye/file-system/grep.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/grep.py") },
+    // dd7157a1ebab56ab16015b628cfff48503db688b175a94a2e7b47d62d02eb57c
+    File { path: "tools/rye/file-system/list.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/list.py") },
+    // b7dfae07ec8226133d9cbeab6ce5a9bd49932074ffa43d7652bdb3b62af45fd3
+    File { path: "tools/rye/file-system/read.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/read.py") },
+    // 6f1685af99d7b31a048dd369ae7e59f9be9250b41a0e42e720e4531880d5d85c
+    File { path: "tools/rye/file-system/write.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/write.py") },
 ];

@@ -1,4 +1,7 @@
 //! The one integration binary: rye from outside, through its door.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests say what failed")]
+
 mod attacks;
+mod tidy;
 mod world;

@@ -107,7 +107,13 @@ impl World {
     }
 
     /// The same with more variables.
-    pub fn rye_env(&self, folder: &Path, args: &[&str], stdin: &[u8], env: &[(&str, &str)]) -> Said {
+    pub fn rye_env(
+        &self,
+        folder: &Path,
+        args: &[&str],
+        stdin: &[u8],
+        env: &[(&str, &str)],
+    ) -> Said {
         let mut child = Command::new(env!("CARGO_BIN_EXE_rye"))
             .args(args)
             .current_dir(folder)

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::super::confirm::confirm;
-use super::super::error::CliError;
-use super::super::exit::Exit;
-use super::super::out::Out;
-use super::super::wire::Wired;
+use crate::cli::confirm::confirm;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out::Out;
+use crate::cli::wire::Wired;
 use super::{Scope, document_id};
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::text::escape_line;

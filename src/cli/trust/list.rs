@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::error::CliError;
-use super::super::exit::Exit;
-use super::super::out::Out;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out::Out;
 use crate::base::text::escape_line;
 use crate::diag::Style;
 use crate::id::{Fingerprint, IdError, Kind, Space};

@@ -223,7 +223,7 @@ mod tests {
             (&"{\"a\":".repeat(10_000), "parse.limit"),
         ];
         for (text, code) in rows {
-            assert_eq!(json(text).map_err(|f| f.code.0), Err(code), "{:.60}", text);
+            assert_eq!(json(text).map_err(|f| f.code.0), Err(code), "{text:.60}");
         }
     }
 

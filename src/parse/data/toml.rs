@@ -112,7 +112,7 @@ mod tests {
             (&header, "parse.limit"),
         ];
         for (text, code) in rows {
-            assert_eq!(toml(text).map_or_else(|f| f.code.0, |_| "ok"), code, "{:.60}", text);
+            assert_eq!(toml(text).map_or_else(|f| f.code.0, |_| "ok"), code, "{text:.60}");
         }
     }
 

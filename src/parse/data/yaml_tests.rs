@@ -99,7 +99,7 @@ fn depth_is_bounded() {
         "- ".repeat(10_000),
         "{a: ".repeat(10_000),
     ] {
-        assert_eq!(yaml(&text).map_err(|f| f.code.0), Err("parse.limit"), "{:.40}", text);
+        assert_eq!(yaml(&text).map_err(|f| f.code.0), Err("parse.limit"), "{text:.40}");
     }
 }
 
@@ -116,16 +116,14 @@ fn a_bomb_takes_neither_time_nor_memory() {
     let wide = format!("[{}]", "a, ".repeat(1 << 20));
     let open = "[".repeat(4 << 20);
     let nested = "[".repeat(250) + &"]".repeat(250);
-    let often = format!("[{}]", [&nested; 4_000].map(String::as_str).join(","));
+    let often = format!("[{}]", vec![nested.as_str(); 4_000].join(","));
     let dashes = "- ".repeat(2 << 20);
     let anchors = (0..100_000).fold(String::new(), |text, i| text + &format!("- &a{i} x\n"));
     let start = Instant::now();
     for text in [&laughs, &long, &keys, &wide, &open, &often, &dashes, &anchors] {
-        let begun = Instant::now();
-        assert_eq!(yaml(text).map_err(|f| f.code.0), Err("parse.limit"), "{:.40}", text);
-        eprintln!("{:.20} {:?}", text, begun.elapsed());
+        assert_eq!(yaml(text).map_err(|f| f.code.0), Err("parse.limit"), "{text:.40}");
     }
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_mins(1), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -243,7 +243,7 @@ mod tests {
             (META.replace("/>", &format!(" a=\"{}\"/>", "x".repeat(70_000))), "parse.limit"),
         ];
         for (text, code) in rows {
-            assert_eq!(parts(&text), Err(code), "{:.80?}", text);
+            assert_eq!(parts(&text), Err(code), "{text:.80?}");
         }
     }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use tree_sitter::Language;
 
 use super::javascript_literal::literal;
+use super::javascript_outline::outline;
 use super::syntax::{Form, Grammar, Step, header as read};
 use crate::base::text::position;
 use crate::parse::error::{DUPLICATE_METADATA, Fault};
@@ -18,21 +19,7 @@ const TAGS: &[&str] = &["version", "tool_type", "executor_id", "category", "desc
 /// Those of a syntax header; `parse.duplicate_metadata` also for a tag that occurs twice and for
 /// a name given both by a tag and by a declaration.
 pub(super) fn header(text: &str, types: bool) -> Result<Map<String, Value>, Fault> {
-    let language: Language = if types {
-        tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()
-    } else {
-        tree_sitter_javascript::LANGUAGE.into()
-    };
-    let grammar = Grammar {
-        language,
-        spelled: &["identifier", "shorthand_property_identifier_pattern", "type_identifier"],
-        scope: |kind, field| {
-            kind == "class_static_block" || (FUNCTIONS.contains(&kind) && field == Some("body"))
-        },
-        binding,
-        literal,
-    };
-    let mut map = read(text, &grammar)?;
+    let mut map = read(text, &grammar(types))?;
     for (tag, words, at) in tags(text) {
         if map.contains_key(tag) {
             let why = format!("`@{tag}` names what is named before or elsewhere");
@@ -42,6 +29,24 @@ pub(super) fn header(text: &str, types: bool) -> Result<Map<String, Value>, Faul
         map.insert(tag.into(), Value::String(words));
     }
     Ok(map)
+}
+
+fn grammar(types: bool) -> Grammar {
+    let language: Language = if types {
+        tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()
+    } else {
+        tree_sitter_javascript::LANGUAGE.into()
+    };
+    Grammar {
+        language,
+        outline,
+        spelled: &["identifier", "shorthand_property_identifier_pattern", "type_identifier"],
+        scope: |kind, field| {
+            kind == "class_static_block" || (FUNCTIONS.contains(&kind) && field == Some("body"))
+        },
+        binding,
+        literal,
+    }
 }
 
 /// The kinds of node whose body has names of its own.

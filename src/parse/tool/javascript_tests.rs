@@ -1,6 +1,9 @@
 //! JavaScript and TypeScript files in, headers or codes out.
 
-use super::header;
+use super::{Grammar, grammar, header, read};
+use proptest::collection::vec;
+use proptest::prelude::{prop_assert_eq, proptest};
+use proptest::sample::select;
 use serde_json::{Value, json};
 
 fn code(text: &str) -> &'static str {
@@ -288,4 +291,41 @@ fn what_does_not_parse() {
     assert_eq!(code("function f() { x = = 1 }\nconst __version__ = '1'"), "ok");
     assert_eq!(code("function f() { x = = 1; const CONFIG = 1 }"), "parse.syntax");
     assert_eq!(code(&"(".repeat(100_000)), "parse.syntax");
+}
+
+/// Lines that open and close strings, templates, comments and bodies in all ways.
+const LINES: &[&str] = &[
+    "function f() {\n",
+    "}\n",
+    "class C {\n",
+    "const a = () => {\n",
+    "const __version__ = '1';\n",
+    "export const CONFIG = {a: {b: 1}};\n",
+    "  let CONFIG = 2;\n",
+    "if (x) {\n",
+    "} else {\n",
+    "  return a / b;\n",
+    "  return /}/;\n",
+    "  x = `a${b}`;\n",
+    "  x = `a${`b`}`;\n",
+    "// {\n",
+    "/* } */\n",
+    "  '{'\n",
+    "  f(1, {\n",
+    "  })\n",
+    "};\n",
+    "  x = '\\''\n",
+    "  if (a) /x'/.test(b)\n",
+    "  m() {\n",
+];
+
+proptest! {
+    #[test]
+    fn the_outline_has_the_header_of_the_whole(lines in vec(select(LINES), 1..12), types: bool) {
+        let text = lines.concat();
+        let whole = read(&text, &Grammar { outline: |_| None, ..grammar(types) });
+        if !matches!(&whole, Err(fault) if fault.code.0 == "parse.syntax") {
+            prop_assert_eq!(read(&text, &grammar(types)), whole);
+        }
+    }
 }

@@ -7,15 +7,17 @@
 //! - Each header reader gives one map with the key names of the YAML form.
 //! - A key is given once; a file that does not parse is a fault, never an empty header.
 //!
-//! Start at `header`; `tool.rs` types the map that the readers of each language give.
+//! Start at `header.rs`; `tool.rs` types the map that the readers of each language give.
 
 mod block;
 mod fields;
 mod header;
 mod javascript;
 mod javascript_literal;
+mod javascript_outline;
 mod python;
 mod python_literal;
+mod python_outline;
 mod schema;
 mod syntax;
 #[expect(clippy::module_inception, reason = "the folder reads headers, the file is the type")]

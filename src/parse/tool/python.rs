@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::python_literal::literal;
+use super::python_outline::outline;
 use super::syntax::{Form, Grammar, Step, header as read};
 use crate::base::text::Position;
 use crate::parse::error::{ENCODING, Fault};
@@ -13,8 +14,13 @@ use crate::parse::error::{ENCODING, Fault};
 /// `parse.encoding` for a coding line other than UTF-8; else those of a syntax header.
 pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
     coding(text)?;
-    let grammar = Grammar {
+    read(text, &grammar())
+}
+
+fn grammar() -> Grammar {
+    Grammar {
         language: tree_sitter_python::LANGUAGE.into(),
+        outline,
         spelled: &["identifier"],
         scope: |kind, field| {
             let definition = matches!(kind, "function_definition" | "class_definition" | "lambda");
@@ -22,8 +28,7 @@ pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
         },
         binding,
         literal,
-    };
-    read(text, &grammar)
+    }
 }
 
 /// Refuses a coding line that is not UTF-8: Python would run other text than was read here.

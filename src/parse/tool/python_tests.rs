@@ -1,7 +1,10 @@
 //! Python files in, headers or codes out.
 
-use super::header;
+use super::{Grammar, grammar, header, read};
 use crate::base::text::Position;
+use proptest::collection::vec;
+use proptest::prelude::{prop_assert_eq, proptest};
+use proptest::sample::select;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -314,4 +317,44 @@ fn hostile_files_are_refused_in_time() {
         char::from(b"()[]{}:,=+ab1\"'\n "[usize::try_from(seed >> 40).unwrap() % 17])
     });
     assert_eq!(code(&noise.take(1 << 20).collect::<String>()), "parse.syntax");
+}
+
+/// Lines that open and close strings, brackets and bodies in all ways.
+const LINES: &[&str] = &[
+    "def f():\n",
+    "class C:\n",
+    "@d\n",
+    "async def g(a, b={}):\n",
+    "    x = 1\n",
+    "  y = (\n",
+    "  )\n",
+    "# c\n",
+    "__version__ = '1'\n",
+    "    CONFIG = 2\n",
+    "if x:\n",
+    "  \"\"\"doc\n",
+    "\"\"\"\n",
+    "'''\n",
+    "    f\"{a['k']}\"\n",
+    "    f\"{a[\"k\"]}\"\n",
+    "    global CONFIG\n",
+    "    def h(self):\n",
+    "        return {\n",
+    "    }\n",
+    "x = 1 + \\\n",
+    "    'it''s' # '\n",
+    "def k(): return 1\n",
+    "    r'\\'\n",
+    "    '\\''\n",
+];
+
+proptest! {
+    #[test]
+    fn the_outline_has_the_header_of_the_whole(lines in vec(select(LINES), 1..12)) {
+        let text = lines.concat();
+        let whole = read(&text, &Grammar { outline: |_| None, ..grammar() });
+        if !matches!(&whole, Err(fault) if fault.code.0 == "parse.syntax") {
+            prop_assert_eq!(read(&text, &grammar()), whole);
+        }
+    }
 }

@@ -6,14 +6,15 @@
 //! Invariants
 //! - An error in the tree is a fault, unless it lies inside the body of a function or class and the
 //!   statement around it says none of the names: the grammar may be older than the language, but
-//!   metadata never vanishes in what the grammar does not understand.
+//!   metadata never vanishes in what the grammar does not understand. For the same reason a body
+//!   that says none of the names need not be parsed at all (see the two outlines).
 //! - A name is bound once, plainly, at top level, or not at all.
 //! - The walk is linear in the text, and the parser's work on hopeless text is bounded.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use serde_json::{Map, Value};
-use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
+use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Point, Tree, TreeCursor};
 
 use crate::base::text::{escape_line, position};
 use crate::diag::Code;
@@ -44,6 +45,8 @@ pub(super) const NAMES: &[(&str, &str)] = &[
 /// What the walk needs to know of a language.
 pub(super) struct Grammar {
     pub(super) language: Language,
+    /// The parts of a text that hold all its metadata, if they can be told apart.
+    pub(super) outline: fn(text: &str) -> Option<Vec<Range<usize>>>,
     /// The kinds of node that spell a name.
     pub(super) spelled: &'static [&'static str],
     /// Whether a child with this field of a node of this kind has names of its own.
@@ -85,7 +88,7 @@ struct Binding<'t> {
 /// `parse.syntax`, `parse.duplicate_metadata` for a name bound twice, `parse.metadata` for one
 /// bound in another way than by a plain assignment of a literal.
 pub(super) fn header(text: &str, grammar: &Grammar) -> Result<Map<String, Value>, Fault> {
-    let tree = tree(text, &grammar.language)?;
+    let tree = tree(text, grammar)?;
     let bindings = bindings(text, &tree, grammar)?;
     for (at, later) in bindings.iter().enumerate() {
         if bindings[..at].iter().any(|earlier| earlier.key == later.key) {
@@ -126,10 +129,42 @@ pub(super) fn parts(node: Node<'_>) -> Vec<Node<'_>> {
     node.named_children(&mut cursor).filter(|child| !child.is_extra()).collect()
 }
 
-fn tree(text: &str, language: &Language) -> Result<Tree, Fault> {
+/// The tree of the text's outline or, where there is none or it does not parse, of all of it.
+fn tree(text: &str, grammar: &Grammar) -> Result<Tree, Fault> {
+    if let Some(parts) = (grammar.outline)(text)
+        && let Ok(tree) = tree_of(text, &grammar.language, &ranges(text, &parts))
+        && !tree.root_node().has_error()
+    {
+        return Ok(tree);
+    }
+    tree_of(text, &grammar.language, &[])
+}
+
+/// Byte ranges, which are in order, with their rows and columns.
+fn ranges(text: &str, parts: &[Range<usize>]) -> Vec<tree_sitter::Range> {
+    let (mut row, mut line, mut done) = (0, 0, 0);
+    let mut point = |at: usize| {
+        for (feed, _) in text[done..at].match_indices('\n') {
+            (row, line) = (row + 1, done + feed + 1);
+        }
+        done = at;
+        Point { row, column: at - line }
+    };
+    let range = |part: &Range<usize>| tree_sitter::Range {
+        start_point: point(part.start),
+        end_point: point(part.end),
+        start_byte: part.start,
+        end_byte: part.end,
+    };
+    parts.iter().map(range).collect()
+}
+
+/// The tree of these parts of the text; of all of it where there are none.
+fn tree_of(text: &str, language: &Language, parts: &[tree_sitter::Range]) -> Result<Tree, Fault> {
     let broken = |why: &str, at| Fault::new(SYNTAX, why).at(position(text.as_bytes(), at));
     let mut parser = Parser::new();
     parser.set_language(language).map_err(|_| broken("this build cannot read its language", 0))?;
+    parser.set_included_ranges(parts).map_err(|_| broken("its parts are out of order", 0))?;
     let (mut reports, mut reached) = (0, 0);
     let mut progress = |state: &ParseState| {
         reports += usize::from(state.has_error());
@@ -186,7 +221,7 @@ fn binding<'t>(
     let node = step.node;
     if node.is_error() || node.is_missing() {
         let around = path.get(1).map_or(text, |top| spelling(text, top.node));
-        if !step.local || NAMES.iter().any(|(name, _)| says(around, name)) {
+        if !step.local || names_any(around) {
             return Err(fault(text, node, SYNTAX, complaint(text, node)));
         }
     }
@@ -206,7 +241,16 @@ fn binding<'t>(
     Ok(Some(Binding { key, name: node, value }))
 }
 
-/// Whether a text holds a name as a word.
+/// Whether a bracket closes the one that was opened.
+pub(super) fn closes(open: u8, close: u8) -> bool {
+    matches!((open, close), (b'(', b')') | (b'[', b']') | (b'{', b'}'))
+}
+
+/// Whether a text holds any of the names as a word.
+pub(super) fn names_any(text: &str) -> bool {
+    NAMES.iter().any(|(name, _)| says(text, name))
+}
+
 fn says(text: &str, name: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name)

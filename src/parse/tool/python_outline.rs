@@ -1,0 +1,169 @@
+//! The outline of a Python file: its text without the bodies of functions and classes.
+//!
+//! Most of a program lies in such bodies, no metadata does, and parsing is what reading a tool
+//! costs. A body is left out only if it says none of the names, so that nothing can hide there; a
+//! text that this file is not sure of is parsed whole.
+
+use std::ops::Range;
+
+use super::syntax::{closes, names_any};
+
+/// The parts of the text to parse, in order; `None` if all of it must be.
+pub(super) fn outline(text: &str) -> Option<Vec<Range<usize>>> {
+    let bytes = text.as_bytes();
+    let (mut kept, mut from, mut at) = (Vec::new(), 0, 0);
+    let mut body: Option<usize> = None;
+    while at < bytes.len() {
+        let opens = match bytes[at] {
+            b' ' | b'\t' | b'\r' | b'\n' | b'#' => false,
+            b'\x0c' => return None,
+            _ => {
+                if let Some(start) = body.take().filter(|&start| !names_any(&text[start..at])) {
+                    kept.push(from..start);
+                    from = at;
+                }
+                ["def ", "async def ", "class "].iter().any(|word| text[at..].starts_with(word))
+            }
+        };
+        let line = Line::read(bytes, at)?;
+        if opens && line.ends_in_colon {
+            body = Some(line.end);
+        }
+        at = line.end;
+    }
+    if let Some(start) = body.filter(|&start| !names_any(&text[start..])) {
+        kept.push(from..start);
+        from = text.len();
+    }
+    if kept.is_empty() {
+        return None;
+    }
+    if from < text.len() {
+        kept.push(from..text.len());
+    }
+    Some(kept)
+}
+
+/// One logical line: brackets, strings and backslashes carry it over line feeds.
+struct Line {
+    /// Behind its line feed.
+    end: usize,
+    ends_in_colon: bool,
+}
+
+impl Line {
+    fn read(bytes: &[u8], start: usize) -> Option<Self> {
+        let (mut at, mut open, mut last) = (start, Vec::new(), b' ');
+        while let Some(&byte) = bytes.get(at) {
+            match byte {
+                b'\n' if open.is_empty() => {
+                    return Some(Self { end: at + 1, ends_in_colon: last == b':' });
+                }
+                b'#' => {
+                    at += bytes[at..].iter().position(|&b| b == b'\n')?;
+                    continue;
+                }
+                b'\\' => match &bytes[at + 1..] {
+                    [b'\n', ..] => at += 1,
+                    [b'\r', b'\n', ..] => at += 2,
+                    _ => return None,
+                },
+                b'"' | b'\'' => at = string(bytes, start, at)?,
+                b'(' | b'[' | b'{' => open.push(byte),
+                b')' | b']' | b'}' => closes(open.pop()?, byte).then_some(())?,
+                _ => {}
+            }
+            if !byte.is_ascii_whitespace() {
+                last = byte;
+            }
+            at += 1;
+        }
+        open.is_empty().then_some(Self { end: at, ends_in_colon: last == b':' })
+    }
+}
+
+/// The place of the quote that closes the string whose first quote is at `at`.
+fn string(bytes: &[u8], start: usize, at: usize) -> Option<usize> {
+    let quote = bytes[at];
+    let word =
+        bytes[start..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_');
+    let is_template = word.clone().count() <= 2 && word.clone().any(|b| b"fFtT".contains(b));
+    let triple = bytes[at..].starts_with(&[quote; 3]);
+    let (mut at, mut open) = (at + if triple { 3 } else { 1 }, 0_usize);
+    loop {
+        let byte = *bytes.get(at)?;
+        match byte {
+            b'\\' => at += 1,
+            b'\n' if !triple => return None,
+            b'{' if is_template && open == 0 && bytes.get(at + 1) == Some(&b'{') => at += 1,
+            b'{' if is_template => open += 1,
+            b'}' if is_template => open = open.saturating_sub(1),
+            // The same quote inside braces closes the string or not, by the language's version.
+            _ if open > 0 && byte == quote => return None,
+            b'"' | b'\'' if open > 0 => {
+                let inner = &bytes[at + 1..];
+                at += 1 + inner.iter().position(|&b| b == byte || b == b'\n')?;
+            }
+            _ if byte != quote => {}
+            _ if !triple => return Some(at),
+            _ if bytes[at..].starts_with(&[quote; 3]) => return Some(at + 2),
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::outline;
+
+    /// What is left of a text.
+    fn kept(text: &str) -> Option<String> {
+        Some(outline(text)?.into_iter().map(|part| &text[part]).collect())
+    }
+
+    #[test]
+    fn outlines_table() {
+        let rows = [
+            ("", None),
+            ("x = 1\n", None),
+            ("def f():\n    pass\n", Some("def f():\n")),
+            ("def f():\n    pass", Some("def f():\n")),
+            ("def f():\n    pass\n\n# c\nx = 1\n", Some("def f():\nx = 1\n")),
+            (
+                "class C(\n  D):  # c\n  x = 1\n\n  def f(self): pass\ny = 1",
+                Some("class C(\n  D):  # c\ny = 1"),
+            ),
+            (
+                "@d\nasync def f(a='''\n:''') -> {1: 2}:\r\n  pass\r\nx = 1",
+                Some("@d\nasync def f(a='''\n:''') -> {1: 2}:\r\nx = 1"),
+            ),
+            ("def f(): return 1\nx = 1\n", None),
+            ("if x:\n    y = 1\n", None),
+            ("def f():\n    '''\nx = 1\n'''\ny = 1\n", Some("def f():\ny = 1\n")),
+            ("def f():\n    x = [\n1]\ny = 1\n", Some("def f():\ny = 1\n")),
+            ("def f():\n    x = 1 + \\\n2\ny = 1\n", Some("def f():\ny = 1\n")),
+            ("def f():\n    x = '\\'' # '\ny = 1\n", Some("def f():\ny = 1\n")),
+            ("def f():\n    x = f\"{a['k']} {{ {b:{c}} '\"\ny = 1\n", Some("def f():\ny = 1\n")),
+            // A name inside keeps a body.
+            ("def f():\n    global CONFIG\ny = 1\n", None),
+            (
+                "def f():\n    pass\ndef g():\n  # __version__\n  pass\n",
+                Some("def f():\ndef g():\n  # __version__\n  pass\n"),
+            ),
+            ("def f():\n    CONFIGURED = my__version__\n", Some("def f():\n")),
+            // What is not clear is parsed whole.
+            ("def f():\n    x = f\"{a[\"k\"]}\"\n", None),
+            ("def f():\n    x = 'open\ny = 1\n", None),
+            ("def f():\n    x = (\ny = 1\n", None),
+            ("def f():\n    x = )\ny = 1\n", None),
+            ("def f():\n    x = (]\ny = 1\n", None),
+            ("def f():\n    '''open\ny = 1\n", None),
+            ("def f():\n    x = 1 \\ \ny = 1\n", None),
+            ("\x0cdef f():\n    pass\n", None),
+        ];
+        for (text, want) in rows {
+            assert_eq!(kept(text).as_deref(), want, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The shape of the repository: layers, headers, sizes, words, the embedded table, forgotten files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::world::sha256;
+
+/// The layers, lowest row first. A module names only modules of earlier rows; siblings on a row do
+/// not see each other.
+const ROWS: &[&[&str]] = &[
+    &["base"],
+    &["diag"],
+    &["id"],
+    &["trace", "grant", "rpc", "host"],
+    &["space", "store"],
+    &["resolve"],
+    &["verify"],
+    &["parse"],
+    &["interpolate", "chain"],
+    &["validate"],
+    &["plan"],
+    &["execute"],
+    &["report", "protocol", "sandbox", "lock", "search", "registry"],
+    &["pipeline"],
+    &["thread", "code", "remote", "import", "mcp"],
+    &["cli"],
+];
+
+/// Files over 600 lines, each with its reason.
+const LONG: &[(&str, &str)] = &[("src/space/embedded.rs", "generated, one row a file of .ai")];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(below: &str, extension: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(below)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() > 5, "a rule that finds nothing to look at must fail: {below}");
+    found
+}
+
+fn row(module: &str) -> Option<usize> {
+    ROWS.iter().position(|row| row.contains(&module))
+}
+
+/// The part of a file that is no test.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]").next().unwrap()
+}
+
+#[test]
+fn a_module_names_only_modules_of_earlier_rows() {
+    let mut edges = 0;
+    for (name, text) in files("src", "rs") {
+        let Some((module, _)) = name["src/".len()..].split_once('/') else { continue };
+        let own = row(module).unwrap_or_else(|| panic!("{name}: module `{module}` has no row"));
+        for (number, line) in text.lines().enumerate() {
+            for used in line.split("crate::").skip(1) {
+                let used: String = used.chars().take_while(|c| c.is_ascii_lowercase()).collect();
+                if used == module || used.is_empty() {
+                    continue;
+                }
+                let Some(theirs) = row(&used) else { continue };
+                edges += 1;
+                assert!(theirs < own, "{name}:{}: `{module}` names `{used}`", number + 1);
+            }
+        }
+    }
+    assert!(edges > 200, "the rule looked at {edges} edges only");
+}
+
+#[test]
+fn every_module_folder_is_declared_in_lib_rs() {
+    let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    for entry in fs::read_dir(root().join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            assert!(lib.contains(&format!("mod {name};")), "src/{name} is not in lib.rs");
+            assert!(path.join("mod.rs").is_file(), "src/{name} has no mod.rs");
+        }
+    }
+}
+
+#[test]
+fn no_way_around_the_layer_rule() {
+    for (name, text) in files("src", "rs") {
+        for (number, line) in without_tests(&text).lines().enumerate() {
+            let place = format!("{name}:{}", number + 1);
+            assert!(!line.contains("super::super"), "{place}: super::super");
+            let is_glob = line.trim_start().starts_with("use ") && line.contains("::*");
+            assert!(!is_glob, "{place}: glob import");
+        }
+    }
+}
+
+#[test]
+fn every_module_and_every_longer_file_has_a_header() {
+    for (name, text) in files("src", "rs") {
+        if name.ends_with("/mod.rs") || text.lines().count() > 60 {
+            assert!(text.starts_with("//! "), "{name} has no header");
+        }
+    }
+}
+
+#[test]
+fn no_file_is_longer_than_one_idea() {
+    for (name, text) in files("src", "rs").into_iter().chain(files("tests", "rs")) {
+        let lines = text.lines().count();
+        let allowed = LONG.iter().any(|(long, _)| *long == name);
+        assert!(lines <= 600 || allowed, "{name} has {lines} lines");
+    }
+}
+
+#[test]
+fn no_unfinished_marks() {
+    // Written in two parts, so that this file is not its own finding.
+    let marks = [["TO", "DO"], ["FIX", "ME"], ["dbg", "!("], ["unimplemented", "!("], ["#[ign", "ore"]];
+    for (name, text) in files("src", "rs").into_iter().chain(files("tests", "rs")) {
+        for mark in marks.map(|parts| parts.concat()) {
+            assert!(!text.contains(&mark), "{name} holds `{mark}`");
+        }
+    }
+}
+
+#[test]
+fn unsafe_stands_in_one_file() {
+    for (name, text) in files("src", "rs") {
+        if name != "src/host/unix.rs" {
+            assert!(!text.contains("unsafe {") && !text.contains("unsafe fn"), "{name}");
+        }
+    }
+}
+
+/// Every file of `.ai` that is embedded, sorted by path.
+fn system_files() -> Vec<String> {
+    let mut found = Vec::new();
+    let top = root().join(".ai");
+    let mut folders: Vec<PathBuf> =
+        ["config", "directives", "knowledge", "tools"].iter().map(|f| top.join(f)).collect();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path.strip_prefix(&top).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The table in the binary. `UPDATE=1 cargo test embedded` writes it.
+#[test]
+fn the_embedded_table_is_the_folder() {
+    let mut table = String::from(
+        "//! The system space: every file of the repository's `.ai`, in the binary.\n//!\n\
+         //! Generated: `UPDATE=1 cargo test` writes it, and a test compares it with the folder.\n\
+         //! Sorted by path. The digest beside a path is for readers: a change to an item shows here.\n\n\
+         /// One file, with its path below `.ai`.\n\
+         pub(super) struct File {\n    pub(super) path: &'static str,\n    \
+         pub(super) bytes: &'static [u8],\n}\n\n\
+         #[rustfmt::skip]\npub(super) const EMBEDDED: &[File] = &[\n",
+    );
+    for path in system_files() {
+        let digest = sha256(&fs::read(root().join(".ai").join(&path)).unwrap());
+        table.push_str(&format!(
+            "    // {digest}\n    File {{ path: \"{path}\", bytes: include_bytes!(\"../../.ai/{path}\") }},\n"
+        ));
+    }
+    table.push_str("];\n");
+    let file = root().join("src/space/embedded.rs");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&file, &table).unwrap();
+    }
+    assert!(fs::read_to_string(&file).unwrap() == table, "run `UPDATE=1 cargo test embedded`");
+}
+
+#[test]
+fn the_repository_holds_no_private_key_but_the_example() {
+    let begin = ["-----BEGIN PRIV", "ATE KEY-----\n"].concat();
+    for folder in ["src", "tests", ".ai"] {
+        let mut folders = vec![root().join(folder)];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let bytes = fs::read(&path).unwrap();
+                let text = String::from_utf8_lossy(&bytes);
+                assert!(!text.contains(&begin), "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_six_top_level_names_are_all_there_is() {
+    let allowed: BTreeSet<&str> =
+        ["Cargo.toml", "Cargo.lock", "src", ".ai", "tests", "keys-example", "README.md", "target"].into();
+    for entry in fs::read_dir(root()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(allowed.contains(name.as_str()) || name.starts_with('.'), "{name}");
+    }
+}
