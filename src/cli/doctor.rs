@@ -38,6 +38,7 @@ fn row(name: &'static str, state: State, text: impl Into<String>) -> Row {
     Row { name, state, text: text.into(), help: None }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "every verb has the same shape")]
 pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = match wired.rye() {
         Ok(rye) => rye,

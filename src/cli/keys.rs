@@ -25,7 +25,7 @@ pub(super) struct Args {
 enum Verb {
     /// Make a key pair in your user space
     Generate,
-    /// Take a private key from a file, from standard input (`-`), or from RYE_SIGNING_KEY
+    /// Take a private key from a file, from standard input (`-`), or from `RYE_SIGNING_KEY`
     Import {
         /// The PKCS#8 PEM file
         #[arg(value_name = "FILE")]

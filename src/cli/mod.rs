@@ -67,7 +67,7 @@ struct Common {
         hide_possible_values = false
     )]
     color: out::Color,
-    /// Say more on standard error; twice for even more (or set RYE_LOG)
+    /// Say more on standard error; twice for even more (or set `RYE_LOG`)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
     /// Do not ask; for signing and trusting from inside a run

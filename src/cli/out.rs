@@ -94,10 +94,13 @@ impl Out {
 
     /// Foreign text for standard error, escaped wherever it goes.
     pub(super) fn foreign_err(&mut self, text: &str) {
+        self.flush();
         let _ = io::stderr().write_all(escape(text).as_bytes());
     }
 
     pub(super) fn note(&mut self, text: &str) {
+        // What was said before stands before it also where both go to one terminal.
+        self.flush();
         let _ = writeln!(io::stderr(), "{text}");
     }
 

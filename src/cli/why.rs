@@ -103,7 +103,8 @@ fn one_copy(out: &mut String, copy: &Copy, paint: Paint) {
                 (Some((path, document)), _) => {
                     let items = match &document.items {
                         Some(items) => {
-                            let items: Vec<_> = items.iter().map(|p| p.as_str()).collect();
+                            let items: Vec<_> =
+                                items.iter().map(crate::grant::Pattern::as_str).collect();
                             items.join(", ")
                         }
                         None => "everything but `rye/**` and config".into(),

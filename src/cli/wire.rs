@@ -3,7 +3,7 @@
 use super::Common;
 use super::error::CliError;
 use crate::host::Os;
-use crate::pipeline::{Failure, Rye, RyeBuilder};
+use crate::pipeline::{Rye, RyeBuilder};
 use crate::trace::Recorder;
 
 /// The command line's common part, ready to build the facade when a verb needs it.
@@ -26,7 +26,7 @@ impl Wired {
             Some(project) => builder.project(project.clone()),
             None => builder,
         };
-        Ok(builder.build().map_err(Failure::from)?)
+        Ok(builder.build()?)
     }
 
     pub(super) fn recorder(&self) -> Recorder {

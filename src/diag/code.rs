@@ -6,13 +6,6 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Code(pub(crate) &'static str);
 
-impl Code {
-    /// The part before the dot.
-    pub(crate) fn layer(self) -> &'static str {
-        self.0.split('.').next().unwrap_or(self.0)
-    }
-}
-
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)

@@ -30,10 +30,6 @@ impl Place {
     pub(crate) fn line(self, line: usize) -> Self {
         Self { line: Some(line), ..self }
     }
-
-    pub(crate) fn note(self, note: impl Into<String>) -> Self {
-        Self { note: Some(note.into()), ..self }
-    }
 }
 
 /// What every layer's error can say of itself; `Display` is the sentence.

@@ -14,6 +14,6 @@ mod primitive;
 mod subprocess;
 
 pub(crate) use error::{CODES, ExecuteError};
-pub(crate) use outcome::{Outcome, ToolFailure};
+pub(crate) use outcome::Outcome;
 pub(crate) use primitive::{Primitive, Running};
 pub(crate) use subprocess::Subprocess;

@@ -55,7 +55,7 @@ impl Host for Os {
             .stderr(Stdio::piped())
             .spawn()?;
         started(child.id());
-        let ended = Running::new(child, spawn, start)?.to_the_end(&signals);
+        let ended = Running::new(child, spawn, start)?.run_out(&signals);
         if self.adopts_orphans {
             sweep();
         }
@@ -112,7 +112,7 @@ impl<'a> Running<'a> {
     }
 
     /// One loop hears the child, its three pipes and our signals.
-    fn to_the_end(mut self, signals: &Signals) -> io::Result<Ended> {
+    fn run_out(mut self, signals: &Signals) -> io::Result<Ended> {
         let pidfd = pidfd_open(self.pid, PidfdFlags::empty())?;
         let mut phase = Phase::Running;
         loop {
@@ -253,9 +253,9 @@ struct Ready {
 
 /// Reads what is there; true at the end of the pipe.
 fn drained(pipe: impl AsFd, into: &mut Vec<u8>, cap: usize, truncated: &mut bool) -> bool {
-    let mut buffer = [0; 64 << 10];
+    let mut buffer = [0; 16 << 10];
     // Bounded, so that a flood on one pipe does not starve the others.
-    for _ in 0..16 {
+    for _ in 0..64 {
         match rustix::io::read(&pipe, &mut buffer[..]) {
             Ok(0) => return true,
             Ok(read) => {

@@ -67,7 +67,12 @@ impl Pin {
 /// A folder of this user that nobody else can enter or write.
 fn is_private(dir: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == own && m.mode() & 0o077 == 0)
+    fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == own && is_closed(m.mode()))
+}
+
+/// No bit for group and others.
+fn is_closed(mode: u32) -> bool {
+    (mode & 0o077).count_ones() == 0
 }
 
 /// Removes the folders of processes that no longer run.

@@ -35,10 +35,6 @@ impl Kind {
             Self::Config => "config",
         }
     }
-
-    pub(crate) fn from_folder(folder: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.folder() == folder)
-    }
 }
 
 impl FromStr for Kind {

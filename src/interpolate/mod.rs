@@ -19,4 +19,4 @@ mod template;
 pub(crate) use error::{CODES, InterpolateError};
 pub(crate) use inputs::bind;
 pub(crate) use render::render;
-pub(crate) use template::{placeholders, undeclared};
+pub(crate) use template::undeclared;

@@ -89,7 +89,7 @@ fn placeholder(text: &str) -> Found<'_> {
 }
 
 /// The inputs that a template names, each with the place of its brace in bytes.
-pub(crate) fn placeholders(template: &str) -> Vec<(&str, usize)> {
+fn placeholders(template: &str) -> Vec<(&str, usize)> {
     let mut at = 0;
     let mut found = Vec::new();
     for token in tokens(template) {

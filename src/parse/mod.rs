@@ -22,13 +22,9 @@ mod item;
 mod knowledge;
 mod tool;
 
-pub(crate) use config::Config;
-pub(crate) use data::{json, yaml};
-pub(crate) use directive::{
-    Acknowledged, Action, Context, Directive, Input, InputType, Model, Output,
-};
-pub(crate) use error::{CODES, Fault, ParseError};
+pub(crate) use data::json;
+pub(crate) use directive::{Context, Directive, Input, InputType};
+pub(crate) use error::{CODES, ParseError};
 pub(crate) use finding::{Finding, Severity, check_for_signing};
 pub(crate) use item::Item;
-pub(crate) use knowledge::Knowledge;
-pub(crate) use tool::{Constraints, Port, Tool};
+pub(crate) use tool::{Constraints, Tool};

@@ -20,7 +20,7 @@ use crate::verify::{KeyError, Refused, SignError, TrustError};
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 #[non_exhaustive]
-pub struct Failure(Step);
+pub struct Failure(Box<Step>);
 
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
@@ -49,7 +49,7 @@ macro_rules! failure_from {
     ($($error:ty),* $(,)?) => {
         $(impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                Self(error.into())
+                Self(Box::new(error.into()))
             }
         })*
     };
@@ -78,17 +78,17 @@ failure_from!(
 
 impl From<FetchError> for Failure {
     fn from(error: FetchError) -> Self {
-        Self(match error {
+        Self(Box::new(match error {
             FetchError::Resolve(inner) => Step::Resolve(inner),
             FetchError::Refused(inner) => Step::Refused(inner),
             FetchError::Parse(inner) => Step::Parse(inner),
-        })
+        }))
     }
 }
 
 impl Failure {
     fn inner(&self) -> &dyn Diagnose {
-        match &self.0 {
+        match self.0.as_ref() {
             Step::Id(e) => e,
             Step::Space(e) => e,
             Step::Resolve(e) => e,
@@ -126,7 +126,7 @@ impl Failure {
 
     /// The links that the chain had when it stopped.
     pub(crate) fn chain(&self) -> Vec<String> {
-        let ids = match &self.0 {
+        let ids = match self.0.as_ref() {
             Step::Chain(error) => &error.links,
             Step::Invalid(error) => &error.links,
             _ => return Vec::new(),
@@ -136,20 +136,8 @@ impl Failure {
 
     /// The signal that interrupted the run, so that the process can end by it.
     pub(crate) fn interrupted(&self) -> Option<i32> {
-        match &self.0 {
+        match self.0.as_ref() {
             Step::Execute(ExecuteError::Interrupted { signal, .. }) => Some(*signal),
-            _ => None,
-        }
-    }
-
-    /// The refusal, where it is one of a signature.
-    pub(crate) fn refused_mut(&mut self) -> Option<&mut Refused> {
-        match &mut self.0 {
-            Step::Refused(refused) => Some(refused),
-            Step::Chain(ChainError {
-                fault: crate::chain::Fault::Fetch(FetchError::Refused(r)),
-                ..
-            }) => Some(r),
             _ => None,
         }
     }

@@ -212,7 +212,7 @@ impl Rye {
             return Err(failure);
         }
         let copies = copies.into_iter().map(|copy| match copy {
-            Ok(found) => self.judge_copy(line, &trust, found, winner),
+            Ok(found) => judge_copy(line, &trust, found, winner),
             Err(error) => Copy {
                 space: None,
                 place: error.place(),
@@ -245,33 +245,6 @@ impl Rye {
         })
     }
 
-    fn judge_copy(
-        &self,
-        line: Line<'_>,
-        trust: &TrustStore<'_>,
-        found: crate::resolve::Found,
-        winner: Option<Space>,
-    ) -> Copy {
-        let (space, place) = (found.space, found.place.clone());
-        let path = (!found.embedded).then(|| found.path.display().to_string());
-        let verdict = line.admit(found);
-        let key = verdict.as_ref().ok().and_then(|(source, _)| source.signer().map(|s| s.key));
-        let document = key.and_then(|key| {
-            let document = trust.document(key).ok().flatten()?;
-            Some((format!(".ai/config/keys/trusted/{key}.toml"), document))
-        });
-        Copy {
-            space: Some(space),
-            place: Some(place),
-            path,
-            wins: winner == Some(space),
-            verdict: verdict
-                .map(|(source, item)| Detail::of(&source, item.version()))
-                .map_err(|failure| failure.diagnostic()),
-            document,
-        }
-    }
-
     /// What differs from the last version that verified here.
     pub(crate) fn diff(&self, query: &Query) -> Result<Difference, Failure> {
         let trust = self.trust();
@@ -292,6 +265,32 @@ impl Rye {
             place: found.place,
             since,
         })
+    }
+}
+
+fn judge_copy(
+    line: Line<'_>,
+    trust: &TrustStore<'_>,
+    found: crate::resolve::Found,
+    winner: Option<Space>,
+) -> Copy {
+    let (space, place) = (found.space, found.place.clone());
+    let path = (!found.embedded).then(|| found.path.display().to_string());
+    let verdict = line.admit(found);
+    let key = verdict.as_ref().ok().and_then(|(source, _)| source.signer().map(|s| s.key));
+    let document = key.and_then(|key| {
+        let document = trust.document(key).ok().flatten()?;
+        Some((format!(".ai/config/keys/trusted/{key}.toml"), document))
+    });
+    Copy {
+        space: Some(space),
+        place: Some(place),
+        path,
+        wins: winner == Some(space),
+        verdict: verdict
+            .map(|(source, item)| Detail::of(&source, item.version()))
+            .map_err(|failure| failure.diagnostic()),
+        document,
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) const CODES: &[crate::diag::Code] =
 
 pub(crate) use builder::located;
 pub(crate) use failure::Failed;
-pub(crate) use inspect::{Checked, Copy, Described, Difference, Verdict, Why};
+pub(crate) use inspect::{Checked, Copy, Described, Verdict, Why};
 pub(crate) use review::{Review, SignerIs};
 pub(crate) use rye::now;
 pub(crate) use sign::{SignOptions, SignReport, Signed};

@@ -84,7 +84,7 @@ impl Rye {
                 Digest::of_parts(&[&found.bytes[..range.start], &found.bytes[range.end..]]);
             let owner = trust.owner(sig.key);
             let signer_is = match () {
-                () if owner.is_some() || sig.key == PUBLISHER.fingerprint() => SignerIs::Known,
+                () if owner.is_some() || sig.key == PUBLISHER => SignerIs::Known,
                 () if is_proposed(sig.key) => SignerIs::Proposed,
                 () => SignerIs::Unknown,
             };

@@ -10,6 +10,7 @@ use crate::base::Digest;
 use crate::diag::{Code, Diagnose, Place};
 use crate::grant::Pattern;
 use crate::id::{Kind, Query, Ref, Space};
+use crate::interpolate::undeclared;
 use crate::parse::{Finding, Item, Severity, check_for_signing};
 use crate::plan::{check_examples, check_schema};
 use crate::resolve::Found;
@@ -111,7 +112,7 @@ impl Rye {
         for kind in kinds {
             let item = Ref::new(kind, query.id.clone());
             let copies = line.resolver(|resolver| resolver.copies(&item));
-            let wanted = |f: &Found| query.space.map_or(true, |space| f.space == space);
+            let wanted = |f: &Found| query.space.is_none_or(|space| f.space == space);
             for copy in copies {
                 let copy = copy?;
                 if wanted(&copy) {
@@ -186,6 +187,9 @@ impl Rye {
         let parsed = Item::parse(source)?;
         let mut findings = check_for_signing(&parsed, source.item(), source);
         findings.extend(schema_findings(&parsed));
+        if let Item::Directive(directive) = &parsed {
+            findings.extend(undeclared(directive, source.text()));
+        }
         if findings.iter().any(|f| f.severity == Severity::Error) {
             let (item, place) = (source.item().clone(), source.place());
             return Err(Unsignable { item, place, findings }.into());
@@ -245,7 +249,7 @@ fn schema_findings(item: &Item) -> Vec<Finding> {
         return vec![Finding::error(format!("the schema is no JSON Schema: {why}"))];
     }
     let faults = check_examples(schema, &tool.examples).into_iter();
-    faults.map(|fault| Finding::error(fault)).collect()
+    faults.map(Finding::error).collect()
 }
 
 /// Maps on all cores; the results keep the order of the input.

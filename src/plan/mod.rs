@@ -24,4 +24,4 @@ mod template;
 pub(crate) use error::{CODES, PlanError};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
 pub(crate) use params::{Params, check_examples, check_schema, typed};
-pub(crate) use plan::{Machine, Pinned, Plan};
+pub(crate) use plan::{Machine, Plan};

@@ -36,11 +36,6 @@ impl Params {
         Err(PlanError::InvalidParameters { item: item.clone(), violations, near })
     }
 
-    /// One compact JSON object.
-    pub(crate) fn to_json(&self) -> String {
-        Value::Object(self.0.clone()).to_string()
-    }
-
     pub(crate) fn as_map(&self) -> &Map<String, Value> {
         &self.0
     }

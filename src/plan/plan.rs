@@ -209,7 +209,10 @@ impl Plan {
 impl std::fmt::Debug for Plan {
     /// Without parameters and environment values.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plan").field("item", &self.item).field("chain", &self.chain).finish()
+        f.debug_struct("Plan")
+            .field("item", &self.item)
+            .field("chain", &self.chain)
+            .finish_non_exhaustive()
     }
 }
 

@@ -15,7 +15,8 @@ pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {
             depth = *at;
         }
         let (name, rest) = describe(event);
-        let time = paint.style(Style::Dim, &format!("{:>9.3} ms", *at_us as f64 / 1000.0));
+        let millis = format!("{}.{:03}", at_us / 1000, at_us % 1000);
+        let time = paint.style(Style::Dim, &format!("{millis:>9} ms"));
         let indent = "  ".repeat(depth.min(10));
         let name = paint.style(Style::Strong, name);
         let _ = writeln!(out, "{time}  {indent}{name} {}", escape_line(&rest));

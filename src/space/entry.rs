@@ -78,7 +78,8 @@ impl Root {
 
     fn add(&self, to: &mut Listing, kind: Kind, types: &FileTypes, relative: &str, special: bool) {
         let Some((id, ext)) = relative.rsplit_once('.') else { return };
-        let is_test = kind == Kind::Tool && id.ends_with(".test");
+        let is_test =
+            kind == Kind::Tool && id.rsplit_once('.').is_some_and(|(_, end)| end == "test");
         if is_test || types.find(kind, ext).is_none() {
             return;
         }

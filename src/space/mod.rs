@@ -20,8 +20,8 @@ mod join;
 mod root;
 mod roots;
 
-pub(crate) use entry::{Entry, Listing, Odd};
+pub(crate) use entry::{Entry, Odd};
 pub(crate) use error::{CODES, SpaceError};
 pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};
-pub(crate) use root::{Place as RootPlace, Root};
+pub(crate) use root::Root;
 pub(crate) use roots::{ProjectIdentity, Spaces, Where};

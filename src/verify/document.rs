@@ -226,7 +226,7 @@ pub(crate) fn write_own(
     let path = base.join(".ai").join(relative(id));
     let item = Ref::new(Kind::Config, id.clone());
     let signed =
-        sign_bytes(body.as_bytes(), &item, "toml", &toml_comment(), pair, now).map_err(|_| {
+        sign_bytes(body.as_bytes(), &item, "toml", &toml_comment(), pair, now).map_err(|()| {
             TrustError::Malformed { what: id.to_string(), why: "cannot be signed".into() }
         })?;
     let write = || -> std::io::Result<()> {

@@ -9,23 +9,12 @@ use zeroize::Zeroizing;
 
 use crate::id::Fingerprint;
 
-/// The key that signs the system space; the one trust root in the binary.
-pub(crate) const PUBLISHER: PublisherKey = PublisherKey;
+/// The fingerprint of the key that signs the system space; the one trust root in the binary.
+pub(crate) const PUBLISHER: Fingerprint = Fingerprint::from_bytes(PUBLISHER_FINGERPRINT);
 
-/// See [`PUBLISHER`].
-pub(crate) struct PublisherKey;
-
-impl PublisherKey {
-    const RAW: [u8; 32] = PUBLISHER_RAW;
-
-    pub(crate) fn key(&self) -> Option<PublicKey> {
-        // A constant, checked in full by a test; here only decompressed.
-        VerifyingKey::from_bytes(&Self::RAW).ok().map(PublicKey)
-    }
-
-    pub(crate) fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::from_bytes(PUBLISHER_FINGERPRINT)
-    }
+/// The key itself: a constant, checked in full by a test; here only decompressed.
+pub(super) fn publisher() -> Option<PublicKey> {
+    VerifyingKey::from_bytes(&PUBLISHER_RAW).ok().map(PublicKey)
 }
 
 /// The fingerprint of the key in `keys-example`, whose private half is public.
@@ -135,7 +124,7 @@ fn block(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
+    use super::{EXAMPLE, KeyPair, PUBLISHER, PublicKey, publisher};
 
     #[test]
     fn keys_survive_their_files() {
@@ -150,9 +139,9 @@ mod tests {
 
     #[test]
     fn the_constants_are_keys() {
-        let publisher = PUBLISHER.key().unwrap();
+        let publisher = publisher().unwrap();
         assert_eq!(PublicKey::from_bytes(publisher.0.as_bytes()), Ok(publisher.clone()));
-        assert_eq!(publisher.fingerprint(), PUBLISHER.fingerprint());
+        assert_eq!(publisher.fingerprint(), PUBLISHER);
         let example = include_str!("../../keys-example/example.pub");
         assert_eq!(PublicKey::from_pem(example).unwrap().unwrap().fingerprint(), EXAMPLE);
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::document::{Revocation, TrustDocument, Unfit, read_own};
 use super::error::{KeyError, TrustError};
-use super::key::{EXAMPLE, PUBLISHER, PublicKey};
+use super::key::{EXAMPLE, PUBLISHER, PublicKey, publisher};
 use super::own_keys::OwnKeys;
 use super::standing::{AllowedRoot, Standing};
 use crate::base::Timestamp;
@@ -23,13 +23,16 @@ struct Known {
     revoked: bool,
 }
 
+/// What was read of a key, or why it could not be.
+type Memo = Result<Arc<Known>, Arc<TrustError>>;
+
 /// What the person's documents say of a fingerprint.
 pub(super) enum Belief {
     /// Nothing.
     Unknown,
     /// They name a key that proves nothing.
     Weak,
-    Key(Candidate),
+    Key(Box<Candidate>),
 }
 
 /// A key that may admit something, and under what name.
@@ -69,7 +72,7 @@ pub(crate) struct TrustStore<'a> {
     user: Option<&'a Root>,
     now: Timestamp,
     own: OnceLock<Result<Option<PublicKey>, Arc<KeyError>>>,
-    known: Mutex<HashMap<Fingerprint, Result<Arc<Known>, Arc<TrustError>>>>,
+    known: Mutex<HashMap<Fingerprint, Memo>>,
     accepted: Mutex<Option<(ProjectIdentity, bool)>>,
     policy: OnceLock<Result<Policy, Arc<TrustError>>>,
 }
@@ -243,7 +246,7 @@ impl<'a> TrustStore<'a> {
 
     /// The name of a key's owner, where anybody has said it, for messages only.
     pub(crate) fn owner(&self, key: Fingerprint) -> Option<String> {
-        if key == PUBLISHER.fingerprint() {
+        if key == PUBLISHER {
             return Some("rye".into());
         }
         if self.own().ok().flatten().is_some_and(|own| own.fingerprint() == key) {
@@ -270,10 +273,10 @@ impl<'a> TrustStore<'a> {
     /// `verify.trust_unreadable`
     pub(super) fn belief(&self, key: Fingerprint) -> Result<Belief, Arc<TrustError>> {
         let certain = |key: PublicKey, owner: &str| {
-            Belief::Key(Candidate { key, owner: owner.to_owned(), not_after: None })
+            Belief::Key(Box::new(Candidate { key, owner: owner.to_owned(), not_after: None }))
         };
-        if key == PUBLISHER.fingerprint() {
-            return Ok(PUBLISHER.key().map_or(Belief::Weak, |key| certain(key, "rye")));
+        if key == PUBLISHER {
+            return Ok(publisher().map_or(Belief::Weak, |key| certain(key, "rye")));
         }
         if let Some(own) = self.own_or_err()?
             && own.fingerprint() == key
@@ -284,11 +287,11 @@ impl<'a> TrustStore<'a> {
         Ok(match &known.document {
             None if known.weak => Belief::Weak,
             None => Belief::Unknown,
-            Some(document) => Belief::Key(Candidate {
+            Some(document) => Belief::Key(Box::new(Candidate {
                 key: document.public_key.clone(),
                 owner: document.owner.clone(),
                 not_after: document.not_after,
-            }),
+            })),
         })
     }
 
@@ -309,7 +312,7 @@ impl<'a> TrustStore<'a> {
         embedded: bool,
         project: Option<&ProjectIdentity>,
     ) -> Result<Option<&'static str>, Arc<TrustError>> {
-        if key == PUBLISHER.fingerprint() {
+        if key == PUBLISHER {
             let outside = "the publisher's key admits items of the system space only";
             return Ok((space != Space::System).then_some(outside));
         }
@@ -364,7 +367,7 @@ fn scope_of(
         None => {}
     }
     let projects = document.projects.as_ref()?;
-    let here = project.is_some_and(|p| projects.iter().any(|path| *path == p.path));
+    let here = project.is_some_and(|p| projects.contains(&p.path));
     (space != Space::Project || !here).then_some("its trust document names other projects")
 }
 

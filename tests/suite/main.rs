@@ -1,6 +1,12 @@
 //! The one integration binary: rye from outside, through its door.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests say what failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    unreachable_pub,
+    reason = "tests say what failed"
+)]
 
 mod attacks;
 mod tidy;

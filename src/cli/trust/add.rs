@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::{Scope, document_id};
+use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::cli::wire::Wired;
-use super::{Scope, document_id};
-use crate::base::bytes::{Bounded, read_at_most};
-use crate::base::text::escape_line;
 use crate::id::{IdError, Space};
 use crate::pipeline::{Rye, now};
 use crate::verify::{
@@ -82,7 +82,7 @@ fn write(
     if fingerprint == EXAMPLE && !document.example {
         return Err(TrustError::Example { fingerprint }.into());
     }
-    if fingerprint == PUBLISHER.fingerprint() {
+    if fingerprint == PUBLISHER {
         let (what, why) =
             (fingerprint.to_string(), "the publisher's key is in the binary".to_owned());
         return Err(TrustError::Malformed { what, why }.into());
@@ -142,7 +142,7 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, CliError> {
         return Err(malformed(shown, "it is larger than 64 KiB".into()));
     };
     let text = String::from_utf8(bytes).map_err(|_| malformed(shown, "it is not UTF-8".into()))?;
-    if shown.ends_with(".toml") {
+    if path.extension().is_some_and(|ext| ext == "toml") {
         return TrustDocument::parse(&text).map_err(|why| malformed(shown, why));
     }
     match PublicKey::from_pem(&text) {

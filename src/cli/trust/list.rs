@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::base::text::escape_line;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
-use crate::base::text::escape_line;
 use crate::diag::Style;
 use crate::id::{Fingerprint, IdError, Kind, Space};
 use crate::pipeline::{Failure, Rye};
@@ -31,7 +31,7 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
             scope: "your user space and accepted projects, but for `rye/**`".into(),
         });
     }
-    let publisher = PUBLISHER.fingerprint();
+    let publisher = PUBLISHER;
     rows.push(Row {
         fingerprint: publisher,
         owner: "rye".into(),

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::base::text::escape_line;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
-use crate::base::text::escape_line;
 use crate::diag::{Paint, Style};
 use crate::id::Space;
 use crate::pipeline::{Review, Rye, SignerIs};

@@ -1,7 +1,7 @@
 //! Directive files in, directives or codes out.
 
-use super::{Directive, Input, Output, Position};
-use crate::parse::directive::{Action, InputType};
+use super::{Action, Directive, Input, Output, Position};
+use crate::parse::directive::InputType;
 use crate::parse::error::Fault;
 use serde_json::{Value, json};
 

@@ -20,10 +20,7 @@ mod inputs;
 mod metadata;
 mod permissions;
 
-pub(crate) use body::Action;
 pub(crate) use context::Context;
 pub(crate) use directive::{Directive, without_signature};
 pub(crate) use fence::first_heading;
-pub(crate) use inputs::{Input, InputType, Output};
-pub(crate) use metadata::Model;
-pub(crate) use permissions::Acknowledged;
+pub(crate) use inputs::{Input, InputType};

@@ -24,4 +24,4 @@ mod syntax;
 mod tool;
 
 pub(crate) use header::parse;
-pub(crate) use tool::{Constraints, Port, Tool};
+pub(crate) use tool::{Constraints, Tool};
