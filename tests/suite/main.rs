@@ -9,5 +9,6 @@
 )]
 
 mod attacks;
+mod readme;
 mod tidy;
 mod world;

@@ -297,3 +297,20 @@ Words before.
 
 Say hello to {input:who}.
 "#;
+
+impl World {
+    /// Runs a script in the project, with rye on the path; standard output and error as one text.
+    pub fn shell(&self, script: &str) -> String {
+        let folder = Path::new(env!("CARGO_BIN_EXE_rye")).parent().expect("a folder");
+        let path = format!("{}:{}", folder.display(), self.env["PATH"]);
+        let output = Command::new("bash")
+            .args(["-c", &format!("exec 2>&1\n{script}")])
+            .current_dir(self.project())
+            .env_clear()
+            .envs(&self.env)
+            .env("PATH", path)
+            .output()
+            .expect("bash");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}

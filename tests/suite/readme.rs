@@ -1,0 +1,99 @@
+//! The README is true: its walk is run, block by block, and prints what it says.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::world::World;
+
+/// A fenced block: its info string and its text.
+fn blocks(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else { continue };
+        let body: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
+        found.push((info.to_owned(), body.join("\n")));
+    }
+    found
+}
+
+fn readme() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
+}
+
+/// Whether a line is what the page says; `[..]` stands for anything.
+fn fits(line: &str, said: &str) -> bool {
+    let mut parts = said.split("[..]");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = line.strip_prefix(first) else { return false };
+    let parts: Vec<_> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.split_once(part) {
+            Some((_, behind)) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[test]
+fn the_five_minute_walk_prints_what_the_page_says() {
+    let world = World::empty();
+    let text = readme();
+    let walk = text.split("## Five minutes").nth(1).unwrap().split("\n## ").next().unwrap();
+    let blocks = blocks(walk);
+    let mut run = 0;
+    for pair in blocks.windows(2) {
+        let [(first, script), (second, said)] = pair else { continue };
+        if (first.as_str(), second.as_str()) != ("sh", "text") {
+            continue;
+        }
+        let got = world.shell(script);
+        let (got_lines, said_lines): (Vec<_>, Vec<_>) =
+            (got.lines().collect(), said.lines().collect());
+        let same = got_lines.len() == said_lines.len()
+            && got_lines
+                .iter()
+                .zip(&said_lines)
+                .all(|(got, said)| fits(got.trim_end(), said.trim_end()));
+        assert!(same, "the page says\n{said}\n\nrye says\n{got}");
+        run += 1;
+    }
+    assert_eq!(
+        run,
+        blocks.iter().filter(|(info, _)| info == "sh").count(),
+        "each block says what it prints"
+    );
+    assert!(run >= 8, "the walk was found");
+}
+
+#[test]
+fn the_two_commands_are_those_of_ci_and_the_issue() {
+    let text = readme();
+    let commands = text.split("## Two commands").nth(1).unwrap();
+    let (_, script) = blocks(commands).into_iter().next().unwrap();
+    let lines: Vec<_> = script.lines().collect();
+    assert_eq!(lines.len(), 2, "two commands");
+    // The first, with the binary that these tests were built with.
+    let words = lines[0].strip_prefix("cargo run -- ").unwrap();
+    assert_eq!(World::empty().shell(&format!("rye {words}")), "hello\n");
+    let ci = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".ci/run")).unwrap();
+    assert!(ci.contains(lines[1]), ".ci/run calls `{}`", lines[1]);
+}
+
+#[test]
+fn the_recipe_for_contributors_works() {
+    let world = World::new();
+    let text = readme();
+    let recipe = text.split("## Working on rye").nth(1).unwrap();
+    let (_, script) = blocks(recipe).into_iter().next().unwrap();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(".ai");
+    let copied =
+        Command::new("cp").arg("-r").arg(from).arg(world.project().join(".ai-copy")).status();
+    assert!(copied.unwrap().success());
+    let edit = "mkdir sys && mv .ai-copy sys/.ai && cd sys && printf '# edited\\n' >> .ai/tools/rye/bash.py\n";
+    let got = world.shell(&format!("{edit}{script}"));
+    assert!(got.ends_with("edited\n"), "{got}");
+}
