@@ -56,6 +56,10 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     let mut rows = vec![project(&rye), user(&rye)];
     rows.extend(keys(&rye));
     rows.extend(documents(&rye));
+    if let Err(failure) = rye.sound_types() {
+        let help = failure.help();
+        rows.push(Row { help, ..row("file types", State::Bad, failure.to_string()) });
+    }
     rows.push(system(&rye));
     rows.extend(programs(&rye));
     if rye.dev_mode() {

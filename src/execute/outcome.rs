@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::base::limits::STDERR_TAIL;
 use crate::host::Ended;
+use crate::parse::json;
 
 /// The result of a run that came to its own end.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,17 +34,17 @@ impl Outcome {
     pub(super) fn of(ended: &Ended) -> Self {
         let stdout = String::from_utf8_lossy(&ended.stdout);
         let stderr = String::from_utf8_lossy(&ended.stderr);
-        let json: Option<Value> = match ended.stdout_truncated {
+        let value: Option<Value> = match ended.stdout_truncated {
             true => None,
-            false => serde_json::from_str(stdout.trim()).ok(),
+            false => json(stdout.trim()).ok(),
         };
-        let reported = json.as_ref().and_then(reported_error);
+        let reported = value.as_ref().and_then(reported_error);
         let failed = reported.is_some() || ended.exit_code != Some(0);
         let failure = failed.then(|| ToolFailure {
             message: reported.unwrap_or_else(|| status_text(ended)),
             stderr_tail: tail(&stderr),
         });
-        let data = json.unwrap_or_else(|| json!({"stdout": stdout, "stderr": stderr}));
+        let data = value.unwrap_or_else(|| serde_json::json!({"stdout": stdout, "stderr": stderr}));
         Self {
             data,
             exit_code: ended.exit_code,
@@ -58,7 +59,7 @@ impl Outcome {
     /// The `metadata` of a result.
     pub(crate) fn metadata(&self) -> Map<String, Value> {
         let mut out = Map::new();
-        out.insert("exit_code".into(), json!(self.exit_code));
+        out.insert("exit_code".into(), serde_json::json!(self.exit_code));
         if let Some(signal) = self.signal {
             out.insert("signal".into(), signal.into());
         }
@@ -101,6 +102,7 @@ fn tail(text: &str) -> String {
 mod tests {
     use super::Outcome;
     use crate::host::Ended;
+    use crate::parse::json;
     use serde_json::json;
 
     fn outcome(stdout: &str, code: i32) -> Outcome {
@@ -120,6 +122,7 @@ mod tests {
             ("7", json!(7)),
             ("null", json!(null)),
             ("\"x\"", json!("x")),
+            ("{\"a\":1,\"a\":2}", json!({"stdout": "{\"a\":1,\"a\":2}", "stderr": "note\n"})),
             ("[1] [2]", json!({"stdout": "[1] [2]", "stderr": "note\n"})),
             ("hello\n", json!({"stdout": "hello\n", "stderr": "note\n"})),
             ("", json!({"stdout": "", "stderr": "note\n"})),

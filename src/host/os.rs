@@ -123,33 +123,32 @@ impl<'a> Running<'a> {
             };
             let left = until.saturating_duration_since(Instant::now());
             let ready = self.wait(&pidfd, signals, left, matches!(phase, Phase::Draining(_)))?;
+            // By the clock, not by a silent poll: a flood of output is never silent.
+            let timed_out = Instant::now() >= until;
             if ready.signal
                 && let Some(signal) = signals.take()
             {
                 self.ended.interrupted.get_or_insert(signal);
                 if matches!(phase, Phase::Running) {
                     phase = self.ask_to_end();
+                    continue;
                 }
             }
             self.read_outputs();
             let silent = self.child.stdout.is_none() && self.child.stderr.is_none();
-            match phase {
-                Phase::Running | Phase::Ending(_) if ready.exited => {
-                    phase = Phase::Draining(Instant::now() + Duration::from_millis(DRAIN_MS));
-                }
-                Phase::Running if ready.timed_out => {
+            phase = match phase {
+                Phase::Running | Phase::Ending(_) if ready.exited => drain(),
+                Phase::Running if timed_out => {
                     self.ended.timed_out = true;
-                    phase = self.ask_to_end();
+                    self.ask_to_end()
                 }
-                Phase::Ending(_) if ready.timed_out => {
+                Phase::Ending(_) if timed_out => {
                     let _ = kill_process_group(self.pid, Signal::KILL);
-                    phase = Phase::Draining(Instant::now() + Duration::from_millis(DRAIN_MS));
+                    drain()
                 }
-                _ => {}
-            }
-            if matches!(phase, Phase::Draining(_)) && (silent || ready.timed_out) {
-                break;
-            }
+                Phase::Draining(_) if silent || timed_out => break,
+                same => same,
+            };
         }
         self.finish()
     }
@@ -181,12 +180,12 @@ impl<'a> Running<'a> {
             fds.push(PollFd::new(stderr, PollFlags::IN));
         }
         let left = Timespec::try_from(left).map_err(io::Error::other)?;
-        let count = match poll(&mut fds, Some(&left)) {
+        match poll(&mut fds, Some(&left)) {
             Err(rustix::io::Errno::INTR) => return Ok(Ready::default()),
             other => other?,
         };
         let heard = |i: usize| fds.get(i).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
-        Ok(Ready { timed_out: count == 0, signal: heard(0), exited: !drain && heard(1) })
+        Ok(Ready { signal: heard(0), exited: !drain && heard(1) })
     }
 
     /// Writes what the pipe takes now; closes it when all is written or the child reads no more.
@@ -246,9 +245,13 @@ impl Drop for Running<'_> {
 
 #[derive(Default)]
 struct Ready {
-    timed_out: bool,
     signal: bool,
     exited: bool,
+}
+
+/// Output is read a moment longer.
+fn drain() -> Phase {
+    Phase::Draining(Instant::now() + Duration::from_millis(DRAIN_MS))
 }
 
 /// Reads what is there; true at the end of the pipe.

@@ -57,6 +57,15 @@ fn output_over_the_cap_is_dropped_and_the_child_not_blocked() {
 }
 
 #[test]
+fn a_flood_of_output_does_not_outrun_the_deadline() {
+    let ended = run(&Spawn { timeout: Duration::from_millis(100), ..sh("trap '' TERM; yes") });
+    assert!(ended.timed_out && ended.stdout_truncated);
+    assert!(ended.duration < Duration::from_secs(10), "{:?}", ended.duration);
+    let ended = run(&sh("yes & exit 0"));
+    assert_eq!((ended.timed_out, ended.exit_code), (false, Some(0)));
+}
+
+#[test]
 fn the_deadline_ends_the_whole_group() {
     let start = Instant::now();
     let ended =

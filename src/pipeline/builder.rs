@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::failure::Failure;
 use super::rye::{Rye, now};
 use crate::execute::{Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
-use crate::space::{ProjectIdentity, Root, Spaces, Where};
+use crate::id::Space;
+use crate::space::{FileTypes, ProjectIdentity, Root, Spaces, Where};
 use crate::verify::{DevMode, TrustStore};
 
 /// Collects what a [`Rye`] needs; every check is made in [`RyeBuilder::build`].
@@ -68,7 +70,7 @@ impl RyeBuilder {
     /// Finds the spaces.
     ///
     /// # Errors
-    /// `space.*`, and `verify.trust_unreadable` for file types that you did not sign.
+    /// `space.*`
     pub fn build(self) -> Result<Rye, Failure> {
         let cwd = match self.cwd {
             Some(cwd) => cwd,
@@ -81,11 +83,12 @@ impl RyeBuilder {
         };
         let spaces = Spaces::find(&at, &allowed)?;
         let (host, primitives) = (self.host, self.primitives);
-        let mut rye =
-            Rye { at, spaces, types: crate::space::FileTypes::default(), dev, host, primitives };
-        let types = rye.trust().file_types()?;
-        rye.types = types;
-        Ok(rye)
+        let types = TrustStore::new(spaces.get(Space::User), now()).file_types();
+        let (types, types_fault) = match types {
+            Ok(types) => (types, None),
+            Err(fault) => (FileTypes::default(), Some(Arc::new(fault))),
+        };
+        Ok(Rye { at, spaces, types, types_fault, dev, host, primitives })
     }
 }
 

@@ -128,6 +128,7 @@ impl Rye {
 
     /// Every entry that a pattern matches, of every space.
     pub(crate) fn entries(&self, patterns: &[Pattern]) -> Result<Vec<Entry>, Failure> {
+        self.sound_types()?;
         let mut entries = Vec::new();
         for space in Space::NEAREST_FIRST {
             for kind in Kind::ALL {
@@ -159,6 +160,7 @@ impl Rye {
 
     /// Verifies one item and all that it runs through.
     pub(crate) fn verify_chain(&self, query: &Query) -> Result<Vec<Detail>, Failure> {
+        self.sound_types()?;
         let trust = self.trust();
         let line = self.line(&trust, &Quiet);
         let (source, item) = line.admit(line.find(query)?)?;

@@ -89,8 +89,9 @@ impl Rye {
     ) -> Result<Report, Failed> {
         let mut item = request.item.clone();
         self.steps(request, &mut item, sink).map_err(|failure| {
-            let code = failure.diagnostic().code;
-            sink.record(Event::Refused { item_id: Some(item.clone()), code });
+            let diagnostic = failure.diagnostic();
+            let item_id = diagnostic.item.or_else(|| Some(item.clone()));
+            sink.record(Event::Refused { item_id, code: diagnostic.code });
             Failed { failure, item, elapsed: start.elapsed(), trace: None }
         })
     }
@@ -112,6 +113,7 @@ impl Rye {
         if let Some(kind) = query.kind {
             cell.check(kind)?;
         }
+        self.sound_types()?;
         let trust = self.trust();
         let line = self.line(&trust, sink);
         let found = line.find(&query)?;

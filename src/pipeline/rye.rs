@@ -1,7 +1,9 @@
 //! The facade.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use super::failure::Failure;
 use super::line::Line;
 use crate::base::Timestamp;
 use crate::execute::Primitive;
@@ -10,7 +12,7 @@ use crate::id::{ItemId, Space};
 use crate::space::{FileTypes, Spaces, Where};
 use crate::store::Baselines;
 use crate::trace::Sink;
-use crate::verify::{DevMode, TrustStore};
+use crate::verify::{DevMode, TrustError, TrustStore};
 
 /// One project as rye sees it: the three spaces and the machine.
 ///
@@ -30,6 +32,8 @@ pub struct Rye {
     pub(super) at: Where,
     pub(super) spaces: Spaces,
     pub(super) types: FileTypes,
+    /// Why registered file types could not be read; what runs or verifies stops there.
+    pub(super) types_fault: Option<Arc<TrustError>>,
     pub(super) dev: DevMode,
     pub(super) host: Box<dyn Host + Send>,
     pub(super) primitives: Vec<Box<dyn Primitive>>,
@@ -42,6 +46,13 @@ impl Rye {
 
     pub(crate) fn types(&self) -> &FileTypes {
         &self.types
+    }
+
+    /// # Errors
+    /// `verify.trust_unreadable`: file types are registered that your own key did not sign. The verbs
+    /// that mend this go on with the built-in ones.
+    pub(crate) fn sound_types(&self) -> Result<(), Failure> {
+        self.types_fault.clone().map_or(Ok(()), |fault| Err(fault.into()))
     }
 
     /// What decided where the spaces are.

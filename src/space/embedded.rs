@@ -243,9 +243,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
     // dfa07e0df06f3ad676b804f5f6b394f9e18848cf3064a73b286b65abcd01e9d8
     File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
-    // a847f842773b96111796c21d10d9285917ec098d154f6f5aff9817872331ce2f
+    // 7d397d74f2d4858354952d0e85573a1007bc63dcfd0a736299954dbce3fddb53
     File { path: "tools/rye/core/runtimes/python/function.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },
-    // 31d7e05a1a8a26137de194daf9eb740108fe99e3df1d4de33122208e28fae92b
+    // 736e40b504dd9e80ccf4b9d456d242a4a9294055912b30a7f60e0a1fe1d29c5d
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },

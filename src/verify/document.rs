@@ -1,5 +1,6 @@
 //! Trust documents and revocations: what they say, and that your own key said it (core 4.2, 4.5).
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -216,6 +217,9 @@ pub(super) fn read_own(
 }
 
 /// Writes `config/<id>.toml` below `base`, signed by `pair`; folders are made closed to others.
+///
+/// # Errors
+/// `trust.io`
 pub(crate) fn write_own(
     base: &Path,
     id: &ItemId,
@@ -223,14 +227,26 @@ pub(crate) fn write_own(
     pair: &KeyPair,
     now: Timestamp,
 ) -> Result<PathBuf, TrustError> {
-    let path = base.join(".ai").join(relative(id));
+    write_own_as(base, id, "toml", body, pair, now)
+}
+
+/// The same for a file of another extension whose comments begin with `# `.
+pub(super) fn write_own_as(
+    base: &Path,
+    id: &ItemId,
+    ext: &str,
+    body: &str,
+    pair: &KeyPair,
+    now: Timestamp,
+) -> Result<PathBuf, TrustError> {
+    let path = base.join(format!(".ai/config/{id}.{ext}"));
     let item = Ref::new(Kind::Config, id.clone());
-    let signed =
-        sign_bytes(body.as_bytes(), &item, "toml", &toml_comment(), pair, now).map_err(|()| {
-            TrustError::Malformed { what: id.to_string(), why: "cannot be signed".into() }
-        })?;
+    let signed = sign_bytes(body.as_bytes(), &item, ext, &toml_comment(), pair, now);
+    let signed = signed.map_err(|()| TrustError::Malformed {
+        what: id.to_string(),
+        why: "it cannot be signed".into(),
+    })?;
     let write = || -> std::io::Result<()> {
-        use std::os::unix::fs::DirBuilderExt;
         let folder = path.parent().ok_or(std::io::ErrorKind::InvalidInput)?;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         bytes::write_atomic(&path, &signed, 0o600)

@@ -357,6 +357,11 @@ impl Diagnose for TrustError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
+            Self::Unreadable { path, .. } if path.contains("config/rye/") => {
+                let file = path.rsplit('/').next().unwrap_or_default();
+                let name = file.split('.').next().unwrap_or_default();
+                format!("read it; if it is yours, run `rye sign config:rye/{name} --space user`")
+            }
             Self::Unreadable { .. } => {
                 "only documents signed by your own key count; write it again with `rye trust add`".into()
             }

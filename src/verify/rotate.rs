@@ -1,6 +1,6 @@
 //! Rotation: another own key in the place of the old one (core 4.1).
 
-use super::document::{TrustDocument, read_own, write_own};
+use super::document::{TrustDocument, read_own, write_own, write_own_as};
 use super::error::{KeyError, TrustError};
 use super::key::KeyPair;
 use super::own_keys::OwnKeys;
@@ -40,8 +40,8 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
     )
     .map_err(io)?;
     keys.replace(&current)?;
-    for (id, body) in &documents {
-        write_own(user.base(), id, body, &current, now)?;
+    for Document { id, ext, body } in &documents {
+        write_own_as(user.base(), id, ext, body, &current, now)?;
     }
     let statement = format!("rye:rotated:v1 from={old_fp} to={fp} at={now}");
     let mut table = toml::Table::new();
@@ -60,28 +60,34 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
         public_key: old.public(),
     };
     let trusted = id(&format!("keys/trusted/{old_fp}"))?;
-    if !documents.iter().any(|(known, _)| *known == trusted) {
+    if !documents.iter().any(|known| known.id == trusted) {
         write_own(user.base(), &trusted, &document.to_toml(), &current, now)?;
     }
     Ok(Rotated { old: old_fp, current: fp, documents: documents.len() })
 }
 
-/// The documents about keys that the old key signed, without their signature lines.
-fn own_documents(
-    user: &Root,
-    old: &KeyPair,
-    now: Timestamp,
-) -> Result<Vec<(ItemId, String)>, TrustError> {
+/// A file that your own key must have signed, without its signature line.
+struct Document {
+    id: ItemId,
+    ext: String,
+    body: String,
+}
+
+/// The files about trust, policy and file types that the old key signed.
+fn own_documents(user: &Root, old: &KeyPair, now: Timestamp) -> Result<Vec<Document>, TrustError> {
     let listing = user.list(Kind::Config, &FileTypes::default()).unwrap_or_default();
     let public = old.public();
     let mut documents = Vec::new();
     for entry in listing.entries {
-        if !entry.item.id.as_str().starts_with("keys/") || entry.ext != "toml" {
+        let id = entry.item.id.as_str();
+        let about_keys = id.starts_with("keys/") && entry.ext == "toml";
+        if !about_keys && !matches!(id, "rye/policy" | "rye/file-types") {
             continue;
         }
-        if let Some(text) = read_own(user, &entry.item.id, "toml", Some(&public), now)? {
-            let body = text.split_once('\n').map_or("", |(_, body)| body);
-            documents.push((entry.item.id, body.to_owned()));
+        let text = read_own(user, &entry.item.id, &entry.ext, Some(&public), now)?;
+        if let Some((_, body)) = text.as_deref().and_then(|text| text.split_once('\n')) {
+            let body = body.to_owned();
+            documents.push(Document { id: entry.item.id, ext: entry.ext, body });
         }
     }
     Ok(documents)
