@@ -20,6 +20,8 @@ pub(crate) const CODES: &[Code] = &[
 pub(crate) enum SpaceError {
     #[error("`{}` is no regular file", .place.path)]
     NotAFile { place: Place },
+    #[error("`{}` is there and is no folder", .place.path)]
+    NotAFolder { place: Place },
     #[error("`{}` is larger than {} MiB", .place.path, ITEM_BYTES >> 20)]
     TooLarge { place: Place },
     #[error("`{}` is a symbolic link, or lies behind one", .place.path)]
@@ -37,7 +39,7 @@ pub(crate) enum SpaceError {
 impl Diagnose for SpaceError {
     fn code(&self) -> Code {
         Code(match self {
-            Self::NotAFile { .. } => "space.not_a_file",
+            Self::NotAFile { .. } | Self::NotAFolder { .. } => "space.not_a_file",
             Self::TooLarge { .. } => "space.too_large",
             Self::Symlink { .. } => "space.symlink",
             Self::ForeignOwner { .. } => "space.foreign_owner",
@@ -50,6 +52,7 @@ impl Diagnose for SpaceError {
     fn help(&self) -> Option<String> {
         Some(match self {
             Self::NotAFile { .. } => "an item is a regular file; replace it by one".into(),
+            Self::NotAFolder { .. } => "take it away, or run rye elsewhere".into(),
             Self::TooLarge { .. } => {
                 "keep data out of items; a tool can read it from the project".into()
             }
@@ -72,6 +75,7 @@ impl Diagnose for SpaceError {
     fn place(&self) -> Option<Place> {
         match self {
             Self::NotAFile { place }
+            | Self::NotAFolder { place }
             | Self::TooLarge { place }
             | Self::Symlink { place }
             | Self::Io { place, .. } => Some(place.clone()),

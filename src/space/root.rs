@@ -1,10 +1,11 @@
 //! One root: a folder `.ai`, or the table in the binary.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use super::embedded::EMBEDDED;
 use super::error::SpaceError;
@@ -33,12 +34,23 @@ pub(crate) struct Root {
 
 impl Root {
     /// The root on disk whose `.ai` lies in `base`; there need be none yet.
-    pub(super) fn on_disk(space: Space, base: PathBuf) -> io::Result<Self> {
-        let folder = match File::open(base.join(".ai")) {
-            Ok(file) if file.metadata()?.is_dir() => Some(OwnedFd::from(file)),
-            Ok(_) => None,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+    ///
+    /// # Errors
+    /// `space.not_a_file` for an `.ai` that is no folder; opening it never blocks.
+    pub(super) fn on_disk(space: Space, base: PathBuf) -> Result<Self, SpaceError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let folder = match rustix::fs::open(base.join(".ai"), flags, Mode::empty()) {
+            Ok(folder) => Some(folder),
+            Err(Errno::NOENT) => None,
+            Err(error) => {
+                let path = base.join(".ai").display().to_string();
+                let place =
+                    diag::Place { space: Some(space.to_string()), path, ..diag::Place::default() };
+                return Err(match error {
+                    Errno::NOTDIR => SpaceError::NotAFolder { place },
+                    other => SpaceError::Io { place, source: other.into() },
+                });
+            }
         };
         Ok(Self { space, base, place: Place::Disk(folder) })
     }

@@ -85,8 +85,7 @@ impl Spaces {
         if holds_ai {
             check_project(&project_path, &|| allowed(user.as_ref(), &identity))?;
         }
-        let project = Root::on_disk(Space::Project, project_path.clone())
-            .map_err(|source| io_error(&project_path, source))?;
+        let project = Root::on_disk(Space::Project, project_path.clone())?;
         Ok(Self { project: Some(project), user, system, project_path, identity: Some(identity) })
     }
 
@@ -175,7 +174,7 @@ fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<Root>, Spac
         }
     }
     own_link(name, &base)?;
-    Root::on_disk(Space::User, base.clone()).map(Some).map_err(|source| io_error(&base, source))
+    Root::on_disk(Space::User, base).map(Some)
 }
 
 fn system_root(at: &Where, project: Option<&PathBuf>) -> Result<Root, SpaceError> {
@@ -190,7 +189,7 @@ fn system_root(at: &Where, project: Option<&PathBuf>) -> Result<Root, SpaceError
         }
     }
     own_link(name, &base)?;
-    Root::on_disk(Space::System, base.clone()).map_err(|source| io_error(&base, source))
+    Root::on_disk(Space::System, base)
 }
 
 /// A root inside the project would let the project decide about itself. The project folder itself
