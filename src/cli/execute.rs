@@ -61,7 +61,9 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     request.detached = args.detached;
     request.timeout = args.timeout;
     let rye = wired.rye()?;
-    let recorder = args.trace.then(|| wired.recorder());
+    // The JSON form of a dry run always tells its decisions (core 7.13).
+    let traced = args.trace || (args.dry_run && out.is_json());
+    let recorder = traced.then(|| wired.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
     let result = rye.run(&request, wired.start, sink);
     let events = recorder.map(|recorder| recorder.events());

@@ -1,10 +1,13 @@
-//! The child's environment (core 7.5): a small fixed list, and what signed links add.
+//! The child's environment (core 7.5): a small fixed list, what signed links add, and the host
+//! variables that they ask for by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::template::{Names, Scope};
+use super::error::PlanError;
+use super::template::{Names, Scope, variables};
 use crate::chain::{Chain, Role};
 use crate::host::Vars;
+use crate::id::Ref;
 use crate::trace::{Event, Sink};
 
 /// The names that a child gets from the host, beside `LC_*`.
@@ -22,19 +25,26 @@ pub(super) struct Env {
     links: Vec<BTreeMap<String, String>>,
     /// rye's own names, which nobody can replace.
     own: Vec<(&'static str, String)>,
+    /// Names whose values came from the host by declaration, or were made of such values.
+    sealed: BTreeSet<String>,
 }
 
 impl Env {
+    /// # Errors
+    /// `plan.missing_secret`
     pub(super) fn of(
         chain: &Chain,
         vars: &Vars,
         own: Vec<(&'static str, String)>,
         sink: &dyn Sink,
-    ) -> Self {
+    ) -> Result<Self, PlanError> {
         let record = |by: String, keys: Vec<String>| {
             sink.record(Event::ResolveEnv { contributed_by: by, keys });
         };
-        let wanted = |name: &&str| FIXED.contains(name) || name.starts_with("LC_");
+        let declared = declared(chain, vars)?;
+        let wanted = |name: &&str| {
+            FIXED.contains(name) || name.starts_with("LC_") || declared.contains(*name)
+        };
         let host: BTreeMap<String, String> = vars
             .names()
             .filter(wanted)
@@ -42,6 +52,7 @@ impl Env {
             .collect();
         record("host".into(), host.keys().cloned().collect());
         let mut links = Vec::new();
+        let mut sealed = declared;
         for link in chain.links().iter().rev().filter(|link| !link.tool.env.is_empty()) {
             let by = match link.role {
                 Role::Primitive => "primitive",
@@ -50,10 +61,29 @@ impl Env {
             };
             let keys = link.tool.env.keys().cloned().collect();
             record(format!("{by} {}", link.item().id), keys);
+            for (name, template) in &link.tool.env {
+                if variables(template).iter().any(|used| sealed.contains(*used)) {
+                    sealed.insert(name.clone());
+                }
+            }
             links.push(link.tool.env.clone());
         }
         record("rye".into(), own.iter().map(|(name, _)| (*name).to_owned()).collect());
-        Self { host, links, own }
+        Ok(Self { host, links, own, sealed })
+    }
+
+    /// Refuses a template that would show a host-declared value where others can see it: the
+    /// arguments of a process are public on most systems (core 7.7).
+    ///
+    /// # Errors
+    /// `plan.secret_in_argv`
+    pub(super) fn keep_out(&self, item: &Ref, template: &str) -> Result<(), PlanError> {
+        match variables(template).into_iter().find(|name| self.sealed.contains(*name)) {
+            Some(name) => {
+                Err(PlanError::SecretInArgv { item: item.clone(), name: name.to_owned() })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Names and values, templates expanded in order.
@@ -68,4 +98,19 @@ impl Env {
         env.extend(self.own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         env
     }
+}
+
+/// The host variables that links of the chain ask for by name.
+fn declared(chain: &Chain, vars: &Vars) -> Result<BTreeSet<String>, PlanError> {
+    let mut names = BTreeSet::new();
+    for link in chain.links() {
+        let missing: Vec<String> =
+            link.tool.secrets.iter().filter(|name| vars.get(name).is_none()).cloned().collect();
+        if !missing.is_empty() {
+            return Err(PlanError::MissingSecret { item: link.item().clone(), names: missing });
+        }
+        names.extend(link.tool.env_names.iter().chain(&link.tool.secrets).cloned());
+    }
+    names.retain(|name| !FIXED.contains(&name.as_str()) && !KEPT_BACK.contains(&name.as_str()));
+    Ok(names)
 }

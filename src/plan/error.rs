@@ -12,6 +12,9 @@ pub(crate) const CODES: &[Code] = &[
     Code("plan.program_not_found"),
     Code("plan.argument_too_large"),
     Code("plan.argument_nul"),
+    Code("plan.missing_secret"),
+    Code("plan.secret_in_argv"),
+    Code("plan.not_built"),
 ];
 
 /// One violation of a schema.
@@ -37,6 +40,14 @@ pub(crate) enum PlanError {
     ProgramNotFound { item: Ref, program: String },
     #[error("an argument of `{item}` has {bytes} bytes; one may have {ARGUMENT_BYTES}")]
     ArgumentTooLarge { item: Ref, bytes: usize },
+    #[error("`{item}` asks for secrets that this environment does not have: {}", .names.join(", "))]
+    MissingSecret { item: Ref, names: Vec<String> },
+    #[error(
+        "`{item}` puts `${{{name}}}` into its command line or folder, where others can read it"
+    )]
+    SecretInArgv { item: Ref, name: String },
+    #[error("`{item}` asks for `{field}`, which this build cannot do yet")]
+    NotBuilt { item: Ref, field: &'static str },
     #[error("an argument of `{item}` holds a NUL, which no process can be given")]
     ArgumentNul { item: Ref },
 }
@@ -60,6 +71,9 @@ impl Diagnose for PlanError {
             Self::ProgramNotFound { .. } => "plan.program_not_found",
             Self::ArgumentTooLarge { .. } => "plan.argument_too_large",
             Self::ArgumentNul { .. } => "plan.argument_nul",
+            Self::MissingSecret { .. } => "plan.missing_secret",
+            Self::SecretInArgv { .. } => "plan.secret_in_argv",
+            Self::NotBuilt { .. } => "plan.not_built",
         })
     }
 
@@ -77,6 +91,15 @@ impl Diagnose for PlanError {
             Self::ProgramNotFound { program, .. } => {
                 format!("install `{program}`, or add its folder to PATH; `rye doctor` lists what is missing")
             }
+            Self::MissingSecret { names, .. } => {
+                format!("set {} before you run it", names.join(" and "))
+            }
+            Self::SecretInArgv { .. } => {
+                "hand it on by `env_config.env` or `input_data`; a command line is public".into()
+            }
+            Self::NotBuilt { .. } => {
+                "it would run without a check that its author asked for; use another version of rye".into()
+            }
             Self::ArgumentTooLarge { .. } | Self::ArgumentNul { .. } => {
                 "pass parameters by standard input, which is the default, instead of `{params_json}`".into()
             }
@@ -90,6 +113,9 @@ impl Diagnose for PlanError {
         | Self::NoCommand { item }
         | Self::ProgramNotFound { item, .. }
         | Self::ArgumentTooLarge { item, .. }
+        | Self::MissingSecret { item, .. }
+        | Self::SecretInArgv { item, .. }
+        | Self::NotBuilt { item, .. }
         | Self::ArgumentNul { item }) = self;
         Some(item.to_string())
     }

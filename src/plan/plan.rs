@@ -14,6 +14,7 @@ use super::params::Params;
 use super::template::{Names, Scope, plain};
 use crate::base::Digest;
 use crate::base::limits::{ARGUMENT_BYTES, OUTPUT_BYTES, TIMEOUT_MS};
+use crate::chain::Chain;
 use crate::host::{Host, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::trace::{Event, Sink};
@@ -83,9 +84,14 @@ impl Plan {
             ("RYE_ITEM_PATH", tool.source.path().display().to_string()),
             ("RYE_RUN_ID", machine.run_id.to_owned()),
         ];
+        built(chain)?;
         let execution = Execution::of(chain, TIMEOUT_MS)?;
         let names = names(&tool.source, params, machine);
-        let env = Env::of(chain, machine.vars, own, sink);
+        let env = Env::of(chain, machine.vars, own, sink)?;
+        let shown = execution.args.iter().chain([&execution.cwd]).chain(&execution.command);
+        for template in shown {
+            env.keep_out(&item, template)?;
+        }
         let program = program(&item, &execution, &names, &env, machine)?;
         let plan = Self {
             item,
@@ -252,6 +258,28 @@ fn program(
     let found = found.ok_or_else(|| PlanError::ProgramNotFound { item: item(), program })?;
     // A relative path is meant from the project, wherever the child starts.
     Ok(Program::Found(machine.project_path.join(found)))
+}
+
+/// Refuses what a signed item asks for and this build cannot do: running it without the check that
+/// its author asked for would be a weaker promise than the signed one.
+fn built(chain: &Chain) -> Result<(), PlanError> {
+    let enabled = |value: &Option<Value>| {
+        value.as_ref().is_some_and(|v| v.get("enabled") != Some(&Value::Bool(false)))
+    };
+    for link in chain.links() {
+        let tool = &link.tool;
+        let asked = [
+            ("files", tool.files.is_some()),
+            ("anchor", enabled(&tool.anchor)),
+            ("verify_deps", enabled(&tool.verify_deps)),
+            ("config_resolve", tool.config_resolve.is_some()),
+            ("env_config.interpreter", tool.interpreter.is_some()),
+        ];
+        if let Some((field, _)) = asked.into_iter().find(|(_, asked)| *asked) {
+            return Err(PlanError::NotBuilt { item: link.item().clone(), field });
+        }
+    }
+    Ok(())
 }
 
 /// The verified bytes of the tool under its own name. Node looks for a `package.json` in every

@@ -63,6 +63,12 @@ impl Scope<'_> {
     }
 }
 
+/// The names of the variables that a template uses.
+pub(super) fn variables(template: &str) -> Vec<&str> {
+    let places = template.match_indices('$');
+    places.filter_map(|(at, _)| variable(&template[at..])).map(|(name, _, _)| name).collect()
+}
+
 /// A string as it is, anything else as compact JSON.
 pub(super) fn plain(value: &Value) -> String {
     match value {

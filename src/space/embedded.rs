@@ -143,10 +143,16 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.invalid_parameters.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.invalid_parameters.md") },
     // a567c2354b610c0b8f06188ef434cc9205c3e81a90a72b081eec16439f69e7fa
     File { path: "knowledge/rye/errors/plan.invalid_schema.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.invalid_schema.md") },
+    // d8eb9b03a02ddc96923a045016d3b43a8bae1bb99b4e83a80603179db9e2245b
+    File { path: "knowledge/rye/errors/plan.missing_secret.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.missing_secret.md") },
     // f543012fb24b511284fa6418211ce0264aa8f9f8fe8b10abe3db316e36206fcf
     File { path: "knowledge/rye/errors/plan.no_command.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.no_command.md") },
+    // 2ba4b2b7d46c04b1e7f9117b663fb9d77bd34327697710d4621db3ebcfbc6092
+    File { path: "knowledge/rye/errors/plan.not_built.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.not_built.md") },
     // 3400caf195b3ccae1cfef0aaa6762f8a18cd32254b6778669eb2937e043575dc
     File { path: "knowledge/rye/errors/plan.program_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.program_not_found.md") },
+    // 6173a3ff73aa8e17575c89f9b6e16bf8457bcfb0b1000fd4c1f6510241640545
+    File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
     // b70bb64ebda75fd6f5e5398a0475b0cc63ec9752af6fed8e3b4f5cbbfda879c5
     File { path: "knowledge/rye/errors/resolve.ambiguous_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_file.md") },
     // 7ceeeac155d4570020cba5fa0ebbf036589e9b7ec0a0e51b4a2029eb4fdfe6d7

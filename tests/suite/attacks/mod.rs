@@ -1,3 +1,6 @@
 //! The attack battery, one file an area; tests are named after their rows.
 
 mod a_bytes;
+mod e_metadata;
+mod e_parsers;
+mod e_values;
