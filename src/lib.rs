@@ -1,4 +1,69 @@
-//! rye.
+//! rye manages directives and tools whose every file is signed: it finds an item in three spaces,
+//! verifies its signature and those of everything it runs through, and runs exactly those bytes.
+//!
+//! # The flow
+//!
+//! ```text
+//! text ─id→ Ref ─resolve→ Found ─verify→ Source ─parse→ Item ─chain→ Chain ─validate→ ValidChain
+//!       ─plan→ Plan ─execute→ Outcome ─report→ Report
+//! ```
+//!
+//! From `resolve` to `parse` is repeated for every link of the chain. A type is made only by the
+//! module on its arrow, so no caller can skip a step; a dry run is the same path stopped before
+//! `execute`.
+//!
+//! # The layers, lowest first
+//!
+//! | row | modules | |
+//! |---|---|---|
+//! | 0 | `base` | std-shaped helpers without a rye word; every limit with its reason |
+//! | 1 | `diag` | how a failure is described and drawn |
+//! | 2 | `id` | the words of the field as newtypes |
+//! | 3 | `trace` `grant` `host` | events as data; patterns over refs; the one seam to the machine |
+//! | 4 | `space` `store` | where items lie; remembered versions |
+//! | 5 | `resolve` | from a reference to one file and what it shadows |
+//! | 6 | `verify` | the signature line, the trust store, admission; `sign`, its mirror |
+//! | 7 | `parse` | source to typed item |
+//! | 8 | `interpolate` `chain` | placeholders; executor ids to a primitive |
+//! | 9 | `validate` | the chain, judged |
+//! | 10 | `plan` | an inert, printable plan |
+//! | 11 | `execute` | the plan, carried out |
+//! | 12 | `report` | outcome and trace as text and JSON |
+//! | 13 | `pipeline` | the facade [`Rye`] |
+//! | 15 | `cli` | one file a verb; the only place that wires |
+//!
+//! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
+//!
+//! # Invariants
+//!
+//! 1. A `Source` is made by `verify` alone, and `parse` accepts nothing else.
+//! 2. No trust store is made from a project; documents about trust are your own key's, or nothing.
+//! 3. One read per file per run: what is hashed is what is parsed is what runs.
+//! 4. What runs is a private copy of the verified bytes, never the file in the project.
+//! 5. Parameters and configuration are different types and are never merged.
+//! 6. Templates of signed items are expanded in one pass; inserted values are never scanned.
+//! 7. Nothing passes through a shell unless a signed runtime's command is one.
+//! 8. A refusal has a stable code, a help line, a page and an event; no flag turns one off but
+//!    `RYE_DEV_MODE`, which is loud and never reaches the system space.
+//! 9. `unsafe` stands in `host/unix.rs` and nowhere else.
+//! 10. Every cap stands in `base/limits.rs`, with its reason.
+//!
+//! # Files on disk
+//!
+//! | file | read by | written by |
+//! |---|---|---|
+//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::sign` |
+//! | `<user>/.ai/config/keys/signing/` | `verify::own_keys` | the same |
+//! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `verify::document` | the same |
+//! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `verify::trust_store` | you |
+//! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
+//! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::pin` |
+//!
+//! # Start here
+//!
+//! `pipeline/run.rs` is the line from a reference to a report; `verify/admit.rs` is the list of
+//! checks; `cli/execute.rs` is a verb.
+
 mod base;
 mod chain;
 mod cli;
@@ -21,7 +86,7 @@ mod verify;
 
 pub use pipeline::{Failure, Request, Rye, RyeBuilder};
 
-/// Reads the command line of this process, runs the verb and shows the result.
+/// Reads a command line, runs the verb and shows the result; gives the exit status.
 pub fn run(argv: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::ExitCode {
     cli::run(argv)
 }

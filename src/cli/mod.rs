@@ -51,6 +51,7 @@ struct Args {
 
 /// What every verb takes.
 #[derive(clap::Args, Clone)]
+#[command(next_help_heading = "Global options")]
 struct Common {
     /// The project folder; by default the nearest one above that holds `.ai`
     #[arg(short, long, global = true, value_name = "DIR")]

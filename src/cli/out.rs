@@ -130,9 +130,14 @@ impl Out {
         if self.json {
             let value = match error {
                 CliError::Failed(failed) => {
-                    let chain = failed.failure.chain();
                     let trace = failed.trace.as_deref();
-                    error_json(&diagnostic, Some(&failed.item), &chain, failed.elapsed, trace)
+                    error_json(
+                        &diagnostic,
+                        Some(&failed.item),
+                        &failed.chain,
+                        failed.elapsed,
+                        trace,
+                    )
                 }
                 CliError::Failure(failure) => {
                     error_json(&diagnostic, None, &failure.chain(), std::time::Duration::ZERO, None)

@@ -34,10 +34,9 @@ impl Outcome {
     pub(super) fn of(ended: &Ended) -> Self {
         let stdout = String::from_utf8_lossy(&ended.stdout);
         let stderr = String::from_utf8_lossy(&ended.stderr);
-        let value: Option<Value> = match ended.stdout_truncated {
-            true => None,
-            false => json(stdout.trim()).ok(),
-        };
+        // Strictly: one JSON value in UTF-8, or it is text.
+        let whole = std::str::from_utf8(&ended.stdout).ok().filter(|_| !ended.stdout_truncated);
+        let value: Option<Value> = whole.and_then(|text| json(text).ok());
         let reported = value.as_ref().and_then(reported_error);
         let failed = reported.is_some() || ended.exit_code != Some(0);
         let failure = failed.then(|| ToolFailure {

@@ -61,6 +61,12 @@ impl Request {
     }
 }
 
+/// How far a run came, for the report of a failure.
+struct Reached {
+    item: String,
+    chain: Vec<String>,
+}
+
 impl Rye {
     /// Runs a request and gives the JSON form of the report, or of the failure (core 7.12).
     pub fn run_json(&self, request: &Request) -> Value {
@@ -87,19 +93,24 @@ impl Rye {
         start: Instant,
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
-        let mut item = request.item.clone();
-        self.steps(request, &mut item, sink).map_err(|failure| {
+        let mut reached = Reached { item: request.item.clone(), chain: Vec::new() };
+        self.steps(request, &mut reached, sink).map_err(|failure| {
             let diagnostic = failure.diagnostic();
-            let item_id = diagnostic.item.or_else(|| Some(item.clone()));
+            let item_id = diagnostic.item.or_else(|| Some(reached.item.clone()));
             sink.record(Event::Refused { item_id, code: diagnostic.code });
-            Failed { failure, item, elapsed: start.elapsed(), trace: None }
+            let chain = match failure.chain() {
+                links if links.is_empty() => reached.chain,
+                links => links,
+            };
+            let (item, elapsed) = (reached.item, start.elapsed());
+            Failed { failure, item, chain, elapsed, trace: None }
         })
     }
 
     fn steps(
         &self,
         request: &Request,
-        item: &mut String,
+        reached: &mut Reached,
         sink: &dyn Sink,
     ) -> Result<Report, Failure> {
         let cell = Cell {
@@ -117,11 +128,11 @@ impl Rye {
         let trust = self.trust();
         let line = self.line(&trust, sink);
         let found = line.find(&query)?;
-        *item = found.item.to_string();
+        reached.item = found.item.to_string();
         cell.check(found.item.kind)?;
         let (source, parsed) = line.admit(found)?;
         match parsed {
-            Item::Tool(tool) => self.run_tool(line, source, *tool, request, &cell),
+            Item::Tool(tool) => self.run_tool(line, source, *tool, request, reached),
             Item::Directive(directive) => run_directive(line, source, *directive, request),
             Item::Knowledge(_) => Ok(show_knowledge(&source)),
             Item::Config(_) => Err(MatrixError::NotExecutable { kind: Kind::Config }.into()),
@@ -134,11 +145,12 @@ impl Rye {
         source: Source,
         tool: Tool,
         request: &Request,
-        cell: &Cell,
+        reached: &mut Reached,
     ) -> Result<Report, Failure> {
         let is_primitive = |id: &crate::id::ItemId| self.is_primitive(id);
         let chain = Chain::build(source, tool, &line, &is_primitive, line.sink)?;
-        let asked = Asked { target: cell.target.to_string(), thread: cell.thread.to_string() };
+        reached.chain = chain.ids();
+        let asked = Asked { target: request.target.clone(), thread: request.thread.clone() };
         let valid = ValidChain::judge(chain, &asked, line.sink)?;
         let tool = valid.chain().tool();
         let schema = tool.tool.schema.as_ref();

@@ -9,6 +9,7 @@ use super::key::KeyPair;
 use super::sig_line::{place, print, scan, statement};
 use super::source::{Signer, Source};
 use crate::base::bytes::write_atomic;
+use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{lone_return, position};
 use crate::base::{Digest, Timestamp};
 use crate::diag::{Code, Diagnose, Place};
@@ -25,6 +26,8 @@ pub(crate) enum SignError {
     Reserved { item: Ref },
     #[error("the `#!` line of `{item}` has no line feed, so no line fits behind it")]
     Shebang { item: Ref },
+    #[error("with its signature line `{item}` would be larger than {} MiB", ITEM_BYTES >> 20)]
+    TooLarge { item: Ref },
     #[error(transparent)]
     Refused(Box<Refused>),
     #[error("cannot write `{}`: {source}", .place.path)]
@@ -37,6 +40,7 @@ impl Diagnose for SignError {
             Self::Embedded { .. } => "sign.embedded",
             Self::Reserved { .. } => "sign.reserved",
             Self::Shebang { .. } => "sign.shebang",
+            Self::TooLarge { .. } => "space.too_large",
             Self::Refused(inner) => return inner.code(),
             Self::Io { .. } => "sign.io",
         })
@@ -49,6 +53,7 @@ impl Diagnose for SignError {
             }
             Self::Reserved { .. } => "give the item an id of your own, such as `acme/…`".into(),
             Self::Shebang { .. } => "end the line with a line feed".into(),
+            Self::TooLarge { .. } => "keep data out of items; a tool can read it from the project".into(),
             Self::Refused(inner) => return inner.help(),
             Self::Io { .. } => "nothing was changed; mend the cause and sign again".into(),
         })
@@ -64,9 +69,10 @@ impl Diagnose for SignError {
 
     fn item(&self) -> Option<String> {
         match self {
-            Self::Embedded { item } | Self::Reserved { item } | Self::Shebang { item } => {
-                Some(item.to_string())
-            }
+            Self::Embedded { item }
+            | Self::Reserved { item }
+            | Self::Shebang { item }
+            | Self::TooLarge { item } => Some(item.to_string()),
             Self::Refused(inner) => inner.item(),
             Self::Io { .. } => None,
         }
@@ -120,6 +126,9 @@ pub(crate) fn stage(
     }
     let bytes = sign_bytes(&rest, &item, &found.ext, &comment, pair, now)
         .map_err(|()| SignError::Shebang { item: item.clone() })?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > ITEM_BYTES) {
+        return Err(SignError::TooLarge { item });
+    }
     let start = line_start(&rest).unwrap_or(0);
     let end = start + (bytes.len() - rest.len());
     let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -9,6 +9,7 @@
 )]
 
 mod attacks;
+mod golden;
 mod readme;
 mod tidy;
 mod world;
