@@ -141,6 +141,7 @@ fn export(document: Option<&String>, keys: &OwnKeys<'_>, out: &mut Out) -> Resul
                 owner: owner.clone(),
                 items: None,
                 projects: None,
+                project_ids: Vec::new(),
                 not_after: None,
                 example: false,
                 public_key: public.clone(),

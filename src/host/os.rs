@@ -117,6 +117,10 @@ impl<'a> Running<'a> {
         let mut phase = Phase::Running;
         loop {
             self.write_stdin();
+            let silent = self.child.stdout.is_none() && self.child.stderr.is_none();
+            if silent && matches!(phase, Phase::Draining(_)) {
+                break;
+            }
             let until = match phase {
                 Phase::Running => self.deadline,
                 Phase::Ending(at) | Phase::Draining(at) => at,
@@ -135,7 +139,6 @@ impl<'a> Running<'a> {
                 }
             }
             self.read_outputs();
-            let silent = self.child.stdout.is_none() && self.child.stderr.is_none();
             phase = match phase {
                 Phase::Running | Phase::Ending(_) if ready.exited => drain(),
                 Phase::Running if timed_out => {
@@ -146,7 +149,7 @@ impl<'a> Running<'a> {
                     let _ = kill_process_group(self.pid, Signal::KILL);
                     drain()
                 }
-                Phase::Draining(_) if silent || timed_out => break,
+                Phase::Draining(_) if timed_out => break,
                 same => same,
             };
         }

@@ -86,6 +86,16 @@ fn a_child_that_ignores_the_term_signal_is_killed() {
 }
 
 #[test]
+fn an_answer_waits_for_nothing_once_the_pipes_are_closed() {
+    // Not a measurement: with a wait of 100 ms after each child these would take 10 s.
+    let start = Instant::now();
+    for _ in 0..100 {
+        assert_eq!(run(&sh("exec >&- 2>&-; exit 0")).exit_code, Some(0));
+    }
+    assert!(start.elapsed() < Duration::from_secs(9), "{:?}", start.elapsed());
+}
+
+#[test]
 fn a_grandchild_that_holds_the_pipe_does_not_hold_the_answer() {
     let ended = run(&sh("sleep 60 & echo $!"));
     assert!(ended.duration < Duration::from_secs(10), "{ended:?}");

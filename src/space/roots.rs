@@ -20,17 +20,25 @@ pub(crate) struct Where {
 }
 
 /// A project folder by more than its name: another folder put in its place is another project.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ProjectIdentity {
     /// The real path.
     pub(crate) path: PathBuf,
     pub(crate) device: u64,
     pub(crate) inode: u64,
     /// Birth time in nanoseconds since 1970 where the file system keeps one: inodes are reused.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) born_ns: Option<u64>,
 }
 
 impl ProjectIdentity {
+    /// Whether `other` is the folder that this was written of; without a birth here, by the rest.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let born = self.born_ns.is_none() || self.born_ns == other.born_ns;
+        (&self.path, self.device, self.inode) == (&other.path, other.device, other.inode) && born
+    }
+
     pub(crate) fn of(path: &Path) -> std::io::Result<Self> {
         let path = fs::canonicalize(path)?;
         let stat = fs::metadata(&path)?;

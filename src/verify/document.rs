@@ -13,7 +13,7 @@ use crate::base::text::unfit;
 use crate::base::{Digest, Timestamp, bytes};
 use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Ref};
-use crate::space::{Comment, Root};
+use crate::space::{Comment, ProjectIdentity, Root};
 
 /// Whom a person believes, for what, where and until when.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,9 @@ pub(crate) struct TrustDocument {
     pub(crate) items: Option<Vec<Pattern>>,
     /// `None` is every project.
     pub(crate) projects: Option<Vec<PathBuf>>,
+    /// What the folders at those paths were when the document was written: another folder that is
+    /// put at the path later is another project.
+    pub(crate) project_ids: Vec<ProjectIdentity>,
     pub(crate) not_after: Option<Timestamp>,
     /// The person insisted on a key whose private half is public.
     pub(crate) example: bool,
@@ -37,6 +40,8 @@ struct Raw {
     owner: String,
     items: Option<Vec<String>>,
     projects: Option<Vec<PathBuf>>,
+    #[serde(default)]
+    project_ids: Vec<ProjectIdentity>,
     not_after: Option<toml::Value>,
     #[serde(default)]
     example: bool,
@@ -78,8 +83,17 @@ impl TrustDocument {
         };
         let items = raw.items.map(patterns).transpose().map_err(Unfit::Wrong)?;
         let not_after = raw.not_after.as_ref().map(time).transpose()?;
-        let (owner, projects, example) = (raw.owner, raw.projects, raw.example);
-        Ok(Self { fingerprint, owner, items, projects, not_after, example, public_key })
+        let Raw { owner, projects, project_ids, example, .. } = raw;
+        Ok(Self {
+            fingerprint,
+            owner,
+            items,
+            projects,
+            project_ids,
+            not_after,
+            example,
+            public_key,
+        })
     }
 
     /// The text of the document, through a TOML writer: no value can become another key.
@@ -101,6 +115,11 @@ impl TrustDocument {
         }
         if self.example {
             table.insert("example".into(), true.into());
+        }
+        let ids = self.project_ids.iter().filter_map(|id| toml::Value::try_from(id).ok());
+        let ids: Vec<toml::Value> = ids.collect();
+        if !ids.is_empty() {
+            table.insert("project_ids".into(), ids.into());
         }
         let mut key = toml::Table::new();
         key.insert("pem".into(), self.public_key.to_pem().into());
@@ -258,6 +277,7 @@ pub(super) fn write_own_as(
 #[cfg(test)]
 mod tests {
     use super::TrustDocument;
+    use crate::space::ProjectIdentity;
     use crate::verify::KeyPair;
 
     fn document() -> TrustDocument {
@@ -266,7 +286,8 @@ mod tests {
             fingerprint: public_key.fingerprint(),
             owner: "acme build".into(),
             items: Some(vec!["tool:acme/*".parse().unwrap()]),
-            projects: Some(vec!["/abs/project".into()]),
+            projects: Some(vec!["/".into()]),
+            project_ids: vec![ProjectIdentity::of("/".as_ref()).unwrap()],
             not_after: Some("2027-01-01T00:00:00Z".parse().unwrap()),
             example: false,
             public_key,

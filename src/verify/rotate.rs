@@ -55,6 +55,7 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
         owner: format!("you until {}", now.day()),
         items: None,
         projects: None,
+        project_ids: Vec::new(),
         not_after: None,
         example: false,
         public_key: old.public(),

@@ -1,8 +1,5 @@
-//! Which projects, and which foreign folders, the person has accepted (core 2.1, 4.3).
-
-use std::path::PathBuf;
-
-use serde::Deserialize;
+//! Which projects, and which foreign folders, the person has accepted (core 2.1, 4.3): signed records
+//! that name one folder by path, device, inode and birth.
 
 use super::document::{read_own, write_own};
 use super::error::TrustError;
@@ -10,16 +7,6 @@ use super::key::{KeyPair, PublicKey};
 use crate::base::{Digest, Timestamp};
 use crate::id::ItemId;
 use crate::space::{ProjectIdentity, Root};
-
-/// A signed record that names one folder by path, device, inode and birth.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Record {
-    path: PathBuf,
-    device: u64,
-    inode: u64,
-    born_ns: Option<u64>,
-}
 
 /// Records of accepted projects.
 pub(crate) struct Standing;
@@ -90,15 +77,11 @@ fn matches(
 ) -> Result<bool, TrustError> {
     let id = id(kind, folder)?;
     let Some(text) = read_own(user, &id, "toml", own, now)? else { return Ok(false) };
-    let record: Record = toml::from_str(&text).map_err(|e| TrustError::Unreadable {
+    let record: ProjectIdentity = toml::from_str(&text).map_err(|e| TrustError::Unreadable {
         path: format!(".ai/config/{id}.toml"),
         why: e.message().to_owned(),
     })?;
-    let same_birth = record.born_ns.is_none() || record.born_ns == folder.born_ns;
-    Ok(record.path == folder.path
-        && record.device == folder.device
-        && record.inode == folder.inode
-        && same_birth)
+    Ok(record.is(folder))
 }
 
 fn write(
@@ -108,20 +91,10 @@ fn write(
     folder: &ProjectIdentity,
     now: Timestamp,
 ) -> Result<(), TrustError> {
-    let number = |n: u64| {
-        i64::try_from(n).map_or_else(|_| toml::Value::String(n.to_string()), toml::Value::Integer)
-    };
-    let mut table = toml::Table::new();
-    let Some(path) = folder.path.to_str() else {
+    if folder.path.to_str().is_none() {
         let what = format!("`{}` is not UTF-8, so no record can name it", folder.path.display());
         return Err(TrustError::NotFound { what });
-    };
-    table.insert("path".into(), path.into());
-    table.insert("device".into(), number(folder.device));
-    table.insert("inode".into(), number(folder.inode));
-    if let Some(born) = folder.born_ns {
-        table.insert("born_ns".into(), number(born));
     }
-    let body = toml::to_string(&table).unwrap_or_default();
+    let body = toml::to_string(folder).map_err(|e| TrustError::NotFound { what: e.to_string() })?;
     write_own(user.base(), &id(kind, folder)?, &body, pair, now).map(|_| ())
 }

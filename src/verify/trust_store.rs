@@ -367,7 +367,12 @@ fn scope_of(
         None => {}
     }
     let projects = document.projects.as_ref()?;
-    let here = project.is_some_and(|p| projects.contains(&p.path));
+    let here = project.is_some_and(|here| {
+        let mut written = document.project_ids.iter().filter(|id| id.path == here.path).peekable();
+        // A document that a person wrote by hand may name the path alone.
+        let same_folder = written.peek().is_none() || written.any(|id| id.is(here));
+        projects.contains(&here.path) && same_folder
+    });
     (space != Space::Project || !here).then_some("its trust document names other projects")
 }
 

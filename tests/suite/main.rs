@@ -9,7 +9,10 @@
 )]
 
 mod attacks;
+mod chains;
+mod directives;
 mod golden;
 mod readme;
 mod tidy;
+mod tools;
 mod world;

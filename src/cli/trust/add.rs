@@ -14,6 +14,7 @@ use crate::cli::out::Out;
 use crate::cli::wire::Wired;
 use crate::id::{IdError, Space};
 use crate::pipeline::{Rye, now};
+use crate::space::ProjectIdentity;
 use crate::verify::{
     EXAMPLE, PUBLISHER, PublicKey, TrustDocument, TrustError, Unfit, proposals, write_own,
 };
@@ -44,11 +45,12 @@ pub(super) fn run(
         document.owner = owner;
     }
     if !wanted.projects.is_empty() {
-        let real = |path: &PathBuf| {
+        let identity = |path: &PathBuf| {
             let path = rye.located().cwd.join(path);
-            std::fs::canonicalize(&path).map_err(|source| TrustError::Io { path, source })
+            ProjectIdentity::of(&path).map_err(|source| TrustError::Io { path, source })
         };
-        document.projects = Some(wanted.projects.iter().map(real).collect::<Result<_, _>>()?);
+        let ids = wanted.projects.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
+        limit(&mut document, ids);
     }
     document.example = wanted.example;
     write(document, scope, rye, wired, out)
@@ -64,11 +66,21 @@ pub(super) fn accept(
     out: &mut Out,
 ) -> Result<Exit, CliError> {
     let mut document = proposed(key, rye)?;
-    document.projects = (!everywhere).then(|| vec![rye.spaces().project_path().to_owned()]);
+    document.projects = None;
+    document.project_ids = Vec::new();
+    if let Some(identity) = rye.spaces().project_identity().filter(|_| !everywhere) {
+        limit(&mut document, vec![identity.clone()]);
+    }
     document.example = false;
     let exit = write(document, scope, rye, wired, out)?;
     rye.accept_project(&rye.own_pair()?)?;
     Ok(exit)
+}
+
+/// Limits a document to these projects.
+fn limit(document: &mut TrustDocument, ids: Vec<ProjectIdentity>) {
+    document.projects = Some(ids.iter().map(|id| id.path.clone()).collect());
+    document.project_ids = ids;
 }
 
 fn write(
@@ -156,6 +168,7 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, CliError> {
                 owner: escape_line(&stem),
                 items: None,
                 projects: None,
+                project_ids: Vec::new(),
                 not_after: None,
                 example: false,
                 public_key,

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::element::Element;
 use crate::base::text::escape_line;
-use crate::id::ItemId;
+use crate::diag::Diagnose;
+use crate::id::{IdError, ItemId};
 use crate::parse::error::Fault;
 
 /// Knowledge by where it goes in the prompt.
@@ -64,7 +65,11 @@ pub(super) fn context(element: Element<'_>) -> Result<Context, Fault> {
         };
         let text = child.text()?;
         let id = text.strip_prefix("knowledge:").unwrap_or(&text).parse();
-        let id = id.map_err(|error| child.fault(format!("`<{}>`: {error}", child.name())))?;
+        let fault = |error: IdError| Fault {
+            code: error.code(),
+            ..child.fault(format!("`<{}>`: {error}", child.name()))
+        };
+        let id = id.map_err(fault)?;
         if list.contains(&id) {
             let id = escape_line(id.as_str());
             return Err(child.fault(format!("`{id}` is listed twice in `<{}>`", child.name())));

@@ -12,7 +12,8 @@ use super::metadata::{Model, child, limits, line, model};
 use super::permissions::{Acknowledged, acknowledged, capabilities};
 use crate::base::limits::DATA_DEPTH;
 use crate::base::text::{Position, position};
-use crate::id::ItemId;
+use crate::diag::Diagnose;
+use crate::id::{IdError, ItemId};
 use crate::parse::data::too_deep;
 use crate::parse::error::{DIRECTIVE, Fault, XML};
 
@@ -159,7 +160,9 @@ fn attribute(root: Element<'_>, name: &str) -> Option<String> {
 fn extends(root: Element<'_>) -> Result<Option<ItemId>, Fault> {
     let Some(text) = attribute(root, "extends") else { return Ok(None) };
     let id = text.strip_prefix("directive:").unwrap_or(&text).parse();
-    id.map(Some).map_err(|error| root.fault(format!("`extends`: {error}")))
+    let fault =
+        |error: IdError| Fault { code: error.code(), ..root.fault(format!("`extends`: {error}")) };
+    id.map(Some).map_err(fault)
 }
 
 /// The text with its signature line blanked, so that every place in it stays where it is.

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::fields::{Fields, string, wrong};
 use super::schema::schema;
 use crate::base::text::escape_line;
-use crate::id::ItemId;
+use crate::diag::Diagnose;
+use crate::id::{IdError, ItemId};
 use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
 
 /// What a tool's header declares. Keys that rye does not know are passed over.
@@ -120,7 +121,7 @@ impl Tool {
 
 fn executor(fields: &Fields<'_>) -> Result<Option<ItemId>, Fault> {
     let Some(text) = fields.string("executor_id")? else { return Ok(None) };
-    let fault = |error| Fault::new(METADATA, format!("`/executor_id`: {error}"));
+    let fault = |error: IdError| Fault::new(error.code(), format!("`/executor_id`: {error}"));
     text.parse().map(Some).map_err(fault)
 }
 
