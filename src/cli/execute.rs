@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     request.detached = args.detached;
     request.timeout = args.timeout;
     let rye = wired.rye()?;
-    // The JSON form of a dry run always tells its decisions (core 7.13).
+    // The JSON form of a tool's dry run always tells its decisions (core 7.13).
     let traced = args.trace || (args.dry_run && out.is_json());
     let recorder = traced.then(|| wired.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
@@ -78,13 +78,15 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
             return Err(CliError::Failed(Box::new(failed)));
         }
     };
-    for warned in report.warnings() {
-        let message = crate::base::text::escape_line(&warned.message);
-        out.note(&format!("[DEV MODE] {}: {message}", warned.code));
-    }
+    out.warned(report.warnings());
     if out.is_json() {
         let elapsed = wired.start.elapsed();
-        out.object(&report.to_json(elapsed, args.chain_details, events.as_deref()));
+        let told = args.trace || report.is_tool();
+        out.object(&report.to_json(
+            elapsed,
+            args.chain_details,
+            events.as_deref().filter(|_| told),
+        ));
     } else {
         let text = report.to_text(out.paint());
         if args.dry_run {

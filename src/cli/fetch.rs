@@ -19,10 +19,15 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
     let described = rye.describe(&args.item.parse::<Query>()?)?;
+    out.warned(&described.warnings);
     if out.is_json() {
-        out.success(json!({
+        let mut fields = json!({
             "item_id": described.detail.item, "content": described.content, "detail": described.detail,
-        }));
+        });
+        if !described.warnings.is_empty() {
+            fields["warnings"] = json!(described.warnings);
+        }
+        out.success(fields);
     } else {
         out.foreign(&described.content);
     }

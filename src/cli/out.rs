@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::Common;
 use super::error::CliError;
 use super::exit::{Exit, status};
-use crate::base::text::escape;
+use crate::base::text::{escape, escape_line};
 use crate::diag::{Paint, Style};
-use crate::report::{error_json, error_text};
+use crate::report::{Warned, error_json, error_text};
 
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -109,6 +109,13 @@ impl Out {
         self.note(&format!("{label}: {text}"));
     }
 
+    /// What dev mode let through, on standard error also beside JSON.
+    pub(super) fn warned(&mut self, warnings: &[Warned]) {
+        for warned in warnings {
+            self.note(&format!("[DEV MODE] {}: {}", warned.code, escape_line(&warned.message)));
+        }
+    }
+
     pub(super) fn object(&mut self, value: &Value) {
         let _ = serde_json::to_writer(&mut self.stdout, value);
         self.text("\n");
@@ -127,6 +134,9 @@ impl Out {
     /// Shows a failure and says how the process ends.
     pub(super) fn fail(&mut self, error: &CliError) -> Exit {
         let diagnostic = error.diagnostic();
+        if let CliError::Failed(failed) = error {
+            self.warned(&failed.warnings);
+        }
         if self.json {
             let value = match error {
                 CliError::Failed(failed) => {

@@ -24,6 +24,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
     let described = rye.describe(&args.item.parse::<Query>()?)?;
+    out.warned(&described.warnings);
     if out.is_json() {
         out.success(Value::Object(described.to_json()));
     } else {

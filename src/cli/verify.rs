@@ -71,15 +71,7 @@ fn judge(row: &Checked, ci: bool, out: &mut Out) -> u8 {
     match &row.verdict {
         Verdict::Good(_, warnings) if warnings.is_empty() => 0,
         Verdict::Good(_, warnings) => {
-            if !out.is_json() {
-                for warned in warnings {
-                    out.note(&format!(
-                        "[DEV MODE] {}: {}",
-                        warned.code,
-                        escape_line(&warned.message)
-                    ));
-                }
-            }
+            out.warned(warnings);
             if ci { 4 } else { 0 }
         }
         Verdict::Bad(failure) => {
@@ -100,6 +92,9 @@ fn summary(
     out: &mut Out,
 ) {
     let bad = checked.iter().filter(|row| matches!(row.verdict, Verdict::Bad(_))).count();
+    let passed =
+        checked.iter().filter(|row| matches!(&row.verdict, Verdict::Good(_, w) if !w.is_empty()));
+    let passed = passed.count();
     let bytes: usize = checked.iter().map(|row| row.bytes).sum();
     let seconds = elapsed.as_secs_f64();
     if out.is_json() {
@@ -107,17 +102,19 @@ fn summary(
         let odd: Vec<_> = odd.iter().map(|o| json!({"path": o.place.path, "why": o.why})).collect();
         out.object(&json!({
             "status": if exit == 0 { "success" } else { "error" },
-            "items": items, "not_items": odd, "verified": checked.len() - bad, "failed": bad,
+            "items": items, "not_items": odd, "verified": checked.len() - bad - passed, "unverified": passed,
+            "failed": bad,
             "metadata": {"duration_ms": seconds * 1000.0, "bytes": bytes},
         }));
         return;
     }
-    let good = out.paint().style(if bad == 0 { Style::Good } else { Style::Error }, "verified");
+    let good =
+        out.paint().style(if bad + passed == 0 { Style::Good } else { Style::Error }, "verified");
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = checked.len() as f64 / seconds.max(1e-9);
     out.line(&format!(
         "{good} {} of {} items, {} KiB, in {:.1} ms ({rate:.0} items/s)",
-        checked.len() - bad,
+        checked.len() - bad - passed,
         checked.len(),
         bytes >> 10,
         seconds * 1000.0,
@@ -128,7 +125,7 @@ fn to_json(row: &Checked) -> Value {
     let mut out = json!({"item_id": row.item, "space": row.space, "path": row.place.path});
     let more = match &row.verdict {
         Verdict::Good(detail, warnings) => json!({
-            "status": "verified", "integrity": detail.integrity, "digest": detail.digest,
+            "status": if warnings.is_empty() { "verified" } else { "unverified" }, "integrity": detail.integrity, "digest": detail.digest,
             "signer": detail.signer, "owner": detail.owner, "warnings": warnings,
         }),
         Verdict::Bad(failure) => {
@@ -148,7 +145,9 @@ fn chains(args: &Args, rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
     let mut exit = 0;
     let mut rows = Vec::new();
     for item in &args.items {
-        match rye.verify_chain(&item.parse::<Query>()?) {
+        let (details, warnings) = rye.verify_chain(&item.parse::<Query>()?);
+        out.warned(&warnings);
+        match details {
             Ok(details) => {
                 let unverified =
                     details.iter().any(|d| d.integrity == crate::verify::Integrity::Unverified);
@@ -159,7 +158,12 @@ fn chains(args: &Args, rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
                     let tree = crate::report::chain_tree(&details, out.paint());
                     out.text(&tree);
                 }
-                rows.push(json!({"status": "verified", "item_id": item, "chain_details": details}));
+                let status = if warnings.is_empty() { "verified" } else { "unverified" };
+                let mut row = json!({"status": status, "item_id": item, "chain_details": details});
+                if !warnings.is_empty() {
+                    row["warnings"] = json!(warnings);
+                }
+                rows.push(row);
             }
             Err(failure) => {
                 exit = exit.max(status(failure.code()));

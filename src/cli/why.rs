@@ -39,10 +39,11 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
 
 fn text(why: &Why, paint: Paint) -> String {
     let mut out = format!("{}\n", paint.style(Style::Strong, &why.item.to_string()));
-    let accepted = match why.accepted {
-        None => "no project space here",
-        Some(true) => "accepted",
-        Some(false) => "NOT accepted: no key admits its items (`rye trust review`)",
+    let accepted = match &why.accepted {
+        None => "no project space here".to_owned(),
+        Some(Ok(true)) => "accepted".into(),
+        Some(Ok(false)) => "NOT accepted: no key admits its items (`rye trust review`)".into(),
+        Some(Err(diagnostic)) => escape_line(&diagnostic.message),
     };
     let _ = writeln!(out, "  project {}: {accepted}", escape_line(&why.project));
     for copy in &why.copies {
@@ -144,7 +145,7 @@ fn to_json(why: &Why, stops: Option<&Diagnostic>) -> Value {
         .collect();
     json!({
         "status": if stops.is_none() { "success" } else { "error" },
-        "item_id": why.item, "project": why.project, "accepted": why.accepted,
+        "item_id": why.item, "project": why.project, "accepted": why.accepted.as_ref().and_then(|a| a.as_ref().ok()),
         "copies": copies,
         "chain": why.chain.as_ref().and_then(|c| c.as_ref().ok()),
         "code": stops.map(|d| d.code), "error": stops.map(|d| d.message.clone()),

@@ -10,6 +10,7 @@ use crate::id::IdError;
 use crate::interpolate::InterpolateError;
 use crate::parse::ParseError;
 use crate::plan::{MatrixError, PlanError};
+use crate::report::Warned;
 use crate::resolve::ResolveError;
 use crate::space::SpaceError;
 use crate::trace::Recorded;
@@ -152,6 +153,8 @@ pub(crate) struct Failed {
     /// Plain ids of the links that were there by then.
     pub(crate) chain: Vec<String>,
     pub(crate) elapsed: Duration,
+    /// What dev mode let through before.
+    pub(crate) warnings: Vec<Warned>,
     /// The trace, where one was asked for.
     pub(crate) trace: Option<Vec<Recorded>>,
 }

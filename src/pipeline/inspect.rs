@@ -13,9 +13,9 @@ use crate::diag::{Code, Diagnose, Diagnostic, Place};
 use crate::grant::Pattern;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::parse::Item;
-use crate::report::Detail;
+use crate::report::{Detail, Warned};
 use crate::space::Entry;
-use crate::trace::Quiet;
+use crate::trace::{Quiet, Warnings};
 use crate::verify::{DevMode, Source, TrustDocument, TrustStore, admit};
 
 /// There is no earlier version to compare with.
@@ -56,7 +56,7 @@ pub(crate) struct Checked {
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// Verified and parsed; dev mode may have let it through with warnings.
-    Good(Box<Detail>, Vec<crate::report::Warned>),
+    Good(Box<Detail>, Vec<Warned>),
     Bad(Failure),
 }
 
@@ -67,6 +67,7 @@ pub(crate) struct Described {
     pub(crate) item: Item,
     pub(crate) content: String,
     pub(crate) shadowed: Vec<Place>,
+    pub(crate) warnings: Vec<Warned>,
 }
 
 /// One copy of an item under `rye why`.
@@ -87,8 +88,8 @@ pub(crate) struct Copy {
 pub(crate) struct Why {
     pub(crate) item: Ref,
     pub(crate) project: String,
-    /// `None` without a project space.
-    pub(crate) accepted: Option<bool>,
+    /// `None` without a project space; else whether you accepted it, or why that cannot be said.
+    pub(crate) accepted: Option<Result<bool, Diagnostic>>,
     pub(crate) copies: Vec<Copy>,
     /// For a tool that was admitted: its chain, or why it has none.
     pub(crate) chain: Option<Result<Vec<Detail>, Diagnostic>>,
@@ -159,12 +160,19 @@ impl Rye {
     }
 
     /// Verifies one item and all that it runs through.
-    pub(crate) fn verify_chain(&self, query: &Query) -> Result<Vec<Detail>, Failure> {
-        self.sound_types()?;
+    pub(crate) fn verify_chain(
+        &self,
+        query: &Query,
+    ) -> (Result<Vec<Detail>, Failure>, Vec<Warned>) {
+        let sink = Warnings::new(&Quiet);
         let trust = self.trust();
-        let line = self.line(&trust, &Quiet);
-        let (source, item) = line.admit(line.find(query)?)?;
-        self.chain_details(line, source, item)
+        let line = self.line(&trust, &sink);
+        let details = self.sound_types().and_then(|()| {
+            let (source, item) = line.admit(line.find(query)?)?;
+            self.chain_details(line, source, item)
+        });
+        let warned = sink.kept().into_iter().map(|(item, w)| Warned::new(item, w));
+        (details, warned.collect())
     }
 
     fn chain_details(
@@ -240,7 +248,9 @@ impl Rye {
         Ok(Why {
             item,
             project: self.spaces.project_path().display().to_string(),
-            accepted: identity.filter(|_| has_space).and_then(|i| trust.accepts(i).ok()),
+            accepted: identity.filter(|_| has_space).map(|identity| {
+                trust.accepts(identity).map_err(|error| Diagnostic::from(error.as_ref()))
+            }),
             copies,
             chain,
             refused,
@@ -347,6 +357,9 @@ impl Described {
             self.shadowed.iter().filter_map(|p| serde_json::to_value(p).ok()).collect();
         out.insert("shadowed".into(), shadowed.into());
         out.extend(self.item.to_json());
+        if !self.warnings.is_empty() {
+            out.insert("warnings".into(), serde_json::json!(self.warnings));
+        }
         out
     }
 }
@@ -376,5 +389,6 @@ fn describe(line: Line<'_>, query: &Query) -> Result<Described, Failure> {
         item,
         content: source.raw(),
         shadowed: source.shadowed().to_vec(),
+        warnings: super::run::warnings(std::iter::once(&source)),
     })
 }

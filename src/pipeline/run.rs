@@ -15,7 +15,7 @@ use crate::interpolate::{bind, render};
 use crate::parse::{Context, Directive, Item, Tool};
 use crate::plan::{Cell, Machine, MatrixError, Params, Plan, Target, Thread, typed};
 use crate::report::{Detail, DirectiveReport, Report, ToolReport, Warned, error_json};
-use crate::trace::{Event, Quiet, Sink};
+use crate::trace::{Event, Quiet, Sink, Warnings};
 use crate::validate::{Asked, ValidChain};
 use crate::verify::Source;
 
@@ -94,7 +94,8 @@ impl Rye {
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
         let mut reached = Reached { item: request.item.clone(), chain: Vec::new() };
-        self.steps(request, &mut reached, sink).map_err(|failure| {
+        let sink = Warnings::new(sink);
+        self.steps(request, &mut reached, &sink).map_err(|failure| {
             let diagnostic = failure.diagnostic();
             let item_id = diagnostic.item.or_else(|| Some(reached.item.clone()));
             sink.record(Event::Refused { item_id, code: diagnostic.code });
@@ -103,7 +104,9 @@ impl Rye {
                 links => links,
             };
             let (item, elapsed) = (reached.item, start.elapsed());
-            Failed { failure, item, chain, elapsed, trace: None }
+            let warnings =
+                sink.kept().into_iter().map(|(item_id, w)| Warned::new(item_id, w)).collect();
+            Failed { failure, item, chain, elapsed, warnings, trace: None }
         })
     }
 
@@ -269,11 +272,8 @@ fn show_knowledge(source: &Source) -> Report {
 
 pub(super) fn warnings<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<Warned> {
     let warned = sources.flat_map(|source| {
-        source.warnings().iter().map(|warning| Warned {
-            item_id: source.item().clone(),
-            code: warning.code,
-            message: warning.message.clone(),
-        })
+        let item = source.item();
+        source.warnings().iter().map(|warning| Warned::new(item.clone(), warning.clone()))
     });
     warned.collect()
 }

@@ -9,7 +9,7 @@ use crate::diag::Code;
 use crate::execute::Outcome;
 use crate::id::{Fingerprint, Ref, Space};
 use crate::plan::Plan;
-use crate::trace::Recorded;
+use crate::trace::{Recorded, Warning};
 use crate::verify::{Integrity, Source};
 
 /// One sentence that goes with every directive that is handed to an agent.
@@ -54,6 +54,12 @@ pub(crate) struct Warned {
     pub(crate) message: String,
 }
 
+impl Warned {
+    pub(crate) fn new(item_id: Ref, warning: Warning) -> Self {
+        Self { item_id, code: warning.code, message: warning.message }
+    }
+}
+
 /// How a tool's run, or dry run, came out.
 #[derive(Debug)]
 pub(crate) struct ToolReport {
@@ -96,6 +102,10 @@ impl Report {
     /// Whether the tool itself failed.
     pub(crate) fn tool_failed(&self) -> bool {
         matches!(self, Self::Tool(tool) if tool.outcome.as_ref().is_some_and(|o| o.failure.is_some()))
+    }
+
+    pub(crate) fn is_tool(&self) -> bool {
+        matches!(self, Self::Tool(_))
     }
 
     pub(crate) fn warnings(&self) -> &[Warned] {

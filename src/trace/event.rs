@@ -4,6 +4,13 @@ use crate::base::Digest;
 use crate::diag::Code;
 use crate::id::{Fingerprint, Ref, Space};
 
+/// A refusal that dev mode turned into a warning.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Warning {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+}
+
 /// One decision, recorded when it is made.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
@@ -23,6 +30,9 @@ pub(crate) enum Event {
         key_fp: Option<Fingerprint>,
         owner: Option<String>,
         space: Space,
+        /// What dev mode let through.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<Warning>,
     },
     /// A file was read as an item.
     Parse { item_id: Ref },

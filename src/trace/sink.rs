@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use super::Event;
+use super::event::{Event, Warning};
+use crate::id::Ref;
 
 /// Listens to decisions.
 pub(crate) trait Sink: Sync {
@@ -48,5 +49,32 @@ impl Sink for Recorder {
         let at_us = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         events.push(Recorded { at_us, event });
+    }
+}
+
+/// Passes events on, and keeps the warnings in them, so that none is lost when a run stops later.
+pub(crate) struct Warnings<'a> {
+    inner: &'a dyn Sink,
+    kept: Mutex<Vec<(Ref, Warning)>>,
+}
+
+impl<'a> Warnings<'a> {
+    pub(crate) fn new(inner: &'a dyn Sink) -> Self {
+        Self { inner, kept: Mutex::new(Vec::new()) }
+    }
+
+    /// The warnings so far, each with the item that it is about.
+    pub(crate) fn kept(&self) -> Vec<(Ref, Warning)> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Sink for Warnings<'_> {
+    fn record(&self, event: Event) {
+        if let Event::VerifyIntegrity { item_id, warnings, .. } = &event {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend(warnings.iter().map(|warning| (item_id.clone(), warning.clone())));
+        }
+        self.inner.record(event);
     }
 }

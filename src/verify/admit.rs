@@ -2,18 +2,19 @@
 
 use std::ops::Range;
 
-use super::error::{Claim, Reason, Refused};
+use super::error::{Claim, Reason, Refused, TrustError};
 use super::key::EXAMPLE;
 use super::sig_line::{Scan, SigFault, SigLine, scan};
-use super::source::{Signer, Source, Warning};
+use super::source::{Signer, Source};
 use super::trust_store::{Belief, TrustStore};
 use crate::base::Digest;
 use crate::base::limits::CLOCK_SKEW_SECONDS;
 use crate::base::text::{lone_return, position, unfit};
+use crate::diag::Diagnose;
 use crate::id::{Kind, Space};
 use crate::resolve::Found;
 use crate::space::ProjectIdentity;
-use crate::trace::{Event, Sink};
+use crate::trace::{Event, Sink, Warning};
 
 /// Whether `RYE_DEV_MODE` is exactly `1` (core 5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,7 @@ pub(crate) fn admit(
         key_fp: signer.as_ref().map(|s| s.key),
         owner: signer.as_ref().and_then(|s| s.owner.clone()),
         space: found.space,
+        warnings: warnings.clone(),
     });
     Ok(Source::new(found, judged.text, judged.range, judged.digest, signer, warnings))
 }
@@ -95,7 +97,7 @@ impl Judge<'_> {
             return Err(reason);
         }
         let refused = refused(self.found, self.claim.clone(), reason);
-        self.warnings.push(Warning::new(&refused.reason, refused.to_string()));
+        self.warnings.push(Warning { code: refused.reason.code(), message: refused.to_string() });
         Ok(())
     }
 
@@ -206,11 +208,15 @@ pub(super) fn checked_text(bytes: &[u8]) -> Result<&str, Reason> {
     }
 }
 
-fn unreadable(error: &super::error::TrustError) -> Reason {
+fn unreadable(error: &TrustError) -> Reason {
+    let help = error.help().unwrap_or_default();
     match error {
-        super::error::TrustError::Unreadable { path, why } => {
-            Reason::TrustUnreadable { path: path.clone(), why: why.clone() }
+        TrustError::Unreadable { path, why, .. } => {
+            Reason::TrustUnreadable { path: path.clone(), why: why.clone(), help }
         }
-        other => Reason::TrustUnreadable { path: "config/keys".into(), why: other.to_string() },
+        other => {
+            let (path, why) = ("config/keys".to_owned(), other.to_string());
+            Reason::TrustUnreadable { path, why, help }
+        }
     }
 }

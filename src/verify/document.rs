@@ -201,7 +201,8 @@ pub(super) fn read_own(
     now: Timestamp,
 ) -> Result<Option<String>, TrustError> {
     let relative = format!("config/{id}.{ext}");
-    let unreadable = |why: String| TrustError::Unreadable { path: format!(".ai/{relative}"), why };
+    let unreadable =
+        |why: String| TrustError::Unreadable { path: format!(".ai/{relative}"), why, help: None };
     let Some(bytes) = root.read(&relative).map_err(|e| unreadable(e.to_string()))? else {
         return Ok(None);
     };

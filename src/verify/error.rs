@@ -55,7 +55,7 @@ pub(crate) enum Reason {
     Moved { says: String, is: String },
     Altered,
     ProjectNotAccepted,
-    TrustUnreadable { path: String, why: String },
+    TrustUnreadable { path: String, why: String, help: String },
     Untrusted,
     ExampleKey,
     WeakKey,
@@ -124,10 +124,10 @@ impl std::fmt::Display for Refused {
                     "`{item}` lies in a project that you have not accepted, so no key admits it"
                 )
             }
-            Reason::TrustUnreadable { path, why } => {
+            Reason::TrustUnreadable { path, why, .. } => {
                 write!(
                     f,
-                    "`{item}` cannot be judged: `{}` is no usable trust document: {}",
+                    "`{item}` cannot be judged: `{}` cannot be used: {}",
                     escape_line(path),
                     escape_line(why)
                 )
@@ -187,9 +187,7 @@ impl Diagnose for Refused {
             Reason::Legacy => format!("read the file; if you want it, run `rye sign {item}`"),
             Reason::ProjectNotAccepted => review.into(),
             Reason::Untrusted => review.into(),
-            Reason::TrustUnreadable { .. } => {
-                "list all trust documents with `rye trust list`; a broken one admits nothing".into()
-            }
+            Reason::TrustUnreadable { help, .. } => help.clone(),
             Reason::ExampleKey => {
                 "sign with a key of your own: `rye keys generate`, then `rye sign`".into()
             }
@@ -326,8 +324,8 @@ impl Diagnose for KeyError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum TrustError {
-    #[error("`{}` is no usable trust document: {}", escape_line(.path), escape_line(.why))]
-    Unreadable { path: String, why: String },
+    #[error("`{}` cannot be used: {}", escape_line(.path), escape_line(.why))]
+    Unreadable { path: String, why: String, help: Option<String> },
     #[error("{}: {}", escape_line(.what), escape_line(.why))]
     Malformed { what: String, why: String },
     #[error("{}", escape_line(.what))]
@@ -357,6 +355,10 @@ impl Diagnose for TrustError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
+            Self::Unreadable { help: Some(help), .. } => help.clone(),
+            Self::Unreadable { path, .. } if path.contains("keys/projects/") => {
+                "accept the project again with `rye trust project`".into()
+            }
             Self::Unreadable { path, .. } if path.contains("config/rye/") => {
                 let file = path.rsplit('/').next().unwrap_or_default();
                 let name = file.split('.').next().unwrap_or_default();

@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::error::Reason;
 use crate::base::{Digest, Timestamp};
-use crate::diag::{Code, Place};
+use crate::diag::Place;
 use crate::id::{Fingerprint, Ref, Space};
 use crate::resolve::Found;
 use crate::space::HeaderStyle;
+use crate::trace::Warning;
 
 /// Who signed a source.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -24,13 +24,6 @@ pub(crate) struct Signer {
 pub(crate) enum Integrity {
     Verified,
     Unverified,
-}
-
-/// A refusal that dev mode turned into a warning.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct Warning {
-    pub(crate) code: Code,
-    pub(crate) message: String,
 }
 
 /// Bytes admitted by `verify`, with who signed them.
@@ -124,11 +117,5 @@ impl Source {
 
     pub(crate) fn integrity(&self) -> Integrity {
         if self.warnings.is_empty() { Integrity::Verified } else { Integrity::Unverified }
-    }
-}
-
-impl Warning {
-    pub(super) fn new(reason: &Reason, message: String) -> Self {
-        Self { code: reason.code(), message }
     }
 }

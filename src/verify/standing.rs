@@ -80,6 +80,7 @@ fn matches(
     let record: ProjectIdentity = toml::from_str(&text).map_err(|e| TrustError::Unreadable {
         path: format!(".ai/config/{id}.toml"),
         why: e.message().to_owned(),
+        help: None,
     })?;
     Ok(record.is(folder))
 }

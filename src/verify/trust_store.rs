@@ -9,8 +9,10 @@ use super::document::{Revocation, TrustDocument, Unfit, read_own};
 use super::error::{KeyError, TrustError};
 use super::key::{EXAMPLE, PUBLISHER, PublicKey, publisher};
 use super::own_keys::OwnKeys;
+use super::sig_line::SigLine;
 use super::standing::{AllowedRoot, Standing};
 use crate::base::Timestamp;
+use crate::diag::Diagnose;
 use crate::id::{Fingerprint, ItemId, Kind, Ref, Space};
 use crate::space::{FileTypes, ProjectIdentity, Root};
 
@@ -140,8 +142,9 @@ impl<'a> TrustStore<'a> {
         let policy = self.policy.get_or_init(|| {
             let text = self.own_config("rye/policy").map_err(Arc::new)?;
             let Some((path, text)) = text else { return Ok(Policy::default()) };
-            serde_yaml::from_str(&text)
-                .map_err(|e| Arc::new(TrustError::Unreadable { path, why: e.to_string() }))
+            serde_yaml::from_str(&text).map_err(|e| {
+                Arc::new(TrustError::Unreadable { path, why: e.to_string(), help: None })
+            })
         });
         let policy = policy.as_ref().map_err(Arc::clone)?;
         Ok(policy.allow_shadow.iter().any(|listed| listed == id.as_str()))
@@ -154,7 +157,7 @@ impl<'a> TrustStore<'a> {
     pub(crate) fn file_types(&self) -> Result<FileTypes, TrustError> {
         let mut types = FileTypes::default();
         let Some((path, text)) = self.own_config("rye/file-types")? else { return Ok(types) };
-        let bad = |why: String| TrustError::Unreadable { path: path.clone(), why };
+        let bad = |why: String| TrustError::Unreadable { path: path.clone(), why, help: None };
         let registered: std::collections::BTreeMap<String, RegisteredType> =
             serde_yaml::from_str(&text).map_err(|e| bad(e.to_string()))?;
         for (extension, registered) in registered {
@@ -210,7 +213,11 @@ impl<'a> TrustStore<'a> {
             Ok(text.map(|text| (id, text)))
         };
         let unreadable = |id: &ItemId, why: String| {
-            Arc::new(TrustError::Unreadable { path: format!(".ai/config/{id}.toml"), why })
+            Arc::new(TrustError::Unreadable {
+                path: format!(".ai/config/{id}.toml"),
+                why,
+                help: None,
+            })
         };
         let mut weak = false;
         let document = match read("trusted")? {
@@ -240,7 +247,7 @@ impl<'a> TrustStore<'a> {
     }
 
     /// Whether the person revoked the key.
-    pub(super) fn is_revoked(&self, key: Fingerprint) -> Result<bool, Arc<TrustError>> {
+    pub(crate) fn is_revoked(&self, key: Fingerprint) -> Result<bool, Arc<TrustError>> {
         Ok(self.known(key)?.revoked)
     }
 
@@ -293,6 +300,20 @@ impl<'a> TrustStore<'a> {
                 not_after: document.not_after,
             })),
         })
+    }
+
+    /// Whether a signature line was made by the key that it names, where that key is believed and
+    /// not revoked; `None` for any other key. Says nothing of scope or time.
+    pub(crate) fn made_by_believed(&self, line: &SigLine) -> Option<bool> {
+        if self.is_revoked(line.key).unwrap_or(true) {
+            return None;
+        }
+        match self.belief(line.key) {
+            Ok(Belief::Key(candidate)) => {
+                Some(candidate.key.verifies(line.statement.as_bytes(), &line.sig))
+            }
+            _ => None,
+        }
     }
 
     /// Whether the example key was let in by `rye trust add --example`.
@@ -377,7 +398,8 @@ fn scope_of(
 }
 
 fn unusable_key(path: &str, error: &KeyError) -> TrustError {
-    TrustError::Unreadable { path: path.to_owned(), why: error.to_string() }
+    // What mends the key mends this.
+    TrustError::Unreadable { path: path.to_owned(), why: error.to_string(), help: error.help() }
 }
 
 /// A trust document that lies in a project: a proposal, nothing more (core 4.3).

@@ -1,1 +1,193 @@
-fn main() {}
+//! The library facade, in process: what one run costs beside the bare child.
+//!
+//! - `cargo bench` runs all of it in a few seconds
+//! - `cargo bench --bench line -- --rates` prints the signature library's own rates and nothing
+//!   else, one `name number` a line; `table.sh` reads them
+
+#![expect(clippy::expect_used, reason = "a bench that cannot set itself up has nothing to measure")]
+
+use std::ffi::OsString;
+use std::fs;
+use std::hint::black_box;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use criterion::Criterion;
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use rye::{Request, Rye, RyeBuilder};
+use sha2::{Digest, Sha256};
+
+/// The child of the no-op tool.
+const NOOP: &str = "/bin/true";
+
+/// A tool of three links: itself, its runtime and the primitive.
+const TOOL: &str = r#"version: "1.0.0"
+tool_type: tool
+executor_id: rye/core/runtimes/native/program
+category: bench
+description: "Starts a child that does nothing."
+config:
+  command: /bin/true
+"#;
+
+/// How many bytes a signature covers: the text of a statement, about as long as the line in a file.
+const STATEMENT: usize = 200;
+
+/// How many bytes an item of the larger measurements has.
+const ITEM: usize = 4096;
+
+fn main() {
+    if std::env::args().any(|arg| arg == "--rates") {
+        rates();
+        return;
+    }
+    let mut criterion = Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1))
+        .sample_size(30)
+        .without_plots()
+        .configure_from_args();
+    facade(&mut criterion);
+    signatures(&mut criterion);
+    criterion.final_summary();
+}
+
+/// An accepted project with the signed no-op tool.
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        // Nobody else may write above a project; others may look.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
+        fs::create_dir(folder.path().join("home")).expect("mkdir");
+        let tools = folder.path().join("project/.ai/tools/bench");
+        fs::create_dir_all(&tools).expect("mkdir");
+        fs::write(tools.join("noop.yaml"), TOOL).expect("the tool");
+        let world = Self { folder };
+        world.door(&["init"]);
+        world.door(&["sign", "tool:bench/noop"]);
+        world
+    }
+
+    /// Runs the binary; what it sets up is the same for a person.
+    fn door(&self, args: &[&str]) {
+        let output = Command::new(env!("CARGO_BIN_EXE_rye"))
+            .args(args)
+            .current_dir(self.project())
+            .env_clear()
+            .envs(self.vars())
+            .stdin(Stdio::null())
+            .output()
+            .expect("rye starts");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    fn vars(&self) -> Vec<(OsString, OsString)> {
+        let home = self.folder.path().join("home").into_os_string();
+        vec![("HOME".into(), home), ("PATH".into(), "/usr/bin:/bin".into())]
+    }
+
+    fn rye(&self) -> Rye {
+        let builder = RyeBuilder::new().vars(self.vars()).cwd(self.project());
+        builder.project(self.project()).build().expect("an accepted project")
+    }
+}
+
+fn facade(criterion: &mut Criterion) {
+    let world = World::new();
+    let rye = world.rye();
+    let run = Request::new("tool:bench/noop");
+    let dry = run.clone().dry_run(true);
+    assert_eq!(rye.run_json(&dry)["status"], "validation_passed");
+    assert_eq!(rye.run_json(&run)["status"], "success");
+
+    let mut group = criterion.benchmark_group("facade");
+    group.bench_function("build", |b| b.iter(|| black_box(world.rye())));
+    group.bench_function("dry run, 3 links", |b| b.iter(|| black_box(rye.run_json(&dry))));
+    group.bench_function("dry run, embedded tool with a schema", |b| {
+        let request = Request::new("tool:rye/bash").dry_run(true).param("command", "true");
+        b.iter(|| black_box(rye.run_json(&request)));
+    });
+    group.finish();
+
+    // What the first of these takes over the second is what rye adds to a child.
+    let mut group = criterion.benchmark_group("child");
+    group.bench_function("run, 3 links", |b| b.iter(|| black_box(rye.run_json(&run))));
+    group.bench_function("std::process::Command", |b| {
+        b.iter(|| {
+            let mut command = Command::new(NOOP);
+            let command = command.current_dir(world.project()).env_clear().envs(world.vars());
+            black_box(command.stdin(Stdio::null()).output().expect("a child"))
+        });
+    });
+    group.finish();
+}
+
+fn signatures(criterion: &mut Criterion) {
+    let (message, signing, verifying, signature) = signed();
+    let item = vec![b'x'; ITEM];
+    let mut group = criterion.benchmark_group("library");
+    group.bench_function("verify_strict", |b| {
+        b.iter(|| verifying.verify_strict(black_box(&message), &signature).is_ok());
+    });
+    group.bench_function("sign", |b| b.iter(|| signing.sign(black_box(&message))));
+    group.bench_function("sha256 of 4 KiB", |b| b.iter(|| Sha256::digest(black_box(&item))));
+    group.finish();
+}
+
+/// A statement, the key pair and the signature.
+fn signed() -> (Vec<u8>, SigningKey, VerifyingKey, Signature) {
+    let message = vec![b's'; STATEMENT];
+    let signing = SigningKey::from_bytes(&[7; 32]);
+    let signature = signing.sign(&message);
+    let verifying = signing.verifying_key();
+    (message, signing, verifying, signature)
+}
+
+/// Prints how often each act is done in a second, on one core alone and on all at once.
+#[expect(clippy::print_stdout, reason = "the numbers are for a program that reads them")]
+fn rates() {
+    let (message, signing, verifying, signature) = signed();
+    let item = vec![b'x'; ITEM];
+    let verify = || verifying.verify_strict(black_box(&message), &signature).is_ok();
+    let sign = || signing.sign(black_box(&message)).to_bytes()[0] < 255;
+    let hash = || Sha256::digest(black_box(&item))[0] < 255;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    println!("cores {cores}");
+    println!("verify {:.0}", rate(1, &verify));
+    println!("verify_all_cores {:.0}", rate(cores, &verify));
+    println!("sign {:.0}", rate(1, &sign));
+    println!("sign_all_cores {:.0}", rate(cores, &sign));
+    println!("sha256_4k {:.0}", rate(1, &hash));
+}
+
+/// The best of a few short turns: what else the machine does can only lower a rate.
+#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+fn rate(threads: usize, act: &(dyn Fn() -> bool + Sync)) -> f64 {
+    let turn = || {
+        let (start, mut done) = (Instant::now(), 0_u64);
+        while start.elapsed() < Duration::from_millis(100) {
+            for _ in 0..50 {
+                black_box(act());
+            }
+            done += 50;
+        }
+        done as f64 / start.elapsed().as_secs_f64()
+    };
+    let all = || {
+        std::thread::scope(|scope| {
+            let running: Vec<_> = (0..threads).map(|_| scope.spawn(turn)).collect();
+            running.into_iter().map(|thread| thread.join().unwrap_or(0.0)).sum::<f64>()
+        })
+    };
+    (0..7).map(|_| all()).fold(0.0, f64::max)
+}

@@ -10,9 +10,13 @@
 
 mod attacks;
 mod chains;
+mod cli;
 mod directives;
 mod golden;
+mod keys;
+mod matrix;
 mod readme;
+mod stdlib;
 mod tidy;
 mod tools;
 mod world;

@@ -68,11 +68,7 @@ fn languages() -> Vec<(&'static str, &'static str, String)> {
                 consts.replace("const __", "export const __")
             ),
         ),
-        (
-            "shell.sh",
-            "rye/core/runtimes/shell/script",
-            shell(&format!("{bash}\n")).replace("Leaves a marker", "Greets"),
-        ),
+        ("shell.sh", "rye/core/runtimes/shell/script", shell(&format!("{bash}\n")).replace("Leaves a marker", "Greets")),
         ("yaml.yaml", native, yaml),
         ("toml.toml", native, toml),
     ]

@@ -314,3 +314,58 @@ impl World {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
+
+impl World {
+    /// Runs rye as a program that rye started would: below a run, and without a terminal.
+    pub fn rye_below_a_run(&self, args: &[&str]) -> Said {
+        // A session of its own has no terminal, wherever the tests are run from.
+        let output = Command::new("setsid")
+            .args(["--wait", env!("CARGO_BIN_EXE_rye")])
+            .args(args)
+            .current_dir(self.project())
+            .env_clear()
+            .envs(&self.env)
+            .env("RYE_RUN_ID", "run-of-a-test")
+            .stdin(Stdio::null())
+            .output()
+            .expect("setsid starts");
+        Said {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// The same on a terminal, at which a person types `answer`; what it shows is the output.
+    pub fn rye_below_a_run_at_a_terminal(&self, answer: &str, args: &[&str]) -> Said {
+        let script = "import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+os.write(fd, sys.argv[1].encode())
+shown = b''
+try:
+    while piece := os.read(fd, 4096):
+        shown += piece
+except OSError:
+    pass
+sys.stdout.buffer.write(shown)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+";
+        let output = Command::new(python_folder().join("python3"))
+            .args(["-c", script, answer, env!("CARGO_BIN_EXE_rye")])
+            .args(args)
+            .current_dir(self.project())
+            .env_clear()
+            .envs(&self.env)
+            .env("RYE_RUN_ID", "run-of-a-test")
+            .stdin(Stdio::null())
+            .output()
+            .expect("python3 starts");
+        Said {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
