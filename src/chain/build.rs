@@ -113,7 +113,7 @@ fn next(by: &Link, executor: &ItemId, fetch: &dyn Fetch) -> Result<Link, Fault> 
         return Err(match fetch.find_above(&item, from) {
             Some(space) => Fault::OutOfReach { by, from, executor: executor.clone(), space },
             None => {
-                let near = fetch.near(&item);
+                let near = executors(fetch.near(&item));
                 Fault::ExecutorNotFound { by, executor: executor.clone(), near }
             }
         });
@@ -130,4 +130,10 @@ fn next(by: &Link, executor: &ItemId, fetch: &dyn Fetch) -> Result<Link, Fault> 
         }
     }
     Ok(Link { role: Role::Runtime, source, tool: *tool })
+}
+
+/// Of refs, the ids of what may stand behind a tool: `executor_id` is a plain id.
+fn executors(refs: Vec<String>) -> Vec<String> {
+    let ids = refs.into_iter().filter_map(|item| item.strip_prefix("tool:").map(str::to_owned));
+    ids.filter(|id| id.contains("/runtimes/") || id.contains("/primitives/")).collect()
 }

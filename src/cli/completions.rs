@@ -1,5 +1,7 @@
 //! `rye completions`: the script that teaches a shell to complete rye's words.
 
+use serde_json::json;
+
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
@@ -23,6 +25,42 @@ pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, CliErro
         let written = shell.write_registration("COMPLETE", "rye", "rye", "rye", &mut script);
         written.map_err(|source| CliError::InputFile { path: args.shell.clone(), source })?;
     }
-    out.text(&String::from_utf8_lossy(&script));
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if args.shell == "bash" {
+        script.push_str(BASH);
+    }
+    if out.is_json() {
+        out.success(json!({"shell": args.shell, "script": script}));
+    } else {
+        out.text(&script);
+    }
     Ok(Exit::DONE)
 }
+
+/// Bash breaks words at `:` and `=`, which stand in refs and inputs. The words are put together
+/// again before rye is asked, and what bash has already is cut from the answers.
+const BASH: &str = r#"
+_rye_complete() {
+    local -a joined=()
+    local i word at=0 glue=
+    for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+        word=${COMP_WORDS[i]}
+        if ((i > 0)) && [[ $glue == yes || $word == [:=]* ]]; then
+            joined[${#joined[@]} - 1]+=$word
+        else
+            joined+=("$word")
+        fi
+        glue=
+        if [[ $word == *[:=] ]]; then glue=yes; fi
+        if ((i == COMP_CWORD)); then at=$((${#joined[@]} - 1)); fi
+    done
+    local -a COMP_WORDS=("${joined[@]}")
+    local COMP_CWORD=$at current=${joined[at]}
+    _clap_complete_rye "$1" "$current" "$3"
+    local shown=${current%"${current##*[:=]}"}
+    for i in "${!COMPREPLY[@]}"; do
+        COMPREPLY[i]=${COMPREPLY[i]#"$shown"}
+    done
+}
+complete -o nospace -o bashdefault -F _rye_complete rye
+"#;

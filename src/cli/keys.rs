@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::pipeline::Rye;
-use crate::verify::{KeyError, KeyPair, OwnKeys, TrustDocument, rotate};
+use crate::verify::{EXAMPLE, KeyError, KeyPair, OwnKeys, TrustDocument, TrustError, rotate};
 
 /// Make, show, import, export and rotate your own key pair
 #[derive(clap::Args)]
@@ -30,6 +30,9 @@ enum Verb {
         /// The PKCS#8 PEM file
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
+        /// Take the example key, whose private half is public
+        #[arg(long)]
+        example: bool,
     },
     /// Print your public key, or a trust document that others may accept
     Export {
@@ -56,11 +59,15 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
             keys.store(&pair)?;
             made("generated", &pair, &keys, out);
         }
-        Verb::Import { file } => {
+        Verb::Import { file, example } => {
             let text = read_private(file.as_ref(), &rye)?;
             let name = || "what was given".to_owned();
             let malformed = KeyError::Malformed { name: name(), what: "private key" };
             let pair = KeyPair::from_pem(&text).ok_or(malformed)?;
+            let fingerprint = pair.public().fingerprint();
+            if fingerprint == EXAMPLE && !example {
+                return Err(TrustError::Example { fingerprint }.into());
+            }
             confirm("import a key pair", &pair.public().fingerprint().to_string(), wired, out)?;
             keys.store(&pair)?;
             made("imported", &pair, &keys, out);
@@ -140,6 +147,7 @@ fn export(document: Option<&String>, keys: &OwnKeys<'_>, out: &mut Out) -> Resul
                 fingerprint: public.fingerprint(),
                 owner: owner.clone(),
                 items: None,
+                wished: false,
                 projects: None,
                 project_ids: Vec::new(),
                 not_after: None,

@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let pair = rye.own_pair()?;
     if !args.check {
         for file in &files {
-            let digest = crate::base::Digest::of(&file.bytes);
+            let digest = crate::verify::digest_to_sign(file);
             confirm(&format!("sign `{}`", file.item), &format!("sha256 {digest}"), wired, out)?;
         }
     }

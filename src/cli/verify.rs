@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     if !out.is_json() {
         for file in &odd {
             out.warn(&format!(
-                "`{}` is not an item: {}",
+                "`{}` is odd: {}",
                 escape_line(&file.place.path),
                 escape_line(&file.why)
             ));

@@ -150,5 +150,6 @@ fn to_json(why: &Why, stops: Option<&Diagnostic>) -> Value {
         "chain": why.chain.as_ref().and_then(|c| c.as_ref().ok()),
         "code": stops.map(|d| d.code), "error": stops.map(|d| d.message.clone()),
         "help": stops.and_then(|d| d.help.clone()),
+        "place": stops.and_then(|d| d.place.clone()), "data": stops.map(|d| d.data.clone()),
     })
 }

@@ -48,7 +48,7 @@ impl Tool {
         object(json!({
             "tool_type": self.tool_type, "executor_id": self.executor, "category": self.category,
             "description": self.description, "schema": self.schema, "examples": self.examples,
-            "env": self.env.keys().collect::<Vec<_>>(), "config": self.config,
+            "env": self.env.iter().map(|(name, _)| name).collect::<Vec<_>>(), "config": self.config,
         }))
     }
 

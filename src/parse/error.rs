@@ -74,6 +74,16 @@ impl ParseError {
     }
 }
 
+impl ParseError {
+    /// The same fault in a file that has `lines` lines less above it.
+    pub(crate) fn up(mut self, lines: usize) -> Self {
+        if let Some(line) = self.0.place.line.as_mut() {
+            *line = line.saturating_sub(lines).max(1);
+        }
+        self
+    }
+}
+
 impl Diagnose for ParseError {
     fn code(&self) -> Code {
         self.0.fault.code

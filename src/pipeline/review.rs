@@ -6,7 +6,7 @@ use crate::base::{Digest, Timestamp};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::space::Odd;
 use crate::trace::Quiet;
-use crate::verify::{PUBLISHER, Proposal, Scan, proposals, scan};
+use crate::verify::{Proposal, Scan, proposals, scan};
 
 /// Who stands behind an item of the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(crate) enum SignerIs {
     /// A key that the project proposes.
     Proposed,
     Unknown,
+    /// A key that you revoked.
+    Revoked,
     /// There is no proper signature line.
     None,
 }
@@ -29,6 +31,8 @@ pub(crate) struct ReviewedItem {
     pub(crate) owner: Option<String>,
     /// The file is not what its line says was signed.
     pub(crate) altered: bool,
+    /// The key that the line names did not make its signature; unknown keys cannot be asked.
+    pub(crate) forged: bool,
     /// Spaces whose copy it would shadow.
     pub(crate) shadows: Vec<Space>,
 }
@@ -51,9 +55,6 @@ impl Rye {
     pub(crate) fn review(&self) -> Result<Review, Failure> {
         let trust = self.trust();
         let proposed = self.spaces().get(Space::Project).map(proposals).unwrap_or_default();
-        let is_proposed = |key: Fingerprint| {
-            proposed.iter().any(|p| p.document.as_ref().is_ok_and(|d| d.fingerprint == key))
-        };
         let line = self.line(&trust, &Quiet);
         let mut items = Vec::new();
         for entry in self.entries(&[])?.into_iter().filter(|entry| entry.space == Space::Project) {
@@ -76,24 +77,38 @@ impl Rye {
                     signer_is: SignerIs::None,
                     owner: None,
                     altered: false,
+                    forged: false,
                     shadows,
                 });
                 continue;
             };
             let digest =
                 Digest::of_parts(&[&found.bytes[..range.start], &found.bytes[range.end..]]);
-            let owner = trust.owner(sig.key);
-            let signer_is = match () {
-                () if owner.is_some() || sig.key == PUBLISHER => SignerIs::Known,
-                () if is_proposed(sig.key) => SignerIs::Proposed,
-                () => SignerIs::Unknown,
+            let proposal = proposed
+                .iter()
+                .filter_map(|p| p.document.as_ref().ok())
+                .find(|document| document.fingerprint == sig.key);
+            let (signer_is, made) = match trust.made_by_believed(&sig) {
+                Some(made) => (SignerIs::Known, made),
+                None if trust.is_revoked(sig.key).unwrap_or(false) => (SignerIs::Revoked, true),
+                None => match proposal {
+                    Some(document) => {
+                        let message = sig.statement.as_bytes();
+                        (SignerIs::Proposed, document.public_key.verifies(message, &sig.sig))
+                    }
+                    None => (SignerIs::Unknown, true),
+                },
             };
+            // A line that its key did not make has no signer.
+            let signer_is = if made { signer_is } else { SignerIs::None };
+            let owner = trust.owner(sig.key).filter(|_| signer_is == SignerIs::Known);
             items.push(ReviewedItem {
                 altered: digest != sig.sha256 || sig.item != entry.item,
                 item: entry.item,
                 signer: Some((sig.key, sig.at)),
                 signer_is,
                 owner,
+                forged: !made,
                 shadows,
             });
         }

@@ -184,11 +184,16 @@ impl Rye {
             && matches!(found.item.id.as_str(), "rye/policy" | "rye/file-types");
         let staged = stage(found, pair, trust.now(), may_shadow || own_config)?;
         let source = staged.source();
-        let parsed = Item::parse(source)?;
+        let added = staged.added_lines();
+        let parsed = Item::parse(source).map_err(|error| error.up(added))?;
         let mut findings = check_for_signing(&parsed, source.item(), source);
         findings.extend(schema_findings(&parsed));
         if let Item::Directive(directive) = &parsed {
             findings.extend(undeclared(directive, source.text()));
+        }
+        // The person looks at the file on disk, which has no signature line yet.
+        for position in findings.iter_mut().filter_map(|finding| finding.position.as_mut()) {
+            position.line = position.line.saturating_sub(added).max(1);
         }
         if findings.iter().any(|f| f.severity == Severity::Error) {
             let (item, place) = (source.item().clone(), source.place());

@@ -22,7 +22,7 @@ const KEPT_BACK: &[&str] = &["USER_SPACE", "RYE_SYSTEM_SPACE", "RYE_DEV_MODE", "
 pub(super) struct Env {
     host: BTreeMap<String, String>,
     /// The primitive's, the runtime's, the tool's.
-    links: Vec<BTreeMap<String, String>>,
+    links: Vec<Vec<(String, String)>>,
     /// rye's own names, which nobody can replace.
     own: Vec<(&'static str, String)>,
     /// Names whose values came from the host by declaration, or were made of such values.
@@ -59,7 +59,7 @@ impl Env {
                 Role::Runtime => "runtime",
                 Role::Tool => "tool",
             };
-            let keys = link.tool.env.keys().cloned().collect();
+            let keys = link.tool.env.iter().map(|(name, _)| name.clone()).collect();
             record(format!("{by} {}", link.item().id), keys);
             for (name, template) in &link.tool.env {
                 if variables(template).iter().any(|used| sealed.contains(*used)) {

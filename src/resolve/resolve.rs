@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::error::ResolveError;
 use super::suggest::suggest;
-use crate::diag::Place;
+use crate::diag::{Diagnose, Place};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::space::{FileType, FileTypes, Root, Spaces};
 use crate::trace::{Event, Sink};
@@ -115,7 +115,16 @@ impl Resolver<'_> {
         let mut searched = Vec::with_capacity(3);
         for root in spaces.filter_map(|space| self.spaces.get(space)) {
             searched.push(root.space());
-            let Some(found) = self.in_root(item, root)? else { continue };
+            let found = match (self.in_root(item, root), &mut winner) {
+                (Ok(Some(found)), _) => found,
+                (Ok(None), _) => continue,
+                // A copy that lost cannot break the one that answers.
+                (Err(error), Some(winner)) => {
+                    winner.shadowed.extend(error.place());
+                    continue;
+                }
+                (Err(error), None) => return Err(error),
+            };
             match &mut winner {
                 Some(winner) => winner.shadowed.push(found.place),
                 None if self.is_passed_over(&found)? => {}

@@ -1,5 +1,6 @@
 //! What lies below a root: items, and what looks like one but cannot be.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use walkdir::WalkDir;
@@ -50,7 +51,23 @@ impl Root {
             Place::Disk(Some(_)) => self.walk(&mut listing, kind, types)?,
         }
         listing.entries.sort();
+        self.report_clashes(&mut listing, kind);
         Ok(listing)
+    }
+
+    /// Ids that differ in case alone are one file on other systems.
+    fn report_clashes(&self, listing: &mut Listing, kind: Kind) {
+        let mut seen: HashMap<String, &Entry> = HashMap::new();
+        for entry in &listing.entries {
+            let folded = entry.item.id.as_str().to_ascii_lowercase();
+            let Some(first) = seen.insert(folded, entry) else { continue };
+            if first.item == entry.item {
+                continue;
+            }
+            let path = format!("{}/{}.{}", kind.folder(), entry.item.id, entry.ext);
+            let why = format!("`{}` differs from `{}` in case alone", entry.item, first.item);
+            listing.odd.push(Odd { place: self.shown(&path), why });
+        }
     }
 
     fn walk(&self, to: &mut Listing, kind: Kind, types: &FileTypes) -> Result<(), SpaceError> {

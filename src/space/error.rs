@@ -62,6 +62,9 @@ impl Diagnose for SpaceError {
             Self::ForeignOwner { path, .. } => {
                 format!("if you know it, run `rye trust allow-root {}`", path.display())
             }
+            Self::UntrustedRoot { path, why, .. } if why.contains("writable") => {
+                format!("close it: `chmod o-w {}`", path.display())
+            }
             Self::UntrustedRoot { name, .. } => {
                 format!("point {name} at a folder of your own outside the project, or unset it")
             }

@@ -25,7 +25,9 @@ pub(crate) struct Where {
 pub(crate) struct ProjectIdentity {
     /// The real path.
     pub(crate) path: PathBuf,
+    #[serde(with = "decimal")]
     pub(crate) device: u64,
+    #[serde(with = "decimal")]
     pub(crate) inode: u64,
     /// Birth time in nanoseconds since 1970 where the file system keeps one: inodes are reused.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,6 +47,20 @@ impl ProjectIdentity {
         let born = stat.created().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
         let born_ns = born.and_then(|d| u64::try_from(d.as_nanos()).ok());
         Ok(Self { path, device: stat.dev(), inode: stat.ino(), born_ns })
+    }
+}
+
+/// Numbers as text: TOML has no place for all of them.
+mod decimal {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(number)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(|_| D::Error::custom("no whole number"))
     }
 }
 
@@ -180,6 +196,11 @@ fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<Root>, Spac
             let why = "belongs to another user";
             return Err(SpaceError::UntrustedRoot { name, path: folder, why });
         }
+        // A sticky folder lets nobody rename what is another's.
+        let sticky = stat.mode() & 0o1000 != 0;
+        if let Some(why) = open_to_others(&stat).filter(|_| !(folder == base && sticky)) {
+            return Err(SpaceError::UntrustedRoot { name, path: folder, why });
+        }
     }
     own_link(name, &base)?;
     Root::on_disk(Space::User, base).map(Some)
@@ -208,7 +229,7 @@ fn refuse_inside(
     project: Option<&PathBuf>,
     may_be_project: bool,
 ) -> Result<(), SpaceError> {
-    let real = fs::canonicalize(base).unwrap_or_else(|_| base.to_owned());
+    let real = real_or_to_be(base);
     match project {
         Some(project) if real.starts_with(project) && !(may_be_project && real == *project) => {
             // The user base as project root is the case of core 2.1: then there is no project.
@@ -220,6 +241,17 @@ fn refuse_inside(
         }
         _ => Ok(()),
     }
+}
+
+/// The real path of a folder, also of one that is not there yet: that of its nearest ancestor, and
+/// the rest.
+fn real_or_to_be(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (fs::canonicalize(ancestor), path.strip_prefix(ancestor)) {
+            return real.join(rest);
+        }
+    }
+    path.to_owned()
 }
 
 /// The root may be a symlink only of this user's own making.

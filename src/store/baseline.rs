@@ -5,8 +5,10 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_at_most};
@@ -27,7 +29,11 @@ impl Baselines {
 
     /// The remembered bytes of the item whose space lies in `base`.
     pub(crate) fn find(&self, base: &Path, item: &Ref) -> Option<Vec<u8>> {
-        let mut file = fs::File::open(self.path(base, item)).ok()?;
+        // Whatever was put there in its place must not hold us.
+        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+        let path = self.path(base, item);
+        let mut file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+        file.metadata().ok().filter(fs::Metadata::is_file)?;
         match read_at_most(&mut file, ITEM_BYTES, 0).ok()? {
             Bounded::All(bytes) => Some(bytes),
             Bounded::More => None,
@@ -41,9 +47,7 @@ impl Baselines {
     /// What the file system says; nothing depends on success.
     pub(crate) fn remember(&self, base: &Path, item: &Ref, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(base, item);
-        let same = fs::metadata(&path).is_ok_and(|m| m.len() == bytes.len() as u64)
-            && fs::read(&path).is_ok_and(|old| old == bytes);
-        if same {
+        if self.find(base, item).is_some_and(|old| old == bytes) {
             return Ok(());
         }
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;

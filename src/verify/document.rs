@@ -22,6 +22,8 @@ pub(crate) struct TrustDocument {
     pub(crate) owner: String,
     /// `None` is everything except `rye/**` and config.
     pub(crate) items: Option<Vec<Pattern>>,
+    /// The items are a proposal's own wish: the limits of the default hold beside them.
+    pub(crate) wished: bool,
     /// `None` is every project.
     pub(crate) projects: Option<Vec<PathBuf>>,
     /// What the folders at those paths were when the document was written: another folder that is
@@ -39,6 +41,8 @@ struct Raw {
     fingerprint: String,
     owner: String,
     items: Option<Vec<String>>,
+    #[serde(default)]
+    wished: bool,
     projects: Option<Vec<PathBuf>>,
     #[serde(default)]
     project_ids: Vec<ProjectIdentity>,
@@ -83,11 +87,12 @@ impl TrustDocument {
         };
         let items = raw.items.map(patterns).transpose().map_err(Unfit::Wrong)?;
         let not_after = raw.not_after.as_ref().map(time).transpose()?;
-        let Raw { owner, projects, project_ids, example, .. } = raw;
+        let Raw { owner, wished, projects, project_ids, example, .. } = raw;
         Ok(Self {
             fingerprint,
             owner,
             items,
+            wished,
             projects,
             project_ids,
             not_after,
@@ -104,6 +109,9 @@ impl TrustDocument {
         if let Some(items) = &self.items {
             let items: Vec<toml::Value> = items.iter().map(|p| p.as_str().into()).collect();
             table.insert("items".into(), items.into());
+        }
+        if self.wished {
+            table.insert("wished".into(), true.into());
         }
         if let Some(projects) = &self.projects {
             let projects: Vec<toml::Value> =
@@ -287,6 +295,7 @@ mod tests {
             fingerprint: public_key.fingerprint(),
             owner: "acme build".into(),
             items: Some(vec!["tool:acme/*".parse().unwrap()]),
+            wished: true,
             projects: Some(vec!["/".into()]),
             project_ids: vec![ProjectIdentity::of("/".as_ref()).unwrap()],
             not_after: Some("2027-01-01T00:00:00Z".parse().unwrap()),

@@ -6,6 +6,7 @@ use crate::base::Timestamp;
 use crate::base::text::{Position, Unfit, escape_line};
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Ref};
+use crate::space::SpaceError;
 
 pub(crate) const CODES: &[Code] = &[
     Code("verify.unsigned"),
@@ -283,6 +284,10 @@ pub(crate) enum KeyError {
     Permissions { path: PathBuf },
     #[error("`{}` is no Ed25519 {what}", escape_line(.name))]
     Malformed { name: String, what: &'static str },
+    #[error("`{}` is writable by others", .path.display())]
+    Open { path: PathBuf },
+    #[error(transparent)]
+    Space(#[from] SpaceError),
     #[error("`{}`: {source}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
 }
@@ -292,7 +297,8 @@ impl Diagnose for KeyError {
         Code(match self {
             Self::Missing => "key.missing",
             Self::Exists { .. } => "key.exists",
-            Self::Permissions { .. } => "key.permissions",
+            Self::Permissions { .. } | Self::Open { .. } => "key.permissions",
+            Self::Space(inner) => return inner.code(),
             Self::Malformed { .. } => "key.malformed",
             Self::Io { .. } => "key.io",
         })
@@ -303,6 +309,8 @@ impl Diagnose for KeyError {
             Self::Missing => "make one with `rye keys generate`".into(),
             Self::Exists { .. } => "replace it by another with `rye keys rotate`".into(),
             Self::Permissions { path } => format!("close it: `chmod 600 {}`", path.display()),
+            Self::Open { path } => format!("close it: `chmod o-w {}`", path.display()),
+            Self::Space(inner) => return inner.help(),
             Self::Malformed { .. } => {
                 "rye reads PKCS#8 PEM for private keys and SPKI PEM for public ones".into()
             }
@@ -312,7 +320,8 @@ impl Diagnose for KeyError {
 
     fn place(&self) -> Option<Place> {
         match self {
-            Self::Permissions { path } | Self::Io { path, .. } => {
+            Self::Space(inner) => inner.place(),
+            Self::Permissions { path } | Self::Open { path } | Self::Io { path, .. } => {
                 Some(Place { path: path.display().to_string(), ..Place::default() })
             }
             _ => None,
@@ -332,6 +341,8 @@ pub(crate) enum TrustError {
     NotFound { what: String },
     #[error("`{}` is a weak key: not canonical, or not of full order", escape_line(.what))]
     Weak { what: String },
+    #[error("you revoked `{fingerprint}`")]
+    Revoked { fingerprint: Fingerprint },
     #[error("`{fingerprint}` is the example key: its private half is public, so it proves nothing")]
     Example { fingerprint: Fingerprint },
     #[error(transparent)]
@@ -348,6 +359,7 @@ impl Diagnose for TrustError {
             Self::NotFound { .. } => "trust.not_found",
             Self::Weak { .. } => "verify.weak_key",
             Self::Example { .. } => "verify.example_key",
+            Self::Revoked { .. } => "verify.revoked",
             Self::Key(inner) => return inner.code(),
             Self::Io { .. } => "trust.io",
         })
@@ -370,8 +382,11 @@ impl Diagnose for TrustError {
             Self::Malformed { .. } => "see `rye explain trust.malformed`".into(),
             Self::NotFound { .. } => "see whom you trust with `rye trust list`, and what is proposed here with `rye trust review`".into(),
             Self::Weak { .. } => "ask the signer for a sound key; this one proves nothing".into(),
+            Self::Revoked { .. } => {
+                "a revoked key stays so; ask the signer for another, and sign again what you want of theirs".into()
+            }
             Self::Example { .. } => {
-                "for a walk through the examples only: `rye trust add --example keys-example/example.pub`".into()
+                "for examples and tests only: say `--example`".into()
             }
             Self::Key(inner) => return inner.help(),
             Self::Io { .. } => "see `rye doctor`".into(),

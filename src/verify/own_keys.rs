@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::error::KeyError;
 use super::key::{KeyPair, PublicKey};
 use crate::base::bytes::write_atomic;
-use crate::space::{Root, SpaceError};
+use crate::space::Root;
 
 const FOLDER: &str = "config/keys/signing";
 
@@ -76,12 +76,24 @@ impl<'a> OwnKeys<'a> {
 
     /// Reads through the root, so that links, FIFOs and huge files are refused like everywhere.
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, KeyError> {
-        let bytes = self.user.read(&format!("{FOLDER}/{name}"));
-        let bytes = bytes.map_err(|error: SpaceError| {
-            let source = io::Error::other(error.to_string());
-            KeyError::Io { path: self.folder().join(name), source }
-        })?;
+        let bytes = self.user.read(&format!("{FOLDER}/{name}"))?;
+        if bytes.is_some() {
+            self.closed()?;
+        }
         Ok(bytes.map(std::borrow::Cow::into_owned))
+    }
+
+    /// Nobody else may put another key in the place of this one.
+    fn closed(&self) -> Result<(), KeyError> {
+        for folder in [FOLDER, "config/keys", "config"] {
+            let path = self.user.path(folder);
+            let stat = fs::metadata(&path)
+                .map_err(|source| KeyError::Io { path: path.clone(), source })?;
+            if stat.mode() & 0o002 != 0 {
+                return Err(KeyError::Open { path });
+            }
+        }
+        Ok(())
     }
 
     /// Writes a pair where none is.

@@ -54,6 +54,7 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
         fingerprint: old_fp,
         owner: format!("you until {}", now.day()),
         items: None,
+        wished: false,
         projects: None,
         project_ids: Vec::new(),
         not_after: None,

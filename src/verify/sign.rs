@@ -82,6 +82,7 @@ impl Diagnose for SignError {
 /// A file that is signed in memory; nothing is written yet.
 pub(crate) struct Staged {
     source: Source,
+    added_lines: usize,
     bytes: Vec<u8>,
 }
 
@@ -135,14 +136,21 @@ pub(crate) fn stage(
     let key = pair.public().fingerprint();
     let signer = Signer { key, owner: Some("you".into()), at: now };
     let digest = Digest::of(&rest);
+    let added_lines = usize::from(rest.len() == found.bytes.len());
     let source = Source::new(found, text, start..end, digest, Some(signer), Vec::new());
-    Ok(Staged { source, bytes })
+    Ok(Staged { source, added_lines, bytes })
 }
 
 impl Staged {
     /// The signed bytes as `parse` takes them.
     pub(crate) fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// How many lines the signed file has more than the one on disk: positions in what is parsed
+    /// are shifted by that for whoever looks at the disk.
+    pub(crate) fn added_lines(&self) -> usize {
+        self.added_lines
     }
 
     /// The whole signed file.
@@ -158,6 +166,11 @@ impl Staged {
         write_atomic(self.source.path(), &self.bytes, 0o644)
             .map_err(|source| SignError::Io { place: self.source.place(), source })
     }
+}
+
+/// What a signature of this file would cover.
+pub(crate) fn digest_to_sign(found: &Found) -> Digest {
+    Digest::of(&without_line(&found.bytes, &found.file_type.comment))
 }
 
 /// The file without the signature line in its proper place, and also without one that stands on the

@@ -13,6 +13,7 @@ use super::sig_line::SigLine;
 use super::standing::{AllowedRoot, Standing};
 use crate::base::Timestamp;
 use crate::diag::Diagnose;
+use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Ref, Space};
 use crate::space::{FileTypes, ProjectIdentity, Root};
 
@@ -374,18 +375,16 @@ fn scope_of(
     space: Space,
     project: Option<&ProjectIdentity>,
 ) -> Option<&'static str> {
-    match &document.items {
-        Some(items) if !items.iter().any(|pattern| pattern.matches(item)) => {
-            return Some("its trust document does not list this item");
-        }
-        Some(_) => {}
-        None if space == Space::System => {
-            return Some("an external system space needs a trust document that names its items");
-        }
-        None if item.id.is_reserved() || item.kind == Kind::Config => {
-            return Some("its trust document does not list ids under `rye/` or config");
-        }
-        None => {}
+    let by_default = document.items.is_none() || document.wished;
+    if by_default && space == Space::System {
+        return Some("an external system space needs a trust document that names its items");
+    }
+    if by_default && (item.id.is_reserved() || item.kind == Kind::Config) {
+        return Some("its trust document does not list ids under `rye/` or config");
+    }
+    let lists = |items: &Vec<Pattern>| items.iter().any(|pattern| pattern.matches(item));
+    if document.items.as_ref().is_some_and(|items| !lists(items)) {
+        return Some("its trust document does not list this item");
     }
     let projects = document.projects.as_ref()?;
     let here = project.is_some_and(|here| {

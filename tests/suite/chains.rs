@@ -305,7 +305,7 @@ fn an_executor_that_is_not_there_is_named_with_near_ones() {
     assert_eq!((status, &got["code"]), (3, &json!("chain.executor_not_found")));
     assert_eq!((&got["item_id"], &got["chain"]), (&json!("tool:acme/t"), &json!(["acme/t"])));
     assert_eq!(got["data"]["executor"], "rye/core/runtimes/shell/scrip");
-    assert_eq!(got["data"]["near"][0], format!("tool:{SHELL}"), "{got}");
+    assert_eq!(got["data"]["near"][0], SHELL, "{got}");
     assert!(got["help"].as_str().unwrap().contains(SHELL), "{got}");
     for item in [SHELL, EXECUTE] {
         let (status, got) = world.json(&["execute", item]);

@@ -43,7 +43,7 @@ fn every_form_of_a_placeholder() {
     let missing = "{input:k}  d e d:e d|e  \n{input:} {input: k} {input:k } {input:1k} {input:k??} \
                    {INPUT:k} {k} {{input:k}} {input:k} z {input:k";
     let with = |value: &str| {
-        let all = vec![value; 7].join(" ");
+        let all = [value; 7].join(" ");
         let rest = "{input:} {input: k} {input:k } {input:1k} {input:k??} {INPUT:k} {k} ";
         format!("{all}\n{rest}{{{value}}} {value}}} z {{input:k")
     };

@@ -68,7 +68,11 @@ fn languages() -> Vec<(&'static str, &'static str, String)> {
                 consts.replace("const __", "export const __")
             ),
         ),
-        ("shell.sh", "rye/core/runtimes/shell/script", shell(&format!("{bash}\n")).replace("Leaves a marker", "Greets")),
+        (
+            "shell.sh",
+            "rye/core/runtimes/shell/script",
+            shell(&format!("{bash}\n")).replace("Leaves a marker", "Greets"),
+        ),
         ("yaml.yaml", native, yaml),
         ("toml.toml", native, toml),
     ]
@@ -352,4 +356,55 @@ fn what_cannot_be_planned_is_told_before_anything_runs() {
         line(&world.own_key(), "tool:acme/t", "yaml", "2026-01-01T00:00:00Z", bad.as_bytes());
     world.write(".ai/tools/acme/t.yaml", format!("# {signed}\n{bad}"));
     world.refused("tool:acme/t", "plan.invalid_schema", 6);
+}
+
+#[test]
+fn a_python_function_answers_with_what_it_returns_or_with_its_exception() {
+    let world = World::new();
+    let head = "__version__ = \"1.0.0\"\n__tool_type__ = \"tool\"\n__category__ = \"acme\"\n\
+                __executor_id__ = \"rye/core/runtimes/python/function\"\n";
+    for (code, status, data) in [
+        (
+            "def execute(params, project_path):\n    return project_path\n",
+            0,
+            json!(world.project().display().to_string()),
+        ),
+        (
+            "def execute(params, *rest):\n    return [len(rest), __name__ == '__main__']\n",
+            0,
+            json!([1, false]),
+        ),
+        ("def execute(params):\n    return None\n", 0, json!(null)),
+        (
+            "def execute(params):\n    return {'success': False, 'error': 'no luck'}\n",
+            1,
+            json!({"success": false, "error": "no luck"}),
+        ),
+        (
+            "def execute(params):\n    raise ValueError('bad é')\n",
+            1,
+            json!({"success": false, "error": "ValueError: bad é"}),
+        ),
+        (
+            "def execute(params):\n    raise SystemExit(0)\n",
+            1,
+            json!({"success": false, "error": "SystemExit: 0"}),
+        ),
+        ("def execute(params):\n    return float('nan')\n", 1, json!(null)),
+        ("def execute(params):\n    return {1, 2}\n", 1, json!(null)),
+        ("execute = 7\n", 1, json!(null)),
+        ("import no_such_module\n", 1, json!(null)),
+    ] {
+        world.signed(".ai/tools/acme/f.py", &format!("{head}\n{code}"));
+        let (got_status, got) = world.json(&["execute", "acme/f", "--params", "{\"a\":1}"]);
+        assert_eq!(got_status, status, "{code}: {got}");
+        if status == 1 {
+            assert_eq!(got["data"]["success"], false, "{code}: {got}");
+            assert_eq!(got["error"], got["data"]["error"], "{code}: {got}");
+            let raised = !code.contains("return {'success'");
+            let told = got["stderr_tail"].as_str().is_some_and(|tail| tail.contains("Traceback"));
+            assert_eq!(told, raised, "{code}: {got}");
+        }
+        assert!(data.is_null() && status == 1 || got["data"] == data, "{code}: {got}");
+    }
 }

@@ -12,8 +12,9 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::cli::wire::Wired;
+use crate::grant::Pattern;
 use crate::id::{IdError, Space};
-use crate::pipeline::{Rye, now};
+use crate::pipeline::{Failure, Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
     EXAMPLE, PUBLISHER, PublicKey, TrustDocument, TrustError, Unfit, proposals, write_own,
@@ -36,21 +37,26 @@ pub(super) fn run(
     wired: &Wired,
     out: &mut Out,
 ) -> Result<Exit, CliError> {
+    // What could be a fingerprint is never a file: a project must not answer for a key by a file name.
     let path = rye.located().cwd.join(key);
-    let mut document = match path.is_file() {
+    let is_meant =
+        path.extension().is_some_and(|ext| ext == "pem" || ext == "toml" || ext == "pub");
+    let mut document = match key.contains(['/', '.']) && (is_meant || path.is_file()) {
         true => from_file(&path, key)?,
         false => proposed(key, rye)?,
     };
     if let Some(owner) = wanted.owner {
         document.owner = owner;
     }
-    if !wanted.projects.is_empty() {
+    let wishes = document.projects.take().unwrap_or_default();
+    let projects = if wanted.projects.is_empty() { wishes } else { wanted.projects };
+    if !projects.is_empty() {
         let identity = |path: &PathBuf| {
             let path = rye.located().cwd.join(path);
             ProjectIdentity::of(&path).map_err(|source| TrustError::Io { path, source })
         };
-        let ids = wanted.projects.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
-        limit(&mut document, ids);
+        let ids = projects.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
+        limit(&mut document, ids)?;
     }
     document.example = wanted.example;
     write(document, scope, rye, wired, out)
@@ -69,7 +75,7 @@ pub(super) fn accept(
     document.projects = None;
     document.project_ids = Vec::new();
     if let Some(identity) = rye.spaces().project_identity().filter(|_| !everywhere) {
-        limit(&mut document, vec![identity.clone()]);
+        limit(&mut document, vec![identity.clone()])?;
     }
     document.example = false;
     let exit = write(document, scope, rye, wired, out)?;
@@ -78,9 +84,14 @@ pub(super) fn accept(
 }
 
 /// Limits a document to these projects.
-fn limit(document: &mut TrustDocument, ids: Vec<ProjectIdentity>) {
+fn limit(document: &mut TrustDocument, ids: Vec<ProjectIdentity>) -> Result<(), TrustError> {
+    if let Some(id) = ids.iter().find(|id| id.path.to_str().is_none()) {
+        let what = format!("`{}` is not UTF-8, so no document can name it", id.path.display());
+        return Err(TrustError::NotFound { what });
+    }
     document.projects = Some(ids.iter().map(|id| id.path.clone()).collect());
     document.project_ids = ids;
+    Ok(())
 }
 
 fn write(
@@ -91,6 +102,7 @@ fn write(
     out: &mut Out,
 ) -> Result<Exit, CliError> {
     let fingerprint = document.fingerprint;
+    document.example = document.example && fingerprint == EXAMPLE;
     if fingerprint == EXAMPLE && !document.example {
         return Err(TrustError::Example { fingerprint }.into());
     }
@@ -99,7 +111,8 @@ fn write(
             (fingerprint.to_string(), "the publisher's key is in the binary".to_owned());
         return Err(TrustError::Malformed { what, why }.into());
     }
-    // What the document proposes for itself is never taken over wider than asked for.
+    // What a document wishes for itself never widens: the default limits hold beside it.
+    document.wished = document.items.is_some() && scope.items.is_empty();
     if !scope.items.is_empty() {
         document.items = Some(scope.items.clone());
     }
@@ -108,6 +121,9 @@ fn write(
     }
     let body = document.to_toml();
     TrustDocument::parse(&body).map_err(|why| malformed(&fingerprint.to_string(), why))?;
+    if rye.trust().is_revoked(fingerprint).map_err(Failure::from)? {
+        return Err(TrustError::Revoked { fingerprint }.into());
+    }
     let pair = rye.own_pair()?;
     let owner = escape_line(&document.owner);
     confirm(&format!("trust `{owner}`"), &fingerprint.to_string(), wired, out)?;
@@ -117,7 +133,7 @@ fn write(
         out.success(json!({
             "fingerprint": fingerprint, "owner": document.owner, "path": path,
             "projects": document.projects,
-            "items": document.items.as_ref().map(|items| items.iter().map(crate::grant::Pattern::as_str).collect::<Vec<_>>()),
+            "items": document.items.as_ref().map(|items| items.iter().map(Pattern::as_str).collect::<Vec<_>>()),
         }));
         return Ok(Exit::DONE);
     }
@@ -131,7 +147,9 @@ fn write(
     let items = match &document.items {
         None => "everything but `rye/**` and config".to_owned(),
         Some(items) => {
-            items.iter().map(crate::grant::Pattern::as_str).collect::<Vec<_>>().join(", ")
+            let items: Vec<_> = items.iter().map(Pattern::as_str).collect();
+            let within = if document.wished { ", but for `rye/**` and config" } else { "" };
+            format!("{}{within}", items.join(", "))
         }
     };
     out.line(&format!("you trust `{owner}` {fingerprint}"));
@@ -167,6 +185,7 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, CliError> {
                 fingerprint: public_key.fingerprint(),
                 owner: escape_line(&stem),
                 items: None,
+                wished: false,
                 projects: None,
                 project_ids: Vec::new(),
                 not_after: None,

@@ -23,13 +23,15 @@ struct Row {
 pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
     let trust = rye.trust();
     let mut rows = Vec::new();
-    if let Ok(Some(own)) = trust.own() {
-        rows.push(Row {
+    match trust.own() {
+        Ok(Some(own)) => rows.push(Row {
             fingerprint: own.fingerprint(),
             owner: "you".into(),
             state: "own key".into(),
             scope: "your user space and accepted projects, but for `rye/**`".into(),
-        });
+        }),
+        Ok(None) => {}
+        Err(error) => return Err(Failure::from(error).into()),
     }
     let publisher = PUBLISHER;
     rows.push(Row {
@@ -88,7 +90,12 @@ fn row(fingerprint: Fingerprint, trust: &TrustStore<'_>) -> Row {
         scope.push_str(&format!(", until {at}"));
     }
     let expired = document.not_after.is_some_and(|at| trust.now() > at);
-    let state = if expired { "expired" } else { "trusted" };
+    let revoked = trust.is_revoked(fingerprint).unwrap_or(false);
+    let state = match (revoked, expired) {
+        (true, _) => "revoked",
+        (false, true) => "expired",
+        (false, false) => "trusted",
+    };
     Row { fingerprint, owner: document.owner, state: state.into(), scope }
 }
 

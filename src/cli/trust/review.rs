@@ -81,6 +81,10 @@ fn items(review: &Review, paint: Paint) -> Vec<String> {
             }
             SignerIs::Proposed => paint.style(Style::Warning, &format!("proposed: {key}")),
             SignerIs::Unknown => paint.style(Style::Error, &format!("unknown: {key}")),
+            SignerIs::Revoked => paint.style(Style::Error, &format!("revoked: {key}")),
+            SignerIs::None if item.forged => {
+                paint.style(Style::Error, &format!("none: the signature is not {key}'s"))
+            }
             SignerIs::None => paint.style(Style::Error, "none: not signed"),
         };
         let mut line = format!("  {:<width$}  {signer}", item.item.to_string());
@@ -131,12 +135,14 @@ fn to_json(review: &Review) -> Value {
                 SignerIs::Known => "known",
                 SignerIs::Proposed => "proposed",
                 SignerIs::Unknown => "unknown",
+                SignerIs::Revoked => "revoked",
                 SignerIs::None => "none",
             };
             json!({
                 "item_id": item.item, "signer": item.signer.map(|(key, _)| key),
                 "signed_at": item.signer.map(|(_, at)| at), "signer_is": signer_is,
-                "owner": item.owner, "altered": item.altered, "shadows": item.shadows,
+                "owner": item.owner, "altered": item.altered, "forged": item.forged,
+                "shadows": item.shadows,
             })
         })
         .collect();

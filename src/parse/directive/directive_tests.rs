@@ -204,7 +204,8 @@ fn bad_fields_are_refused() {
     ];
     for (inside, want) in rows {
         let fault = meta(inside).unwrap_err();
-        assert_eq!(fault.code.0, "parse.directive", "{inside:?}");
+        let code = if want.contains("no item id") { "id.malformed" } else { "parse.directive" };
+        assert_eq!(fault.code.0, code, "{inside:?}");
         assert!(fault.why.contains(want), "{inside:?}: {}", fault.why);
         assert_eq!(fault.position.map(|p| p.line), Some(5), "{inside:?}");
     }
@@ -273,7 +274,7 @@ fn hostile_xml_is_refused() {
             "parse.xml",
         ),
         ("```xml\n<!DOCTYPE d SYSTEM \"file:///etc/passwd\"><directive/>\n```".into(), "parse.xml"),
-        ("```xml\n<directive extends='../x'/>\n```".into(), "parse.directive"),
+        ("```xml\n<directive extends='../x'/>\n```".into(), "id.malformed"),
         ("```xml\n<directive/><directive/>\n```".into(), "parse.xml"),
         ("```xml\n<directive/> words\n```".into(), "parse.xml"),
         ("```xml\n<directive\n```".into(), "parse.xml"),

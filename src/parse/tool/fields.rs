@@ -1,7 +1,5 @@
 //! Typed fields out of a header: each getter takes a key and says by pointer what is wrong.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
 use crate::base::text::escape_line;
@@ -94,9 +92,9 @@ impl<'m> Fields<'m> {
         Ok(names)
     }
 
-    /// A mapping from names of environment variables to scalars, as text.
-    pub(super) fn env(&self, key: &str) -> Result<BTreeMap<String, String>, Fault> {
-        let mut env = BTreeMap::new();
+    /// A mapping from names of environment variables to scalars, as text, in the order written.
+    pub(super) fn env(&self, key: &str) -> Result<Vec<(String, String)>, Fault> {
+        let mut env = Vec::new();
         let Some(fields) = self.fields(key)? else { return Ok(env) };
         for (name, value) in fields.map {
             let pointer = fields.pointer(name);
@@ -110,7 +108,7 @@ impl<'m> Fields<'m> {
             if text.contains('\0') {
                 return Err(Fault::new(METADATA, format!("`{pointer}` holds a NUL character")));
             }
-            env.insert(name.clone(), text);
+            env.push((name.clone(), text));
         }
         Ok(env)
     }

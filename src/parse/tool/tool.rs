@@ -1,7 +1,5 @@
 //! A tool: what its signed header says, typed.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, string, wrong};
@@ -23,8 +21,8 @@ pub(crate) struct Tool {
     pub(crate) description: Option<String>,
     /// A JSON Schema that is an object; whether it compiles is not known here.
     pub(crate) schema: Option<Value>,
-    /// `env_config.env`, values as text, templates not expanded.
-    pub(crate) env: BTreeMap<String, String>,
+    /// `env_config.env` in the order written, values as text, templates not expanded.
+    pub(crate) env: Vec<(String, String)>,
     /// `env_config.interpreter`.
     pub(crate) interpreter: Option<Value>,
     pub(crate) config: Map<String, Value>,
@@ -81,7 +79,7 @@ impl Tool {
         let env_config = fields.fields("env_config")?;
         let (env, interpreter) = match &env_config {
             Some(config) => (config.env("env")?, config.value("interpreter")),
-            None => (BTreeMap::new(), None),
+            None => (Vec::new(), None),
         };
         let schema = schema(&fields)?;
         let mut examples = fields.list("examples")?.cloned().unwrap_or_default();

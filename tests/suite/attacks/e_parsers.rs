@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use crate::world::{GREET_MD, MARKER_PY, MARKER_SH, Said, World, item_of, line};
+use crate::world::{GREET_MD, MARKER_PY, MARKER_SH, Said, World, fingerprint, item_of, line};
 use serde_json::{Value, json};
 
 /// Puts a valid line of the user's own key on a text, whatever the text is.
@@ -164,7 +164,7 @@ fn e05_json_parameters_keep_their_digits_or_are_refused() {
         r#"{"a":01}"#,
         r#"{"a":1,}"#,
         r#"{"a":1} {}"#,
-        r#"{'a':1}"#,
+        r"{'a':1}",
         "{\"a\":\"\n\"}",
         "\u{feff}{}",
         "[]",
@@ -421,4 +421,35 @@ fn e09_what_others_wrote_is_escaped_wherever_it_is_shown() {
     assert_eq!(said.status, 0, "{said:?}");
     assert!(said.stdout.contains("\\u{1b}[8m\\u{202e}blue"), "{said:?}");
     assert!(!said.stdout.contains(hidden), "{said:?}");
+}
+
+#[test]
+fn e07_e09_hidden_text_in_an_owner_is_refused_or_escaped() {
+    let author = World::new();
+    let pem = author.rye(&["keys", "export"]).stdout;
+    let document = author.rye(&["keys", "export", "--document", "acme build"]).stdout;
+    let key = fingerprint(&author.own_key());
+    let world = World::new();
+    world.write("key.pem", &pem);
+    let trusted = world.home().join(format!(".ai/config/keys/trusted/{key}.toml"));
+    for c in INVISIBLE.iter().chain(CONTROLS).chain(&['\n']).filter(|c| **c != '\0') {
+        let said = world.rye(&["trust", "add", "key.pem", "--owner", &format!("acme{c} build")]);
+        assert_eq!((said.status, said.code().as_str()), (4, "trust.malformed"), "{c:?}");
+        assert!(*c == '\n' || !said.stderr.contains(*c), "{c:?}: {said:?}");
+        assert!(!trusted.exists(), "{c:?}");
+    }
+    // A project's proposal can say it with the escapes of its format.
+    let hostile = document.replace("acme build", "acme\\u001b[2J\\u202e\\u0007");
+    assert_ne!(hostile, document);
+    world.write(&format!(".ai/config/keys/trusted/{key}.toml"), hostile);
+    for args in
+        [&["trust", "review"][..], &["trust", "accept", &key], &["trust", "list"], &["doctor"]]
+    {
+        let said = world.rye(args);
+        let all = said.stdout + &said.stderr;
+        assert!(!all.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{args:?}: {all:?}");
+    }
+    assert!(!trusted.exists(), "a hostile owner was accepted");
+    assert_eq!(world.rye(&["trust", "add", "key.pem", "--owner", "acme bü漢"]).status, 0);
+    assert!(trusted.exists(), "the key itself is good");
 }

@@ -1,6 +1,9 @@
 //! The attack battery, one file an area; tests are named after their rows.
 
 mod a_bytes;
+mod a_forgery;
+mod b_files;
+mod b_spaces;
 mod d_dev_mode;
 mod d_trust;
 mod e_metadata;

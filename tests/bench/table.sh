@@ -1,0 +1,245 @@
+#!/usr/bin/env bash
+# Prints one table of what the whole program costs, beside programs that do comparable work:
+#
+#     tests/bench/table.sh              all of it, about five minutes
+#     tests/bench/table.sh p1 p3        these rows alone
+#
+# Uses the release binary (builds it), or the one that RYE names. Wants `hyperfine`, `just`,
+# `minisign` and GNU `time`; what is missing is named and its rows are left out.
+#
+# Both sides run in turn on this machine: a few rounds, each with a block of runs of every side.
+# A time is the median over the rounds' medians, and in brackets the minimum over all runs. Another
+# machine gives other times; the ratios are what to compare.
+# shellcheck disable=SC2016 # the backticks in single quotes are Markdown
+set -euo pipefail
+cd -- "$(dirname -- "$0")/../.."
+. tests/bench/world.sh
+
+rows=("$@")
+[ "${#rows[@]}" -gt 0 ] || rows=(p1 p2 p3 p5 p6 p13)
+
+# Whether a row is asked for.
+wanted() {
+    local row
+    for row in "${rows[@]}"; do
+        [ "$row" != "$1" ] || return 0
+    done
+    return 1
+}
+
+# --- what there is ------------------------------------------------------------------------------
+
+if [ -z "${RYE:-}" ]; then
+    say 'building the release binary'
+    cargo build --release --locked --quiet
+    RYE=${CARGO_TARGET_DIR:-$PWD/target}/release/rye
+fi
+RYE=$(realpath -- "$RYE")
+missing=()
+has() {
+    local program=$1 package=$2
+    type -P "$program" >/dev/null && return
+    missing+=("$program is not installed ($package): its rows are left out")
+    return 1
+}
+if ! has hyperfine 'apt-get install hyperfine'; then
+    # Memory alone can be measured without it.
+    wanted p13 && rows=(p13) || rows=()
+fi
+has just 'cargo install just' && has_just=1 || has_just=
+has minisign 'apt-get install minisign' && has_minisign=1 || has_minisign=
+has time 'apt-get install time' && has_time=1 || has_time=
+
+# The signature library's own rates, by the bench that measures nothing else.
+declare -A rate
+if wanted p5 || wanted p6; then
+    say "measuring the signature library's own rates"
+    while read -r name number; do
+        rate[$name]=$number
+    done < <(cargo bench --quiet --locked --bench line -- --rates)
+fi
+
+new_world
+table=()
+
+# row ID WORK NAME OTHER OTHER_TEXT GOAL: one side beside another, both from the last race.
+row() {
+    local mine theirs
+    mine=$(times "$3")
+    theirs=$(times "$4")
+    table+=("$(awk -v id="$1" -v work="$2" -v mine="$mine" -v theirs="$theirs" -v text="$5" \
+        -v goal="$6" 'BEGIN {
+            split(mine, m); split(theirs, t)
+            more = m[1] - t[1]
+            printf "| %s | %s | %s (%s) | %s | %s (%s) | %.2f (%.2f) × | %s%s | %s |", id, work,
+                ms(m[1]), ms(m[2]), text, ms(t[1]), ms(t[2]), m[1] / t[1], m[2] / t[2],
+                more < 0 ? "−" : "+", ms(more < 0 ? -more : more), goal
+        }
+        function ms(x) { return x < 100 ? sprintf("%.2f", x) : sprintf("%.0f", x) }')")
+}
+
+# note ID WORK VALUE TEXT: a row that has no other side.
+note() {
+    table+=("| $1 | $2 | $3 | $4 | | | | ${5:-} |")
+}
+
+# --- p1: listing --------------------------------------------------------------------------------
+
+if wanted p1; then
+    say 'p1: listing 200 tools'
+    new_project list
+    {
+        for i in $(seq 200); do
+            noop_tool "Does thing $i." >".ai/tools/bench/task$i.yaml"
+            printf '# Does thing %d.\ntask%d:\n    @/bin/true\n\n' "$i" "$i" >&3
+        done
+    } 3>justfile
+    "$RYE" sign --all >"$log"
+    race 5 40 list "$RYE list" long "$RYE list --long" bare "$RYE" \
+        ${has_just:+just "just --list"}
+    if [ -n "$has_just" ]; then
+        beside='`just --list`'
+        row p1 '`rye list`, 200 tools' list just "$beside" '≤ 1.2 ×'
+        row p1 '`rye list --long`, each verified' long just "$beside" ''
+        row p1 '`rye`, each verified' bare just "$beside" ''
+    fi
+fi
+
+# --- p2, p3: one run ----------------------------------------------------------------------------
+
+if wanted p2 || wanted p3; then
+    say 'p2, p3: a tool that does nothing, through three verified links'
+    new_project one
+    noop_tool 'Does nothing.' >.ai/tools/bench/noop.yaml
+    printf 'noop:\n    @/bin/true\n' >justfile
+    "$RYE" sign tool:bench/noop >"$log"
+    race 7 100 execute "$RYE execute tool:bench/noop" child /bin/true \
+        dry "$RYE execute tool:bench/noop --dry-run" version "$RYE --version" \
+        ${has_just:+just "just noop"}
+    if wanted p2; then
+        row p2 '`rye execute`, no-op' execute child 'the bare child' '≤ +1.5 ms'
+        if runtime=$(mktemp -d -p /dev/shm 2>/dev/null); then
+            worlds+=("$runtime")
+            XDG_RUNTIME_DIR=$runtime race 7 100 execute-login "$RYE execute tool:bench/noop" \
+                child-login /bin/true
+            row p2 '…with `XDG_RUNTIME_DIR`, as in a login session' execute-login child-login \
+                'the bare child' '≤ +1.5 ms'
+        fi
+        if [ -n "$has_just" ]; then
+            row p2 '`rye execute`, no-op' execute just '`just`, same child' '≤ 1.0 ×'
+        fi
+    fi
+    if wanted p3; then
+        row p3 '`rye execute --dry-run`' dry version '`rye --version`' '≤ +1.2 ms'
+        row p3 '`rye --version`' version child '`/bin/true`' ''
+    fi
+fi
+
+# --- p5, p6: many items -------------------------------------------------------------------------
+
+# library ID WORK NAME ACT GOAL: `count` items beside the library on all cores, by its rate alone.
+library() {
+    local cores=${rate[cores]} one=${rate[$4]} all=${rate[$4_all_cores]} mine
+    mine=$(times "$3")
+    table+=("$(awk -v id="$1" -v work="$2" -v mine="$mine" -v cores="$cores" -v one="$one" \
+        -v all="$all" -v count="$count" -v act="$4" -v goal="$5" 'BEGIN {
+            split(mine, m)
+            best = count / (cores * one) * 1000
+            printf "| %s | %s | %.0f (%.0f) | library: %d × %.0f/s (all at once: %.0f/s) | %.0f |", id, work, \
+                m[1], m[2], cores, one, all, best
+            printf " %.2g (%.2g) %% of its rate | %+.0f | %s |", 100 * best / m[1], \
+                100 * best / m[2], m[1] - best, goal
+        }')")
+}
+
+# many KIND COUNT: a project with that many unsigned items of 4 KiB, and a copy to start again from.
+many() {
+    new_project "$1-$2"
+    items "$1" "$2"
+    cp -r .ai unsigned
+}
+
+# Before each signing: the unsigned items, and none of what an earlier signing remembered.
+unsign="rm -rf .ai \$HOME/.ai/state && cp -r unsigned .ai"
+
+if wanted p5 || wanted p6 || wanted p13; then
+    for kind in knowledge tools; do
+        case $kind in
+        knowledge) text='10,000 pages' ;;
+        tools) text='10,000 Python tools' ;;
+        esac
+        if wanted p6; then
+            # In memory a write costs no `fsync`; the difference to the disk is its share.
+            (
+                say "p6: signing $kind of 4 KiB in memory, 1,000 and 10,000"
+                if [ -d /dev/shm ]; then
+                    new_world /dev/shm
+                    many "$kind" 1000
+                    race_after "$unsign" 3 1 "sign-$kind-1000" "$RYE sign --all"
+                    many "$kind" 10000
+                    race_after "$unsign" 3 1 "sign-$kind-memory" "$RYE sign --all"
+                fi
+            )
+        fi
+        say "signing and verifying 10,000 $kind of 4 KiB"
+        many "$kind" 10000
+        count=10000
+        if wanted p6; then
+            race_after "$unsign" 3 1 "sign-$kind" "$RYE sign --all"
+            library p6 "\`rye sign --all\`, $text, disk" "sign-$kind" sign ''
+            if [ -n "$(times "sign-$kind-memory")" ]; then
+                library p6 "the same in memory: no \`fsync\`" "sign-$kind-memory" sign '≥ 60 %'
+                note p6 '…linear: 10,000 beside 10 × 1,000' \
+                    "$(linear "sign-$kind-memory" "sign-$kind-1000")" ''
+                note p6 '…share of `fsync` and disk in the wall time' \
+                    "$(share "sign-$kind-memory" "sign-$kind")" ''
+            fi
+            note p6 '…user time, ms' "$(user_time "sign-$kind")" ''
+        else
+            "$RYE" sign --all >"$log"
+        fi
+        if wanted p5; then
+            race 5 3 "verify-$kind" "$RYE verify --all"
+            library p5 "\`rye verify --all\`, $text" "verify-$kind" verify '≥ 80 %'
+            if [ "$kind" = knowledge ] && [ -n "$has_minisign" ]; then
+                minisign_files 200
+                race 3 3 minisign "sh minisign.sh"
+                extrapolate minisign 50
+                row p5 "\`rye verify --all\`, $text" "verify-$kind" minisign \
+                    '`minisign -V` per file (200 files × 50)' '≤ 0.02 ×'
+            fi
+        fi
+        if wanted p13 && [ -n "$has_time" ]; then
+            note p13 "\`rye verify --all\`, $text" "$(peak "$RYE" verify --all) MB" '' '≤ 40 MB'
+        fi
+        cd / && rm -rf "${world:?}/$kind-10000"
+    done
+fi
+
+# --- p13: memory --------------------------------------------------------------------------------
+
+if wanted p13 && [ -n "$has_time" ]; then
+    say 'p13: peak memory'
+    new_project memory
+    noop_tool 'Does nothing.' >.ai/tools/bench/noop.yaml
+    "$RYE" sign tool:bench/noop >"$log"
+    note p13 '`rye --version`' "$(peak "$RYE" --version) MB" '' '≤ 12 MB'
+    note p13 '`rye execute`, no-op' "$(peak "$RYE" execute tool:bench/noop) MB" '' '≤ 12 MB'
+    note p13 '`rye`, each verified' "$(peak "$RYE") MB" '' '≤ 12 MB'
+fi
+
+# --- the table ----------------------------------------------------------------------------------
+
+model=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
+echo "$(date -u +%Y-%m-%d) · ${model:-$(uname -m)} · $(nproc) cores · $(uname -sr) ·" \
+    "$("$RYE" --version) · load before: $load"
+echo
+echo "Milliseconds: median (minimum). Ratio: of the medians (of the minima)."
+echo
+echo '| id | work | rye | beside | that | ratio | difference | goal |'
+echo '|---|---|---|---|---|---|---|---|'
+[ "${#table[@]}" -eq 0 ] || printf '%s\n' "${table[@]}" | sort -V --stable -k 2,2
+for line in ${missing[@]+"${missing[@]}"}; do
+    echo
+    echo "$line"
+done

@@ -1,0 +1,215 @@
+//! Which projects a person has accepted, and what runs in one that they have not (core 4.3).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::others::{
+    clone_world, document, files, put, put_home, refused_and_unchanged, standing, stranger, trusted,
+};
+use crate::world::{GREET_MD, MARKER_SH, World, fingerprint};
+
+const FILE: &str = ".ai/tools/acme/mark.sh";
+const ITEM: &str = "tool:acme/mark";
+
+#[test]
+fn a_project_is_accepted_by_init_a_signature_and_two_verbs_of_trust() {
+    let proposed = stranger(1);
+    let fp = fingerprint(&proposed);
+    let ways: &[&[&str]] = &[
+        &["init"],
+        &["sign", "tool:acme/other"],
+        &["trust", "accept", &fp],
+        &["trust", "project"],
+    ];
+    for way in ways {
+        let world = clone_world();
+        put(&world, &world.own_key(), FILE, MARKER_SH);
+        world.write(".ai/tools/acme/other.sh", MARKER_SH);
+        world.write(&trusted(&proposed), document(&proposed, "they say", ""));
+        refused_and_unchanged(&world, ITEM, "verify.project_not_accepted");
+        let said = world.rye(way);
+        assert_eq!(said.status, 0, "{way:?}: {said:?}");
+        world.works(ITEM);
+        let (_, review) = world.json(&["trust", "review"]);
+        assert_eq!(review["accepted"], true, "{way:?}");
+    }
+}
+
+#[test]
+fn nothing_else_accepts_a_project() {
+    let world = clone_world();
+    put(&world, &world.own_key(), FILE, MARKER_SH);
+    world.write(".ai/tools/acme/bad.sh", MARKER_SH.replace("category = \"acme\"", "category = 7"));
+    world.write_home(".ai/tools/acme/mine.sh", MARKER_SH);
+    let key = stranger(1);
+    world.write(&trusted(&key), document(&key, "they say", ""));
+    let (fp, before) = (fingerprint(&key), standing(&world));
+    let verbs: &[&[&str]] = &[
+        &["sign", "--check", ITEM],
+        &["sign", "--check", "--all"],
+        &["sign", "tool:acme/bad"],
+        &["sign", "tool:acme/mine", "--space", "user"],
+        &["verify"],
+        &["list"],
+        &["trust", "review"],
+        &["trust", "list"],
+        &["why", ITEM],
+        &["doctor"],
+        &["execute", ITEM],
+        &["execute", ITEM, "--dry-run"],
+    ];
+    for verb in verbs {
+        drop(world.rye(verb));
+        assert_eq!(standing(&world), before, "{verb:?}");
+        refused_and_unchanged(&world, ITEM, "verify.project_not_accepted");
+    }
+    // Trusting a key is not accepting the project that proposes it.
+    let said = world.rye(&["trust", "add", &fp]);
+    assert_eq!(said.status, 0, "{said:?}");
+    refused_and_unchanged(&world, ITEM, "verify.project_not_accepted");
+}
+
+#[test]
+fn no_key_admits_any_kind_of_item_of_a_project_that_is_not_accepted() {
+    let world = clone_world();
+    let own = world.own_key();
+    put(&world, &own, FILE, MARKER_SH);
+    put(&world, &own, ".ai/directives/acme/greet.md", GREET_MD);
+    put(&world, &own, ".ai/knowledge/acme/note.md", "---\ntitle: note\n---\n\nA note.\n");
+    put(&world, &own, ".ai/config/acme/settings.yaml", "a: 1\n");
+    let refs = [ITEM, "directive:acme/greet", "knowledge:acme/note", "config:acme/settings"];
+    let before = files(&world);
+    for item in refs {
+        let said = world.rye(&["fetch", item, "--json"]);
+        let got = (said.code(), said.status);
+        assert_eq!(got, ("verify.project_not_accepted".into(), 4), "{item}");
+        assert!(said.json()["help"].as_str().unwrap().contains("rye trust review"), "{item}");
+    }
+    assert_eq!(files(&world), before);
+    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    for item in refs {
+        let said = world.rye(&["fetch", item]);
+        assert_eq!(said.status, 0, "{item}: {said:?}");
+    }
+}
+
+#[test]
+fn your_own_items_and_the_systems_run_in_any_project() {
+    let world = clone_world();
+    put_home(&world, &world.own_key(), FILE, MARKER_SH);
+    world.write(".ai/tools/acme/theirs.sh", MARKER_SH);
+    world.works(ITEM);
+    let said = world.rye(&["execute", "tool:rye/bash", "--dry-run", "-i", "command=true"]);
+    assert_eq!(said.status, 0, "{said:?}");
+}
+
+#[test]
+fn the_project_is_known_by_its_real_path() {
+    let world = World::new();
+    world.signed(FILE, MARKER_SH);
+    world.works(ITEM);
+    let link = world.outside().join("link");
+    std::os::unix::fs::symlink(world.project(), &link).unwrap();
+    let said = world.rye_in(&link, &["execute", ITEM], b"");
+    assert_eq!(said.status, 0, "{said:?}");
+    let inner = world.project().join("deep/er");
+    fs::create_dir_all(&inner).unwrap();
+    let said = world.rye_in(&inner, &["execute", ITEM], b"");
+    assert_eq!(said.status, 0, "{said:?}");
+}
+
+#[test]
+fn a_key_that_is_accepted_through_a_link_is_accepted_for_the_real_project() {
+    let world = clone_world();
+    let key = stranger(1);
+    put(&world, &key, FILE, MARKER_SH);
+    world.write(&trusted(&key), document(&key, "they say", ""));
+    std::os::unix::fs::symlink(world.project(), world.outside().join("link")).unwrap();
+    let said = world.rye(&["trust", "accept", &fingerprint(&key), "-p", "../link"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    world.works(ITEM);
+}
+
+#[test]
+fn your_user_space_is_no_project_that_could_be_accepted() {
+    let world = clone_world();
+    let before = standing(&world);
+    for verb in [&["init"][..], &["trust", "project"]] {
+        let said = world.rye_in(&world.home(), &[verb, &["--json"][..]].concat(), b"");
+        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{verb:?} {said:?}");
+        assert_eq!(standing(&world), before, "{verb:?}");
+    }
+}
+
+#[test]
+fn a_folder_whose_path_is_no_text_is_not_written_down_as_another() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = clone_world();
+    let odd = world.outside().join(std::ffi::OsStr::from_bytes(b"p\xff"));
+    fs::create_dir_all(odd.join(".ai")).unwrap();
+    fs::write(world.outside().join("key.pem"), super::others::pem(&stranger(1))).unwrap();
+    let before = standing(&world);
+    for verb in [&["init"][..], &["trust", "project"], &["trust", "add", "../key.pem", "--in", "."]]
+    {
+        let said = world.rye_in(&odd, verb, b"");
+        assert_ne!(said.status, 0, "{verb:?} {said:?}");
+        assert_eq!(standing(&world), before, "{verb:?}");
+    }
+}
+
+#[test]
+fn without_a_home_only_the_systems_items_run() {
+    let world = World::new();
+    world.signed(FILE, MARKER_SH);
+    world.works(ITEM);
+    let home = [("HOME", "")];
+    let run = |args: &[&str]| world.rye_env(&world.project(), args, b"", &home);
+    let said = run(&["execute", ITEM, "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("verify.project_not_accepted", 4));
+    let said = run(&["execute", "tool:rye/bash", "--dry-run", "-i", "command=true"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    for verb in [&["keys", "generate"][..], &["trust", "project"], &["init"]] {
+        let said = run(&[verb, &["--json"][..]].concat());
+        assert_eq!((said.code().as_str(), said.status), ("space.no_user_space", 4), "{verb:?}");
+    }
+}
+
+#[test]
+fn a_folder_that_others_can_write_is_used_only_once_it_is_allowed() {
+    for open in ["", ".ai"] {
+        let world = World::new();
+        world.signed(FILE, MARKER_SH);
+        world.works(ITEM);
+        let folder = world.project().join(open);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        refused_and_unchanged(&world, ITEM, "space.foreign_owner");
+        let (status, said) = world.json(&["trust", "allow-root", "."]);
+        assert_eq!(status, 0, "{said}");
+        world.works(ITEM);
+        // It was said of this folder, not of its name.
+        fs::rename(world.project(), world.outside().join("formerly")).unwrap();
+        fs::create_dir_all(world.project().join(".ai/tools/acme")).unwrap();
+        let from = world.outside().join("formerly").join(FILE);
+        fs::copy(from, world.project().join(FILE)).unwrap();
+        let folder = world.project().join(open);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        refused_and_unchanged(&world, ITEM, "space.foreign_owner");
+    }
+}
+
+#[test]
+fn your_own_key_signs_everything_but_what_is_reserved() {
+    let world = World::new();
+    world.write(".ai/tools/rye/mine.sh", MARKER_SH.replace("\"acme\"", "\"rye\""));
+    world.write_home(".ai/tools/rye/mine.sh", MARKER_SH.replace("\"acme\"", "\"rye\""));
+    let before = files(&world);
+    for space in ["project", "user"] {
+        let (status, said) = world.json(&["sign", "tool:rye/mine", "--space", space]);
+        assert_eq!((status, &said["items"][0]["code"]), (4, &"sign.reserved".into()), "{space}");
+    }
+    assert_eq!(files(&world), before);
+    // Signed past the door, it is reserved all the same.
+    let own = world.own_key();
+    put(&world, &own, ".ai/tools/rye/mine.sh", &MARKER_SH.replace("\"acme\"", "\"rye\""));
+    refused_and_unchanged(&world, "tool:rye/mine", "resolve.reserved");
+}

@@ -1,0 +1,392 @@
+//! `rye trust`: whom a person believes, and how they see it.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::others::{
+    AT, clone_world, document, example, example_key, files, pem, put, put_home,
+    refused_and_unchanged, signed_text, standing, stranger, trust, trusted, weak,
+};
+use crate::world::{MARKER_SH, World, fingerprint};
+
+const FILE: &str = ".ai/tools/acme/mark.sh";
+const ITEM: &str = "tool:acme/mark";
+
+#[test]
+fn add_list_show_and_remove_agree() {
+    let world = World::new();
+    let key = stranger(1);
+    put_home(&world, &key, FILE, MARKER_SH);
+    refused_and_unchanged(&world, ITEM, "verify.untrusted");
+    fs::write(world.outside().join("acme build.pem"), pem(&key)).unwrap();
+    let (status, said) = world.json(&["trust", "add", "../acme build.pem"]);
+    assert_eq!((status, &said["owner"]), (0, &"acme build".into()), "{said}");
+    assert_eq!(said["fingerprint"], *fingerprint(&key));
+    world.works(ITEM);
+    let (_, list) = world.json(&["trust", "list"]);
+    let rows: Vec<_> = list["keys"].as_array().unwrap().iter().collect();
+    let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["own key", "publisher", "trusted"]);
+    assert_eq!(rows[0]["fingerprint"], *fingerprint(&world.own_key()));
+    assert_eq!(rows[2]["owner"], "acme build");
+    let (status, show) = world.json(&["trust", "show", &fingerprint(&key)[..6]]);
+    assert_eq!((status, &show["owner"]), (0, &"acme build".into()));
+    let file = fs::read_to_string(world.home().join(trusted(&key))).unwrap();
+    assert!(file.ends_with(show["document"].as_str().unwrap()), "{show}");
+    let (status, _) = world.json(&["trust", "remove", &fingerprint(&key)[..6]]);
+    assert_eq!(status, 0);
+    refused_and_unchanged(&world, ITEM, "verify.untrusted");
+    for verb in ["remove", "show"] {
+        let said = world.rye(&["trust", verb, &fingerprint(&key), "--json"]);
+        assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3), "{verb}");
+    }
+}
+
+#[test]
+fn why_names_the_document_that_admits_and_where_it_lies() {
+    let world = World::new();
+    let key = stranger(1);
+    put_home(&world, &key, FILE, MARKER_SH);
+    trust(&world, &key, &["--owner", "acme build"]);
+    let (status, why) = world.json(&["why", ITEM]);
+    assert_eq!(status, 0, "{why}");
+    let want = json!({
+        "path": trusted(&key), "owner": "acme build", "fingerprint": fingerprint(&key),
+    });
+    assert_eq!(why["copies"][0]["trust_document"], want, "{why}");
+    let text = world.rye(&["why", ITEM]);
+    assert!(text.stdout.contains(&trusted(&key)), "{text:?}");
+}
+
+#[test]
+fn a_beginning_that_fits_two_keys_names_neither() {
+    let world = World::new();
+    // Two keys whose fingerprints begin alike cannot be had quickly; two documents' names can.
+    let own = world.own_key();
+    for name in ["abcdef00000000000000000000000001", "abcdef00000000000000000000000002"] {
+        let path = format!(".ai/config/keys/trusted/{name}.toml");
+        put_home(&world, &own, &path, &document(&stranger(1), "x", ""));
+    }
+    let before = standing(&world);
+    let said = world.rye(&["trust", "remove", "abcdef", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3));
+    assert_eq!(standing(&world), before);
+    // A broken document can still be taken away by its whole name.
+    let said = world.rye(&["trust", "remove", "abcdef00000000000000000000000001"]);
+    assert_eq!(said.status, 0, "{said:?}");
+}
+
+#[test]
+fn what_is_no_key_is_not_added() {
+    let world = World::new();
+    let before = standing(&world);
+    let (_, weak) = weak();
+    let good = pem(&stranger(1));
+    for (text, code) in [
+        ("", "trust.malformed"),
+        ("hello", "trust.malformed"),
+        (&good[..50], "trust.malformed"),
+        (weak.as_str(), "verify.weak_key"),
+    ] {
+        fs::write(world.outside().join("key.pem"), text).unwrap();
+        let said = world.rye(&["trust", "add", "../key.pem", "--json"]);
+        assert_eq!((said.code().as_str(), said.status), (code, 4), "{text}");
+    }
+    for (args, status) in [
+        (&["--items", "tool:{a,b}"][..], 2),
+        (&["--items", "acme/*"], 2),
+        (&["--items", "spell:*"], 2),
+        (&["--not-after", "soon"], 2),
+        (&["--in", "../nowhere"], 4),
+    ] {
+        fs::write(world.outside().join("key.pem"), &good).unwrap();
+        let said = world.rye(&[&["trust", "add", "../key.pem", "--json"], args].concat());
+        assert_eq!(said.status, status, "{args:?} {said:?}");
+    }
+    assert_eq!(standing(&world), before);
+}
+
+#[test]
+fn review_shows_each_item_with_its_signer_and_what_it_shadows() {
+    let world = clone_world();
+    let (known, proposed, unknown) = (stranger(1), stranger(2), stranger(3));
+    trust(&world, &known, &["--owner", "a friend"]);
+    world.signed_home(".ai/tools/acme/known.sh", MARKER_SH);
+    put(&world, &known, ".ai/tools/acme/known.sh", MARKER_SH);
+    put(&world, &proposed, ".ai/tools/acme/proposed.sh", MARKER_SH);
+    put(&world, &unknown, ".ai/tools/acme/unknown.sh", MARKER_SH);
+    world.write(".ai/tools/acme/none.sh", MARKER_SH);
+    let altered = signed_text(&known, "tool:acme/altered", "sh", AT, MARKER_SH) + "# more\n";
+    world.write(".ai/tools/acme/altered.sh", altered);
+    put(&world, &world.own_key(), ".ai/tools/acme/mine.sh", MARKER_SH);
+    put(&world, &unknown, ".ai/tools/rye/bash.sh", MARKER_SH);
+    world.write(&trusted(&proposed), document(&proposed, "they say", ""));
+    world.write(".ai/config/keys/trusted/broken.toml", "owner = 1");
+    let before = files(&world);
+    let (status, review) = world.json(&["trust", "review"]);
+    assert_eq!((status, &review["accepted"]), (0, &false.into()));
+    let rows: Vec<_> = review["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| json!([i["item_id"], i["signer_is"], i["owner"], i["altered"], i["shadows"]]))
+        .collect();
+    let want = [
+        json!(["tool:acme/altered", "known", "a friend", true, []]),
+        json!(["tool:acme/known", "known", "a friend", false, ["user"]]),
+        json!(["tool:acme/mine", "known", "you", false, []]),
+        json!(["tool:acme/none", "none", null, false, []]),
+        json!(["tool:acme/proposed", "proposed", null, false, []]),
+        json!(["tool:acme/unknown", "unknown", null, false, []]),
+        json!(["tool:rye/bash", "unknown", null, false, ["system"]]),
+    ];
+    assert_eq!(rows, want);
+    let proposals = review["proposals"].as_array().unwrap();
+    assert_eq!(proposals.len(), 2, "{review}");
+    assert_eq!(proposals[0]["fingerprint"], *fingerprint(&proposed));
+    assert_eq!(proposals[0]["owner"], "they say");
+    assert!(proposals[1]["error"].is_string(), "{review}");
+    assert_eq!(files(&world), before, "looking wrote something");
+    let text = world.rye(&["trust", "review"]);
+    for word in ["not accepted", "they say", "tool:acme/none", "tool:rye/bash", "shadows system"] {
+        assert!(text.stdout.contains(word), "{word}: {text:?}");
+    }
+}
+
+#[test]
+fn review_does_not_call_a_forged_signature_known() {
+    let world = clone_world();
+    let (own, thief) = (world.own_key(), stranger(1));
+    put(&world, &own, ".ai/tools/acme/good.sh", MARKER_SH);
+    // Your fingerprint in the line, and somebody else's signature under it.
+    let evil = signed_text(&own, "tool:acme/evil", "sh", AT, MARKER_SH);
+    let theirs = signed_text(&thief, "tool:acme/evil", "sh", AT, MARKER_SH);
+    let cut = |text: &str| {
+        let at = text.find(" sig=").unwrap() + 5;
+        (text[..at].to_owned(), text[at..at + 86].to_owned(), text[at + 86..].to_owned())
+    };
+    let forged = format!("{}{}{}", cut(&evil).0, cut(&theirs).1, cut(&evil).2);
+    world.write(".ai/tools/acme/evil.sh", forged);
+    let (_, review) = world.json(&["trust", "review"]);
+    let rows = review["items"].as_array().unwrap();
+    let row = |id: &str| {
+        let row = rows.iter().find(|row| row["item_id"] == id).unwrap();
+        json!([row["signer_is"], row["altered"]])
+    };
+    assert_eq!(row("tool:acme/good"), json!(["known", false]));
+    assert_ne!(row("tool:acme/evil"), json!(["known", false]), "{review}");
+}
+
+#[test]
+fn review_does_not_call_a_revoked_key_known() {
+    let world = clone_world();
+    let gone = stranger(1);
+    trust(&world, &gone, &[]);
+    put(&world, &gone, FILE, MARKER_SH);
+    let (_, review) = world.json(&["trust", "review"]);
+    assert_eq!(review["items"][0]["signer_is"], "known", "{review}");
+    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&gone)]).status, 0);
+    let (_, review) = world.json(&["trust", "review"]);
+    assert_ne!(review["items"][0]["signer_is"], "known", "{review}");
+}
+
+#[test]
+fn accept_is_for_this_project_unless_it_is_said_to_be_for_all() {
+    for everywhere in [false, true] {
+        let world = clone_world();
+        let key = stranger(1);
+        put(&world, &key, FILE, MARKER_SH);
+        put_home(&world, &key, ".ai/tools/acme/mine.sh", MARKER_SH);
+        world.write(&trusted(&key), document(&key, "acme build", ""));
+        let fp = fingerprint(&key);
+        let more: &[&str] = if everywhere { &["--everywhere"] } else { &[] };
+        let (status, said) = world.json(&[&["trust", "accept", &fp[..8]], more].concat());
+        assert_eq!(status, 0, "{said}");
+        let project = fs::canonicalize(world.project()).unwrap().display().to_string();
+        let want = if everywhere { json!(null) } else { json!([project]) };
+        assert_eq!(said["projects"], want);
+        world.works(ITEM);
+        match everywhere {
+            true => world.works("tool:acme/mine"),
+            false => refused_and_unchanged(&world, "tool:acme/mine", "verify.out_of_scope"),
+        }
+    }
+}
+
+#[test]
+fn what_a_proposal_wishes_for_itself_is_never_more_than_the_default() {
+    let key = stranger(1);
+    let wishes = [
+        "items = [\"*:**\"]\n",
+        "items = [\"tool:acme/*\", \"config:**\"]\n",
+        "items = [\"tool:**\", \"config:acme/*\"]\n",
+    ];
+    for wish in wishes {
+        for verb in ["accept", "add"] {
+            let world = clone_world();
+            put(&world, &key, FILE, MARKER_SH);
+            put(&world, &key, ".ai/config/acme/settings.yaml", "a: 1\n");
+            world.write(&trusted(&key), document(&key, "acme build", wish));
+            let said = world.rye(&["trust", verb, &fingerprint(&key)]);
+            assert_eq!(said.status, 0, "{said:?}");
+            assert_eq!(world.rye(&["trust", "project"]).status, 0);
+            world.works(ITEM);
+            let (status, said) = world.json(&["verify", "config:acme/settings"]);
+            let code = &said["items"][0]["code"];
+            assert_eq!((status, code), (4, &json!("verify.out_of_scope")), "{verb} {wish}");
+        }
+    }
+    // What it wishes to be narrower is kept, also where a part of it is more than the default.
+    let world = clone_world();
+    put(&world, &key, FILE, MARKER_SH);
+    for wish in [
+        "items = [\"tool:other/*\"]\n",
+        "items = [\"knowledge:**\"]\n",
+        "items = [\"directive:*\", \"knowledge:acme/*\"]\n",
+        "items = [\"config:acme/*\"]\n",
+        "items = [\"tool:other/*\", \"config:**\"]\n",
+        "items = [\"tool:*\"]\n",
+        "items = [\"tool:a*/x\"]\n",
+        "items = []\n",
+        "not_after = \"2020-01-01T00:00:00Z\"\n",
+    ] {
+        world.write(&trusted(&key), document(&key, "acme build", wish));
+        let said = world.rye(&["trust", "accept", &fingerprint(&key)]);
+        assert_eq!(said.status, 0, "{wish} {said:?}");
+        let code = if wish.starts_with("not") { "verify.expired" } else { "verify.out_of_scope" };
+        refused_and_unchanged(&world, ITEM, code);
+    }
+    // What the person says goes before it.
+    world.write(&trusted(&key), document(&key, "acme build", "items = [\"tool:other/*\"]\n"));
+    let fp = fingerprint(&key);
+    assert_eq!(world.rye(&["trust", "accept", &fp, "--items", "tool:acme/*"]).status, 0);
+    world.works(ITEM);
+}
+
+#[test]
+fn a_revoked_key_is_shown_as_revoked_and_stays_so() {
+    let world = World::new();
+    let key = stranger(1);
+    put_home(&world, &key, FILE, MARKER_SH);
+    trust(&world, &key, &[]);
+    world.works(ITEM);
+    let fp = fingerprint(&key);
+    assert_eq!(world.rye(&["trust", "revoke", &fp[..8], "--reason", "lost"]).status, 0);
+    refused_and_unchanged(&world, ITEM, "verify.revoked");
+    let (_, list) = world.json(&["trust", "list"]);
+    assert_eq!(list["revoked"], json!([fp]));
+    let (_, show) = world.json(&["trust", "show", &fp]);
+    assert_eq!(show["state"], "revoked", "{show}");
+    // It cannot take the revocation back, whatever it signs.
+    let file = super::others::revoked(&key);
+    let own = fs::read(world.home().join(&file)).unwrap();
+    let text = format!("fingerprint = \"{fp}\"\nreason = \"\"\n");
+    put_home(&world, &key, &file, &text);
+    refused_and_unchanged(&world, ITEM, "verify.trust_unreadable");
+    world.write_home(&file, &text);
+    refused_and_unchanged(&world, ITEM, "verify.trust_unreadable");
+    world.write_home(&file, own);
+    refused_and_unchanged(&world, ITEM, "verify.revoked");
+    // What is still wanted is signed again.
+    assert_eq!(world.rye(&["sign", ITEM, "--space", "user"]).status, 0);
+    world.works(ITEM);
+}
+
+#[test]
+fn a_key_that_was_never_trusted_can_be_revoked() {
+    let world = World::new();
+    let key = stranger(1);
+    put_home(&world, &key, FILE, MARKER_SH);
+    refused_and_unchanged(&world, ITEM, "verify.untrusted");
+    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&key)]).status, 0);
+    put_home(&world, &world.own_key(), &trusted(&key), &document(&key, "acme build", ""));
+    refused_and_unchanged(&world, ITEM, "verify.revoked");
+    // Nor is it accepted where it is proposed.
+    world.write(&trusted(&key), document(&key, "acme build", ""));
+    let before = standing(&world);
+    for verb in ["accept", "add"] {
+        let said = world.rye(&["trust", verb, &fingerprint(&key), "--json"]);
+        assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4), "{verb} {said:?}");
+    }
+    assert_eq!(standing(&world), before);
+}
+
+#[test]
+fn your_own_key_and_the_publishers_can_be_revoked() {
+    let world = World::new();
+    world.signed(FILE, MARKER_SH);
+    world.works(ITEM);
+    let bash = ["execute", "tool:rye/bash", "--dry-run", "-i", "command=true", "--json"];
+    assert_eq!(world.rye(&bash).status, 0);
+    let (_, list) = world.json(&["trust", "list"]);
+    let publisher = list["keys"][1]["fingerprint"].as_str().unwrap().to_owned();
+    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&world.own_key())]).status, 0);
+    refused_and_unchanged(&world, ITEM, "verify.revoked");
+    assert_eq!(world.rye(&bash).status, 0);
+    assert_eq!(world.rye(&["trust", "revoke", &publisher]).status, 0);
+    let said = world.rye(&bash);
+    assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4));
+}
+
+#[test]
+fn the_example_key_is_refused_until_it_is_let_in_by_name() {
+    let key = example_key();
+    let world = World::new();
+    put(&world, &key, FILE, MARKER_SH);
+    refused_and_unchanged(&world, ITEM, "verify.example_key");
+    let before = standing(&world);
+    let public = example("example.pub");
+    let fp = fingerprint(&key);
+    let claimed = document(&key, "acme build", "example = true\n");
+    world.write(&trusted(&key), &claimed);
+    for args in
+        [&["add", &public][..], &["add", &fp], &["accept", &fp], &["accept", &fp, "--everywhere"]]
+    {
+        let said = world.rye(&[&["trust"], args, &["--json"]].concat());
+        assert_eq!((said.code().as_str(), said.status), ("verify.example_key", 4), "{args:?}");
+        assert_eq!(standing(&world), before, "{args:?}");
+    }
+    // A document of your own that does not say so in so many words is not enough either.
+    let own = world.own_key();
+    let quiet = put_home(&world, &own, &trusted(&key), &document(&key, "x", ""));
+    refused_and_unchanged(&world, ITEM, "verify.example_key");
+    fs::remove_file(quiet).unwrap();
+    let (status, doctor) = world.json(&["doctor"]);
+    assert_eq!(status, 0, "{doctor}");
+    assert!(!doctor.to_string().contains("example key"), "{doctor}");
+    let said = world.rye(&["trust", "add", "--example", &public]);
+    assert_eq!(said.status, 0, "{said:?}");
+    world.works(ITEM);
+    let doctor = world.rye(&["doctor"]);
+    assert!(doctor.stdout.contains("example key"), "{doctor:?}");
+    assert_eq!(world.rye(&["trust", "remove", &fp]).status, 0);
+    refused_and_unchanged(&world, ITEM, "verify.example_key");
+}
+
+#[test]
+fn the_example_key_as_your_own_admits_nothing() {
+    let world = World::empty();
+    let key = example("example.key");
+    let before = files(&world);
+    let said = world.rye(&["keys", "import", &key, "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("verify.example_key", 4));
+    assert_eq!(files(&world), before);
+    // Taken by name, it is a key to try signing with, and nothing that runs.
+    assert_eq!(world.rye(&["keys", "import", "--example", &key]).status, 0);
+    world.rye(&["init"]);
+    world.write(FILE, MARKER_SH);
+    world.rye(&["sign", ITEM]);
+    world.refused(ITEM, "verify.example_key", 4);
+    let doctor = world.rye(&["doctor"]);
+    assert!(doctor.status == 4 && doctor.stdout.contains("example key"), "{doctor:?}");
+}
+
+#[test]
+fn letting_the_example_key_in_says_nothing_of_another_key() {
+    let world = World::new();
+    fs::write(world.outside().join("key.pem"), pem(&stranger(1))).unwrap();
+    let said = world.rye(&["trust", "add", "--example", "../key.pem"]);
+    let doctor = world.rye(&["doctor"]);
+    assert!(!doctor.stdout.contains("example key"), "{said:?} {doctor:?}");
+}

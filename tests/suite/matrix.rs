@@ -1,0 +1,259 @@
+//! The execution matrix (core 8), row h04, through the command line.
+
+use serde_json::{Value, json};
+
+use crate::keys::others::{files, put};
+use crate::world::{GREET_MD, MARKER_SH, World};
+
+const TOOL: &str = "tool:acme/mark";
+const DIRECTIVE: &str = "directive:acme/greet";
+const KNOWLEDGE: &str = "knowledge:acme/note";
+const CONFIG: &str = "config:acme/settings";
+
+/// A cell as it is typed.
+struct Cell {
+    target: &'static str,
+    thread: &'static str,
+    detached: bool,
+    dry_run: bool,
+}
+
+impl Cell {
+    fn run(&self, world: &World, item: &str) -> (String, i32, Value) {
+        let mut args = vec!["execute", item, "--target", self.target, "--thread", self.thread];
+        args.extend(self.detached.then_some("--async"));
+        args.extend(self.dry_run.then_some("--dry-run"));
+        args.push("--json");
+        let said = world.rye(&args);
+        (said.code(), said.status, said.json())
+    }
+
+    fn name(&self, item: &str) -> String {
+        let detached = if self.detached { "async " } else { "" };
+        let dry = if self.dry_run { "dry-run " } else { "" };
+        format!("{item} {dry}{detached}{}+{}", self.target, self.thread)
+    }
+}
+
+const fn cell(target: &'static str, thread: &'static str) -> Cell {
+    Cell { target, thread, detached: false, dry_run: false }
+}
+
+const fn detached(target: &'static str, thread: &'static str) -> Cell {
+    Cell { detached: true, ..cell(target, thread) }
+}
+
+const fn dry(target: &'static str, thread: &'static str) -> Cell {
+    Cell { dry_run: true, ..cell(target, thread) }
+}
+
+/// One item of each kind, each admitted.
+fn world() -> World {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let own = world.own_key();
+    put(&world, &own, ".ai/knowledge/acme/note.md", "---\ntitle: note\n---\n\nA note.\n");
+    put(&world, &own, ".ai/config/acme/settings.yaml", "a: 1\n");
+    world
+}
+
+/// Every row's cell gives the code with status 4, and does nothing else; an empty code is success.
+#[track_caller]
+fn check(rows: &[(&str, Cell, &str)]) {
+    let world = world();
+    for (item, cell, code) in rows {
+        let (name, before) = (cell.name(item), files(&world));
+        let marker = world.project().join("marker");
+        drop(std::fs::remove_file(&marker));
+        let (got, status, said) = cell.run(&world, item);
+        assert_eq!(got, *code, "{name}: {said}");
+        assert_eq!(status, if code.is_empty() { 0 } else { 4 }, "{name}: {said}");
+        assert_eq!(files(&world), before, "{name}");
+        let ran = code.is_empty() && *item == TOOL && !cell.dry_run;
+        assert_eq!(marker.exists(), ran, "{name}");
+    }
+}
+
+#[test]
+fn h04_the_sixteen_cells() {
+    check(&[
+        (DIRECTIVE, cell("local", "inline"), ""),
+        (DIRECTIVE, cell("local", "fork"), "matrix.not_built"),
+        (DIRECTIVE, cell("remote", "fork"), "matrix.not_built"),
+        (DIRECTIVE, cell("remote", "inline"), "matrix.directive_remote_inline"),
+        (DIRECTIVE, detached("local", "inline"), "matrix.directive_async_inline"),
+        (DIRECTIVE, detached("local", "fork"), "matrix.not_built"),
+        (DIRECTIVE, detached("remote", "fork"), "matrix.not_built"),
+        (DIRECTIVE, detached("remote", "inline"), "matrix.directive_remote_inline"),
+        (TOOL, cell("local", "inline"), ""),
+        (TOOL, cell("local", "fork"), "matrix.tool_fork"),
+        (TOOL, cell("remote", "fork"), "matrix.tool_fork"),
+        (TOOL, cell("remote", "inline"), "matrix.not_built"),
+        (TOOL, detached("local", "inline"), "matrix.not_built"),
+        (TOOL, detached("local", "fork"), "matrix.tool_fork"),
+        (TOOL, detached("remote", "fork"), "matrix.tool_fork"),
+        (TOOL, detached("remote", "inline"), "matrix.not_built"),
+    ]);
+}
+
+#[test]
+fn h04_a_named_remote_is_a_remote() {
+    check(&[
+        (DIRECTIVE, cell("remote:build", "fork"), "matrix.not_built"),
+        (DIRECTIVE, cell("remote:build", "inline"), "matrix.directive_remote_inline"),
+        (TOOL, cell("remote:build", "fork"), "matrix.tool_fork"),
+        (TOOL, detached("remote:build", "inline"), "matrix.not_built"),
+        (KNOWLEDGE, cell("remote:build", "inline"), "matrix.not_executable"),
+    ]);
+}
+
+#[test]
+fn h04_a_dry_run_is_local_and_attached() {
+    check(&[
+        (TOOL, dry("local", "inline"), ""),
+        (DIRECTIVE, dry("local", "inline"), ""),
+        (DIRECTIVE, dry("local", "fork"), ""),
+        (TOOL, dry("local", "fork"), "matrix.tool_fork"),
+        (TOOL, dry("remote", "inline"), "matrix.dry_run_remote"),
+        (TOOL, dry("remote:x", "inline"), "matrix.dry_run_remote"),
+        (TOOL, dry("remote", "fork"), "matrix.dry_run_remote"),
+        (DIRECTIVE, dry("remote", "fork"), "matrix.dry_run_remote"),
+        (DIRECTIVE, dry("remote", "inline"), "matrix.dry_run_remote"),
+        (TOOL, Cell { dry_run: true, ..detached("local", "inline") }, "matrix.async_dry_run"),
+        (TOOL, Cell { dry_run: true, ..detached("local", "fork") }, "matrix.async_dry_run"),
+        (DIRECTIVE, Cell { dry_run: true, ..detached("local", "fork") }, "matrix.async_dry_run"),
+        (DIRECTIVE, Cell { dry_run: true, ..detached("local", "inline") }, "matrix.async_dry_run"),
+    ]);
+}
+
+#[test]
+fn h04_an_empty_remote_and_words_that_are_none() {
+    check(&[
+        (TOOL, cell("remote:", "inline"), "matrix.empty_remote"),
+        (TOOL, cell("remote: ", "inline"), "matrix.empty_remote"),
+        (DIRECTIVE, cell("remote:\t", "fork"), "matrix.empty_remote"),
+        (TOOL, cell("moon", "inline"), "matrix.unknown_word"),
+        (TOOL, cell("", "inline"), "matrix.unknown_word"),
+        (TOOL, cell("Local", "inline"), "matrix.unknown_word"),
+        (TOOL, cell("local ", "inline"), "matrix.unknown_word"),
+        (TOOL, cell("local:x", "inline"), "matrix.unknown_word"),
+        (TOOL, cell("remotes:x", "inline"), "matrix.unknown_word"),
+        (TOOL, cell("local", "spoon"), "matrix.unknown_word"),
+        (TOOL, cell("local", ""), "matrix.unknown_word"),
+        (TOOL, cell("local", "FORK"), "matrix.unknown_word"),
+        (DIRECTIVE, cell("local", "inline,fork"), "matrix.unknown_word"),
+    ]);
+}
+
+#[test]
+fn h04_knowledge_is_shown_in_one_cell_and_config_in_none() {
+    check(&[
+        (KNOWLEDGE, cell("local", "inline"), ""),
+        (KNOWLEDGE, cell("local", "fork"), "matrix.not_executable"),
+        (KNOWLEDGE, cell("remote", "inline"), "matrix.not_executable"),
+        (KNOWLEDGE, cell("remote", "fork"), "matrix.not_executable"),
+        (KNOWLEDGE, detached("local", "inline"), "matrix.not_executable"),
+        (KNOWLEDGE, detached("remote", "fork"), "matrix.not_executable"),
+        (KNOWLEDGE, dry("local", "inline"), "matrix.not_executable"),
+        (CONFIG, cell("local", "inline"), "matrix.not_executable"),
+        (CONFIG, cell("local", "fork"), "matrix.not_executable"),
+        (CONFIG, cell("remote", "inline"), "matrix.not_executable"),
+        (CONFIG, cell("remote", "fork"), "matrix.not_executable"),
+        (CONFIG, detached("local", "inline"), "matrix.not_executable"),
+        (CONFIG, dry("local", "inline"), "matrix.not_executable"),
+    ]);
+}
+
+#[test]
+fn h04_the_check_comes_before_the_item_is_looked_up() {
+    let absent = [
+        ("tool:acme/nowhere", cell("local", "fork"), "matrix.tool_fork"),
+        ("directive:acme/nowhere", cell("remote", "inline"), "matrix.directive_remote_inline"),
+        ("directive:acme/nowhere", detached("local", "inline"), "matrix.directive_async_inline"),
+        ("config:acme/nowhere", cell("local", "inline"), "matrix.not_executable"),
+        ("knowledge:acme/nowhere", cell("local", "fork"), "matrix.not_executable"),
+        ("acme/nowhere", dry("remote", "inline"), "matrix.dry_run_remote"),
+        ("acme/nowhere", cell("moon", "inline"), "matrix.unknown_word"),
+        ("acme/nowhere", cell("remote:", "fork"), "matrix.empty_remote"),
+        (
+            "acme/nowhere",
+            Cell { dry_run: true, ..detached("local", "fork") },
+            "matrix.async_dry_run",
+        ),
+    ];
+    check(&absent);
+    let world = world();
+    let (code, status, _) = cell("local", "inline").run(&world, "tool:acme/nowhere");
+    assert_eq!((code.as_str(), status), ("resolve.not_found", 3));
+    // Unsigned or not: a cell that is not there is the first thing said.
+    world.write(".ai/tools/acme/mark.sh", MARKER_SH);
+    let (code, status, _) = cell("local", "fork").run(&world, TOOL);
+    assert_eq!((code.as_str(), status), ("matrix.tool_fork", 4));
+}
+
+#[test]
+fn h04_a_plain_id_is_judged_by_the_kind_that_answers_it() {
+    check(&[
+        ("acme/mark", cell("local", "fork"), "matrix.tool_fork"),
+        ("acme/greet", cell("remote", "inline"), "matrix.directive_remote_inline"),
+        ("acme/greet", detached("local", "inline"), "matrix.directive_async_inline"),
+        ("acme/greet", cell("local", "inline"), ""),
+    ]);
+    let world = world();
+    let (code, status, _) = cell("local", "inline").run(&world, "acme/mark");
+    assert_eq!((code.as_str(), status), ("", 0));
+}
+
+#[test]
+fn h04_each_refusal_names_what_is_allowed() {
+    let world = world();
+    let rows = [
+        (TOOL, cell("local", "fork"), "--thread inline"),
+        (DIRECTIVE, cell("remote", "inline"), "--thread fork"),
+        (DIRECTIVE, detached("local", "inline"), "--thread fork"),
+        (TOOL, dry("remote", "inline"), "--target local"),
+        (TOOL, Cell { dry_run: true, ..detached("local", "inline") }, "--dry-run"),
+        (TOOL, cell("remote:", "inline"), "remote:<name>"),
+        (TOOL, cell("moon", "inline"), "local, remote"),
+        (TOOL, cell("local", "spoon"), "inline, fork"),
+        (TOOL, cell("local", "frok"), "fork"),
+        (KNOWLEDGE, cell("local", "fork"), "--thread inline"),
+        (DIRECTIVE, cell("local", "fork"), "--thread inline"),
+    ];
+    for (item, cell, allowed) in rows {
+        let (_, _, said) = cell.run(&world, item);
+        let help = said["help"].as_str().unwrap_or_default();
+        assert!(help.contains(allowed), "{}: {said}", cell.name(item));
+    }
+}
+
+#[test]
+fn h04_a_refusal_is_one_object_in_the_one_form() {
+    let world = world();
+    let (_, _, mut said) = cell("local", "fork").run(&world, TOOL);
+    let duration = said["metadata"]["duration_ms"].take();
+    assert!(duration.is_number(), "{said}");
+    let text = said["error"].take();
+    assert!(text.as_str().is_some_and(|text| text.contains("fork")), "{text}");
+    let want = json!({
+        "status": "error", "code": "matrix.tool_fork", "error": null,
+        "help": "run it with `--thread inline`", "item_id": TOOL, "chain": [],
+        "metadata": {"duration_ms": null},
+    });
+    assert_eq!(said, want);
+    // As text it is the same on standard error, and standard output stays empty.
+    let said = world.rye(&["execute", TOOL, "--thread", "fork"]);
+    assert_eq!((said.status, said.stdout.as_str()), (4, ""));
+    assert!(said.stderr.starts_with("error[matrix.tool_fork]: "), "{said:?}");
+}
+
+#[test]
+fn h04_a_refusal_is_an_event_too() {
+    let world = world();
+    let said = world.rye(&["execute", TOOL, "--thread", "fork", "--trace", "--json"]);
+    let trace = &said.json()["trace"];
+    assert_eq!(trace.as_array().unwrap().len(), 1, "{trace}");
+    assert_eq!(trace[0]["step"], "refused");
+    assert_eq!(trace[0]["code"], "matrix.tool_fork");
+}

@@ -1,0 +1,144 @@
+//! What shells and terminals get: completion, colour, escapes, logs (core 11).
+
+use crate::cli::world;
+use crate::world::{GREET_MD, MARKER_SH, World};
+
+/// What rye answers a shell that completes the last of these words.
+fn completed(world: &World, words: &[&str]) -> Vec<String> {
+    let index = (words.len() - 1).to_string();
+    let env = [("COMPLETE", "bash"), ("_CLAP_IFS", "\n"), ("_CLAP_COMPLETE_INDEX", &index)];
+    let said = world.rye_env(&world.project(), &[&["--"], words].concat(), b"", &env);
+    assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{words:?}");
+    let mut answers: Vec<_> = said.stdout.lines().map(str::to_owned).collect();
+    answers.sort_unstable();
+    answers
+}
+
+#[test]
+fn a_shell_completes_verbs_refs_input_names_and_codes() {
+    let world = world();
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let rows: &[(&[&str], &[&str])] = &[
+        (&["rye", "ex"], &["execute", "explain"]),
+        (&["rye", "execute", "acme/"], &["directive:acme/greet", "tool:acme/echo"]),
+        (&["rye", "execute", "tool:acme/"], &["tool:acme/echo"]),
+        (&["rye", "run", "directive:acme/g"], &["directive:acme/greet"]),
+        (&["rye", "show", "knowledge:rye/over"], &["knowledge:rye/overview"]),
+        (&["rye", "why", "rye/ba"], &["tool:rye/bash"]),
+        (&["rye", "execute", "tool:acme/echo", "-i", ""], &["fast=", "mode=", "n="]),
+        (&["rye", "execute", "acme/echo", "-i", "mo"], &["mode="]),
+        (&["rye", "execute", "acme/echo", "-i", "mode="], &["mode=one", "mode=two"]),
+        (&["rye", "execute", "acme/echo", "--dry-run", "-i", "fast=t"], &["fast=true"]),
+        (&["rye", "execute", "directive:acme/greet", "--input", "w"], &["who="]),
+        (&["rye", "explain", "verify.al"], &["verify.altered"]),
+        (&["rye", "completions", "z"], &["zsh"]),
+        (&["rye", "execute", "no/such"], &[]),
+    ];
+    for (words, want) in rows {
+        assert_eq!(completed(&world, words), *want, "{words:?}");
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let said = world.rye(&["completions", shell]);
+        assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{shell}");
+        assert!(said.stdout.contains("COMPLETE") && said.stdout.contains("rye"), "{shell}");
+    }
+    assert_eq!(world.rye(&["completions", "tcsh"]).status, 2);
+}
+
+#[test]
+fn a_completion_script_for_a_program_is_in_an_object() {
+    let world = World::empty();
+    let script = world.rye(&["completions", "zsh"]).stdout;
+    let (status, got) = world.json(&["completions", "zsh"]);
+    assert_eq!((status, got["script"].as_str()), (0, Some(script.as_str())));
+}
+
+#[test]
+fn bash_completes_a_ref_and_a_value_although_it_breaks_words_at_colons() {
+    let world = world();
+    let script = world.rye(&["completions", "bash"]).stdout;
+    // What bash hands over for `rye execute tool:acme/e<TAB>` and `… -i mode=t<TAB>`.
+    for (words, line, want) in [
+        ("rye execute acme/e", "rye execute acme/e", "tool:acme/echo"),
+        ("rye execute tool : acme/e", "rye execute tool:acme/e", "acme/echo"),
+        ("rye execute acme/echo -i mode = t", "rye execute acme/echo -i mode=t", "two"),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let (last, before) = (words[words.len() - 1], words[words.len() - 2]);
+        let ask = format!(
+            "{script}\nCOMP_WORDS=({})\nCOMP_CWORD={}\nCOMP_LINE='{line}'\n\
+             COMP_POINT=${{#COMP_LINE}}\nCOMP_TYPE=9\n\
+             registered=$(complete -p rye | sed 's/.*-F \\([^ ]*\\).*/\\1/')\n\
+             $registered rye '{last}' '{before}'\n\
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+            words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "),
+            words.len() - 1,
+        );
+        let got = world.shell(&ask);
+        assert_eq!(got.trim(), want, "{line}");
+    }
+}
+
+/// What a person sees who runs this on a terminal.
+fn on_a_terminal(world: &World, args: &str, env: &str) -> String {
+    let spawn = "import pty, sys; pty.spawn(sys.argv[1:])";
+    world.shell(&format!("{env} python3 -c '{spawn}' rye {args} < /dev/null"))
+}
+
+#[test]
+fn on_a_terminal_there_is_colour_and_nothing_that_a_tool_says_steers_it() {
+    let world = world().env("TERM", "xterm");
+    let script = "printf '\\e]0;title\\a\\e[2Jout\\u202e\\n'; printf '\\e[2Jerr\\n' >&2\n";
+    world.signed(
+        ".ai/tools/acme/loud.sh",
+        &MARKER_SH.replace(": > marker\necho '{\"ran\": true}'\n", script),
+    );
+    let seen = on_a_terminal(&world, "execute acme/loud", "");
+    assert!(seen.contains("\\u{1b}]0;title\\u{7}\\u{1b}[2Jout\\u{202e}"), "{seen:?}");
+    assert!(seen.contains("\\u{1b}[2Jerr") && !seen.contains('\u{1b}'), "{seen:?}");
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let seen = on_a_terminal(&world, "execute acme/greet -i who=$'\\e[2J'", "");
+    assert!(seen.contains("hello to \\u{1b}[2J.") && !seen.contains('\u{1b}'), "{seen:?}");
+    let plain = world.rye(&["execute", "acme/loud"]);
+    assert!(plain.stdout.contains("\u{1b}]0;title\u{7}"), "a pipe gets the bytes: {plain:?}");
+    assert!(on_a_terminal(&world, "list", "").contains('\u{1b}'), "colour on a terminal");
+    for (args, env) in [
+        ("list", "NO_COLOR=1"),
+        ("list --color never", ""),
+        ("list", "TERM=dumb"),
+        ("list --json", ""),
+    ] {
+        let seen = on_a_terminal(&world, args, env);
+        assert!(seen.contains("acme/echo") && !seen.contains('\u{1b}'), "{args} {env}: {seen:?}");
+    }
+}
+
+#[test]
+fn logs_and_a_reader_that_leaves_early_disturb_nothing() {
+    let world = world();
+    let quiet = world.rye(&["list", "--json"]);
+    for (args, env) in
+        [(&["list", "--json", "-vvv"][..], &[][..]), (&["list", "--json"], &[("RYE_LOG", "trace")])]
+    {
+        let said = world.rye_env(&world.project(), args, b"", env);
+        assert_eq!((said.status, &said.stdout), (0, &quiet.stdout), "{args:?}");
+    }
+    for verb in
+        ["list --all", "list --all --json", "explain", "execute tool:acme/echo --dry-run --json"]
+    {
+        let said =
+            world.shell(&format!("rye {verb} | head -c 1 > /dev/null; echo ${{PIPESTATUS[0]}}"));
+        assert_eq!(said, "0\n", "{verb}");
+    }
+    // The project may be named, from anywhere.
+    let project = world.project().display().to_string();
+    for args in [
+        &["-p", &project, "execute", "acme/echo", "--json"][..],
+        &["execute", "acme/echo", "--json", "--project", &project],
+    ] {
+        let said = world.rye_in(world.outside(), args, b"");
+        assert_eq!(said.status, 0, "{said:?}");
+    }
+    let said = world.rye_in(world.outside(), &["execute", "acme/echo", "--json"], b"");
+    assert_eq!((said.status, said.code().as_str()), (3, "resolve.not_found"));
+}
