@@ -160,9 +160,9 @@ fn documents(rye: &Rye) -> Vec<Row> {
 
 /// Every item of the system space, verified.
 fn system(rye: &Rye) -> Row {
-    let entries = rye.entries(&[]).unwrap_or_default();
-    let system: Vec<_> = entries.into_iter().filter(|e| e.space == Space::System).collect();
-    let checked = rye.verify_all(system, &|| ());
+    let listing = rye.survey(&[]).unwrap_or_default();
+    let system: Vec<_> = listing.entries.into_iter().filter(|e| e.space == Space::System).collect();
+    let checked = rye.verify_all(system, true, &|| ());
     let bad: Vec<_> = checked
         .iter()
         .filter(|c| matches!(c.verdict, Verdict::Bad(_)))

@@ -23,7 +23,8 @@ pub(super) struct Args {
     /// Every item of every space; the default without refs
     #[arg(long, conflicts_with = "items")]
     all: bool,
-    /// For machines: dev mode lets nothing through, and files that cannot be items count as failures
+    /// For machines: each file must also read as an item, dev mode lets nothing through, and files
+    /// that cannot be items count as failures
     #[arg(long)]
     ci: bool,
 }
@@ -40,12 +41,12 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         patterns.push(item.parse::<Pattern>().map_err(bad)?);
     }
     let start = Instant::now();
-    let entries = rye.entries(&patterns)?;
-    let progress = Progress::new(out, entries.len(), "verifying");
-    let checked = rye.verify_all(entries, &|| progress.tick());
+    let listing = rye.survey(&patterns)?;
+    let progress = Progress::new(out, listing.entries.len(), "verifying");
+    let checked = rye.verify_all(listing.entries, args.ci, &|| progress.tick());
     progress.done();
     let elapsed = start.elapsed();
-    let odd = if patterns.is_empty() { rye.odd()? } else { Vec::new() };
+    let odd = if patterns.is_empty() { listing.odd } else { Vec::new() };
     let mut exit = 0;
     for row in &checked {
         exit = exit.max(judge(row, args.ci, out));

@@ -22,17 +22,22 @@ impl Primitive for Subprocess {
         let item = || plan.item().clone();
         let pin_error = |source: PinError| ExecuteError::Pin { item: item(), source };
         // Held until the child ended: dropping it removes the folder.
-        let pin = Pin::new(running.vars, running.pin_fallback).map_err(pin_error)?;
-        let mut tool_path = None;
-        for file in plan.pinned() {
-            let written = pin.write(&file.name, &file.bytes);
-            let at = || PathBuf::from(&file.name);
-            let path = written.map_err(|source| pin_error(PinError { at: at(), source }))?;
-            tool_path.get_or_insert(path);
+        let mut pin = None;
+        let mut tool_path = PathBuf::new();
+        if !plan.pinned().is_empty() {
+            let folder = Pin::new(running.vars, running.pin_fallback).map_err(pin_error)?;
+            for file in plan.pinned().iter().rev() {
+                let written = folder.write(&file.name, &file.bytes);
+                let at = || PathBuf::from(&file.name);
+                // The tool stands first, so it is written last.
+                tool_path = written.map_err(|source| pin_error(PinError { at: at(), source }))?;
+            }
+            running.sink.record(Event::Pin { files: plan.pinned().len() });
+            pin = Some(folder);
         }
-        running.sink.record(Event::Pin { files: plan.pinned().len() });
-        let spawn = plan.spawn(&tool_path.unwrap_or_default());
+        let spawn = plan.spawn(&tool_path);
         let sink = running.sink;
+        tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
         let ended = running.host.run(&spawn, &mut |pid| sink.record(Event::Spawn { pid }));
         let program = spawn.program.clone();
         let ended =

@@ -88,6 +88,12 @@ impl RyeBuilder {
             Ok(types) => (types, None),
             Err(fault) => (FileTypes::default(), Some(Arc::new(fault))),
         };
+        tracing::info!(
+            project = %spaces.project_path().display(),
+            user = spaces.get(Space::User).map(|user| user.base().display().to_string()),
+            dev_mode = dev.0,
+            "spaces found"
+        );
         Ok(Rye { at, spaces, types, types_fault, dev, host, primitives })
     }
 }

@@ -1,6 +1,7 @@
 //! Looking without running: list, verify, show, why, diff.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
@@ -14,7 +15,7 @@ use crate::grant::Pattern;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::parse::Item;
 use crate::report::{Detail, Warned};
-use crate::space::Entry;
+use crate::space::{Entry, Listing};
 use crate::trace::{Quiet, Warnings};
 use crate::verify::{DevMode, Source, TrustDocument, TrustStore, admit};
 
@@ -116,43 +117,42 @@ impl Rye {
         }
     }
 
-    /// Files that look like items and cannot be.
-    pub(crate) fn odd(&self) -> Result<Vec<crate::space::Odd>, Failure> {
-        let mut odd = Vec::new();
+    /// Every file that a pattern matches, of every space and kind; all without a pattern.
+    pub(crate) fn survey(&self, patterns: &[Pattern]) -> Result<Listing, Failure> {
+        self.sound_types()?;
+        let mut all = Listing::default();
         for root in self.spaces.nearest_first() {
             for kind in Kind::ALL {
-                odd.extend(root.list(kind, &self.types)?.odd);
-            }
-        }
-        Ok(odd)
-    }
-
-    /// Every entry that a pattern matches, of every space.
-    pub(crate) fn entries(&self, patterns: &[Pattern]) -> Result<Vec<Entry>, Failure> {
-        self.sound_types()?;
-        let mut entries = Vec::new();
-        for space in Space::NEAREST_FIRST {
-            for kind in Kind::ALL {
-                let listed = self.list(space, kind)?;
-                entries.extend(listed.into_iter().filter(|entry| {
+                let listed = root.list(kind, &self.types)?;
+                all.odd.extend(listed.odd);
+                all.entries.extend(listed.entries.into_iter().filter(|entry| {
                     patterns.is_empty() || patterns.iter().any(|p| p.matches(&entry.item))
                 }));
             }
         }
-        Ok(entries)
+        Ok(all)
     }
 
-    /// Verifies and parses entries, on all cores. Copies of system items that this project holds
-    /// to the byte, as rye's own repository does, are left out: they are passed over when run.
+    /// Verifies entries on all cores, and reads them as items if `parse` is asked for. Copies of
+    /// system items that this project holds to the byte, as rye's own repository does, are left
+    /// out: they are passed over when run.
     pub(crate) fn verify_all(
         &self,
         entries: Vec<Entry>,
+        parse: bool,
         progress: &(dyn Fn() + Sync),
     ) -> Vec<Checked> {
         let trust = self.trust();
         let line = self.line(&trust, &Quiet);
+        // Entries come sorted, so two files of one id in one space stand side by side.
+        let twins: HashSet<(Space, Ref)> = entries
+            .windows(2)
+            .filter(|pair| (pair[0].space, &pair[0].item) == (pair[1].space, &pair[1].item))
+            .map(|pair| (pair[0].space, pair[0].item.clone()))
+            .collect();
         let checked = parallel(entries, |entry| {
-            let checked = check(line, entry);
+            let twin = twins.contains(&(entry.space, entry.item.clone()));
+            let checked = check(line, entry, twin, parse);
             progress();
             checked
         });
@@ -306,33 +306,45 @@ fn judge_copy(
     }
 }
 
-fn check(line: Line<'_>, entry: Entry) -> Option<Checked> {
-    let Entry { item, space, ext } = entry;
-    let relative = format!("{}/{}.{ext}", item.kind.folder(), item.id);
-    let place = line.rye.spaces.get(space)?.shown(&relative);
-    let in_space = |space| line.resolver(|resolver| resolver.in_space(&item, space));
-    let found = match in_space(space) {
+fn check(line: Line<'_>, entry: Entry, twin: bool, parse: bool) -> Option<Checked> {
+    let place = line.rye.spaces.get(entry.space)?.shown(&entry.relative());
+    if entry.item.id.is_reserved()
+        && entry.space != Space::System
+        && line.rye.is_system_copy(&entry)
+    {
+        return None;
+    }
+    let Entry { item, space, .. } = entry.clone();
+    let bad = |failure| {
+        Some(Checked {
+            item: item.clone(),
+            space,
+            place: place.clone(),
+            bytes: 0,
+            verdict: Verdict::Bad(failure),
+        })
+    };
+    let found = line.resolver(|resolver| match twin {
+        // Says which files they are.
+        true => resolver.in_space(&item, space),
+        false => resolver.at(&entry),
+    });
+    let found = match found {
         Ok(Some(found)) => found,
         // It went away between listing and reading.
         Ok(None) => return None,
-        Err(error) => {
-            let verdict = Verdict::Bad(error.into());
-            return Some(Checked { item, space, place, bytes: 0, verdict });
-        }
+        Err(error) => return bad(error.into()),
     };
-    if item.id.is_reserved() && space != Space::System {
-        let original = in_space(Space::System).ok().flatten();
-        if original.is_some_and(|o| o.ext == found.ext && o.bytes == found.bytes) {
-            return None;
-        }
-    }
     let bytes = found.bytes.len();
-    let verdict = match line.admit(found) {
-        Ok((source, item)) => {
-            let warned = super::run::warnings(std::iter::once(&source));
-            Verdict::Good(Box::new(Detail::of(&source, item.version())), warned)
-        }
-        Err(failure) => Verdict::Bad(failure),
+    let source = match line.verify(found) {
+        Ok(source) => source,
+        Err(failure) => return bad(failure.into()),
+    };
+    let warned = super::run::warnings(std::iter::once(&source));
+    let verdict = match parse.then(|| Item::parse(&source)) {
+        Some(Err(error)) => Verdict::Bad(error.into()),
+        Some(Ok(item)) => Verdict::Good(Box::new(Detail::of(&source, item.version())), warned),
+        None => Verdict::Good(Box::new(Detail::of(&source, None)), warned),
     };
     Some(Checked { item, space, place, bytes, verdict })
 }

@@ -7,7 +7,7 @@ use crate::id::{ItemId, Query, Ref, Space};
 use crate::parse::Item;
 use crate::resolve::{Found, Resolver};
 use crate::trace::{Event, Sink};
-use crate::verify::{Reason, Source, TrustStore, admit};
+use crate::verify::{Reason, Refused, Source, TrustStore, admit};
 
 /// The first steps of the line, with the trust of one call.
 #[derive(Clone, Copy)]
@@ -39,16 +39,21 @@ impl Line<'_> {
         Ok(self.admit_or(found)?)
     }
 
-    fn admit_or(&self, found: Found) -> Result<(Source, Item), FetchError> {
+    /// Verify a file.
+    pub(super) fn verify(&self, found: Found) -> Result<Source, Box<Refused>> {
         let (base, item) = (found.base.clone(), found.item.clone());
         let identity = self.rye.spaces.project_identity();
         let admitted = admit(found, self.trust, identity, self.rye.dev, self.sink);
-        let source = admitted.map_err(|mut refused| {
+        admitted.map_err(|mut refused| {
             let known = || self.rye.baselines().and_then(|b| b.find(&base, &item)).is_some();
             refused.baseline =
                 matches!(refused.reason, Reason::Unsigned | Reason::Moved { .. }) && known();
             refused
-        })?;
+        })
+    }
+
+    fn admit_or(&self, found: Found) -> Result<(Source, Item), FetchError> {
+        let source = self.verify(found)?;
         self.sink.record(Event::Parse { item_id: source.item().clone() });
         let item = Item::parse(&source)?;
         Ok((source, item))

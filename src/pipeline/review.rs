@@ -57,7 +57,8 @@ impl Rye {
         let proposed = self.spaces().get(Space::Project).map(proposals).unwrap_or_default();
         let line = self.line(&trust, &Quiet);
         let mut items = Vec::new();
-        for entry in self.entries(&[])?.into_iter().filter(|entry| entry.space == Space::Project) {
+        let all = self.survey(&[])?;
+        for entry in all.entries.into_iter().filter(|entry| entry.space == Space::Project) {
             let proposal = entry.item.id.as_str().starts_with("keys/trusted/");
             if proposal || self.is_system_copy(&entry) {
                 continue;
@@ -117,7 +118,7 @@ impl Rye {
             None => false,
         };
         let project = self.spaces().project_path().display().to_string();
-        let odd = self.odd()?.into_iter().filter(|o| o.place.space.as_deref() == Some("project"));
+        let odd = all.odd.into_iter().filter(|o| o.place.space.as_deref() == Some("project"));
         Ok(Review { project, accepted, odd: odd.collect(), proposals: proposed, items })
     }
 }

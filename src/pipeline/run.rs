@@ -97,6 +97,7 @@ impl Rye {
         let sink = Warnings::new(sink);
         self.steps(request, &mut reached, &sink).map_err(|failure| {
             let diagnostic = failure.diagnostic();
+            tracing::info!(item = reached.item, code = diagnostic.code.0, "stopped");
             let item_id = diagnostic.item.or_else(|| Some(reached.item.clone()));
             sink.record(Event::Refused { item_id, code: diagnostic.code });
             let chain = match failure.chain() {
@@ -131,6 +132,7 @@ impl Rye {
         let trust = self.trust();
         let line = self.line(&trust, sink);
         let found = line.find(&query)?;
+        tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");
         reached.item = found.item.to_string();
         cell.check(found.item.kind)?;
         let (source, parsed) = line.admit(found)?;

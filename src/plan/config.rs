@@ -17,6 +17,13 @@ pub(super) struct Execution {
 }
 
 impl Execution {
+    /// Every template, as text.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let input = strings(&self.input_data);
+        let fixed = self.args.iter().chain([&self.cwd]).chain(&self.command);
+        fixed.map(String::as_str).chain(input)
+    }
+
     /// # Errors
     /// `plan.bad_config`
     pub(super) fn of(chain: &Chain, default_timeout_ms: u64) -> Result<Self, PlanError> {
@@ -68,5 +75,15 @@ impl Execution {
             input_data: merged.get("input_data").cloned().unwrap_or_else(|| "{params_json}".into()),
             timeout_ms,
         })
+    }
+}
+
+/// The strings of a value, at any depth; keys are no templates.
+fn strings(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(strings).collect(),
+        Value::Object(map) => map.values().flat_map(strings).collect(),
+        _ => Vec::new(),
     }
 }

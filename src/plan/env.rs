@@ -86,6 +86,11 @@ impl Env {
         }
     }
 
+    /// The templates of the links.
+    pub(super) fn templates(&self) -> impl Iterator<Item = &str> {
+        self.links.iter().flatten().map(|(_, template)| template.as_str())
+    }
+
     /// Names and values, templates expanded in order.
     pub(super) fn resolve(&self, names: &Names) -> BTreeMap<String, String> {
         let mut env = self.host.clone();

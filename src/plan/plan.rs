@@ -93,6 +93,10 @@ impl Plan {
             env.keep_out(&item, template)?;
         }
         let program = program(&item, &execution, &names, &env, machine)?;
+        // A program that never looks at the tool's file needs no copy of it.
+        let looks = |text: &str| text.contains("{tool_");
+        let looks_at_tool = execution.texts().any(looks) || env.templates().any(looks);
+        let pinned = if looks_at_tool { pinned(&tool.source) } else { Vec::new() };
         let plan = Self {
             item,
             primitive: chain.primitive().item().id.clone(),
@@ -101,7 +105,7 @@ impl Plan {
             names,
             env,
             program,
-            pinned: pinned(&tool.source),
+            pinned,
             pairs: valid.pairs().to_vec(),
             chain: chain.ids(),
             digests: chain.links().iter().map(|link| digest(&link.source)).collect(),

@@ -7,7 +7,7 @@ use super::error::ResolveError;
 use super::suggest::suggest;
 use crate::diag::{Diagnose, Place};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
-use crate::space::{FileType, FileTypes, Root, Spaces};
+use crate::space::{Entry, FileType, FileTypes, Root, Spaces};
 use crate::trace::{Event, Sink};
 
 /// Bytes at a place, not yet admitted.
@@ -165,31 +165,46 @@ impl Resolver<'_> {
         Err(ResolveError::Reserved { item, place })
     }
 
+    /// The file of an entry that was listed, without asking for others of its id.
+    ///
+    /// # Errors
+    /// `space.*`
+    pub(crate) fn at(&self, entry: &Entry) -> Result<Option<Found>, ResolveError> {
+        match self.spaces.get(entry.space) {
+            Some(root) => self.read(&entry.item, &entry.ext, root),
+            None => Ok(None),
+        }
+    }
+
     fn in_root(&self, item: &Ref, root: &Root) -> Result<Option<Found>, ResolveError> {
         let mut found: Option<Found> = None;
         for ext in self.types.extensions(item.kind) {
-            let relative = format!("{}/{}.{ext}", item.kind.folder(), item.id);
-            let Some(bytes) = root.read(&relative)? else { continue };
-            let place = root.shown(&relative);
+            let Some(next) = self.read(item, ext, root)? else { continue };
             if let Some(first) = found {
-                let files = vec![first.place, place];
+                let files = vec![first.place, next.place];
                 return Err(ResolveError::AmbiguousFile { item: item.clone(), files });
             }
-            let Some(file_type) = self.types.find(item.kind, ext) else { continue };
-            found = Some(Found {
-                item: item.clone(),
-                ext: ext.to_owned(),
-                file_type,
-                space: root.space(),
-                embedded: root.is_embedded(),
-                path: root.path(&relative),
-                base: root.base().to_owned(),
-                place,
-                bytes,
-                shadowed: Vec::new(),
-            });
+            found = Some(next);
         }
         Ok(found)
+    }
+
+    fn read(&self, item: &Ref, ext: &str, root: &Root) -> Result<Option<Found>, ResolveError> {
+        let relative = format!("{}/{}.{ext}", item.kind.folder(), item.id);
+        let Some(bytes) = root.read(&relative)? else { return Ok(None) };
+        let Some(file_type) = self.types.find(item.kind, ext) else { return Ok(None) };
+        Ok(Some(Found {
+            item: item.clone(),
+            ext: ext.to_owned(),
+            file_type,
+            space: root.space(),
+            embedded: root.is_embedded(),
+            path: root.path(&relative),
+            base: root.base().to_owned(),
+            place: root.shown(&relative),
+            bytes,
+            shadowed: Vec::new(),
+        }))
     }
 }
 

@@ -21,6 +21,13 @@ pub(crate) struct Entry {
     pub(crate) ext: String,
 }
 
+impl Entry {
+    /// The path below `.ai`.
+    pub(crate) fn relative(&self) -> String {
+        format!("{}/{}.{}", self.item.kind.folder(), self.item.id, self.ext)
+    }
+}
+
 /// A file that has an item's extension but cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Odd {

@@ -50,8 +50,11 @@ impl Baselines {
         if self.find(base, item).is_some_and(|old| old == bytes) {
             return Ok(());
         }
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        let file = tempfile::Builder::new().prefix(".rye-").tempfile_in(&self.folder)?;
+        let temporary = || tempfile::Builder::new().prefix(".rye-").tempfile_in(&self.folder);
+        let file = temporary().or_else(|_| {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            temporary()
+        })?;
         fs::write(file.path(), bytes)?;
         file.persist(path).map(|_| ()).map_err(|e| e.error)
     }

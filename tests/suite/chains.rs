@@ -315,7 +315,10 @@ fn an_executor_that_is_not_there_is_named_with_near_ones() {
 
 #[test]
 fn a_child_gets_a_small_environment_and_what_signed_links_add() {
-    let world = World::new().env("CANARY", "canary-value").env("LC_TIME", "C").env("RYE_TEST_ASKED", "asked");
+    let world = World::new()
+        .env("CANARY", "canary-value")
+        .env("LC_TIME", "C")
+        .env("RYE_TEST_ASKED", "asked");
     let more =
         "env_config:\n  env: {FROM: runtime, BASE: \"${FROM}:${CANARY:-none}\", BOTH: runtime}";
     world.signed(".ai/tools/acme/r.yaml", &runtime(SHELL, more));
@@ -345,7 +348,10 @@ fn a_child_gets_a_small_environment_and_what_signed_links_add() {
     ] {
         has(line);
     }
-    assert!(!env.iter().any(|line| line.contains("CANARY") || line.contains("canary-value")), "{env:?}");
+    assert!(
+        !env.iter().any(|line| line.contains("CANARY") || line.contains("canary-value")),
+        "{env:?}"
+    );
     // Names are shown, values never.
     let said =
         world.rye(&["execute", "acme/env", "--dry-run", "--trace", "--json", "--chain-details"]);
