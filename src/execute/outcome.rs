@@ -101,7 +101,6 @@ fn tail(text: &str) -> String {
 mod tests {
     use super::Outcome;
     use crate::host::Ended;
-    use crate::parse::json;
     use serde_json::json;
 
     fn outcome(stdout: &str, code: i32) -> Outcome {

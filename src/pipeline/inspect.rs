@@ -152,7 +152,7 @@ impl Rye {
             .collect();
         let checked = parallel(entries, |entry| {
             let twin = twins.contains(&(entry.space, entry.item.clone()));
-            let checked = check(line, entry, twin, parse);
+            let checked = check(line, &entry, twin, parse);
             progress();
             checked
         });
@@ -306,11 +306,9 @@ fn judge_copy(
     }
 }
 
-fn check(line: Line<'_>, entry: Entry, twin: bool, parse: bool) -> Option<Checked> {
+fn check(line: Line<'_>, entry: &Entry, twin: bool, parse: bool) -> Option<Checked> {
     let place = line.rye.spaces.get(entry.space)?.shown(&entry.relative());
-    if entry.item.id.is_reserved()
-        && entry.space != Space::System
-        && line.rye.is_system_copy(&entry)
+    if entry.item.id.is_reserved() && entry.space != Space::System && line.rye.is_system_copy(entry)
     {
         return None;
     }
@@ -327,7 +325,7 @@ fn check(line: Line<'_>, entry: Entry, twin: bool, parse: bool) -> Option<Checke
     let found = line.resolver(|resolver| match twin {
         // Says which files they are.
         true => resolver.in_space(&item, space),
-        false => resolver.at(&entry),
+        false => resolver.at(entry),
     });
     let found = match found {
         Ok(Some(found)) => found,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -125,7 +126,6 @@ impl World {
             .stderr(Stdio::piped())
             .spawn()
             .expect("rye starts");
-        use std::io::Write;
         let mut pipe = child.stdin.take().expect("a pipe");
         let stdin = stdin.to_vec();
         let writer = std::thread::spawn(move || drop(pipe.write_all(&stdin)));

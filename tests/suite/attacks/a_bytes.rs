@@ -403,12 +403,15 @@ fn a10_other_line_ends_are_another_file() {
     world.refuses_each("knowledge:acme/dos", &file, &rows);
 }
 
+/// What, the bytes, the code, line and column.
+type Row<'a> = (&'a str, &'a [u8], &'a str, (u64, u64));
+
 #[test]
 fn a11_text_that_is_none_is_refused_at_sign_and_at_load() {
     let world = World::new();
     let key = world.own_key();
     let file = world.signed(".ai/knowledge/acme/notes.md", NOTES_MD);
-    let rows: [(&str, &[u8], &str, (u64, u64)); 9] = [
+    let rows: [Row<'_>; 9] = [
         ("NUL", b"# Notes\nab\0c\n", "parse.control_text", (2, 3)),
         ("NUL at the start", b"\0", "parse.control_text", (1, 1)),
         ("a lone byte", b"# Notes\n\xff\n", "parse.not_utf8", (2, 1)),

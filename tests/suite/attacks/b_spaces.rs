@@ -52,7 +52,7 @@ fn b01_a_second_file_for_an_id_is_never_chosen() {
         }
         let (_, said) = world.json(&["execute", ITEM]);
         let mut files: Vec<_> = said["data"]["files"].as_array().unwrap().iter().collect();
-        files.sort_by_key(|file| file.to_string());
+        files.sort_by_key(ToString::to_string);
         let mut want = [".ai/tools/acme/mark.sh".into(), format!(".ai/tools/acme/{name}")];
         want.sort();
         assert_eq!(json!(files), json!(want));
@@ -371,7 +371,7 @@ fn refused_until_allowed(world: &World, what: &str, spoil: &dyn Fn(), mend: &dyn
     world.works(ITEM);
     spoil();
     for folder in [world.project(), deep.clone()] {
-        assert_eq!(called(world, &folder, &[]), refused, "{what}: {folder:?}");
+        assert_eq!(called(world, &folder, &[]), refused, "{what}: {}", folder.display());
     }
     for args in [&["list"][..], &["verify"], &["sign", ITEM], &["init"], &["trust", "review"]] {
         let attempt = world.attempt_by(args);
