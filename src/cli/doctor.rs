@@ -111,6 +111,10 @@ fn keys(rye: &Rye) -> Vec<Row> {
             help: Some("make one of your own: `rye keys rotate`".into()),
             ..row("key", State::Bad, "the example key, whose private half is public")
         },
+        Ok(Some(_)) if rye.trust().own_is_revoked() => Row {
+            help: Some("make another: `rye keys rotate`".into()),
+            ..row("key", State::Bad, "you revoked your own key")
+        },
         Ok(Some(public)) => row("key", State::Good, public.fingerprint().to_string()),
         Ok(None) => Row {
             help: Some("to sign, make one: `rye keys generate`".into()),

@@ -35,7 +35,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     }
     let keys = OwnKeys::of(user);
     let (pair, fresh_key) = match keys.pair() {
-        Ok(pair) => (pair, false),
+        Ok(_) => (rye.own_pair()?, false),
         Err(KeyError::Missing) => {
             let failed = |e: getrandom::Error| KeyError::Io {
                 path: keys.folder(),

@@ -90,6 +90,9 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
                     "{} trust documents and records are signed again",
                     done.documents
                 ));
+                if done.was_revoked {
+                    out.line("the old key was revoked: whom it trusted and what it accepted is not taken over");
+                }
                 out.line("next: sign your items again with `rye sign --all`,");
                 out.line(&format!(
                     "      then stop trusting the old key: `rye trust revoke {}`",

@@ -43,6 +43,9 @@ pub(crate) trait Host: Sync {
     /// a program with a `/` is taken as it is.
     fn find_program(&self, program: &OsStr, path: &OsStr) -> Option<PathBuf>;
 
+    /// The real path of the regular file that `path` leads to, if there is one.
+    fn real_file(&self, path: &Path) -> Option<PathBuf>;
+
     /// Runs the child to its end in a process group of its own.
     ///
     /// Promises: input and output flow at once, so no sizes deadlock; past the deadline, or when

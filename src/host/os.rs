@@ -38,6 +38,10 @@ impl Host for Os {
         search(program, path, is_program)
     }
 
+    fn real_file(&self, path: &Path) -> Option<PathBuf> {
+        path.canonicalize().ok().filter(|real| real.is_file())
+    }
+
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {
         let start = Instant::now();
         if self.adopts_orphans {

@@ -13,7 +13,7 @@ pub(crate) enum IdError {
     Malformed { text: String, why: String },
     #[error("`{}` is no kind of item", escape_line(.kind))]
     UnknownKind { kind: String },
-    #[error("`{}` is no key fingerprint: 32 lower-case hex digits", escape_line(.text))]
+    #[error("`{}` is no key fingerprint: 32 lower-case hex digits, or enough of its first ones", escape_line(.text))]
     Fingerprint { text: String },
     #[error("`@{}` names no space", escape_line(.text))]
     UnknownSpace { text: String },

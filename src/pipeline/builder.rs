@@ -67,6 +67,20 @@ impl RyeBuilder {
         self
     }
 
+    /// The embedded items alone: nothing of this machine is looked at.
+    pub(crate) fn system_only(self) -> Rye {
+        let at = Where { vars: Vars::default(), cwd: PathBuf::from("/"), project: None };
+        Rye {
+            at,
+            spaces: Spaces::system_only(),
+            types: FileTypes::default(),
+            types_fault: None,
+            dev: DevMode(false),
+            host: self.host,
+            primitives: self.primitives,
+        }
+    }
+
     /// Finds the spaces.
     ///
     /// # Errors

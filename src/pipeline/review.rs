@@ -3,8 +3,9 @@
 use super::failure::Failure;
 use super::rye::Rye;
 use crate::base::{Digest, Timestamp};
+use crate::diag::Place;
 use crate::id::{Fingerprint, Ref, Space};
-use crate::space::Odd;
+use crate::space::{Entry, Odd};
 use crate::trace::Quiet;
 use crate::verify::{Proposal, Scan, proposals, scan};
 
@@ -57,14 +58,21 @@ impl Rye {
         let proposed = self.spaces().get(Space::Project).map(proposals).unwrap_or_default();
         let line = self.line(&trust, &Quiet);
         let mut items = Vec::new();
+        let mut odd = Vec::new();
         let all = self.survey(&[])?;
         for entry in all.entries.into_iter().filter(|entry| entry.space == Space::Project) {
             let proposal = entry.item.id.as_str().starts_with("keys/trusted/");
             if proposal || self.is_system_copy(&entry) {
                 continue;
             }
-            let Ok(Some(found)) = line.resolver(|r| r.in_space(&entry.item, Space::Project)) else {
-                continue;
+            let found = match line.resolver(|r| r.in_space(&entry.item, Space::Project)) {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                Err(error) => {
+                    let place = project_place(&entry);
+                    odd.push(Odd { place, why: error.to_string() });
+                    continue;
+                }
             };
             let shadows = [Space::User, Space::System].into_iter().filter(|space| {
                 line.resolver(|r| matches!(r.in_space(&entry.item, *space), Ok(Some(_))))
@@ -104,7 +112,7 @@ impl Rye {
             let signer_is = if made { signer_is } else { SignerIs::None };
             let owner = trust.owner(sig.key).filter(|_| signer_is == SignerIs::Known);
             items.push(ReviewedItem {
-                altered: digest != sig.sha256 || sig.item != entry.item,
+                altered: digest != sig.sha256 || sig.item != entry.item || sig.ext != found.ext,
                 item: entry.item,
                 signer: Some((sig.key, sig.at)),
                 signer_is,
@@ -118,7 +126,12 @@ impl Rye {
             None => false,
         };
         let project = self.spaces().project_path().display().to_string();
-        let odd = all.odd.into_iter().filter(|o| o.place.space.as_deref() == Some("project"));
-        Ok(Review { project, accepted, odd: odd.collect(), proposals: proposed, items })
+        odd.extend(all.odd.into_iter().filter(|o| o.place.space.as_deref() == Some("project")));
+        Ok(Review { project, accepted, odd, proposals: proposed, items })
     }
+}
+
+fn project_place(entry: &Entry) -> Place {
+    let (space, path) = (Some(entry.space.to_string()), format!(".ai/{}", entry.relative()));
+    Place { space, path, ..Place::default() }
 }

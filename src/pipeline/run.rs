@@ -172,6 +172,7 @@ impl Rye {
             project_path: self.spaces.project_path(),
             user_space: self.user_base(),
             system_space: system.map(crate::space::Root::base),
+            guarded: self.guarded(),
             run_id: &run_id,
             timeout: request.timeout,
         };

@@ -1,6 +1,6 @@
 //! The facade.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::failure::Failure;
@@ -71,6 +71,15 @@ impl Rye {
     /// The trust of this moment.
     pub(crate) fn trust(&self) -> TrustStore<'_> {
         TrustStore::new(self.spaces.get(Space::User), now())
+    }
+
+    /// The real folders of the project, if it is one, and of the `.ai` folders on disk.
+    pub(super) fn guarded(&self) -> Vec<PathBuf> {
+        let project = self.spaces.get(Space::Project).filter(|root| root.exists());
+        let project = project.map(|_| self.spaces.project_path().to_owned());
+        let spaces = [Space::User, Space::System].into_iter().filter_map(|s| self.spaces.get(s));
+        let spaces = spaces.filter(|root| !root.is_embedded()).map(|root| root.path(""));
+        project.into_iter().chain(spaces.filter_map(|path| path.canonicalize().ok())).collect()
     }
 
     pub(super) fn is_primitive(&self, id: &ItemId) -> bool {

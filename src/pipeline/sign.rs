@@ -15,7 +15,7 @@ use crate::parse::{Finding, Item, Severity, check_for_signing};
 use crate::plan::{check_examples, check_schema};
 use crate::resolve::Found;
 use crate::trace::Quiet;
-use crate::verify::{KeyPair, OwnKeys, Standing, TrustStore, admit, stage};
+use crate::verify::{KeyPair, OwnKeys, Standing, TrustError, TrustStore, admit, stage};
 
 /// An item that does not validate is not signed.
 #[derive(Debug, thiserror::Error)]
@@ -233,7 +233,8 @@ impl Rye {
         else {
             return Ok(false);
         };
-        if trust.accepts(identity)? {
+        // A record that cannot be used, such as one of a key that is gone, is written again.
+        if trust.accepts(identity).unwrap_or(false) {
             return Ok(false);
         }
         Standing::accept(user, pair, identity, trust.now())?;
@@ -242,7 +243,12 @@ impl Rye {
 
     /// The user's own key pair.
     pub(crate) fn own_pair(&self) -> Result<KeyPair, Failure> {
-        Ok(OwnKeys::of(self.spaces().user()?).pair()?)
+        let pair = OwnKeys::of(self.spaces().user()?).pair()?;
+        if self.trust().own_is_revoked() {
+            let fingerprint = pair.public().fingerprint();
+            return Err(TrustError::Revoked { fingerprint, own: true }.into());
+        }
+        Ok(pair)
     }
 }
 

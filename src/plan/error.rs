@@ -1,6 +1,9 @@
 //! Why nothing could be planned.
 
+use std::path::PathBuf;
+
 use crate::base::limits::ARGUMENT_BYTES;
+use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose};
 use crate::id::Ref;
 
@@ -15,6 +18,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("plan.missing_secret"),
     Code("plan.secret_in_argv"),
     Code("plan.not_built"),
+    Code("plan.unverified_program"),
 ];
 
 /// One violation of a schema.
@@ -48,6 +52,8 @@ pub(crate) enum PlanError {
     SecretInArgv { item: Ref, name: String },
     #[error("`{item}` asks for `{field}`, which this build cannot do yet")]
     NotBuilt { item: Ref, field: &'static str },
+    #[error("`{item}` would use `{}`, which no signature covers", escape_line(&.path.display().to_string()))]
+    UnverifiedProgram { item: Ref, path: PathBuf },
     #[error("an argument of `{item}` holds a NUL, which no process can be given")]
     ArgumentNul { item: Ref },
 }
@@ -74,6 +80,7 @@ impl Diagnose for PlanError {
             Self::MissingSecret { .. } => "plan.missing_secret",
             Self::SecretInArgv { .. } => "plan.secret_in_argv",
             Self::NotBuilt { .. } => "plan.not_built",
+            Self::UnverifiedProgram { .. } => "plan.unverified_program",
         })
     }
 
@@ -100,6 +107,9 @@ impl Diagnose for PlanError {
             Self::NotBuilt { .. } => {
                 "it would run without a check that its author asked for; use another version of rye".into()
             }
+            Self::UnverifiedProgram { .. } => {
+                "put the code into a tool of its own and sign it, or name a program outside the project".into()
+            }
             Self::ArgumentTooLarge { .. } | Self::ArgumentNul { .. } => {
                 "pass parameters by standard input, which is the default, instead of `{params_json}`".into()
             }
@@ -116,6 +126,7 @@ impl Diagnose for PlanError {
         | Self::MissingSecret { item, .. }
         | Self::SecretInArgv { item, .. }
         | Self::NotBuilt { item, .. }
+        | Self::UnverifiedProgram { item, .. }
         | Self::ArgumentNul { item }) = self;
         Some(item.to_string())
     }

@@ -28,6 +28,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) project_path: &'a Path,
     pub(crate) user_space: Option<&'a Path>,
     pub(crate) system_space: Option<&'a Path>,
+    /// Folders whose files are in somebody's hands: the project and the spaces on disk.
+    pub(crate) guarded: Vec<PathBuf>,
     pub(crate) run_id: &'a str,
     /// A caller may shorten the time, never lengthen it.
     pub(crate) timeout: Option<Duration>,
@@ -111,6 +113,7 @@ impl Plan {
             digests: chain.links().iter().map(|link| digest(&link.source)).collect(),
         };
         plan.check()?;
+        plan.check_programs(machine)?;
         sink.record(Event::Plan { digest: plan.digest() });
         Ok(plan)
     }
@@ -124,6 +127,20 @@ impl Plan {
             if argument.len() > ARGUMENT_BYTES {
                 let (item, bytes) = (self.item.clone(), argument.len());
                 return Err(PlanError::ArgumentTooLarge { item, bytes });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a command, or an argument, that names a file which no signature covers (core 7.8).
+    fn check_programs(&self, machine: &Machine<'_>) -> Result<(), PlanError> {
+        let expanded = self.expand(None);
+        let named = expanded.args.iter().map(|arg| expanded.cwd.join(arg));
+        for path in std::iter::once(expanded.program).chain(named) {
+            let Some(real) = machine.host.real_file(&path) else { continue };
+            let within = |root: &PathBuf| real.starts_with(root) || path.starts_with(root);
+            if machine.guarded.iter().any(within) {
+                return Err(PlanError::UnverifiedProgram { item: self.item.clone(), path });
             }
         }
         Ok(())

@@ -19,7 +19,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 4dbc2fe0cd2a07048e9e9edfba00c3325be0ed98d1dadd98861916274d852581
+    // 546d1745788fb9e6c444a96bdde7a5eb271f21ed1a4daa532d07e7d7c4283577
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 58ec80d879091351b376fd78e662a73734aa49d32ff084b1d7262cfe2b56ab64
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
@@ -153,6 +153,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.program_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.program_not_found.md") },
     // 6173a3ff73aa8e17575c89f9b6e16bf8457bcfb0b1000fd4c1f6510241640545
     File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
+    // 1f2f87bb367b63151c338e57d255aa3a0077f9b3ff462e25828bb43366a1ee28
+    File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
     // b70bb64ebda75fd6f5e5398a0475b0cc63ec9752af6fed8e3b4f5cbbfda879c5
     File { path: "knowledge/rye/errors/resolve.ambiguous_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_file.md") },
     // 7ceeeac155d4570020cba5fa0ebbf036589e9b7ec0a0e51b4a2029eb4fdfe6d7
@@ -237,7 +239,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // 163098a42559c6da17fd8592b1bbb3ebb2963bfbd42599e7db0298314c169b33
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 83873a9f497c0c2536c9c6fa92d67a4326274dee64bb2f571f8831ebd5912ab3
+    // 590f1d6234e6b7375c8c17d0e141e0953edb678b1a763750fa7f4f3ca7c2c05e
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 85a250b69016813ca654dd06327c6c18c0710c77563246c971b396c646f4eee7
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

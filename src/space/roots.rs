@@ -113,6 +113,12 @@ impl Spaces {
         Ok(Self { project: Some(project), user, system, project_path, identity: Some(identity) })
     }
 
+    /// The embedded items alone, for what must work wherever one stands.
+    pub(crate) fn system_only() -> Self {
+        let (project_path, system) = (PathBuf::from("/"), Root::embedded());
+        Self { project: None, user: None, system, project_path, identity: None }
+    }
+
     /// The user root alone, for verbs that need no project and for `trust allow-root`.
     pub(crate) fn find_user(at: &Where) -> Result<Option<Root>, SpaceError> {
         user_root(at, None)
@@ -185,7 +191,9 @@ fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<Root>, Spac
     let name = if named.is_some() { "USER_SPACE" } else { "HOME" };
     let Some(base) = named.or_else(|| at.vars.path("HOME")) else { return Ok(None) };
     let base = at.cwd.join(base);
-    if name == "USER_SPACE" {
+    // HOME may well hold the project, but its `.ai` must not lie in there.
+    let holds_project = project.is_some_and(|project| project.starts_with(real_or_to_be(&base)));
+    if name == "USER_SPACE" || holds_project {
         refuse_inside(name, &base, project, false)?;
     }
     // What is not there yet has no owner.
@@ -230,6 +238,14 @@ fn refuse_inside(
     may_be_project: bool,
 ) -> Result<(), SpaceError> {
     let real = real_or_to_be(base);
+    let ai = real_or_to_be(&base.join(".ai"));
+    if let Some(project) = project
+        && ai.starts_with(project)
+        && real != *project
+    {
+        let why = "has its `.ai` inside the project";
+        return Err(SpaceError::UntrustedRoot { name, path: base.to_owned(), why });
+    }
     match project {
         Some(project) if real.starts_with(project) && !(may_be_project && real == *project) => {
             // The user base as project root is the case of core 2.1: then there is no project.

@@ -203,6 +203,11 @@ impl Diagnose for Refused {
                 "ask the signer whether the key is still theirs, then `rye trust add` it again"
                     .into()
             }
+            Reason::Revoked
+                if self.claim.as_ref().and_then(|c| c.owner.as_deref()) == Some("you") =>
+            {
+                "it is your own key: make another with `rye keys rotate`, then sign again".into()
+            }
             Reason::Revoked => format!("if you still want it, read it and run `rye sign {item}`"),
             Reason::NotYet { .. } => "check the clock of this machine and the signer's".into(),
         })
@@ -342,7 +347,7 @@ pub(crate) enum TrustError {
     #[error("`{}` is a weak key: not canonical, or not of full order", escape_line(.what))]
     Weak { what: String },
     #[error("you revoked `{fingerprint}`")]
-    Revoked { fingerprint: Fingerprint },
+    Revoked { fingerprint: Fingerprint, own: bool },
     #[error("`{fingerprint}` is the example key: its private half is public, so it proves nothing")]
     Example { fingerprint: Fingerprint },
     #[error(transparent)]
@@ -382,6 +387,7 @@ impl Diagnose for TrustError {
             Self::Malformed { .. } => "see `rye explain trust.malformed`".into(),
             Self::NotFound { .. } => "see whom you trust with `rye trust list`, and what is proposed here with `rye trust review`".into(),
             Self::Weak { .. } => "ask the signer for a sound key; this one proves nothing".into(),
+            Self::Revoked { own: true, .. } => "make another key with `rye keys rotate`".into(),
             Self::Revoked { .. } => {
                 "a revoked key stays so; ask the signer for another, and sign again what you want of theirs".into()
             }

@@ -16,6 +16,8 @@ pub(crate) struct Rotated {
     pub(crate) current: Fingerprint,
     /// Documents of the user space that the old key had signed and the current one signs now.
     pub(crate) documents: usize,
+    /// The old key was revoked: what it said of others was not taken over.
+    pub(crate) was_revoked: bool,
 }
 
 /// Makes a pair, keeps the old private key as `private_key.<fp>.pem`, signs your documents again,
@@ -32,7 +34,12 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
     let current = KeyPair::generate().map_err(|e| io(std::io::Error::other(e.to_string())))?;
     let (old_fp, fp) = (old.public().fingerprint(), current.public().fingerprint());
     // Everything is read before anything is written: a broken document stops the rotation early.
-    let documents = own_documents(user, &old, now)?;
+    let is_revoked = !matches!(user.read(&format!("config/keys/revoked/{old_fp}.toml")), Ok(None));
+    let mut documents = own_documents(user, &old, now)?;
+    if is_revoked {
+        // What a key said that you revoked is not said again by the current one.
+        documents.retain(|document| document.id.as_str().starts_with("keys/revoked/"));
+    }
     write_atomic(
         &keys.folder().join(format!("private_key.{old_fp}.pem")),
         old.to_pem().as_bytes(),
@@ -62,10 +69,10 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
         public_key: old.public(),
     };
     let trusted = id(&format!("keys/trusted/{old_fp}"))?;
-    if !documents.iter().any(|known| known.id == trusted) {
+    if !is_revoked && !documents.iter().any(|known| known.id == trusted) {
         write_own(user.base(), &trusted, &document.to_toml(), &current, now)?;
     }
-    Ok(Rotated { old: old_fp, current: fp, documents: documents.len() })
+    Ok(Rotated { old: old_fp, current: fp, documents: documents.len(), was_revoked: is_revoked })
 }
 
 /// A file that your own key must have signed, without its signature line.

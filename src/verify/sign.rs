@@ -121,6 +121,10 @@ pub(crate) fn stage(
         return Err(refuse(Reason::LoneReturn { at: position(&found.bytes, at) }));
     }
     let comment = found.file_type.comment.clone();
+    if !is_whole_line(&found.bytes, &comment) {
+        let why = "something stands before it on its line; remove it by hand";
+        return Err(refuse(Reason::Malformed { why }));
+    }
     let rest = without_line(&found.bytes, &comment);
     if let Err(super::sig_line::SigFault::Stray { line }) = scan(&rest, &comment) {
         return Err(refuse(Reason::Stray { line }));
@@ -171,6 +175,16 @@ impl Staged {
 /// What a signature of this file would cover.
 pub(crate) fn digest_to_sign(found: &Found) -> Digest {
     Digest::of(&without_line(&found.bytes, &found.file_type.comment))
+}
+
+/// Whether what stands in the signature line's place is one from its beginning, or there is none:
+/// code in front of a mark must not go away with it.
+fn is_whole_line(bytes: &[u8], comment: &Comment) -> bool {
+    let range = place(bytes, comment).unwrap_or(0..bytes.len());
+    let line = bytes[range].trim_ascii_start();
+    let behind = line.strip_prefix(comment.open.trim().as_bytes());
+    line.is_empty()
+        || behind.is_some_and(|rest| rest.trim_ascii_start().starts_with(b"rye:signed:"))
 }
 
 /// The file without the signature line in its proper place, and also without one that stands on the

@@ -23,11 +23,10 @@ struct Known {
     document: Option<TrustDocument>,
     /// There is a document, and its key proves nothing.
     weak: bool,
-    revoked: bool,
 }
 
 /// What was read of a key, or why it could not be.
-type Memo = Result<Arc<Known>, Arc<TrustError>>;
+type Memo<T> = Result<T, Arc<TrustError>>;
 
 /// What the person's documents say of a fingerprint.
 pub(super) enum Belief {
@@ -75,7 +74,8 @@ pub(crate) struct TrustStore<'a> {
     user: Option<&'a Root>,
     now: Timestamp,
     own: OnceLock<Result<Option<PublicKey>, Arc<KeyError>>>,
-    known: Mutex<HashMap<Fingerprint, Memo>>,
+    known: Mutex<HashMap<Fingerprint, Memo<Arc<Known>>>>,
+    revoked: Mutex<HashMap<Fingerprint, Memo<bool>>>,
     accepted: Mutex<Option<(ProjectIdentity, bool)>>,
     policy: OnceLock<Result<Policy, Arc<TrustError>>>,
 }
@@ -87,6 +87,7 @@ impl<'a> TrustStore<'a> {
             now,
             own: OnceLock::new(),
             known: Mutex::new(HashMap::new()),
+            revoked: Mutex::new(HashMap::new()),
             accepted: Mutex::new(None),
             policy: OnceLock::new(),
         }
@@ -187,6 +188,7 @@ impl<'a> TrustStore<'a> {
                 continue;
             }
             let own = self.own().map_err(|e| unusable_key(&path, &e))?;
+            let own = own.filter(|_| !self.own_is_revoked());
             if let Some(text) = read_own(user, &id, ext, own, self.now)? {
                 return Ok(Some((path, text)));
             }
@@ -198,6 +200,27 @@ impl<'a> TrustStore<'a> {
         self.own().map_err(|e| Arc::new(unusable_key("config/keys/signing", &e)))
     }
 
+    /// The own key where it still speaks for you: once you revoked it, nothing that it ever said
+    /// counts, but for revocations.
+    fn voice(&self) -> Result<Option<&PublicKey>, Arc<TrustError>> {
+        let Some(own) = self.own_or_err()? else { return Ok(None) };
+        if !self.own_is_revoked() {
+            return Ok(Some(own));
+        }
+        Err(Arc::new(TrustError::Unreadable {
+            path: format!(".ai/config/keys/revoked/{}.toml", own.fingerprint()),
+            why: "you revoked your own key, so nothing that it said counts".into(),
+            help: Some("make another with `rye keys rotate`".into()),
+        }))
+    }
+
+    /// Whether there is a revocation of the own key; also one that cannot be read counts.
+    pub(crate) fn own_is_revoked(&self) -> bool {
+        let (Some(user), Ok(Some(own))) = (self.user, self.own()) else { return false };
+        let relative = format!("config/keys/revoked/{}.toml", own.fingerprint());
+        !matches!(user.read(&relative), Ok(None))
+    }
+
     /// Documents about `key`; memoised.
     fn known(&self, key: Fingerprint) -> Result<Arc<Known>, Arc<TrustError>> {
         let mut memo = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,51 +228,50 @@ impl<'a> TrustStore<'a> {
     }
 
     fn read_known(&self, key: Fingerprint) -> Result<Known, Arc<TrustError>> {
-        let Some(user) = self.user else { return Ok(Known::default()) };
-        let own = self.own_or_err()?;
-        let read = |folder: &str| -> Result<Option<(ItemId, String)>, Arc<TrustError>> {
-            let id: Option<ItemId> = format!("keys/{folder}/{key}").parse().ok();
-            let Some(id) = id else { return Ok(None) };
-            let text = read_own(user, &id, "toml", own, self.now).map_err(Arc::new)?;
-            Ok(text.map(|text| (id, text)))
+        let Some((id, text)) = self.read_about(key, "trusted")? else {
+            return Ok(Known::default());
         };
-        let unreadable = |id: &ItemId, why: String| {
-            Arc::new(TrustError::Unreadable {
-                path: format!(".ai/config/{id}.toml"),
-                why,
-                help: None,
-            })
-        };
-        let mut weak = false;
-        let document = match read("trusted")? {
-            None => None,
-            Some((id, text)) => match TrustDocument::parse(&text) {
-                Ok(document) if document.fingerprint == key => Some(document),
-                Ok(_) => return Err(unreadable(&id, "its name is not its fingerprint".into())),
-                Err(Unfit::Weak) => {
-                    weak = true;
-                    None
-                }
-                Err(Unfit::Wrong(why)) => return Err(unreadable(&id, why)),
-            },
-        };
-        let revoked = match read("revoked")? {
-            None => false,
-            Some((id, text)) => {
-                let revocation: Revocation =
-                    toml::from_str(&text).map_err(|e| unreadable(&id, e.message().to_owned()))?;
-                if revocation.fingerprint != key.to_string() {
-                    return Err(unreadable(&id, "its name is not its fingerprint".into()));
-                }
-                true
+        match TrustDocument::parse(&text) {
+            Ok(document) if document.fingerprint == key => {
+                Ok(Known { document: Some(document), weak: false })
             }
-        };
-        Ok(Known { document, weak, revoked })
+            Ok(_) => Err(unreadable(&id, "its name is not its fingerprint".into())),
+            Err(Unfit::Weak) => Ok(Known { document: None, weak: true }),
+            Err(Unfit::Wrong(why)) => Err(unreadable(&id, why)),
+        }
+    }
+
+    /// The document about `key` in a folder below `config/keys`, if you wrote one.
+    fn read_about(
+        &self,
+        key: Fingerprint,
+        folder: &str,
+    ) -> Result<Option<(ItemId, String)>, Arc<TrustError>> {
+        let Some(user) = self.user else { return Ok(None) };
+        let Ok(id) = format!("keys/{folder}/{key}").parse::<ItemId>() else { return Ok(None) };
+        // Absent is the common case, and needs no key.
+        if matches!(user.read(&format!("config/{id}.toml")), Ok(None)) {
+            return Ok(None);
+        }
+        let own = if folder == "revoked" { self.own_or_err()? } else { self.voice()? };
+        let text = read_own(user, &id, "toml", own, self.now).map_err(Arc::new)?;
+        Ok(text.map(|text| (id, text)))
+    }
+
+    fn read_revoked(&self, key: Fingerprint) -> Result<bool, Arc<TrustError>> {
+        let Some((id, text)) = self.read_about(key, "revoked")? else { return Ok(false) };
+        let revocation: Revocation =
+            toml::from_str(&text).map_err(|e| unreadable(&id, e.message().to_owned()))?;
+        if revocation.fingerprint != key.to_string() {
+            return Err(unreadable(&id, "its name is not its fingerprint".into()));
+        }
+        Ok(true)
     }
 
     /// Whether the person revoked the key.
     pub(crate) fn is_revoked(&self, key: Fingerprint) -> Result<bool, Arc<TrustError>> {
-        Ok(self.known(key)?.revoked)
+        let mut memo = self.revoked.lock().unwrap_or_else(PoisonError::into_inner);
+        memo.entry(key).or_insert_with(|| self.read_revoked(key)).clone()
     }
 
     /// The name of a key's owner, where anybody has said it, for messages only.
@@ -394,6 +416,10 @@ fn scope_of(
         projects.contains(&here.path) && same_folder
     });
     (space != Space::Project || !here).then_some("its trust document names other projects")
+}
+
+fn unreadable(id: &ItemId, why: String) -> Arc<TrustError> {
+    Arc::new(TrustError::Unreadable { path: format!(".ai/config/{id}.toml"), why, help: None })
 }
 
 fn unusable_key(path: &str, error: &KeyError) -> TrustError {

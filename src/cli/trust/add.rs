@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::{Scope, document_id};
+use super::{Named, Scope, document_id};
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
@@ -13,7 +13,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::cli::wire::Wired;
 use crate::grant::Pattern;
-use crate::id::{IdError, Space};
+use crate::id::Space;
 use crate::pipeline::{Failure, Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
@@ -59,6 +59,7 @@ pub(super) fn run(
         limit(&mut document, ids)?;
     }
     document.example = wanted.example;
+    document.wished = document.items.is_some();
     write(document, scope, rye, wired, out)
 }
 
@@ -74,10 +75,23 @@ pub(super) fn accept(
     let mut document = proposed(key, rye)?;
     document.projects = None;
     document.project_ids = Vec::new();
-    if let Some(identity) = rye.spaces().project_identity().filter(|_| !everywhere) {
-        limit(&mut document, vec![identity.clone()])?;
-    }
     document.example = false;
+    document.wished = document.items.is_some();
+    // A document that cannot be used, such as one of a key that is gone, says nothing.
+    let said = rye.trust().document(document.fingerprint).ok().flatten();
+    let mut ids = Vec::new();
+    let mut is_everywhere = everywhere;
+    if let Some(said) = said {
+        // What you said of the key before stands; this adds the project to it and nothing else.
+        is_everywhere |= said.projects.is_none();
+        ids.clone_from(&said.project_ids);
+        document = TrustDocument { projects: None, project_ids: Vec::new(), ..said };
+    }
+    if let Some(identity) = rye.spaces().project_identity().filter(|_| !is_everywhere) {
+        ids.retain(|known| known.path != identity.path);
+        ids.push(identity.clone());
+        limit(&mut document, ids)?;
+    }
     let exit = write(document, scope, rye, wired, out)?;
     rye.accept_project(&rye.own_pair()?)?;
     Ok(exit)
@@ -111,9 +125,10 @@ fn write(
             (fingerprint.to_string(), "the publisher's key is in the binary".to_owned());
         return Err(TrustError::Malformed { what, why }.into());
     }
-    // What a document wishes for itself never widens: the default limits hold beside it.
-    document.wished = document.items.is_some() && scope.items.is_empty();
+    // What a document wishes for itself never widens: the default limits hold beside it, unless a
+    // person names the items.
     if !scope.items.is_empty() {
+        document.wished = false;
         document.items = Some(scope.items.clone());
     }
     if scope.not_after.is_some() {
@@ -122,7 +137,7 @@ fn write(
     let body = document.to_toml();
     TrustDocument::parse(&body).map_err(|why| malformed(&fingerprint.to_string(), why))?;
     if rye.trust().is_revoked(fingerprint).map_err(Failure::from)? {
-        return Err(TrustError::Revoked { fingerprint }.into());
+        return Err(TrustError::Revoked { fingerprint, own: false }.into());
     }
     let pair = rye.own_pair()?;
     let owner = escape_line(&document.owner);
@@ -196,20 +211,17 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, CliError> {
     }
 }
 
-/// The one proposal of this project whose fingerprint begins like that.
-fn proposed(prefix: &str, rye: &Rye) -> Result<TrustDocument, CliError> {
-    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    let prefix = prefix.split('…').next().unwrap_or(prefix);
-    if prefix.len() < 4 || !prefix.bytes().all(hex) {
-        return Err(IdError::Fingerprint { text: prefix.chars().take(80).collect() }.into());
-    }
+/// The one proposal of this project whose fingerprint is named.
+fn proposed(text: &str, rye: &Rye) -> Result<TrustDocument, CliError> {
+    let named = Named::parse(text, 8)?;
     let Some(project) = rye.spaces().get(Space::Project) else {
         let what = "there is no project here that could propose a key".to_owned();
         return Err(TrustError::NotFound { what }.into());
     };
     let mut fitting = proposals(project);
     fitting.retain(|proposal| {
-        proposal.path.rsplit('/').next().is_some_and(|name| name.starts_with(prefix))
+        let name = proposal.path.rsplit('/').next().unwrap_or_default();
+        named.fits(name.trim_end_matches(".toml"))
     });
     match fitting.len() {
         1 => {
@@ -217,11 +229,11 @@ fn proposed(prefix: &str, rye: &Rye) -> Result<TrustDocument, CliError> {
             proposal.document.map_err(|why| malformed(&proposal.path, why.into()))
         }
         0 => {
-            let what = format!("this project proposes no key that begins with `{prefix}`");
+            let what = format!("this project proposes no key `{text}`");
             Err(TrustError::NotFound { what }.into())
         }
         _ => {
-            let what = format!("several proposed keys begin with `{prefix}`; give more of it");
+            let what = format!("several proposed keys are like `{text}`; give more of it");
             Err(TrustError::NotFound { what }.into())
         }
     }

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::Named;
 use crate::base::text::escape_line;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diag::Style;
-use crate::id::{Fingerprint, IdError, Kind, Space};
+use crate::id::{Fingerprint, Kind, Space};
 use crate::pipeline::{Failure, Rye};
 use crate::verify::{PUBLISHER, TrustError, TrustStore};
 
@@ -62,6 +63,20 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
         out.line(&format!("{key}  {}", paint.style(Style::Error, "revoked")));
     }
     Ok(Exit::DONE)
+}
+
+/// What you have said of a key, in a word and its scope; `None` if nothing.
+pub(super) fn state(key: Fingerprint, trust: &TrustStore<'_>) -> Option<String> {
+    if trust.is_revoked(key).unwrap_or(true) {
+        return Some("revoked".into());
+    }
+    match trust.own() {
+        Ok(Some(own)) if own.fingerprint() == key => return Some("your own key".into()),
+        _ => {}
+    }
+    trust.document(key).ok().flatten()?;
+    let row = row(key, trust);
+    Some(format!("{}, for {}", row.state, escape_line(&row.scope)))
 }
 
 fn row(fingerprint: Fingerprint, trust: &TrustStore<'_>) -> Row {
@@ -127,22 +142,19 @@ fn documents(rye: &Rye, folder: &str) -> Result<Vec<Fingerprint>, CliError> {
     Ok(named.filter_map(|entry| entry.item.id.name().parse().ok()).collect())
 }
 
-/// The one trusted fingerprint that begins like that.
-pub(super) fn find(prefix: &str, rye: &Rye) -> Result<Fingerprint, CliError> {
-    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    if prefix.len() < 4 || !prefix.bytes().all(hex) {
-        return Err(IdError::Fingerprint { text: prefix.chars().take(80).collect() }.into());
-    }
+/// The one trusted fingerprint that is named.
+pub(super) fn find(text: &str, rye: &Rye) -> Result<Fingerprint, CliError> {
+    let named = Named::parse(text, 4)?;
     let mut fitting = documents(rye, "trusted")?;
-    fitting.retain(|key| key.to_string().starts_with(prefix));
+    fitting.retain(|key| named.fits(&key.to_string()));
     match fitting[..] {
         [one] => Ok(one),
         [] => {
-            let what = format!("no trust document of yours begins with `{prefix}`");
+            let what = format!("you have no trust document for `{text}`");
             Err(TrustError::NotFound { what }.into())
         }
         _ => {
-            let what = format!("several trusted keys begin with `{prefix}`; give more of it");
+            let what = format!("several trusted keys are like `{text}`; give more of it");
             Err(TrustError::NotFound { what }.into())
         }
     }

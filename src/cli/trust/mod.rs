@@ -16,7 +16,7 @@ use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diag::Place;
 use crate::grant::Pattern;
-use crate::id::{Fingerprint, ItemId};
+use crate::id::{Fingerprint, IdError, ItemId};
 use crate::pipeline::{Rye, now};
 use crate::space::{ProjectIdentity, SpaceError};
 use crate::verify::{AllowedRoot, Revocation, TrustError, relative, write_own};
@@ -229,4 +229,28 @@ fn allow_root(folder: &std::path::Path, wired: &Wired, out: &mut Out) -> Result<
         ));
     }
     Ok(Exit::DONE)
+}
+
+/// A fingerprint as people name one: its beginning, or the short form `3f9a…c21e` that is shown.
+struct Named<'a> {
+    head: &'a str,
+    tail: &'a str,
+}
+
+impl<'a> Named<'a> {
+    /// # Errors
+    /// `id.malformed` for anything but hex digits, or fewer of them than asked for.
+    fn parse(text: &'a str, digits: usize) -> Result<Self, IdError> {
+        let (head, tail) = text.split_once('…').unwrap_or((text, ""));
+        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        let long = head.len() >= 4 && head.len() + tail.len() >= digits;
+        if long && head.bytes().all(hex) && tail.bytes().all(hex) {
+            return Ok(Self { head, tail });
+        }
+        Err(IdError::Fingerprint { text: text.chars().take(80).collect() })
+    }
+
+    fn fits(&self, fingerprint: &str) -> bool {
+        fingerprint.starts_with(self.head) && fingerprint.ends_with(self.tail)
+    }
 }

@@ -31,8 +31,10 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
     for proposal in &review.proposals {
         match &proposal.document {
             Ok(document) => {
-                let known = rye.trust().owner(document.fingerprint).is_some();
-                let known = if known { "  (you trust it already)" } else { "" };
+                let known = match super::list::state(document.fingerprint, &rye.trust()) {
+                    Some(state) => format!("  (with you: {state})"),
+                    None => String::new(),
+                };
                 out.line(&format!(
                     "  {}  says it is `{}`{known}",
                     document.fingerprint,
@@ -57,11 +59,7 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
         out.line(&line);
     }
     for odd in &review.odd {
-        out.line(&format!(
-            "  {}  is no item: {}",
-            escape_line(&odd.place.path),
-            escape_line(&odd.why)
-        ));
+        out.line(&format!("  {}  is odd: {}", escape_line(&odd.place.path), escape_line(&odd.why)));
     }
     out.line("");
     for hint in hints(&review) {
