@@ -103,7 +103,15 @@ pub(crate) fn near<'a>(
     let wanted = name.to_lowercase();
     let mut scored: Vec<(usize, &str)> = names
         .filter_map(|candidate| {
+            let most = 1 + wanted.chars().count() / 4;
             let lower = candidate.to_lowercase();
+            // Measuring costs the product of the lengths; most names are told apart by length alone.
+            let (long, short) = (lower.len(), tail(&lower).len());
+            let (whole, last) = (wanted.len(), tail(&wanted).len());
+            let far = long.abs_diff(whole) > most && short.abs_diff(last) > most;
+            if far && !lower.contains(&wanted) {
+                return None;
+            }
             let whole = strsim::damerau_levenshtein(&wanted, &lower);
             let last = strsim::damerau_levenshtein(&tail(&wanted), &tail(&lower)) + 1;
             let contained = !wanted.is_empty() && lower.contains(&wanted);

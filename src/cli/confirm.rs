@@ -19,15 +19,16 @@ pub(super) fn confirm(
     wired: &Wired,
     out: &mut Out,
 ) -> Result<(), CliError> {
-    if std::env::var_os("RYE_RUN_ID").is_none() {
+    if !is_below_a_run() {
         return Ok(());
     }
-    let what = escape_line(what);
+    let (what, digest) = (escape_line(what), escape_line(digest));
     if wired.common.yes {
         out.note(&format!("confirmed by --yes: {what}  {digest}"));
         return Ok(());
     }
-    let refused = || CliError::NotConfirmed { what: format!("{what} ({digest})") };
+    let shown = if digest.is_empty() { what.clone() } else { format!("{what} ({digest})") };
+    let refused = || CliError::NotConfirmed { what: shown.clone() };
     // The terminal itself, since standard input belongs to whoever started us.
     let mut terminal =
         OpenOptions::new().read(true).write(true).open("/dev/tty").map_err(|_| refused())?;
@@ -36,4 +37,28 @@ pub(super) fn confirm(
     let mut answer = String::new();
     BufReader::new(terminal).read_line(&mut answer).map_err(|_| refused())?;
     if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(refused()) }
+}
+
+/// Whether this process, or one above it, was started by a run of rye. A program that wants to hide
+/// it can, by leaving the family; the threat model says so.
+fn is_below_a_run() -> bool {
+    if std::env::var_os("RYE_RUN_ID").is_some() {
+        return true;
+    }
+    let mut pid = std::os::unix::process::parent_id();
+    // A family is not deeper; and a number that is used again must not lead in a circle.
+    for _ in 0..64 {
+        if pid <= 1 {
+            break;
+        }
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        if environ.split(|&b| b == 0).any(|pair| pair.starts_with(b"RYE_RUN_ID=")) {
+            return true;
+        }
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The name, in brackets, may hold anything; the parent is the second field behind it.
+        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
+        pid = parent.and_then(|parent| parent.parse().ok()).unwrap_or(0);
+    }
+    false
 }

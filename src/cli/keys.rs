@@ -11,6 +11,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
+use crate::base::text::escape_line;
 use crate::pipeline::Rye;
 use crate::verify::{EXAMPLE, KeyError, KeyPair, OwnKeys, TrustDocument, TrustError, rotate};
 
@@ -137,7 +138,7 @@ fn made(how: &str, pair: &KeyPair, keys: &OwnKeys<'_>, out: &mut Out) {
         return;
     }
     out.line(&format!("{how} your key pair `{fingerprint}`"));
-    out.line(&format!("  in {folder}"));
+    out.line(&format!("  in {}", escape_line(&folder)));
     out.line("next: sign an item with `rye sign <ref>`");
 }
 
@@ -186,7 +187,7 @@ fn show(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
         "can sign     {}",
         if can_sign { "yes" } else { "no: only the public half is here" }
     ));
-    out.line(&format!("folder       {folder}"));
+    out.line(&format!("folder       {}", escape_line(&folder)));
     Ok(())
 }
 
@@ -214,10 +215,7 @@ fn list(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
         None => out.line("no key yet: make one with `rye keys generate`"),
     }
     for fingerprint in kept {
-        out.line(&format!(
-            "{}  kept from a rotation",
-            crate::base::text::escape_line(&fingerprint)
-        ));
+        out.line(&format!("{}  kept from a rotation", escape_line(&fingerprint)));
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
-    let files = find(args, &rye)?;
+    let (files, failed) = find(args, &rye)?;
     let pair = rye.own_pair()?;
     if !args.check {
         for file in &files {
@@ -50,7 +50,8 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let tick = || progress.tick();
     let again = args.items.iter().all(|item| !item.contains('*')) && !args.all;
     let options = SignOptions { check: args.check, again: again && !args.check, progress: &tick };
-    let reports = rye.sign_all(files, &pair, options);
+    let mut reports = rye.sign_all(files, &pair, options);
+    reports.extend(failed);
     progress.done();
     let signed_any = reports.iter().any(|r| matches!(r.signed, Signed::Changed { .. }));
     if in_project && signed_any && !args.check && rye.accept_project(&pair)? {
@@ -63,7 +64,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     Ok(show(&reports, args.check, out))
 }
 
-fn find(args: &Args, rye: &Rye) -> Result<Vec<Found>, CliError> {
+fn find(args: &Args, rye: &Rye) -> Result<(Vec<Found>, Vec<SignReport>), CliError> {
     let has_project = rye.spaces().get(Space::Project).is_some_and(crate::space::Root::exists);
     let default = if has_project { Space::Project } else { Space::User };
     let space = args.space.unwrap_or(default);
@@ -73,13 +74,16 @@ fn find(args: &Args, rye: &Rye) -> Result<Vec<Found>, CliError> {
         return Ok(rye.find_all_to_sign(&patterns, space)?);
     }
     let mut files: Vec<Found> = Vec::new();
+    let mut failed = Vec::new();
     for item in &args.items {
         let found = if item.contains('*') {
             let pattern = item.parse::<Pattern>();
             let pattern = pattern
                 .map_err(|message| CliError::Usage { message: format!("`{item}`: {message}") })?;
-            let found = rye.find_all_to_sign(&[pattern], space)?;
-            if found.is_empty() {
+            let (found, bad) = rye.find_all_to_sign(&[pattern], space)?;
+            let nothing = found.is_empty() && bad.is_empty();
+            failed.extend(bad);
+            if nothing {
                 let message = format!("no item of the {space} space matches `{item}`");
                 return Err(CliError::Usage { message });
             }
@@ -93,7 +97,7 @@ fn find(args: &Args, rye: &Rye) -> Result<Vec<Found>, CliError> {
             }
         }
     }
-    Ok(files)
+    Ok((files, failed))
 }
 
 fn show(reports: &[SignReport], check: bool, out: &mut Out) -> Exit {

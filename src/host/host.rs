@@ -40,8 +40,10 @@ pub(crate) struct Ended {
 /// Everything `plan` and `execute` may ask of the machine, and nothing else.
 pub(crate) trait Host: Sync {
     /// The first executable regular file named `program` in the folders of `path`, in order;
-    /// a program with a `/` is taken as it is.
+    /// a program with a `/` is looked for at that path alone.
     fn find_program(&self, program: &OsStr, path: &OsStr) -> Option<PathBuf>;
+
+    fn is_folder(&self, path: &Path) -> bool;
 
     /// The real path of the regular file that `path` leads to, if there is one.
     fn real_file(&self, path: &Path) -> Option<PathBuf>;
@@ -61,7 +63,7 @@ pub(crate) fn search(
     is_program: impl Fn(&Path) -> bool,
 ) -> Option<PathBuf> {
     if program.as_encoded_bytes().contains(&b'/') {
-        return Some(PathBuf::from(program));
+        return Some(PathBuf::from(program)).filter(|file| is_program(file));
     }
     // A relative folder on the path would make the working directory decide what runs.
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());

@@ -42,11 +42,17 @@ impl Host for Os {
         path.canonicalize().ok().filter(|real| real.is_file())
     }
 
+    fn is_folder(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {
         let start = Instant::now();
         if self.adopts_orphans {
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         }
+        // What was there before is not ours to end: a shell may have become this process.
+        let strangers = if self.adopts_orphans { children() } else { Vec::new() };
         let signals = Signals::listen()?;
         let child = Command::new(&spawn.program)
             .args(&spawn.args)
@@ -61,7 +67,7 @@ impl Host for Os {
         started(child.id());
         let ended = Running::new(child, spawn, start)?.run_out(&signals);
         if self.adopts_orphans {
-            sweep();
+            sweep(&strangers);
         }
         ended
     }
@@ -281,21 +287,24 @@ fn drained(pipe: impl AsFd, into: &mut Vec<u8>, cap: usize, truncated: &mut bool
     false
 }
 
+/// The processes whose parent this process is.
+fn children() -> Vec<Pid> {
+    let own = rustix::process::getpid().as_raw_nonzero();
+    let listed = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
+    let pids = listed.unwrap_or_default();
+    pids.split_whitespace().filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).collect()
+}
+
 /// Ends what left its group and was adopted by us: up to three rounds, since each round's dead may
 /// leave children of their own.
-fn sweep() {
-    let own = rustix::process::getpid().as_raw_nonzero();
+fn sweep(strangers: &[Pid]) {
     for _ in 0..3 {
-        let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
-        let pids: Vec<Pid> = children
-            .unwrap_or_default()
-            .split_whitespace()
-            .filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw))
-            .collect();
-        if pids.is_empty() {
+        let mut left = children();
+        left.retain(|pid| !strangers.contains(pid));
+        if left.is_empty() {
             return;
         }
-        for pid in pids {
+        for pid in left {
             let _ = kill_process(pid, Signal::KILL);
             let _ = reap(pid.as_raw_nonzero().get());
         }

@@ -37,6 +37,9 @@ impl Diagnose for IdError {
                 format!("the kinds are {}", kinds.join(", "))
             }
             Self::Fingerprint { .. } => "see the known keys with `rye trust list`".into(),
+            Self::UnknownSpace { text } if text.starts_with("system:") => {
+                "this build installs no bundles; the spaces are `@project`, `@user` and `@system`".into()
+            }
             Self::UnknownSpace { .. } => "the spaces are `@project`, `@user` and `@system`".into(),
         })
     }

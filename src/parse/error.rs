@@ -15,6 +15,8 @@ pub(crate) const YAML: Code = Code("parse.yaml");
 pub(crate) const TOML: Code = Code("parse.toml");
 pub(crate) const JSON: Code = Code("parse.json");
 pub(crate) const LIMIT: Code = Code("parse.limit");
+pub(crate) const CONTROL_TEXT: Code = Code("parse.control_text");
+pub(crate) const INVISIBLE_TEXT: Code = Code("parse.invisible_text");
 pub(crate) const ENCODING: Code = Code("parse.encoding");
 
 pub(crate) const CODES: &[Code] = &[
@@ -30,6 +32,8 @@ pub(crate) const CODES: &[Code] = &[
     JSON,
     LIMIT,
     ENCODING,
+    CONTROL_TEXT,
+    INVISIBLE_TEXT,
 ];
 
 /// What is wrong with a text, before it is known whose text it is.

@@ -4,9 +4,10 @@ use semver::{Version, VersionReq};
 use serde_json::{Value, json};
 
 use super::directive::Directive;
+use super::directive::METADATA;
 use super::item::Item;
 use super::tool::{Constraints, Tool};
-use crate::base::text::{Position, escape_line, position};
+use crate::base::text::{Position, escape_line, near, position};
 use crate::id::{ItemId, Ref};
 use crate::verify::Source;
 
@@ -108,6 +109,13 @@ fn of_directive(directive: &Directive, id: &ItemId) -> Vec<Finding> {
     if directive.extends.as_ref() == Some(id) {
         error("the directive extends itself".into());
     }
+    findings.extend(directive.unknown.iter().map(|(name, position)| {
+        let known = ["metadata", "inputs", "outputs"].into_iter().chain(METADATA);
+        let near = near(name, known, 1).pop();
+        let near = near.map(|near| format!("; did you mean `<{near}>`?")).unwrap_or_default();
+        Finding::error(format!("`<{}>` is no field of a directive{near}", escape_line(name)))
+            .at(Some(*position))
+    }));
     findings
 }
 
@@ -116,6 +124,13 @@ fn of_tool(tool: &Tool, text: &str) -> Vec<Finding> {
     let mut error = |word: &str, message: String| {
         findings.push(Finding::error(message).at(place(text, word)));
     };
+    if tool.executor.is_none() && tool.tool_type.as_deref() != Some("primitive") {
+        error(
+            "",
+            "it names no executor: set `executor_id`, such as to `rye/core/runtimes/python/script`"
+                .into(),
+        );
+    }
     let bad = |text: &str| Version::parse(text).is_err();
     if let Some(version) = tool.version.as_deref().filter(|version| bad(version)) {
         error(
@@ -224,8 +239,10 @@ mod tests {
 
     #[test]
     fn tools_table() {
-        let of =
-            |text: &str| of_tool(&tool::parse(text, &HeaderStyle::Yaml).expect("parses"), text);
+        let of = |text: &str| {
+            let text = &format!("{text}\nexecutor_id: acme/runtime");
+            of_tool(&tool::parse(text, &HeaderStyle::Yaml).expect("parses"), text)
+        };
         assert_eq!(
             of("version: 1.0.0\nchild_constraints: {min_version: 1.0.0, version: '>=1, <2'}"),
             []

@@ -122,7 +122,7 @@ impl Rye {
             });
         }
         let accepted = match self.spaces().project_identity() {
-            Some(identity) => trust.accepts(identity)?,
+            Some(identity) => trust.accepts(identity).unwrap_or(false),
             None => false,
         };
         let project = self.spaces().project_path().display().to_string();

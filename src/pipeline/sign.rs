@@ -11,11 +11,13 @@ use crate::diag::{Code, Diagnose, Place};
 use crate::grant::Pattern;
 use crate::id::{Kind, Query, Ref, Space};
 use crate::interpolate::undeclared;
-use crate::parse::{Finding, Item, Severity, check_for_signing};
-use crate::plan::{check_examples, check_schema};
+use crate::parse::{Finding, Item, Severity, Tool, check_for_signing};
+use crate::plan::{check_config, check_examples, check_schema};
 use crate::resolve::Found;
 use crate::trace::Quiet;
-use crate::verify::{KeyPair, OwnKeys, Standing, TrustError, TrustStore, admit, stage};
+use crate::verify::{
+    KeyPair, OwnKeys, Standing, TrustError, TrustStore, admit, check_own_config, stage,
+};
 
 /// An item that does not validate is not signed.
 #[derive(Debug, thiserror::Error)]
@@ -128,26 +130,35 @@ impl Rye {
         }
     }
 
-    /// The files of a space that any of the patterns matches.
+    /// The files of a space that any of the patterns matches, and those that cannot be used.
     pub(crate) fn find_all_to_sign(
         &self,
         patterns: &[Pattern],
         space: Space,
-    ) -> Result<Vec<Found>, Failure> {
+    ) -> Result<(Vec<Found>, Vec<SignReport>), Failure> {
         let trust = self.trust();
         let line = self.line(&trust, &Quiet);
-        let Some(root) = self.spaces().get(space) else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
+        let (mut found, mut failed) = (Vec::new(), Vec::<SignReport>::new());
+        let Some(root) = self.spaces().get(space) else { return Ok((found, failed)) };
         for kind in Kind::ALL {
             for entry in root.list(kind, self.types())?.entries {
                 let keys = kind == Kind::Config && entry.item.id.as_str().starts_with("keys/");
                 if keys || !patterns.iter().any(|pattern| pattern.matches(&entry.item)) {
                     continue;
                 }
-                found.extend(line.resolver(|r| r.in_space(&entry.item, space))?);
+                match line.resolver(|r| r.in_space(&entry.item, space)) {
+                    Ok(file) => found.extend(file),
+                    // Two files of one id are one failure.
+                    Err(_) if failed.last().is_some_and(|last| last.item == entry.item) => {}
+                    Err(error) => {
+                        let place = root.shown(&entry.relative());
+                        let signed = Signed::Failed(error.into());
+                        failed.push(SignReport { item: entry.item, place, signed });
+                    }
+                }
             }
         }
-        Ok(found)
+        Ok((found, failed))
     }
 
     /// Signs files, on all cores; each is reported.
@@ -184,10 +195,20 @@ impl Rye {
             && matches!(found.item.id.as_str(), "rye/policy" | "rye/file-types");
         let staged = stage(found, pair, trust.now(), may_shadow || own_config)?;
         let source = staged.source();
+        if own_config
+            && let Err(why) =
+                check_own_config(source.item().id.as_str(), source.ext(), source.text())
+        {
+            let (item, place) = (source.item().clone(), source.place());
+            return Err(Unsignable { item, place, findings: vec![Finding::error(why)] }.into());
+        }
         let added = staged.added_lines();
         let parsed = Item::parse(source).map_err(|error| error.up(added))?;
         let mut findings = check_for_signing(&parsed, source.item(), source);
         findings.extend(schema_findings(&parsed));
+        if let Item::Tool(tool) = &parsed {
+            findings.extend(wishes(tool, source.item()));
+        }
         if let Item::Directive(directive) = &parsed {
             findings.extend(undeclared(directive, source.text()));
         }
@@ -252,9 +273,29 @@ impl Rye {
     }
 }
 
+/// What a tool should say of itself and does not; it runs all the same.
+fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if tool.version.is_none() {
+        findings.push(Finding::warning("it has no version"));
+    }
+    if tool.description.is_none() {
+        findings.push(Finding::warning("it has no description"));
+    }
+    let folder = item.id.folder();
+    if let Some(category) = tool.category.as_deref().filter(|category| *category != folder) {
+        let message = format!("its category is `{category}`, its folder `{folder}`");
+        findings.push(Finding::warning(message));
+    }
+    findings
+}
+
 /// A schema that is none, and examples that do not fit it.
 fn schema_findings(item: &Item) -> Vec<Finding> {
     let Item::Tool(tool) = item else { return Vec::new() };
+    if let Err(why) = check_config(&tool.config) {
+        return vec![Finding::error(why)];
+    }
     let Some(schema) = &tool.schema else { return Vec::new() };
     if let Err(why) = check_schema(schema) {
         return vec![Finding::error(format!("the schema is no JSON Schema: {why}"))];

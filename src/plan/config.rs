@@ -33,12 +33,19 @@ impl Execution {
                 merged.insert(key.clone(), value.clone());
             }
         }
-        let item = chain.tool().item();
-        let bad = |pointer, why: &str| PlanError::BadConfig {
-            item: item.clone(),
+        Self::read(&merged, default_timeout_ms).map_err(|(pointer, why)| PlanError::BadConfig {
+            item: chain.tool().item().clone(),
             pointer,
             why: why.to_owned(),
-        };
+        })
+    }
+
+    /// The keys of one map; a pointer and a sentence for what is wrong.
+    pub(super) fn read(
+        merged: &Map<String, Value>,
+        default_timeout_ms: u64,
+    ) -> Result<Self, (&'static str, &'static str)> {
+        let bad = |pointer, why| (pointer, why);
         let text = |key: &str, pointer: &'static str| match merged.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),

@@ -36,7 +36,7 @@ pub(crate) enum PlanError {
     InvalidParameters { item: Ref, violations: Vec<Violation>, near: Option<String> },
     #[error("the schema of `{item}` is no JSON Schema: {why}")]
     InvalidSchema { item: Ref, why: String },
-    #[error("`{item}`: `{pointer}` {why}")]
+    #[error("`{item}`: `{pointer}` {}", escape_line(.why))]
     BadConfig { item: Ref, pointer: &'static str, why: String },
     #[error("no link of the chain of `{item}` says which command to run")]
     NoCommand { item: Ref },

@@ -23,5 +23,5 @@ mod template;
 
 pub(crate) use error::{CODES, PlanError};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
-pub(crate) use params::{Params, check_examples, check_schema, typed};
+pub(crate) use params::{Params, check_config, check_examples, check_schema, typed};
 pub(crate) use plan::{Machine, Plan};

@@ -69,6 +69,15 @@ pub(crate) fn typed(schema: Option<&Value>, name: &str, text: &str) -> Value {
     if types.iter().any(fits) { value } else { as_text() }
 }
 
+/// What is wrong with a tool's own `config`; for signing.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn check_config(config: &Map<String, Value>) -> Result<(), String> {
+    let read = super::config::Execution::read(config, 1);
+    read.map(|_| ()).map_err(|(pointer, why)| format!("`{pointer}` {why}"))
+}
+
 /// Whether the schema can be used at all; for signing.
 ///
 /// # Errors

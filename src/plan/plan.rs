@@ -132,9 +132,15 @@ impl Plan {
         Ok(())
     }
 
-    /// Refuses a command, or an argument, that names a file which no signature covers (core 7.8).
+    /// Refuses a folder that is not there, and a command, or an argument, that names a file which no signature covers (core 7.8).
     fn check_programs(&self, machine: &Machine<'_>) -> Result<(), PlanError> {
         let expanded = self.expand(None);
+        let is_private = self.execution.cwd.contains("{tool_");
+        if !is_private && !machine.host.is_folder(&expanded.cwd) {
+            let why = format!("names `{}`, which is no folder", expanded.cwd.display());
+            let (item, pointer) = (self.item.clone(), "/config/cwd");
+            return Err(PlanError::BadConfig { item, pointer, why });
+        }
         let named = expanded.args.iter().map(|arg| expanded.cwd.join(arg));
         for path in std::iter::once(expanded.program).chain(named) {
             let Some(real) = machine.host.real_file(&path) else { continue };
@@ -168,7 +174,8 @@ impl Plan {
             Program::Tool(template) => scope.text(template).into(),
         };
         let args = self.execution.args.iter().map(|arg| scope.text(arg)).collect();
-        let cwd = Path::new(&scope.text(&self.execution.cwd)).to_owned();
+        let project = self.names.get("project_path").map(plain).unwrap_or_default();
+        let cwd = Path::new(&project).join(scope.text(&self.execution.cwd));
         Expanded { program, args, cwd, input, env }
     }
 
@@ -275,10 +282,14 @@ fn program(
         return Err(PlanError::ArgumentNul { item: item() });
     }
     let path = env.get("PATH").map(String::as_str).unwrap_or_default();
-    let found = machine.host.find_program(program.as_ref(), path.as_ref());
-    let found = found.ok_or_else(|| PlanError::ProgramNotFound { item: item(), program })?;
     // A relative path is meant from the project, wherever the child starts.
-    Ok(Program::Found(machine.project_path.join(found)))
+    let named = match program.contains('/') {
+        true => machine.project_path.join(&program).into_os_string(),
+        false => program.clone().into(),
+    };
+    let found = machine.host.find_program(&named, path.as_ref());
+    let found = found.ok_or_else(|| PlanError::ProgramNotFound { item: item(), program })?;
+    Ok(Program::Found(found))
 }
 
 /// Refuses what a signed item asks for and this build cannot do: running it without the check that

@@ -7,7 +7,7 @@ use super::error::ResolveError;
 use super::suggest::suggest;
 use crate::diag::{Diagnose, Place};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
-use crate::space::{Entry, FileType, FileTypes, Root, Spaces};
+use crate::space::{Entry, FileType, FileTypes, Root, Spaces, is_test_spec};
 use crate::trace::{Event, Sink};
 
 /// Bytes at a place, not yet admitted.
@@ -190,6 +190,9 @@ impl Resolver<'_> {
     }
 
     fn read(&self, item: &Ref, ext: &str, root: &Root) -> Result<Option<Found>, ResolveError> {
+        if is_test_spec(item.kind, item.id.as_str(), ext) {
+            return Ok(None);
+        }
         let relative = format!("{}/{}.{ext}", item.kind.folder(), item.id);
         let Some(bytes) = root.read(&relative)? else { return Ok(None) };
         let Some(file_type) = self.types.find(item.kind, ext) else { return Ok(None) };

@@ -21,7 +21,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
     // 546d1745788fb9e6c444a96bdde7a5eb271f21ed1a4daa532d07e7d7c4283577
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
-    // 58ec80d879091351b376fd78e662a73734aa49d32ff084b1d7262cfe2b56ab64
+    // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
     // f61ff69d457d6def2504b70769f64c998de6510978a78d1f730beeb11dd4b80a
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
@@ -237,9 +237,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // d4adcffd18a25d36b6175ff8bd05eeef368fe4bef02eaf315318ec058c66ef12
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
-    // 163098a42559c6da17fd8592b1bbb3ebb2963bfbd42599e7db0298314c169b33
+    // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 590f1d6234e6b7375c8c17d0e141e0953edb678b1a763750fa7f4f3ca7c2c05e
+    // 32b0748e12da67bb4d0b88371adf813ef8b4c0182213ffdf606e73e621e878a8
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 85a250b69016813ca654dd06327c6c18c0710c77563246c971b396c646f4eee7
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -257,16 +257,16 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },
-    // 178ab55c28087f269c83f88a66d9ad5ab85bc4c17edd8181ddf8b86debfb5885
+    // 74b68f965653631344cc58148958a8746b497f3a951c8bd07fe5ced70596c77b
     File { path: "tools/rye/file-system/edit.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/edit.py") },
-    // 0cf9c5ea9876b3eef629aaee2a31dfcaae9f163751c2b42218fe54ee67deaea2
+    // e87f75d3c6a80b42a77f172e2c66b85ab9d4178f0db93ea702b1970eaa42c5a9
     File { path: "tools/rye/file-system/glob.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/glob.py") },
-    // fd9894812093ec561b084c05c38075a46764b42848221b8a642ce2a9c9519c56
+    // 89370323177b53c3de93e8a8a741d5691cedbb5067b1c4d563f53834776e91b7
     File { path: "tools/rye/file-system/grep.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/grep.py") },
-    // dd7157a1ebab56ab16015b628cfff48503db688b175a94a2e7b47d62d02eb57c
+    // cc693d4fc02fd6fdffa1f04c68fc7c05ea80f88eda21d9aecbdf5acf6475f551
     File { path: "tools/rye/file-system/list.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/list.py") },
-    // b7dfae07ec8226133d9cbeab6ce5a9bd49932074ffa43d7652bdb3b62af45fd3
+    // 757e1aa8e4c3c68bb859687c0f601df7e3e20d9432a6de5acfb929ad74452b2a
     File { path: "tools/rye/file-system/read.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/read.py") },
-    // 6f1685af99d7b31a048dd369ae7e59f9be9250b41a0e42e720e4531880d5d85c
+    // 6e9cacc298123e81628848a069076adece4e91cec649ac3a5b0b5a457470b6b0
     File { path: "tools/rye/file-system/write.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/write.py") },
 ];

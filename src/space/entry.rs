@@ -121,6 +121,12 @@ impl Root {
     }
 }
 
+/// `<item>.test.yaml` beside a tool says how it is tested; it is no item, for no door.
+pub(crate) fn is_test_spec(kind: Kind, id: &str, ext: &str) -> bool {
+    let stem = id.rsplit_once('.').map(|(_, end)| end);
+    kind == Kind::Tool && stem == Some("test") && matches!(ext, "yaml" | "yml")
+}
+
 /// Hidden files and folders are never items: no id segment begins with a dot.
 fn is_hidden(path: &Path, top: &Path) -> bool {
     path != top && path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."))

@@ -53,15 +53,16 @@ const KNOWLEDGE: &[&str] = &["md", "yaml", "yml"];
 const CONFIG: &[&str] = &["yaml", "yml", "toml"];
 
 impl FileTypes {
-    /// Adds a type for tools; a built-in extension keeps its meaning.
-    pub(crate) fn register(&mut self, extension: String, comment: &str) {
-        if TOOL.contains(&extension.as_str()) {
-            return;
+    /// Adds a type for tools; false for a built-in extension, which keeps its meaning.
+    pub(crate) fn register(&mut self, extension: String, comment: &str) -> bool {
+        if built_in(&extension).is_some() {
+            return false;
         }
         let comment = comment.trim();
         let block = HeaderStyle::Block { comment: comment.to_owned() };
         let comment = Comment::new(&format!("{comment} "), "");
         self.registered.insert(extension, FileType { comment, header: block });
+        true
     }
 
     /// The extensions that make a file below the kind's folder an item.
@@ -106,8 +107,8 @@ mod tests {
     #[test]
     fn a_registered_type_is_for_tools_and_changes_no_built_in_one() {
         let mut types = FileTypes::default();
-        types.register("sql".into(), "--");
-        types.register("py".into(), "%");
+        assert!(types.register("sql".into(), "--"));
+        assert!(!types.register("py".into(), "%") && !types.register("md".into(), "%"));
         assert_eq!(types.find(Kind::Tool, "sql").unwrap().comment.open, "-- ");
         assert_eq!(types.find(Kind::Tool, "py").unwrap().comment.open, "# ");
         assert_eq!(types.find(Kind::Config, "sql"), None);

@@ -49,7 +49,8 @@ pub(super) fn read_beneath(root: impl AsFd, relative: &str) -> io::Result<Opened
 fn open_beneath(root: impl AsFd, relative: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(&root, relative, flags, Mode::empty(), resolve) {
-        Err(Errno::NOSYS) => open_by_component(root, relative, flags),
+        // Old containers answer EPERM for calls that they do not know.
+        Err(Errno::NOSYS | Errno::PERM) => open_by_component(root, relative, flags),
         other => other,
     }
 }

@@ -20,7 +20,7 @@ mod join;
 mod root;
 mod roots;
 
-pub(crate) use entry::{Entry, Listing, Odd};
+pub(crate) use entry::{Entry, Listing, Odd, is_test_spec};
 pub(crate) use error::{CODES, SpaceError};
 pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};
 pub(crate) use root::Root;

@@ -199,7 +199,8 @@ fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<Root>, Spac
     // What is not there yet has no owner.
     for folder in [base.clone(), base.join(".ai")] {
         let Ok(stat) = fs::metadata(&folder) else { continue };
-        let only_home = folder == base && name == "HOME";
+        // A home may be root's, as `/` is for some services; what lies in it must be yours.
+        let only_home = folder == base && name == "HOME" && stat.uid() == 0;
         if stat.uid() != own_uid() && !only_home {
             let why = "belongs to another user";
             return Err(SpaceError::UntrustedRoot { name, path: folder, why });
@@ -221,7 +222,7 @@ fn system_root(at: &Where, project: Option<&PathBuf>) -> Result<Root, SpaceError
     refuse_inside(name, &base, project, true)?;
     for folder in [base.clone(), base.join(".ai")] {
         let stat = fs::metadata(&folder).map_err(|source| io_error(&folder, source))?;
-        if let Some(why) = foreign(&stat) {
+        if let Some(why) = foreign(&stat).or_else(|| open_to_others(&stat)) {
             return Err(SpaceError::UntrustedRoot { name, path: folder, why });
         }
     }

@@ -208,6 +208,7 @@ impl Diagnose for Refused {
             {
                 "it is your own key: make another with `rye keys rotate`, then sign again".into()
             }
+            Reason::Revoked if item.id.is_reserved() => "you revoked the publisher's key".into(),
             Reason::Revoked => format!("if you still want it, read it and run `rye sign {item}`"),
             Reason::NotYet { .. } => "check the clock of this machine and the signer's".into(),
         })
@@ -289,7 +290,7 @@ pub(crate) enum KeyError {
     Permissions { path: PathBuf },
     #[error("`{}` is no Ed25519 {what}", escape_line(.name))]
     Malformed { name: String, what: &'static str },
-    #[error("`{}` is writable by others", .path.display())]
+    #[error("`{}` can be written by others", .path.display())]
     Open { path: PathBuf },
     #[error(transparent)]
     Space(#[from] SpaceError),
@@ -314,7 +315,7 @@ impl Diagnose for KeyError {
             Self::Missing => "make one with `rye keys generate`".into(),
             Self::Exists { .. } => "replace it by another with `rye keys rotate`".into(),
             Self::Permissions { path } => format!("close it: `chmod 600 {}`", path.display()),
-            Self::Open { path } => format!("close it: `chmod o-w {}`", path.display()),
+            Self::Open { path } => format!("close it: `chmod go-w {}`", path.display()),
             Self::Space(inner) => return inner.help(),
             Self::Malformed { .. } => {
                 "rye reads PKCS#8 PEM for private keys and SPKI PEM for public ones".into()

@@ -35,4 +35,4 @@ pub(crate) use sig_line::{Scan, scan};
 pub(crate) use sign::{SignError, digest_to_sign, stage};
 pub(crate) use source::{Integrity, Source};
 pub(crate) use standing::{AllowedRoot, Standing};
-pub(crate) use trust_store::{Proposal, TrustStore, proposals};
+pub(crate) use trust_store::{Proposal, TrustStore, check_own_config, proposals};

@@ -89,7 +89,7 @@ impl<'a> OwnKeys<'a> {
             let path = self.user.path(folder);
             let stat = fs::metadata(&path)
                 .map_err(|source| KeyError::Io { path: path.clone(), source })?;
-            if stat.mode() & 0o002 != 0 {
+            if stat.mode() & 0o022 != 0 {
                 return Err(KeyError::Open { path });
             }
         }

@@ -1,13 +1,15 @@
 //! Rotation: another own key in the place of the old one (core 4.1).
 
+use zeroize::Zeroizing;
+
 use super::document::{TrustDocument, read_own, write_own, write_own_as};
 use super::error::{KeyError, TrustError};
-use super::key::KeyPair;
+use super::key::{KeyPair, PublicKey};
 use super::own_keys::OwnKeys;
 use crate::base::Timestamp;
 use crate::base::bytes::write_atomic;
 use crate::id::{Fingerprint, ItemId, Kind};
-use crate::space::{FileTypes, Root};
+use crate::space::{FileTypes, Root, SpaceError};
 
 /// What a rotation did.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
     let (old_fp, fp) = (old.public().fingerprint(), current.public().fingerprint());
     // Everything is read before anything is written: a broken document stops the rotation early.
     let is_revoked = !matches!(user.read(&format!("config/keys/revoked/{old_fp}.toml")), Ok(None));
-    let mut documents = own_documents(user, &old, now)?;
+    let mut documents = own_documents(user, &voices(&keys, &old), now)?;
     if is_revoked {
         // What a key said that you revoked is not said again by the current one.
         documents.retain(|document| document.id.as_str().starts_with("keys/revoked/"));
@@ -82,10 +84,27 @@ struct Document {
     body: String,
 }
 
-/// The files about trust, policy and file types that the old key signed.
-fn own_documents(user: &Root, old: &KeyPair, now: Timestamp) -> Result<Vec<Document>, TrustError> {
-    let listing = user.list(Kind::Config, &FileTypes::default()).unwrap_or_default();
-    let public = old.public();
+/// The keys that may have signed what is said here: the own one, and those kept from rotations,
+/// since one that was cut short left documents of theirs behind.
+fn voices(keys: &OwnKeys<'_>, own: &KeyPair) -> Vec<PublicKey> {
+    let kept =
+        std::fs::read_dir(keys.folder()).into_iter().flatten().flatten().filter_map(|file| {
+            let name = file.file_name().into_string().ok()?;
+            name.strip_prefix("private_key.")?.strip_suffix(".pem")?;
+            let text = std::fs::read_to_string(file.path()).ok().map(Zeroizing::new)?;
+            KeyPair::from_pem(&text).map(|pair| pair.public())
+        });
+    std::iter::once(own.public()).chain(kept).collect()
+}
+
+/// The files about trust, policy and file types that one of the keys signed.
+fn own_documents(
+    user: &Root,
+    voices: &[PublicKey],
+    now: Timestamp,
+) -> Result<Vec<Document>, TrustError> {
+    let io = |e: SpaceError| KeyError::Space(e);
+    let listing = user.list(Kind::Config, &FileTypes::default()).map_err(io)?;
     let mut documents = Vec::new();
     for entry in listing.entries {
         let id = entry.item.id.as_str();
@@ -93,7 +112,14 @@ fn own_documents(user: &Root, old: &KeyPair, now: Timestamp) -> Result<Vec<Docum
         if !about_keys && !matches!(id, "rye/policy" | "rye/file-types") {
             continue;
         }
-        let text = read_own(user, &entry.item.id, &entry.ext, Some(&public), now)?;
+        let mut read = Err(KeyError::Missing.into());
+        for voice in voices {
+            read = read_own(user, &entry.item.id, &entry.ext, Some(voice), now);
+            if read.is_ok() {
+                break;
+            }
+        }
+        let text = read?;
         if let Some((_, body)) = text.as_deref().and_then(|text| text.split_once('\n')) {
             let body = body.to_owned();
             documents.push(Document { id: entry.item.id, ext: entry.ext, body });

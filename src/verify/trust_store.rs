@@ -144,9 +144,7 @@ impl<'a> TrustStore<'a> {
         let policy = self.policy.get_or_init(|| {
             let text = self.own_config("rye/policy").map_err(Arc::new)?;
             let Some((path, text)) = text else { return Ok(Policy::default()) };
-            serde_yaml::from_str(&text).map_err(|e| {
-                Arc::new(TrustError::Unreadable { path, why: e.to_string(), help: None })
-            })
+            policy(&text).map_err(|why| Arc::new(TrustError::Unreadable { path, why, help: None }))
         });
         let policy = policy.as_ref().map_err(Arc::clone)?;
         Ok(policy.allow_shadow.iter().any(|listed| listed == id.as_str()))
@@ -157,24 +155,10 @@ impl<'a> TrustStore<'a> {
     /// # Errors
     /// `verify.trust_unreadable`
     pub(crate) fn file_types(&self) -> Result<FileTypes, TrustError> {
-        let mut types = FileTypes::default();
-        let Some((path, text)) = self.own_config("rye/file-types")? else { return Ok(types) };
-        let bad = |why: String| TrustError::Unreadable { path: path.clone(), why, help: None };
-        let registered: std::collections::BTreeMap<String, RegisteredType> =
-            serde_yaml::from_str(&text).map_err(|e| bad(e.to_string()))?;
-        for (extension, registered) in registered {
-            let plain = |b: u8| b.is_ascii_alphanumeric();
-            if extension.is_empty() || extension.len() > 16 || !extension.bytes().all(plain) {
-                return Err(bad(format!("`{extension}` is no extension")));
-            }
-            let comment = registered.comment.trim();
-            let printable = comment.bytes().all(|b| b.is_ascii_graphic());
-            if comment.is_empty() || comment.len() > 8 || !printable {
-                return Err(bad(format!("`{extension}` has no usable comment opener")));
-            }
-            types.register(extension, comment);
-        }
-        Ok(types)
+        let Some((path, text)) = self.own_config("rye/file-types")? else {
+            return Ok(FileTypes::default());
+        };
+        register(&text).map_err(|why| TrustError::Unreadable { path, why, help: None })
     }
 
     /// A config file of the user space that your own key must have signed; with its path.
@@ -425,6 +409,46 @@ fn unreadable(id: &ItemId, why: String) -> Arc<TrustError> {
 fn unusable_key(path: &str, error: &KeyError) -> TrustError {
     // What mends the key mends this.
     TrustError::Unreadable { path: path.to_owned(), why: error.to_string(), help: error.help() }
+}
+
+/// What is wrong with the text of `rye/policy` or `rye/file-types`; asked before it is signed.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn check_own_config(id: &str, ext: &str, text: &str) -> Result<(), String> {
+    if ext == "toml" {
+        return Err("it is read as YAML only; name it `.yaml`".into());
+    }
+    match id {
+        "rye/policy" => policy(text).map(|_| ()),
+        _ => register(text).map(|_| ()),
+    }
+}
+
+fn policy(text: &str) -> Result<Policy, String> {
+    serde_yaml::from_str(text).map_err(|e| e.to_string())
+}
+
+/// The built-in types and those of the text.
+fn register(text: &str) -> Result<FileTypes, String> {
+    let mut types = FileTypes::default();
+    let registered: std::collections::BTreeMap<String, RegisteredType> =
+        serde_yaml::from_str(text).map_err(|e| e.to_string())?;
+    for (extension, registered) in registered {
+        let plain = |b: u8| b.is_ascii_alphanumeric();
+        if extension.is_empty() || extension.len() > 16 || !extension.bytes().all(plain) {
+            return Err(format!("`{extension}` is no extension"));
+        }
+        let comment = registered.comment.trim();
+        let printable = comment.bytes().all(|b| b.is_ascii_graphic());
+        if comment.is_empty() || comment.len() > 8 || !printable {
+            return Err(format!("`{extension}` has no usable comment opener"));
+        }
+        if !types.register(extension.clone(), comment) {
+            return Err(format!("`{extension}` has a meaning already"));
+        }
+    }
+    Ok(types)
 }
 
 /// A trust document that lies in a project: a proposal, nothing more (core 4.3).

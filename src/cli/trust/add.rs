@@ -134,6 +134,12 @@ fn write(
     if scope.not_after.is_some() {
         document.not_after = scope.not_after;
     }
+    let name = document.owner.trim().to_lowercase();
+    if name == "you" || name == "rye" || name.starts_with("you ") {
+        let what = format!("the owner `{}`", document.owner);
+        let why = "rye uses that name itself; say whose key it is with `--owner`".to_owned();
+        return Err(TrustError::Malformed { what, why }.into());
+    }
     let body = document.to_toml();
     TrustDocument::parse(&body).map_err(|why| malformed(&fingerprint.to_string(), why))?;
     if rye.trust().is_revoked(fingerprint).map_err(Failure::from)? {

@@ -19,7 +19,7 @@ use crate::grant::Pattern;
 use crate::id::{Fingerprint, IdError, ItemId};
 use crate::pipeline::{Rye, now};
 use crate::space::{ProjectIdentity, SpaceError};
-use crate::verify::{AllowedRoot, Revocation, TrustError, relative, write_own};
+use crate::verify::{AllowedRoot, PUBLISHER, Revocation, TrustError, relative, write_own};
 
 /// Decide whom you trust, and which projects
 #[derive(clap::Args)]
@@ -197,6 +197,9 @@ fn revoke(
         ));
         if fingerprint == pair.public().fingerprint() {
             out.warn("that is your own key: make another with `rye keys rotate`");
+        }
+        if fingerprint == PUBLISHER {
+            out.warn("that is the publisher's key: no shipped item runs any more; remove the file to take it back");
         }
     }
     Ok(Exit::DONE)

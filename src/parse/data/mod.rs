@@ -15,8 +15,9 @@ mod yaml;
 
 use serde_json::Value;
 
-use super::error::{Fault, LIMIT};
+use super::error::{CONTROL_TEXT, Fault, INVISIBLE_TEXT, LIMIT};
 use crate::base::limits::DATA_DEPTH;
+use crate::base::text::unfit;
 
 pub(crate) use json::json;
 pub(crate) use number::{decimal, radix};
@@ -38,4 +39,23 @@ pub(crate) fn kind(value: &Value) -> &'static str {
         Value::Array(_) => "a list",
         Value::Object(_) => "a mapping",
     }
+}
+
+/// Refuses values that hold what a reviewer cannot see: written as escapes, it would pass the look at
+/// the file itself.
+pub(crate) fn plain(value: &Value) -> Result<(), Fault> {
+    match value {
+        Value::String(text) => plain_text(text),
+        Value::Array(items) => items.iter().try_for_each(plain),
+        Value::Object(map) => {
+            map.iter().try_for_each(|(key, value)| plain_text(key).and_then(|()| plain(value)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn plain_text(text: &str) -> Result<(), Fault> {
+    let Some(found) = unfit(text) else { return Ok(()) };
+    let code = if found.invisible { INVISIBLE_TEXT } else { CONTROL_TEXT };
+    Err(Fault::new(code, format!("a value holds the character U+{:04X}", u32::from(found.char))))
 }

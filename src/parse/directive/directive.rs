@@ -11,11 +11,26 @@ use super::inputs::{Input, Output, inputs, outputs};
 use super::metadata::{Model, child, limits, line, model};
 use super::permissions::{Acknowledged, acknowledged, capabilities};
 use crate::base::limits::DATA_DEPTH;
-use crate::base::text::{Position, position};
+use crate::base::text::{Position, near, position};
 use crate::diag::Diagnose;
 use crate::id::{IdError, ItemId};
-use crate::parse::data::too_deep;
+use crate::parse::data::{plain, too_deep};
 use crate::parse::error::{DIRECTIVE, Fault, XML};
+
+/// What `<metadata>` may hold (core 6.2).
+pub(crate) const METADATA: [&str; 11] = [
+    "description",
+    "category",
+    "author",
+    "model",
+    "limits",
+    "permissions",
+    "context",
+    "hooks",
+    "cost",
+    "acknowledge",
+    "tags",
+];
 
 /// What a directive declares and what it tells an agent to do.
 ///
@@ -46,6 +61,8 @@ pub(crate) struct Directive {
     pub(crate) preamble: String,
     /// The text behind the fence.
     pub(crate) body: String,
+    /// Elements that look like one of ours and are none, each with its place; for signing.
+    pub(crate) unknown: Vec<(String, Position)>,
     /// Where the fence opens in the file.
     pub(crate) fence: Position,
     /// Where the root element opens in the file.
@@ -69,7 +86,9 @@ impl Directive {
             .map_err(|error| xml_fault(&error, text, layout.xml.start))?;
         let root = Element::new(document.root_element(), File { text, xml: layout.xml.start });
         bounded(&document, root)?;
-        Self::read(root, text, &layout)
+        let directive = Self::read(root, text, &layout)?;
+        directive.to_json(&str::to_owned).values().try_for_each(plain)?;
+        Ok(directive)
     }
 
     /// Preamble and body: the file's words without its title and metadata.
@@ -146,11 +165,26 @@ impl Directive {
             actions: actions(root)?,
             preamble: trimmed(&text[layout.preamble.clone()]).1.to_owned(),
             body: body.to_owned(),
+            unknown: unknown(root, metadata),
             fence: position(text.as_bytes(), layout.fence),
             root: root.position(),
             body_start: layout.body.start + blank,
         })
     }
+}
+
+/// Children of the metadata that rye does not know, and such of the root as are nearly a name that
+/// it does know.
+fn unknown(root: Element<'_>, metadata: Option<Element<'_>>) -> Vec<(String, Position)> {
+    let sections = ["metadata", "inputs", "outputs", "permissions"];
+    let mistyped = |element: &Element<'_>| {
+        let name = element.name();
+        !sections.contains(&name) && !near(name, sections.into_iter(), 1).is_empty()
+    };
+    let below = metadata.into_iter().flat_map(|metadata| metadata.children().collect::<Vec<_>>());
+    let strange = below.filter(|element| !METADATA.contains(&element.name()));
+    let found = root.children().filter(mistyped).chain(strange);
+    found.map(|element| (element.name().to_owned(), element.position())).collect()
 }
 
 fn attribute(root: Element<'_>, name: &str) -> Option<String> {

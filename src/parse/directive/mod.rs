@@ -21,6 +21,6 @@ mod metadata;
 mod permissions;
 
 pub(crate) use context::Context;
-pub(crate) use directive::{Directive, without_signature};
+pub(crate) use directive::{Directive, METADATA, without_signature};
 pub(crate) use fence::first_heading;
 pub(crate) use inputs::{Input, InputType};

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{Tool, block, javascript, python};
 use crate::base::text::escape_line;
-use crate::parse::data::{kind, toml, yaml};
+use crate::parse::data::{kind, plain, toml, yaml};
 use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
 use crate::space::HeaderStyle;
 
@@ -14,7 +14,9 @@ use crate::space::HeaderStyle;
 /// `parse.syntax`, `parse.yaml`, `parse.toml`, `parse.limit`, `parse.encoding`, `parse.metadata`
 /// and `parse.duplicate_metadata`.
 pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
-    Tool::new(&header(text, style)?)
+    let header = header(text, style)?;
+    header.values().try_for_each(plain)?;
+    Tool::new(&header)
 }
 
 fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Value>, Fault> {

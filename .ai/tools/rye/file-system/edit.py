@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-21T10:01:43Z sha256=4d84c3896d118bbb3cd72dbdcf3dc3885f3dfc606dc4f49ee99e112a079eb21a key=78f7dae3a0d000131c0889808c8c822d sig=UbhfSfweWUdBi0FMWUwoEyhqC9nX-dRrNTxTxC9Vr1gfcMt0fhugKMTTHyFtywyhCcHc-ylJhVJlAIda_m2DAQ
+# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-21T11:15:53Z sha256=30edd6acffef2facbac92d98275c5e150d563d54a3b158d4791770570ae5b499 key=78f7dae3a0d000131c0889808c8c822d sig=Hh9lz3n9omKJo0HH5SYhyD2XVD9kpvbLlcX5WgpzCxHP0blQHnBrfMeXWKzivD7g1yNHJR_vtzPx3O7f2CDkDQ
 """Replaces an exact string in a file of the project."""
 import errno
 import json
@@ -139,8 +139,31 @@ def project_path():
     return os.path.abspath(os.environb.get(b"RYE_PROJECT") or os.getcwdb())
 
 
+def lies_in(parts, folders):
+    """Whether a path below the project passes through these folders, one in the other, anywhere on its
+    way from the root of the file system, under whatever spelling."""
+    for root in (project_path(), os.path.realpath(project_path())):
+        whole = [part.lower() for part in root.split(b"/") if part] + [part.lower() for part in parts]
+        if any(whole[at : at + len(folders)] == folders for at in range(len(whole))):
+            return True
+    return False
+
+
+def holds_keys(parts):
+    """A signing key lies there, and who has it can sign: no tool reads or writes that folder, also
+    where the project is, or holds, somebody's home."""
+    return lies_in(parts, [b".ai", b"config", b"keys"])
+
+
 def split(path):
     """The components of a path below the project, as bytes. No components: the project itself."""
+    parts = components(path)
+    if holds_keys(parts):
+        raise Refused("`%s` holds signing keys and is closed to tools" % path)
+    return parts
+
+
+def components(path):
     raw = path.encode("utf-8")
     if b"\0" in raw:
         raise Refused("the path holds a NUL character")
@@ -268,7 +291,7 @@ def open_parent(parts, path, create):
     """A descriptor of the folder that holds a file to be written."""
     if not parts or path.endswith("/"):
         raise Refused("`%s` is a folder" % path)
-    if len(parts) > 1 and [part.lower() for part in parts[:2]] == [b".ai", b"config"]:
+    if lies_in(parts, [b".ai", b"config"]):
         raise Refused("`%s` holds keys and policy and is not written" % show(parts))
     if b".git" in [part.lower() for part in parts]:
         raise Refused("`%s` belongs to git and is not written" % show(parts))

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-21T10:01:43Z sha256=2e1c5af5a355ed0ae5ba9aeb500bb4b2a2b731ec3db5801adedd5b056f9e2090 key=78f7dae3a0d000131c0889808c8c822d sig=ROCfs4rMEVR5cmGyUjA19YMElJHeor6VV1DpZo9BeI5kizG2AoxDHjBVMil828IfEYUQxKnO6mjEL7YwX6CZDQ
+# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-21T11:15:53Z sha256=c5a8e1ef4eca139702737528d7a30385135a23b3677cbdec74fe1bf49b9ac26f key=78f7dae3a0d000131c0889808c8c822d sig=YXJGBDoh8ClsilhGG7YiD7353HE1eEBK5ui-VLSj2LvJmI1WUNthCyje6_0FD7RajMh4-8ass4FFYYvhYMW9Bw
 """Finds files of the project by a path pattern."""
 import errno
 import json
@@ -125,8 +125,31 @@ def project_path():
     return os.path.abspath(os.environb.get(b"RYE_PROJECT") or os.getcwdb())
 
 
+def lies_in(parts, folders):
+    """Whether a path below the project passes through these folders, one in the other, anywhere on its
+    way from the root of the file system, under whatever spelling."""
+    for root in (project_path(), os.path.realpath(project_path())):
+        whole = [part.lower() for part in root.split(b"/") if part] + [part.lower() for part in parts]
+        if any(whole[at : at + len(folders)] == folders for at in range(len(whole))):
+            return True
+    return False
+
+
+def holds_keys(parts):
+    """A signing key lies there, and who has it can sign: no tool reads or writes that folder, also
+    where the project is, or holds, somebody's home."""
+    return lies_in(parts, [b".ai", b"config", b"keys"])
+
+
 def split(path):
     """The components of a path below the project, as bytes. No components: the project itself."""
+    parts = components(path)
+    if holds_keys(parts):
+        raise Refused("`%s` holds signing keys and is closed to tools" % path)
+    return parts
+
+
+def components(path):
     raw = path.encode("utf-8")
     if b"\0" in raw:
         raise Refused("the path holds a NUL character")
@@ -231,7 +254,8 @@ MAX_DEPTH = 64  # one open descriptor a level
 
 
 class Walk:
-    """Everything below a folder, sorted by name at each level. `.git` is left out, links are not entered."""
+    """Everything below a folder, sorted by name at each level. `.git` and the folder of signing keys are
+    left out, links are not entered."""
 
     def __init__(self, enter):
         self.enter = enter  # whether to go into the folder with these components
@@ -247,10 +271,11 @@ class Walk:
                 if self.scanned > MAX_SCANNED:
                     self.truncated = True
                     break
-                if entry.name.lower() != ".git":
+                name = os.fsencode(entry.name)
+                if name.lower() != b".git" and not (name.lower() == b"keys" and holds_keys(parts + [name])):
                     is_dir = entry.is_dir(follow_symlinks=False)
                     is_file = entry.is_file(follow_symlinks=False)
-                    names.append((os.fsencode(entry.name), is_dir, is_file))
+                    names.append((name, is_dir, is_file))
         for name, is_dir, is_file in sorted(names):
             path = parts + [name]
             yield folder, path, is_dir, is_file

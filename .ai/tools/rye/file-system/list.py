@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-21T10:01:43Z sha256=36196ade5e65d7e58c8d33a659ba50bebeddbc13da566ebea93e9a444b53593f key=78f7dae3a0d000131c0889808c8c822d sig=uxr34IWVtNMWQuzlNRDRDTILDb3rBmr6xLAmxLU204dyIRNAHRLrL2of0eBbd5j9tl689-1h5ikjuGQKdHCyDA
+# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-21T11:15:53Z sha256=5f6cd5fb570cb19900fa5d1392f4e9d87856b2ad6feb52c3a9c4059660937d7f key=78f7dae3a0d000131c0889808c8c822d sig=sSm3UfRqcA6uJm3lvdFXi-u0ge0KdyoL85JTKEtmDNvHZvcVvlJexTo1HO9MUTDU7sYpJqcA1VALrYTu3Kd0DA
 """Lists a folder of the project."""
 import errno
 import json
@@ -133,8 +133,31 @@ def project_path():
     return os.path.abspath(os.environb.get(b"RYE_PROJECT") or os.getcwdb())
 
 
+def lies_in(parts, folders):
+    """Whether a path below the project passes through these folders, one in the other, anywhere on its
+    way from the root of the file system, under whatever spelling."""
+    for root in (project_path(), os.path.realpath(project_path())):
+        whole = [part.lower() for part in root.split(b"/") if part] + [part.lower() for part in parts]
+        if any(whole[at : at + len(folders)] == folders for at in range(len(whole))):
+            return True
+    return False
+
+
+def holds_keys(parts):
+    """A signing key lies there, and who has it can sign: no tool reads or writes that folder, also
+    where the project is, or holds, somebody's home."""
+    return lies_in(parts, [b".ai", b"config", b"keys"])
+
+
 def split(path):
     """The components of a path below the project, as bytes. No components: the project itself."""
+    parts = components(path)
+    if holds_keys(parts):
+        raise Refused("`%s` holds signing keys and is closed to tools" % path)
+    return parts
+
+
+def components(path):
     raw = path.encode("utf-8")
     if b"\0" in raw:
         raise Refused("the path holds a NUL character")
@@ -239,7 +262,8 @@ MAX_DEPTH = 64  # one open descriptor a level
 
 
 class Walk:
-    """Everything below a folder, sorted by name at each level. `.git` is left out, links are not entered."""
+    """Everything below a folder, sorted by name at each level. `.git` and the folder of signing keys are
+    left out, links are not entered."""
 
     def __init__(self, enter):
         self.enter = enter  # whether to go into the folder with these components
@@ -255,10 +279,11 @@ class Walk:
                 if self.scanned > MAX_SCANNED:
                     self.truncated = True
                     break
-                if entry.name.lower() != ".git":
+                name = os.fsencode(entry.name)
+                if name.lower() != b".git" and not (name.lower() == b"keys" and holds_keys(parts + [name])):
                     is_dir = entry.is_dir(follow_symlinks=False)
                     is_file = entry.is_file(follow_symlinks=False)
-                    names.append((os.fsencode(entry.name), is_dir, is_file))
+                    names.append((name, is_dir, is_file))
         for name, is_dir, is_file in sorted(names):
             path = parts + [name]
             yield folder, path, is_dir, is_file

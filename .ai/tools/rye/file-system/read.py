@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-21T10:01:43Z sha256=5a4ed078718996b488050afb8677c402b12c14f318db82a27e2878eec94d6e5c key=78f7dae3a0d000131c0889808c8c822d sig=f6l4PC-9_V4aPLNlJTxOuIJAxE_rmhUQF2u1HU_538DMDArOT892FzLRW9MQFIK2fzDrSYquxhs0X2XXR12CCw
+# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-21T11:15:53Z sha256=376e090398869d01016f4b92c09eaff47dcf8b76a436086d36f555a64d83bc1c key=78f7dae3a0d000131c0889808c8c822d sig=_be6DOopw7NNTIcnD_16dxjweMIEjT1U35O3oxyiJd7rQEcpDAHPQ498IAshlyKvCKVTrMVLJJVxc5mf1ei4Dw
 """Reads a text file of the project, whole or by lines."""
 import errno
 import json
@@ -140,8 +140,31 @@ def project_path():
     return os.path.abspath(os.environb.get(b"RYE_PROJECT") or os.getcwdb())
 
 
+def lies_in(parts, folders):
+    """Whether a path below the project passes through these folders, one in the other, anywhere on its
+    way from the root of the file system, under whatever spelling."""
+    for root in (project_path(), os.path.realpath(project_path())):
+        whole = [part.lower() for part in root.split(b"/") if part] + [part.lower() for part in parts]
+        if any(whole[at : at + len(folders)] == folders for at in range(len(whole))):
+            return True
+    return False
+
+
+def holds_keys(parts):
+    """A signing key lies there, and who has it can sign: no tool reads or writes that folder, also
+    where the project is, or holds, somebody's home."""
+    return lies_in(parts, [b".ai", b"config", b"keys"])
+
+
 def split(path):
     """The components of a path below the project, as bytes. No components: the project itself."""
+    parts = components(path)
+    if holds_keys(parts):
+        raise Refused("`%s` holds signing keys and is closed to tools" % path)
+    return parts
+
+
+def components(path):
     raw = path.encode("utf-8")
     if b"\0" in raw:
         raise Refused("the path holds a NUL character")

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-21T10:01:43Z sha256=7359df533e842d97ccae7815da285c61f75257b59b5641f4bbd308ecb16f67e2 key=78f7dae3a0d000131c0889808c8c822d sig=pg6u6lZtORke6sTw378SnVLcKn13iDpZ9zhja9YnIHJ-vQt5jf3BNsd7hzlfPT-YouPFOQUjEpYjP5gsoeZ8Ag
+# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-21T11:15:53Z sha256=e7fd76b75f1f045423cd1bdedcd57480fe9eb148d232fb650157d4a03a167aed key=78f7dae3a0d000131c0889808c8c822d sig=sN8_dg-HtZ3QJRBO3-a0cJeUjK3q6PFNMxyHlaTXoIdrfrQeCVUiDMs8gmC_AbU0hyJN2zyQP0UO67KVHM3iDw
 """Writes a file of the project atomically."""
 import errno
 import json
@@ -134,8 +134,31 @@ def project_path():
     return os.path.abspath(os.environb.get(b"RYE_PROJECT") or os.getcwdb())
 
 
+def lies_in(parts, folders):
+    """Whether a path below the project passes through these folders, one in the other, anywhere on its
+    way from the root of the file system, under whatever spelling."""
+    for root in (project_path(), os.path.realpath(project_path())):
+        whole = [part.lower() for part in root.split(b"/") if part] + [part.lower() for part in parts]
+        if any(whole[at : at + len(folders)] == folders for at in range(len(whole))):
+            return True
+    return False
+
+
+def holds_keys(parts):
+    """A signing key lies there, and who has it can sign: no tool reads or writes that folder, also
+    where the project is, or holds, somebody's home."""
+    return lies_in(parts, [b".ai", b"config", b"keys"])
+
+
 def split(path):
     """The components of a path below the project, as bytes. No components: the project itself."""
+    parts = components(path)
+    if holds_keys(parts):
+        raise Refused("`%s` holds signing keys and is closed to tools" % path)
+    return parts
+
+
+def components(path):
     raw = path.encode("utf-8")
     if b"\0" in raw:
         raise Refused("the path holds a NUL character")
@@ -263,7 +286,7 @@ def open_parent(parts, path, create):
     """A descriptor of the folder that holds a file to be written."""
     if not parts or path.endswith("/"):
         raise Refused("`%s` is a folder" % path)
-    if len(parts) > 1 and [part.lower() for part in parts[:2]] == [b".ai", b"config"]:
+    if lies_in(parts, [b".ai", b"config"]):
         raise Refused("`%s` holds keys and policy and is not written" % show(parts))
     if b".git" in [part.lower() for part in parts]:
         raise Refused("`%s` belongs to git and is not written" % show(parts))
