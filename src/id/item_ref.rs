@@ -61,11 +61,16 @@ impl FromStr for Query {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let (item, space) = match text.rsplit_once('@') {
-            Some((item, space)) => (item, Some(space.parse()?)),
-            None => (text, None),
+        // The one form with a second colon.
+        let bundle = text.rsplit_once('@').filter(|(_, space)| space.starts_with("system:"));
+        if let Some((_, space)) = bundle {
+            return Err(IdError::UnknownSpace { text: space.to_owned() });
+        }
+        let (kind, rest) = split_kind(text);
+        let (id, space) = match rest.rsplit_once('@') {
+            Some((id, space)) => (id, Some(space.parse()?)),
+            None => (rest, None),
         };
-        let (kind, id) = split_kind(item);
         Ok(Self { kind: kind.map(str::parse).transpose()?, id: id.parse()?, space })
     }
 }

@@ -124,13 +124,6 @@ fn of_tool(tool: &Tool, text: &str) -> Vec<Finding> {
     let mut error = |word: &str, message: String| {
         findings.push(Finding::error(message).at(place(text, word)));
     };
-    if tool.executor.is_none() && tool.tool_type.as_deref() != Some("primitive") {
-        error(
-            "",
-            "it names no executor: set `executor_id`, such as to `rye/core/runtimes/python/script`"
-                .into(),
-        );
-    }
     let bad = |text: &str| Version::parse(text).is_err();
     if let Some(version) = tool.version.as_deref().filter(|version| bad(version)) {
         error(
@@ -239,10 +232,8 @@ mod tests {
 
     #[test]
     fn tools_table() {
-        let of = |text: &str| {
-            let text = &format!("{text}\nexecutor_id: acme/runtime");
-            of_tool(&tool::parse(text, &HeaderStyle::Yaml).expect("parses"), text)
-        };
+        let of =
+            |text: &str| of_tool(&tool::parse(text, &HeaderStyle::Yaml).expect("parses"), text);
         assert_eq!(
             of("version: 1.0.0\nchild_constraints: {min_version: 1.0.0, version: '>=1, <2'}"),
             []

@@ -273,9 +273,17 @@ impl Rye {
     }
 }
 
-/// What a tool should say of itself and does not; it runs all the same.
+/// What a tool should say of itself and does not.
 fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
     let mut findings = Vec::new();
+    if tool.executor.is_none() && tool.tool_type.as_deref() != Some("primitive") {
+        let runtime = "`rye/core/runtimes/python/script`";
+        let message = format!("it cannot run: it names no `executor_id`, such as {runtime}");
+        findings.push(Finding::warning(message));
+    }
+    if let Err(why) = check_config(&tool.config) {
+        findings.push(Finding::warning(format!("it cannot run: {why}")));
+    }
     if tool.version.is_none() {
         findings.push(Finding::warning("it has no version"));
     }
@@ -293,9 +301,6 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
 /// A schema that is none, and examples that do not fit it.
 fn schema_findings(item: &Item) -> Vec<Finding> {
     let Item::Tool(tool) = item else { return Vec::new() };
-    if let Err(why) = check_config(&tool.config) {
-        return vec![Finding::error(why)];
-    }
     let Some(schema) = &tool.schema else { return Vec::new() };
     if let Err(why) = check_schema(schema) {
         return vec![Finding::error(format!("the schema is no JSON Schema: {why}"))];

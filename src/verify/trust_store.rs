@@ -158,7 +158,11 @@ impl<'a> TrustStore<'a> {
         let Some((path, text)) = self.own_config("rye/file-types")? else {
             return Ok(FileTypes::default());
         };
-        register(&text).map_err(|why| TrustError::Unreadable { path, why, help: None })
+        register(&text).map(|(types, _)| types).map_err(|why| TrustError::Unreadable {
+            path,
+            why,
+            help: None,
+        })
     }
 
     /// A config file of the user space that your own key must have signed; with its path.
@@ -421,7 +425,10 @@ pub(crate) fn check_own_config(id: &str, ext: &str, text: &str) -> Result<(), St
     }
     match id {
         "rye/policy" => policy(text).map(|_| ()),
-        _ => register(text).map(|_| ()),
+        _ => match register(text)? {
+            (_, Some(known)) => Err(format!("`{known}` has a meaning already")),
+            (_, None) => Ok(()),
+        },
     }
 }
 
@@ -429,9 +436,10 @@ fn policy(text: &str) -> Result<Policy, String> {
     serde_yaml::from_str(text).map_err(|e| e.to_string())
 }
 
-/// The built-in types and those of the text.
-fn register(text: &str) -> Result<FileTypes, String> {
+/// The built-in types and those of the text; and a built-in extension that the text names in vain.
+fn register(text: &str) -> Result<(FileTypes, Option<String>), String> {
     let mut types = FileTypes::default();
+    let mut known = None;
     let registered: std::collections::BTreeMap<String, RegisteredType> =
         serde_yaml::from_str(text).map_err(|e| e.to_string())?;
     for (extension, registered) in registered {
@@ -445,10 +453,10 @@ fn register(text: &str) -> Result<FileTypes, String> {
             return Err(format!("`{extension}` has no usable comment opener"));
         }
         if !types.register(extension.clone(), comment) {
-            return Err(format!("`{extension}` has a meaning already"));
+            known = Some(extension);
         }
     }
-    Ok(types)
+    Ok((types, known))
 }
 
 /// A trust document that lies in a project: a proposal, nothing more (core 4.3).

@@ -15,9 +15,22 @@ use crate::space::HeaderStyle;
 /// and `parse.duplicate_metadata`.
 pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
     let header = header(text, style)?;
-    header.values().try_for_each(plain)?;
+    // What people and models read; what a process is given is judged where it is planned.
+    let read = header.iter().filter(|(key, _)| SHOWN.contains(&key.as_str()));
+    read.map(|(_, value)| value).try_for_each(plain)?;
     Tool::new(&header)
 }
+
+const SHOWN: [&str; 8] = [
+    "version",
+    "tool_type",
+    "category",
+    "description",
+    "input_schema",
+    "examples",
+    "inputs",
+    "outputs",
+];
 
 fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Value>, Fault> {
     match style {

@@ -392,8 +392,9 @@ fn e09_a_lone_return_and_another_encoding_are_refused() {
 fn e09_what_others_wrote_is_escaped_wherever_it_is_shown() {
     let world = World::new();
     let esc = "\\u001b[2J\\u001b]0;x\\u0007\\u202e\\u2028";
-    let tool = MARKER_SH.replace("Leaves a marker", &format!("Leaves {esc}"));
-    let tool = tool.replace("# ///\n:", "# ///\nprintf '\\e[2Jred\\n' >&2; exit 3\n:");
+    let told = MARKER_SH.replace("Leaves a marker", &format!("Leaves {esc}"));
+    bad(&world, ".ai/tools/acme/mark.sh", told, "parse.control_text");
+    let tool = MARKER_SH.replace("# ///\n:", "# ///\nprintf '\\e[2Jred\\n' >&2; exit 3\n:");
     world.signed(".ai/tools/acme/mark.sh", &tool);
     let hidden = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{2028}".contains(c);
     let item = "tool:acme/mark";
@@ -410,7 +411,6 @@ fn e09_what_others_wrote_is_escaped_wherever_it_is_shown() {
         let said = world.rye(args);
         let all = said.stdout + &said.stderr;
         assert!(!all.contains(hidden), "{args:?}: {all:?}");
-        assert!(args != ["show", item] || all.contains("\\u{1b}[2J"), "{args:?}: {all:?}");
     }
     let said = world.rye(&["execute", item]);
     assert!(said.stderr.contains("\\u{1b}[2Jred"), "{said:?}");
