@@ -37,6 +37,12 @@ pub(crate) const TERM_GRACE_MS: u64 = 2_000;
 /// How long output is still read after the child itself ended, in milliseconds: a grandchild that
 /// holds the pipe must not hold the answer.
 pub(crate) const DRAIN_MS: u64 = 100;
+/// How long a killed child is waited for, in milliseconds; only one that may not be killed takes
+/// longer.
+pub(crate) const REAP_MS: u64 = 500;
+/// Largest program whose header is read from a syntax tree, in bytes: a tree takes up to a thousand
+/// times the memory of its text.
+pub(crate) const PROGRAM_BYTES: usize = 512 << 10;
 /// Standard error shown with a failed tool, in bytes.
 pub(crate) const STDERR_TAIL: usize = 4 << 10;
 /// Most files one space may hold of a kind; a walk stops there instead of filling memory.

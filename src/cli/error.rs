@@ -13,6 +13,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("cli.params_json"),
     Code("cli.not_confirmed"),
     Code("cli.unknown_code"),
+    Code("cli.output"),
 ];
 
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +28,8 @@ pub(super) enum CliError {
     ParamsJson { why: String },
     #[error("{what} was not confirmed, so nothing was done")]
     NotConfirmed { what: String },
+    #[error("the answer could not be written: {source}")]
+    Output { source: io::Error },
     #[error("`{}` is no code of rye", escape_line(.code))]
     UnknownCode { code: String, near: Vec<String> },
     #[error(transparent)]
@@ -61,7 +64,10 @@ impl CliError {
                 "give one JSON object, such as `--params '{\"path\": \"a.txt\"}'`".into(),
             ),
             Self::NotConfirmed { .. } => {
-                ("cli.not_confirmed", "run it yourself on a terminal, or read what it is and add `--yes`".into())
+                ("cli.not_confirmed", "a person runs it on a terminal, after reading what it is about".into())
+            }
+            Self::Output { .. } => {
+                ("cli.output", "what was asked for was done; make room, and ask again for the answer".into())
             }
             Self::UnknownCode { near, .. } => {
                 let help = match near.is_empty() {

@@ -116,8 +116,7 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(verb) => dispatch(verb, &wired, &mut out),
     };
     let exit = done.unwrap_or_else(|error| out.fail(&error));
-    out.flush();
-    exit.end()
+    out.end(exit).end()
 }
 
 fn dispatch(verb: &Verb, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {

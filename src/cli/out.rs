@@ -26,6 +26,8 @@ pub(super) struct Out {
     paint: Paint,
     paint_err: Paint,
     to_terminal: bool,
+    /// The first thing that went wrong with standard output.
+    lost: Option<io::Error>,
 }
 
 impl Out {
@@ -46,6 +48,7 @@ impl Out {
             paint_err: Paint(wanted(io::stderr().is_terminal())),
             stdout: BufWriter::new(io::stdout()),
             to_terminal,
+            lost: None,
         }
     }
 
@@ -57,6 +60,7 @@ impl Out {
             paint: Paint(false),
             paint_err: Paint(false),
             to_terminal: false,
+            lost: None,
         }
     }
 
@@ -74,8 +78,8 @@ impl Out {
 
     /// Our own text; whoever made it has escaped what is foreign in it.
     pub(super) fn text(&mut self, text: &str) {
-        // A closed pipe is the reader's way of saying that they have seen enough.
-        let _ = self.stdout.write_all(text.as_bytes());
+        let written = self.stdout.write_all(text.as_bytes());
+        self.keep(written);
     }
 
     pub(super) fn line(&mut self, text: &str) {
@@ -117,7 +121,8 @@ impl Out {
     }
 
     pub(super) fn object(&mut self, value: &Value) {
-        let _ = serde_json::to_writer(&mut self.stdout, value);
+        let written = serde_json::to_writer(&mut self.stdout, value);
+        self.keep(written.map_err(io::Error::from));
         self.text("\n");
     }
 
@@ -168,7 +173,26 @@ impl Out {
     }
 
     pub(super) fn flush(&mut self) {
-        let _ = self.stdout.flush();
+        let flushed = self.stdout.flush();
+        self.keep(flushed);
+    }
+
+    fn keep(&mut self, written: io::Result<()>) {
+        // A closed pipe is the reader's way of saying that they have seen enough.
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.lost.get_or_insert(error);
+        }
+    }
+
+    /// Writes out what is left; an answer that was lost is no success.
+    pub(super) fn end(&mut self, exit: Exit) -> Exit {
+        self.flush();
+        match self.lost.take() {
+            Some(source) if exit == Exit::DONE => self.fail(&CliError::Output { source }),
+            _ => exit,
+        }
     }
 }
 

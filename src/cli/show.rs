@@ -54,6 +54,7 @@ fn text(described: &Described, paint: Paint) -> String {
         ("lies in", format!("{}  {}", detail.space, escape_line(&detail.path))),
         ("signed by", signer),
         ("sha256", detail.digest.to_string()),
+        ("asks for", names(&data)),
         (
             "runs through",
             data.get("executor_id").and_then(Value::as_str).unwrap_or_default().into(),
@@ -69,6 +70,13 @@ fn text(described: &Described, paint: Paint) -> String {
     }
     out.push_str(&inputs(&data, paint));
     out
+}
+
+/// The host variables that the item asks for.
+fn names(data: &serde_json::Map<String, Value>) -> String {
+    let list = |key: &str| data.get(key).and_then(Value::as_array).into_iter().flatten();
+    let named = list("secrets").chain(list("env_names")).filter_map(Value::as_str);
+    named.map(escape_line).collect::<Vec<_>>().join(" ")
 }
 
 fn inputs(data: &serde_json::Map<String, Value>, paint: Paint) -> String {

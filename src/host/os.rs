@@ -236,12 +236,15 @@ impl<'a> Running<'a> {
         let _ = kill_process_group(self.pid, Signal::KILL);
         let status = reap(self.pid.as_raw_nonzero().get())?;
         self.reaped = true;
-        let ended = std::mem::take(&mut self.ended);
+        let ended = Ended { duration: self.start.elapsed(), ..std::mem::take(&mut self.ended) };
+        let Some(status) = status else {
+            tracing::warn!(pid = %self.pid, "a child that may not be killed still runs");
+            return Ok(ended);
+        };
         Ok(Ended {
             exit_code: status.exit_code,
             signal: status.signal,
             max_rss_kib: status.max_rss_kib,
-            duration: self.start.elapsed(),
             ..ended
         })
     }

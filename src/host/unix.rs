@@ -7,6 +7,9 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use crate::base::limits::REAP_MS;
 
 /// Exit code or signal, and peak memory in KiB.
 pub(super) struct Reaped {
@@ -15,15 +18,24 @@ pub(super) struct Reaped {
     pub(super) max_rss_kib: i64,
 }
 
-/// Waits for the child `pid` and takes its status away.
-pub(super) fn reap(pid: i32) -> io::Result<Reaped> {
+/// Takes the status of the child `pid` away; waits for it a moment, since it was told to end, but not
+/// for ever: a program that became another user cannot be told anything. `None` if it still runs.
+pub(super) fn reap(pid: i32) -> io::Result<Option<Reaped>> {
+    let until = Instant::now() + Duration::from_millis(REAP_MS);
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
         // SAFETY: both pointers are valid for writes for the whole call.
-        let got = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
+        let got = unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
         if got == pid {
             break;
+        }
+        if got == 0 {
+            if Instant::now() >= until {
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_micros(200));
+            continue;
         }
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
@@ -34,11 +46,11 @@ pub(super) fn reap(pid: i32) -> io::Result<Reaped> {
     let usage = unsafe { usage.assume_init() };
     let exited = libc::WIFEXITED(status);
     let signaled = libc::WIFSIGNALED(status);
-    Ok(Reaped {
+    Ok(Some(Reaped {
         exit_code: exited.then(|| libc::WEXITSTATUS(status)),
         signal: signaled.then(|| libc::WTERMSIG(status)),
         max_rss_kib: usage.ru_maxrss,
-    })
+    }))
 }
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP arrive on [`Signals::fd`] instead of ending the process.

@@ -108,7 +108,11 @@ fn placeholders(template: &str) -> Vec<(&str, usize)> {
 /// (core 6.6); `text` is the directive's file.
 pub(crate) fn undeclared(directive: &Directive, text: &str) -> Vec<Finding> {
     let declared = |name: &str| directive.inputs.iter().any(|input| input.name == name);
-    let unknown = placeholders(&directive.body).into_iter().filter(|(name, _)| !declared(name));
+    // One finding a name, at its first place.
+    let mut seen = std::collections::HashSet::new();
+    let unknown = placeholders(&directive.body)
+        .into_iter()
+        .filter(|(name, _)| !declared(name) && seen.insert(*name));
     let finding = |(name, at): (&str, usize)| {
         let place = position(text.as_bytes(), directive.body_start + at);
         Finding::warning(format!("the body names `{name}`, which is no declared input"))

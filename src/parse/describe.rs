@@ -48,6 +48,7 @@ impl Tool {
         object(json!({
             "tool_type": self.tool_type, "executor_id": self.executor, "category": self.category,
             "description": self.description, "schema": self.schema, "examples": self.examples,
+            "env_names": self.env_names, "secrets": self.secrets,
             "env": self.env.iter().map(|(name, _)| name).collect::<Vec<_>>(), "config": self.config,
         }))
     }

@@ -49,6 +49,14 @@ pub(crate) fn typed(schema: Option<&Value>, name: &str, text: &str) -> Value {
         .and_then(|schema| schema.get("properties")?.get(name)?.get("type"))
         .cloned()
         .unwrap_or(Value::Null);
+    let listed =
+        schema.and_then(|schema| schema.get("properties")?.get(name)?.get("enum")?.as_array());
+    if let (Value::Null, Some(listed), Ok(value)) = (&declared, listed, crate::parse::json(text))
+        && !listed.contains(&as_text())
+        && listed.contains(&value)
+    {
+        return value;
+    }
     let types: Vec<&str> = match &declared {
         Value::String(one) => vec![one],
         Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
@@ -171,7 +179,7 @@ mod tests {
     fn typed_text_table() {
         let schema = json!({"properties": {
             "i": {"type": "integer"}, "b": {"type": "boolean"}, "s": {"type": "string"},
-            "a": {"type": "array"}, "u": {"type": ["null", "string"]}, "n": {"type": ["null", "number"]},
+            "e": {"enum": [1, "2"]}, "a": {"type": "array"}, "u": {"type": ["null", "string"]}, "n": {"type": ["null", "number"]},
         }});
         let rows = [
             ("i", "7", json!(7)),
@@ -184,6 +192,9 @@ mod tests {
             ("n", "null", json!(null)),
             ("n", "1e2", json!("1e2")),
             ("other", "7", json!("7")),
+            ("e", "1", json!(1)),
+            ("e", "2", json!("2")),
+            ("e", "3", json!("3")),
         ];
         for (name, text, want) in rows {
             let got = super::typed(Some(&schema), name, text);

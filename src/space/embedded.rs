@@ -13,7 +13,7 @@ pub(super) struct File {
 pub(super) const EMBEDDED: &[File] = &[
     // 43c3c2ca83555a4624364fa436f32926129e2b9bd5edf30338648a4415a27e90
     File { path: "directives/rye/core/create_directive.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_directive.md") },
-    // 9ab1b09632c2db5b59ab950233f738807bedc48214aa89009695b1efd2ea176f
+    // 44da556592b38cdc73ee48296e375e302d42c22f3937a77b674b48c59e5052b0
     File { path: "directives/rye/core/create_tool.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_tool.md") },
     // ae6f7122724292886f688402c5513df38c35126e08573551bb721902a3cc1cd0
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
@@ -45,6 +45,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/cli.input_syntax.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.input_syntax.md") },
     // 2e68ad016e6fb02c233b78e4f5c4f1b22c1871331dd0e36eec2b68620121c1ab
     File { path: "knowledge/rye/errors/cli.not_confirmed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.not_confirmed.md") },
+    // 35fc85fb16b5815c4d97c4ba78c69789e6fdde80ca67560c8768a09204ff88f7
+    File { path: "knowledge/rye/errors/cli.output.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.output.md") },
     // 38ae9f0042f24d81286c40aad24c6cd971ab6c371c6ca7a3459f70e2af4c4119
     File { path: "knowledge/rye/errors/cli.params_json.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.params_json.md") },
     // b8fd9946e9632d9e1cb236350fd8b28a4d0655ca44894b47449c882868ce2a05

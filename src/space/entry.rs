@@ -102,9 +102,7 @@ impl Root {
 
     fn add(&self, to: &mut Listing, kind: Kind, types: &FileTypes, relative: &str, special: bool) {
         let Some((id, ext)) = relative.rsplit_once('.') else { return };
-        let is_test =
-            kind == Kind::Tool && id.rsplit_once('.').is_some_and(|(_, end)| end == "test");
-        if is_test || types.find(kind, ext).is_none() {
+        if is_test_spec(kind, id, ext) || types.find(kind, ext).is_none() {
             return;
         }
         let place = || self.shown(&format!("{}/{relative}", kind.folder()));

@@ -190,6 +190,10 @@ fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<Root>, Spac
     let named = at.vars.path("USER_SPACE");
     let name = if named.is_some() { "USER_SPACE" } else { "HOME" };
     let Some(base) = named.or_else(|| at.vars.path("HOME")) else { return Ok(None) };
+    if name == "HOME" && base.is_relative() {
+        let why = "is no absolute path";
+        return Err(SpaceError::UntrustedRoot { name, path: base, why });
+    }
     let base = at.cwd.join(base);
     // HOME may well hold the project, but its `.ai` must not lie in there.
     let holds_project = project.is_some_and(|project| project.starts_with(real_or_to_be(&base)));

@@ -16,6 +16,7 @@ mod directives;
 mod golden;
 mod keys;
 mod matrix;
+mod promises;
 mod readme;
 mod signing;
 mod spaces;

@@ -316,7 +316,8 @@ fn hostile_files_are_refused_in_time() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         char::from(b"()[]{}:,=+ab1\"'\n "[usize::try_from(seed >> 40).unwrap() % 17])
     });
-    assert_eq!(code(&noise.take(1 << 20).collect::<String>()), "parse.syntax");
+    assert_eq!(code(&noise.take(1 << 18).collect::<String>()), "parse.syntax");
+    assert_eq!(code(&"a\n".repeat(300_000)), "parse.limit");
 }
 
 /// Lines that open and close strings, brackets and bodies in all ways.

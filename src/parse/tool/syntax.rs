@@ -16,9 +16,10 @@ use std::ops::{ControlFlow, Range};
 use serde_json::{Map, Value};
 use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Point, Tree, TreeCursor};
 
+use crate::base::limits::PROGRAM_BYTES;
 use crate::base::text::{escape_line, position};
 use crate::diag::Code;
-use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA, SYNTAX};
+use crate::parse::error::{DUPLICATE_METADATA, Fault, LIMIT, METADATA, SYNTAX};
 
 /// How often the parser may report progress behind the first error: about a second of searching
 /// for a way to go on. It reports every hundred steps; a megabyte without errors takes 25 000.
@@ -88,6 +89,10 @@ struct Binding<'t> {
 /// `parse.syntax`, `parse.duplicate_metadata` for a name bound twice, `parse.metadata` for one
 /// bound in another way than by a plain assignment of a literal.
 pub(super) fn header(text: &str, grammar: &Grammar) -> Result<Map<String, Value>, Fault> {
+    if text.len() > PROGRAM_BYTES {
+        let why = format!("a program has at most {} KiB", PROGRAM_BYTES >> 10);
+        return Err(Fault::new(LIMIT, why));
+    }
     let tree = tree(text, grammar)?;
     let bindings = bindings(text, &tree, grammar)?;
     for (at, later) in bindings.iter().enumerate() {
