@@ -143,7 +143,13 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     let asks = !error.use_stderr();
     if !asks && argv.iter().any(|arg| arg == "--json") {
         let text = error.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        // The sentence and what it names; the usage behind it is for people.
+        let told = text
+            .lines()
+            .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+        let told: Vec<_> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
+        let told = told.join(" ");
+        let message = told.trim_start_matches("error: ");
         let mut out = Out::json();
         let exit = out.fail(&CliError::Usage { message: message.to_owned() });
         out.flush();

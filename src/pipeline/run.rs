@@ -240,7 +240,9 @@ fn run_directive(
     }
     let inputs = bind(&directive.inputs, given)?;
     line.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
-    line.rye.remember(lineage.sources());
+    if !request.dry_run {
+        line.rye.remember(lineage.sources());
+    }
     Ok(Report::Directive(Box::new(DirectiveReport {
         item: source.item().clone(),
         body: render(&directive.body, &inputs),

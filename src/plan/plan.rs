@@ -87,6 +87,10 @@ impl Plan {
             ("RYE_RUN_ID", machine.run_id.to_owned()),
         ];
         built(chain)?;
+        if machine.project_path.to_str().is_none() {
+            let why = "cannot be the project: its path is not UTF-8".to_owned();
+            return Err(PlanError::BadConfig { item, pointer: "/config/cwd", why });
+        }
         let execution = Execution::of(chain, TIMEOUT_MS)?;
         let names = names(&tool.source, params, machine);
         let env = Env::of(chain, machine.vars, own, sink)?;
@@ -305,6 +309,7 @@ fn built(chain: &Chain) -> Result<(), PlanError> {
             ("anchor", enabled(&tool.anchor)),
             ("verify_deps", enabled(&tool.verify_deps)),
             ("config_resolve", tool.config_resolve.is_some()),
+            ("sandbox", tool.sandbox.is_some()),
             ("env_config.interpreter", tool.interpreter.is_some()),
         ];
         if let Some((field, _)) = asked.into_iter().find(|(_, asked)| *asked) {

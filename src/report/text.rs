@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::report::{Detail, DirectiveReport, Report, ToolReport};
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnostic, Paint, Style};
+use crate::verify::Integrity;
 
 /// What goes to standard output and what to standard error.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -131,6 +132,7 @@ pub(crate) fn chain_tree(details: &[Detail], paint: Paint) -> String {
         let branch =
             if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat(depth - 1)) };
         let by = match (&link.owner, link.signer) {
+            _ if link.integrity == Integrity::Unverified => "NOT verified (dev mode)".to_owned(),
             (Some(owner), Some(key)) => {
                 format!("signed by `{}` {}", escape_line(owner), key.short())
             }

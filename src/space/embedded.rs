@@ -149,7 +149,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.missing_secret.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.missing_secret.md") },
     // f543012fb24b511284fa6418211ce0264aa8f9f8fe8b10abe3db316e36206fcf
     File { path: "knowledge/rye/errors/plan.no_command.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.no_command.md") },
-    // 2ba4b2b7d46c04b1e7f9117b663fb9d77bd34327697710d4621db3ebcfbc6092
+    // 368cb94cb3897a91688f240bd82b4f1394724dfcfaa9a9bd314daf3f0c4ceb72
     File { path: "knowledge/rye/errors/plan.not_built.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.not_built.md") },
     // 3400caf195b3ccae1cfef0aaa6762f8a18cd32254b6778669eb2937e043575dc
     File { path: "knowledge/rye/errors/plan.program_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.program_not_found.md") },
@@ -241,9 +241,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 32b0748e12da67bb4d0b88371adf813ef8b4c0182213ffdf606e73e621e878a8
+    // d06b78fa6b3e3ee74521769efb67914d57d658db45e6f679eb61ceef80e99160
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 85a250b69016813ca654dd06327c6c18c0710c77563246c971b396c646f4eee7
+    // eed2682149864ee1c8d7331f6080d52496e3035db287f5236ec3d6343b8c9de0
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // d3b23c0edebaf0ce73f503a018e2aa793c6122d705fd93157b305d50ba6d3529
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },

@@ -29,6 +29,8 @@ pub(crate) struct Tool {
     pub(crate) config_resolve: Option<Value>,
     pub(crate) anchor: Option<Value>,
     pub(crate) verify_deps: Option<Value>,
+    /// What the tool needs of a sandbox.
+    pub(crate) sandbox: Option<Value>,
     /// Names of host variables the tool asks for (top-level `env`).
     pub(crate) env_names: Vec<String>,
     /// Names of host variables that are secrets.
@@ -98,6 +100,7 @@ impl Tool {
             config_resolve: fields.value("config_resolve"),
             anchor: fields.value("anchor"),
             verify_deps: fields.value("verify_deps"),
+            sandbox: fields.value("sandbox"),
             env_names: fields.env_names("env")?,
             secrets: fields.env_names("secrets")?,
             files: fields.value("files"),
