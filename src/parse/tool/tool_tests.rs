@@ -28,6 +28,7 @@ config: {command: x, args: ["{tool_path}", 1]}
 config_resolve: {path: a}
 anchor: {enabled: true}
 verify_deps: {enabled: true}
+sandbox: {net: none}
 env: [HOME_DIR]
 secrets: [TOKEN]
 files: {lib.py: ab}
@@ -56,6 +57,7 @@ effects: read
         config_resolve: Some(json!({"path": "a"})),
         anchor: Some(json!({"enabled": true})),
         verify_deps: Some(json!({"enabled": true})),
+        sandbox: Some(json!({"net": "none"})),
         env_names: vec!["HOME_DIR".into()],
         secrets: vec!["TOKEN".into()],
         files: Some(json!({"lib.py": "ab"})),
