@@ -91,7 +91,7 @@ fn a_folder_that_is_not_there_is_told_by_the_dry_run() {
 fn a_process_that_was_there_before_is_not_swept_away() {
     let world = World::new();
     let got =
-        world.shell("sleep 60 & echo $! > ../pid; exec rye execute rye/bash -i command='echo hi'");
+        world.shell("sleep 60 > /dev/null 2>&1 & echo $! > ../pid; exec rye execute rye/bash -i command='echo hi'");
     assert_eq!(got, "hi\n");
     let pid = fs::read_to_string(world.outside().join("pid")).unwrap().trim().to_owned();
     let alive =
