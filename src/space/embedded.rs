@@ -11,7 +11,7 @@ pub(super) struct File {
 
 #[rustfmt::skip]
 pub(super) const EMBEDDED: &[File] = &[
-    // 43c3c2ca83555a4624364fa436f32926129e2b9bd5edf30338648a4415a27e90
+    // d84bb3fe0b774eb66b74201552d0789c15c53682fe4a3e18a9bc2efe87fd391f
     File { path: "directives/rye/core/create_directive.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_directive.md") },
     // 44da556592b38cdc73ee48296e375e302d42c22f3937a77b674b48c59e5052b0
     File { path: "directives/rye/core/create_tool.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_tool.md") },
