@@ -16,6 +16,11 @@ impl Ref {
     pub(crate) fn new(kind: Kind, id: ItemId) -> Self {
         Self { kind, id }
     }
+
+    /// The two configs below `rye/` that a person writes in their user space (core 4.4).
+    pub(crate) fn is_own_config(&self) -> bool {
+        self.kind == Kind::Config && matches!(self.id.as_str(), "rye/policy" | "rye/file-types")
+    }
 }
 
 impl FromStr for Ref {

@@ -190,9 +190,7 @@ impl Rye {
         }
         let may_shadow =
             found.space == Space::User && trust.may_shadow(&found.item.id).unwrap_or(false);
-        let own_config = found.space == Space::User
-            && found.item.kind == Kind::Config
-            && matches!(found.item.id.as_str(), "rye/policy" | "rye/file-types");
+        let own_config = found.space == Space::User && found.item.is_own_config();
         let staged = stage(found, pair, trust.now(), may_shadow || own_config)?;
         let source = staged.source();
         if own_config

@@ -136,7 +136,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Refuses a folder that is not there, and a command, or an argument, that names a file which no signature covers (core 7.8).
+    /// Refuses a folder that is not there, and a command, or an argument, that names a file which no
+    /// signature covers (core 7.8).
     fn check_programs(&self, machine: &Machine<'_>) -> Result<(), PlanError> {
         let expanded = self.expand(None);
         let is_private = self.execution.cwd.contains("{tool_");

@@ -146,7 +146,7 @@ impl Resolver<'_> {
     /// Reserved ids (core 2.3): a copy that is the system's to the byte is passed over, another one
     /// is refused unless the person's policy lists it.
     fn is_passed_over(&self, found: &Found) -> Result<bool, ResolveError> {
-        let own_config = found.item.kind == Kind::Config && found.space == Space::User;
+        let own_config = found.space == Space::User && found.item.is_own_config();
         if !found.item.id.is_reserved() || found.space == Space::System || own_config {
             return Ok(false);
         }

@@ -6,6 +6,7 @@ use super::document::{TrustDocument, read_own, write_own, write_own_as};
 use super::error::{KeyError, TrustError};
 use super::key::{KeyPair, PublicKey};
 use super::own_keys::OwnKeys;
+use super::trust_store::TrustStore;
 use crate::base::Timestamp;
 use crate::base::bytes::write_atomic;
 use crate::id::{Fingerprint, ItemId, Kind};
@@ -36,7 +37,7 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
     let current = KeyPair::generate().map_err(|e| io(std::io::Error::other(e.to_string())))?;
     let (old_fp, fp) = (old.public().fingerprint(), current.public().fingerprint());
     // Everything is read before anything is written: a broken document stops the rotation early.
-    let is_revoked = !matches!(user.read(&format!("config/keys/revoked/{old_fp}.toml")), Ok(None));
+    let is_revoked = TrustStore::new(Some(user), now).own_is_revoked();
     let mut documents = own_documents(user, &voices(&keys, &old), now)?;
     if is_revoked {
         // What a key said that you revoked is not said again by the current one.
@@ -109,7 +110,7 @@ fn own_documents(
     for entry in listing.entries {
         let id = entry.item.id.as_str();
         let about_keys = id.starts_with("keys/") && entry.ext == "toml";
-        if !about_keys && !matches!(id, "rye/policy" | "rye/file-types") {
+        if !about_keys && !entry.item.is_own_config() {
             continue;
         }
         let mut read = Err(KeyError::Missing.into());

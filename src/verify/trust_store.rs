@@ -122,7 +122,7 @@ impl<'a> TrustStore<'a> {
         }
         let accepted = match self.user {
             Some(user) => {
-                Standing::accepts(user, self.own_or_err()?, project, self.now).map_err(Arc::new)?
+                Standing::accepts(user, self.voice()?, project, self.now).map_err(Arc::new)?
             }
             None => false,
         };
@@ -132,7 +132,7 @@ impl<'a> TrustStore<'a> {
 
     /// Whether the person allowed a folder that others own or can write.
     pub(crate) fn allows_root(&self, folder: &ProjectIdentity) -> bool {
-        let own = self.own().ok().flatten();
+        let own = self.voice().ok().flatten();
         self.user.is_some_and(|user| AllowedRoot::allows(user, own, folder, self.now))
     }
 
@@ -374,8 +374,7 @@ impl<'a> TrustStore<'a> {
         if space != Space::User {
             return Ok(false);
         }
-        let own_config = matches!(item.id.as_str(), "rye/policy" | "rye/file-types");
-        Ok((item.kind == Kind::Config && own_config) || self.may_shadow(&item.id)?)
+        Ok(item.is_own_config() || self.may_shadow(&item.id)?)
     }
 }
 

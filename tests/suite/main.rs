@@ -17,6 +17,7 @@ mod golden;
 mod keys;
 mod matrix;
 mod promises;
+mod provoked;
 mod readme;
 mod signing;
 mod spaces;

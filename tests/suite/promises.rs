@@ -141,6 +141,17 @@ fn a_run_is_remembered_although_a_child_forgets_its_name() {
 }
 
 #[test]
+fn a_project_that_a_revoked_own_key_accepted_is_not_accepted() {
+    let world = World::new();
+    let accepted = |world: &World| world.json(&["trust", "review"]).1["accepted"].clone();
+    assert_eq!(accepted(&world), json!(true));
+    let (_, keys) = world.json(&["keys", "show"]);
+    let own = keys["fingerprint"].as_str().unwrap();
+    assert_eq!(world.rye(&["trust", "revoke", own]).status, 0);
+    assert_eq!(accepted(&world), json!(false));
+}
+
+#[test]
 fn an_answer_that_is_lost_is_no_success() {
     let world = World::new();
     let got = world.shell("rye list > /dev/full; echo $?");

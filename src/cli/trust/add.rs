@@ -79,18 +79,23 @@ pub(super) fn accept(
     document.wished = document.items.is_some();
     // A document that cannot be used, such as one of a key that is gone, says nothing.
     let said = rye.trust().document(document.fingerprint).ok().flatten();
-    let mut ids = Vec::new();
+    let (mut ids, mut by_hand) = (Vec::new(), Vec::new());
     let mut is_everywhere = everywhere;
     if let Some(said) = said {
         // What you said of the key before stands; this adds the project to it and nothing else.
         is_everywhere |= said.projects.is_none();
         ids.clone_from(&said.project_ids);
+        by_hand = said.projects.clone().unwrap_or_default();
         document = TrustDocument { projects: None, project_ids: Vec::new(), ..said };
     }
     if let Some(identity) = rye.spaces().project_identity().filter(|_| !is_everywhere) {
         ids.retain(|known| known.path != identity.path);
         ids.push(identity.clone());
         limit(&mut document, ids)?;
+        // Paths that a person wrote by hand stay.
+        let projects = document.projects.get_or_insert_default();
+        by_hand.retain(|path| !projects.contains(path));
+        projects.extend(by_hand);
     }
     let exit = write(document, scope, rye, wired, out)?;
     rye.accept_project(&rye.own_pair()?)?;
