@@ -95,8 +95,7 @@ impl Env {
     pub(super) fn resolve(&self, names: &Names) -> BTreeMap<String, String> {
         let mut env = self.host.clone();
         for (name, template) in self.links.iter().flatten() {
-            let variable = |name: &str| env.get(name).cloned();
-            let value = Scope { names, variable: &variable }.text(template);
+            let value = Scope { names, env: &env }.text(template);
             env.insert(name.clone(), value);
         }
         env.retain(|name, _| !KEPT_BACK.contains(&name.as_str()));

@@ -15,10 +15,12 @@
 mod config;
 mod env;
 mod error;
+mod frame;
 mod matrix;
 mod params;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
 mod plan;
+mod process;
 mod template;
 
 pub(crate) use error::{CODES, PlanError};

@@ -1,6 +1,5 @@
 //! A plan and how it is made.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,10 +9,12 @@ use serde_json::{Value, json};
 use super::config::Execution;
 use super::env::Env;
 use super::error::PlanError;
+use super::frame::Frame;
 use super::params::Params;
-use super::template::{Names, Scope, plain};
+use super::process::Process;
+use super::template::Names;
 use crate::base::Digest;
-use crate::base::limits::{ARGUMENT_BYTES, OUTPUT_BYTES, TIMEOUT_MS};
+use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::Chain;
 use crate::host::{Host, Spawn, Vars};
 use crate::id::{ItemId, Ref};
@@ -49,10 +50,8 @@ pub(crate) struct Pinned {
 pub(crate) struct Plan {
     item: Ref,
     primitive: ItemId,
-    execution: Execution,
-    names: Names,
-    env: Env,
-    program: Program,
+    act: Act,
+    frame: Frame,
     pinned: Vec<Pinned>,
     timeout: Duration,
     pairs: Vec<String>,
@@ -60,12 +59,9 @@ pub(crate) struct Plan {
     digests: Vec<Value>,
 }
 
-/// What is started.
-enum Program {
-    /// An absolute path, found before the run.
-    Found(PathBuf),
-    /// The private copy of the tool itself, as a template.
-    Tool(String),
+/// What the end of the chain is asked to do.
+pub(crate) enum Act {
+    Process(Process),
 }
 
 impl Plan {
@@ -92,105 +88,39 @@ impl Plan {
             return Err(PlanError::BadConfig { item, pointer: "/config/cwd", why });
         }
         let execution = Execution::of(chain, TIMEOUT_MS)?;
+        let timeout = limit(execution.timeout_ms, machine.timeout);
         let names = names(&tool.source, params, machine);
-        let env = Env::of(chain, machine.vars, own, sink)?;
-        let shown = execution.args.iter().chain([&execution.cwd]).chain(&execution.command);
-        for template in shown {
-            env.keep_out(&item, template)?;
-        }
-        let program = program(&item, &execution, &names, &env, machine)?;
+        let frame = Frame { names, env: Env::of(chain, machine.vars, own, sink)? };
+        let process = Process::of(&item, execution, &frame, machine)?;
+        process.check(&item, &frame.fill(None), machine)?;
         // A program that never looks at the tool's file needs no copy of it.
         let looks = |text: &str| text.contains("{tool_");
-        let looks_at_tool = execution.texts().any(looks) || env.templates().any(looks);
+        let looks_at_tool = process.texts().any(looks) || frame.env.templates().any(looks);
         let pinned = if looks_at_tool { pinned(&tool.source) } else { Vec::new() };
         let plan = Self {
             item,
             primitive: chain.primitive().item().id.clone(),
-            timeout: limit(execution.timeout_ms, machine.timeout),
-            execution,
-            names,
-            env,
-            program,
+            timeout,
+            act: Act::Process(process),
+            frame,
             pinned,
             pairs: valid.pairs().to_vec(),
             chain: chain.ids(),
             digests: chain.links().iter().map(|link| digest(&link.source)).collect(),
         };
-        plan.check()?;
-        plan.check_programs(machine)?;
         sink.record(Event::Plan { digest: plan.digest() });
         Ok(plan)
     }
 
-    /// Argument sizes and NULs, with the private path standing for itself.
-    fn check(&self) -> Result<(), PlanError> {
-        for argument in self.expand(None).args {
-            if argument.contains('\0') {
-                return Err(PlanError::ArgumentNul { item: self.item.clone() });
-            }
-            if argument.len() > ARGUMENT_BYTES {
-                let (item, bytes) = (self.item.clone(), argument.len());
-                return Err(PlanError::ArgumentTooLarge { item, bytes });
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses a folder that is not there, and a command, or an argument, that names a file which no
-    /// signature covers (core 7.8).
-    fn check_programs(&self, machine: &Machine<'_>) -> Result<(), PlanError> {
-        let expanded = self.expand(None);
-        let is_private = self.execution.cwd.contains("{tool_");
-        if !is_private && !machine.host.is_folder(&expanded.cwd) {
-            let why = format!("names `{}`, which is no folder", expanded.cwd.display());
-            let (item, pointer) = (self.item.clone(), "/config/cwd");
-            return Err(PlanError::BadConfig { item, pointer, why });
-        }
-        let named = expanded.args.iter().map(|arg| expanded.cwd.join(arg));
-        for path in std::iter::once(expanded.program).chain(named) {
-            let Some(real) = machine.host.real_file(&path) else { continue };
-            let within = |root: &PathBuf| real.starts_with(root) || path.starts_with(root);
-            if machine.guarded.iter().any(within) {
-                return Err(PlanError::UnverifiedProgram { item: self.item.clone(), path });
-            }
-        }
-        Ok(())
-    }
-
-    /// The one pass over every template; `{tool_path}` stands for itself while it is not known.
-    fn expand(&self, tool_path: Option<&Path>) -> Expanded {
-        let mut names = self.names.clone();
-        if let Some(path) = tool_path {
-            let folder = path.parent().unwrap_or(path);
-            let parent = folder.parent().unwrap_or(folder);
-            names.insert("tool_path", path.display().to_string().into());
-            names.insert("tool_dir", folder.display().to_string().into());
-            names.insert("tool_parent", parent.display().to_string().into());
-        }
-        let env = self.env.resolve(&names);
-        let variable = |name: &str| env.get(name).cloned();
-        let scope = Scope { names: &names, variable: &variable };
-        let input = match scope.value(&self.execution.input_data) {
-            Value::Null => String::new(),
-            other => plain(&other),
-        };
-        let program = match &self.program {
-            Program::Found(path) => path.clone(),
-            Program::Tool(template) => scope.text(template).into(),
-        };
-        let args = self.execution.args.iter().map(|arg| scope.text(arg)).collect();
-        let project = self.names.get("project_path").map(plain).unwrap_or_default();
-        let cwd = Path::new(&project).join(scope.text(&self.execution.cwd));
-        Expanded { program, args, cwd, input, env }
-    }
-
     /// What to start, once the verified bytes lie at `tool_path`.
     pub(crate) fn spawn(&self, tool_path: &Path) -> Spawn {
-        let expanded = self.expand(Some(tool_path));
+        let Act::Process(process) = &self.act;
+        let filled = self.frame.fill(Some(tool_path));
+        let expanded = process.expand(&filled);
         Spawn {
             program: expanded.program,
             args: expanded.args.into_iter().map(OsString::from).collect(),
-            env: expanded.env.into_iter().map(|(name, value)| (name, value.into())).collect(),
+            env: filled.env.into_iter().map(|(name, value)| (name, value.into())).collect(),
             cwd: expanded.cwd,
             stdin: expanded.input.into_bytes(),
             timeout: self.timeout,
@@ -227,12 +157,14 @@ impl Plan {
 
     /// The plan as data: no environment values; parameters only where a signed argument names them.
     pub(crate) fn to_json(&self) -> Value {
-        let expanded = self.expand(None);
+        let filled = self.frame.fill(None);
+        let Act::Process(process) = &self.act;
+        let expanded = process.expand(&filled);
         json!({
             "command": expanded.program,
             "args": expanded.args,
             "cwd": expanded.cwd,
-            "env": expanded.env.keys().collect::<Vec<_>>(),
+            "env": filled.env.keys().collect::<Vec<_>>(),
             "timeout_ms": u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             "sandbox": {"level": "off"},
             "digests": self.digests,
@@ -253,48 +185,6 @@ impl std::fmt::Debug for Plan {
             .field("chain", &self.chain)
             .finish_non_exhaustive()
     }
-}
-
-struct Expanded {
-    program: PathBuf,
-    args: Vec<String>,
-    cwd: PathBuf,
-    input: String,
-    env: BTreeMap<String, String>,
-}
-
-/// Finds the program before anything runs, so that a dry run says what is missing.
-fn program(
-    item: &Ref,
-    execution: &Execution,
-    names: &Names,
-    env: &Env,
-    machine: &Machine<'_>,
-) -> Result<Program, PlanError> {
-    let item = || item.clone();
-    let template =
-        execution.command.as_ref().ok_or_else(|| PlanError::NoCommand { item: item() })?;
-    if template.contains("{tool_path}") || template.contains("{tool_dir}") {
-        return Ok(Program::Tool(template.clone()));
-    }
-    let env = env.resolve(names);
-    let variable = |name: &str| env.get(name).cloned();
-    let program = Scope { names, variable: &variable }.text(template);
-    if program.is_empty() {
-        return Err(PlanError::NoCommand { item: item() });
-    }
-    if program.contains('\0') {
-        return Err(PlanError::ArgumentNul { item: item() });
-    }
-    let path = env.get("PATH").map(String::as_str).unwrap_or_default();
-    // A relative path is meant from the project, wherever the child starts.
-    let named = match program.contains('/') {
-        true => machine.project_path.join(&program).into_os_string(),
-        false => program.clone().into(),
-    };
-    let found = machine.host.find_program(&named, path.as_ref());
-    let found = found.ok_or_else(|| PlanError::ProgramNotFound { item: item(), program })?;
-    Ok(Program::Found(found))
 }
 
 /// Refuses what a signed item asks for and this build cannot do: running it without the check that

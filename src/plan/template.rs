@@ -13,7 +13,7 @@ pub(super) type Names = BTreeMap<&'static str, Value>;
 pub(super) struct Scope<'a> {
     pub(super) names: &'a Names,
     /// `${VAR}`: the child's environment as resolved so far.
-    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
+    pub(super) env: &'a BTreeMap<String, String>,
 }
 
 impl Scope<'_> {
@@ -26,8 +26,8 @@ impl Scope<'_> {
             rest = &rest[at..];
             let taken = match variable(rest) {
                 Some((name, default, length)) => {
-                    let value = (self.variable)(name).filter(|v| !v.is_empty());
-                    out.push_str(value.as_deref().unwrap_or(default));
+                    let value = self.env.get(name).filter(|v| !v.is_empty());
+                    out.push_str(value.map_or(default, String::as_str));
                     length
                 }
                 None => match name(rest).and_then(|n| Some((n, self.names.get(n)?))) {
@@ -108,12 +108,9 @@ mod tests {
         let names: Names =
             [("tool_path", json!("/p/{project_path}")), ("params_json", json!({"a": "${HOME}"}))]
                 .into();
-        let variable = |name: &str| match name {
-            "HOME" => Some("/h/{tool_path}${HOME}".to_owned()),
-            "EMPTY" => Some(String::new()),
-            _ => None,
-        };
-        Scope { names: &names, variable: &variable }.text(template)
+        let env = [("HOME", "/h/{tool_path}${HOME}"), ("EMPTY", "")];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        Scope { names: &names, env: &env }.text(template)
     }
 
     #[test]
@@ -143,7 +140,8 @@ mod tests {
     #[test]
     fn an_exact_name_keeps_its_type() {
         let names: Names = [("params_json", json!({"a": 1}))].into();
-        let scope = Scope { names: &names, variable: &|_| None };
+        let env = std::collections::BTreeMap::new();
+        let scope = Scope { names: &names, env: &env };
         let got = scope.value(&json!({"p": "{params_json}", "q": ["x{params_json}", 7]}));
         assert_eq!(got, json!({"p": {"a": 1}, "q": ["x{\"a\":1}", 7]}));
     }
