@@ -53,3 +53,11 @@ pub(crate) const PROGRESS_AFTER_MS: u64 = 500;
 pub(crate) const NEAR_NAMES: usize = 3;
 /// Longest directory walk below a kind's folder: ids have at most 16 segments.
 pub(crate) const WALK_DEPTH: usize = ID_SEGMENTS;
+/// Longest path in a tool's `files`, in bytes: it is joined to a private folder's path.
+pub(crate) const PART_PATH_BYTES: usize = 1024;
+/// Most files beside a tool that run with it: each is read, hashed and written for every run.
+pub(crate) const PARTS: usize = 1024;
+/// Most bytes of all of them together.
+pub(crate) const PARTS_BYTES: usize = 64 << 20;
+/// Most files and folders looked at to find those that a pattern means.
+pub(crate) const PARTS_WALKED: usize = 20_000;

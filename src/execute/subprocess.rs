@@ -1,13 +1,11 @@
 //! The primitive `rye/core/primitives/execute`: a subprocess (core 7.11).
 
-use std::path::PathBuf;
-
 use super::error::ExecuteError;
 use super::outcome::Outcome;
 use super::primitive::{Primitive, Running};
 use crate::base::limits::STDERR_TAIL;
 use crate::host::{Pin, PinError};
-use crate::plan::Plan;
+use crate::plan::{Pinned, Plan};
 use crate::trace::Event;
 
 /// See the module.
@@ -22,20 +20,11 @@ impl Primitive for Subprocess {
         let item = || plan.item().clone();
         let pin_error = |source: PinError| ExecuteError::Pin { item: item(), source };
         // Held until the child ended: dropping it removes the folder.
-        let mut pin = None;
-        let mut tool_path = PathBuf::new();
-        if !plan.pinned().is_empty() {
-            let folder = Pin::new(running.vars, running.pin_fallback).map_err(pin_error)?;
-            for file in plan.pinned().iter().rev() {
-                let written = folder.write(&file.name, &file.bytes);
-                let at = || PathBuf::from(&file.name);
-                // The tool stands first, so it is written last.
-                tool_path = written.map_err(|source| pin_error(PinError { at: at(), source }))?;
-            }
-            running.sink.record(Event::Pin { files: plan.pinned().len() });
-            pin = Some(folder);
-        }
-        let spawn = plan.spawn(&tool_path);
+        let pin = match plan.pinned() {
+            [] => None,
+            files => Some(pinned(files, running).map_err(pin_error)?),
+        };
+        let spawn = plan.spawn(pin.as_ref().map(Pin::path));
         let sink = running.sink;
         tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
         let ended = running.host.run(&spawn, &mut |pid| sink.record(Event::Spawn { pid }));
@@ -58,4 +47,15 @@ impl Primitive for Subprocess {
         }
         Ok(Outcome::of(&ended))
     }
+}
+
+/// The private folder with these files.
+fn pinned(files: &[Pinned], running: &Running<'_>) -> Result<Pin, PinError> {
+    let pin = Pin::new(running.vars, running.pin_fallback)?;
+    for file in files {
+        let written = pin.write(&file.path, &file.bytes, file.is_program);
+        written.map_err(|source| PinError { at: file.path.clone().into(), source })?;
+    }
+    running.sink.record(Event::Pin { files: files.len() });
+    Ok(pin)
 }

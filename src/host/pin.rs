@@ -55,12 +55,26 @@ impl Pin {
         Ok(Self { folder })
     }
 
-    /// Writes one file, readable by this user alone, and gives its path.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-        let path = self.folder.path().join(name);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&path)?;
-        file.write_all(bytes)?;
-        Ok(path)
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes one file at a plain path below the folder, for this user alone: to be read (0400), or
+    /// to be run as well (0500). A file is written once.
+    pub(crate) fn write(&self, path: &str, bytes: &[u8], is_program: bool) -> io::Result<()> {
+        let path = self.folder.path().join(path);
+        let mode = if is_program { 0o500 } else { 0o400 };
+        let mut create = OpenOptions::new();
+        let create = create.write(true).create_new(true).mode(mode);
+        let mut file = match create.open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let folder = path.parent().unwrap_or(self.folder.path());
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+                create.open(&path)?
+            }
+            other => other?,
+        };
+        file.write_all(bytes)
     }
 }
 
@@ -103,13 +117,14 @@ mod tests {
         fs::create_dir_all(at.join("4194305-stale")).unwrap();
         fs::set_permissions(&at, fs::Permissions::from_mode(0o700)).unwrap();
         let pin = Pin::below(&at).unwrap();
-        let file = pin.write("x.py", b"1").unwrap();
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o400);
-        assert_eq!(
-            fs::metadata(file.parent().unwrap()).unwrap().permissions().mode() & 0o777,
-            0o700
-        );
-        assert!(pin.write("x.py", b"2").is_err(), "a pinned file is written once");
+        pin.write("x.py", b"1", false).unwrap();
+        pin.write("lib/deep/run", b"1", true).unwrap();
+        let modes = [("", 0o700), ("x.py", 0o400), ("lib", 0o700), ("lib/deep/run", 0o500)];
+        for (path, mode) in modes {
+            let stat = fs::metadata(pin.path().join(path)).unwrap();
+            assert_eq!(stat.permissions().mode() & 0o7777, mode, "{path}");
+        }
+        assert!(pin.write("x.py", b"2", false).is_err(), "a pinned file is written once");
         drop(pin);
         assert_eq!(fs::read_dir(&at).unwrap().count(), 0);
     }

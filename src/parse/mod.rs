@@ -27,4 +27,7 @@ pub(crate) use directive::{Context, Directive, Input, InputType};
 pub(crate) use error::{CODES, ParseError};
 pub(crate) use finding::{Finding, Severity, check_for_signing};
 pub(crate) use item::Item;
-pub(crate) use tool::{Constraints, Tool};
+pub(crate) use tool::{
+    Anchor, AnchorMode, Constraints, DepsScope, EnvPath, MergeMode, Tool, VerifyDeps, WantedConfig,
+    fill, listed_files,
+};

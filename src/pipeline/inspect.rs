@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 use super::failure::Failure;
 use super::line::Line;
+use super::parts::{checked, listed_paths};
 use super::rye::Rye;
 use super::sign::parallel;
 use crate::chain::Chain;
@@ -51,6 +53,8 @@ pub(crate) struct Checked {
     pub(crate) place: Place,
     pub(crate) bytes: usize,
     pub(crate) verdict: Verdict,
+    /// Where the files lie that its signed header lists.
+    parts: Vec<PathBuf>,
 }
 
 /// The verdict on one item.
@@ -109,12 +113,11 @@ pub(crate) struct Difference {
 }
 
 impl Rye {
-    /// Every item of the space and kind, unread.
+    /// Every item of the space and kind, not verified; files that tools list are left out.
     pub(crate) fn list(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
-        match self.spaces.get(space) {
-            Some(root) => Ok(root.list(kind, &self.types)?.entries),
-            None => Ok(Vec::new()),
-        }
+        let Some(root) = self.spaces.get(space) else { return Ok(Vec::new()) };
+        let entries = root.list(kind, &self.types)?.entries;
+        Ok(if kind == Kind::Tool { self.without_parts(entries) } else { entries })
     }
 
     /// Every file that a pattern matches, of every space and kind; all without a pattern.
@@ -150,13 +153,25 @@ impl Rye {
             .filter(|pair| (pair[0].space, &pair[0].item) == (pair[1].space, &pair[1].item))
             .map(|pair| (pair[0].space, pair[0].item.clone()))
             .collect();
-        let checked = parallel(entries, |entry| {
+        let rows = parallel(entries, |entry| {
             let twin = twins.contains(&(entry.space, entry.item.clone()));
-            let checked = check(line, &entry, twin, parse);
+            let row = check(line, &entry, twin, parse);
             progress();
-            checked
+            row
         });
-        checked.into_iter().flatten().collect()
+        let mut checked: Vec<Checked> = rows.into_iter().flatten().collect();
+        // A file that a verified tool lists needs no line of its own.
+        let parts: HashSet<PathBuf> =
+            checked.iter_mut().flat_map(|row| std::mem::take(&mut row.parts)).collect();
+        checked.retain(|row| match &row.verdict {
+            Verdict::Bad(failure) if failure.code() == "verify.unsigned" => {
+                let root = self.spaces.get(row.space);
+                let relative = row.place.path.strip_prefix(".ai/").unwrap_or(&row.place.path);
+                root.is_none_or(|root| !parts.contains(&root.path(relative)))
+            }
+            _ => true,
+        });
+        checked
     }
 
     /// Verifies one item and all that it runs through.
@@ -320,6 +335,7 @@ fn check(line: Line<'_>, entry: &Entry, twin: bool, parse: bool) -> Option<Check
             place: place.clone(),
             bytes: 0,
             verdict: Verdict::Bad(failure),
+            parts: Vec::new(),
         })
     };
     let found = line.resolver(|resolver| match twin {
@@ -338,13 +354,19 @@ fn check(line: Line<'_>, entry: &Entry, twin: bool, parse: bool) -> Option<Check
         Ok(source) => source,
         Err(failure) => return bad(failure.into()),
     };
+    // Its header is signed, so what it lists is covered, or refused, with it.
+    let parts = listed_paths(line.rye, space, &item, source.ext(), source.text());
+    let source = match checked(source, &line.rye.spaces) {
+        Ok(source) => source,
+        Err(failure) => return bad(failure.into()).map(|row| Checked { parts, ..row }),
+    };
     let warned = super::run::warnings(std::iter::once(&source));
     let verdict = match parse.then(|| Item::parse(&source)) {
         Some(Err(error)) => Verdict::Bad(error.into()),
         Some(Ok(item)) => Verdict::Good(Box::new(Detail::of(&source, item.version())), warned),
         None => Verdict::Good(Box::new(Detail::of(&source, None)), warned),
     };
-    Some(Checked { item, space, place, bytes, verdict })
+    Some(Checked { item, space, place, bytes, verdict, parts })
 }
 
 fn unified(old: &str, new: &str, path: &str) -> String {

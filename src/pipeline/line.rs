@@ -56,7 +56,13 @@ impl Line<'_> {
         let source = self.verify(found)?;
         self.sink.record(Event::Parse { item_id: source.item().clone() });
         let item = Item::parse(&source)?;
-        Ok((source, item))
+        match &item {
+            Item::Tool(tool) if tool.files.is_some() => {
+                let listed = tool.files.clone().unwrap_or_default();
+                Ok((source.with_parts(&listed, &self.rye.spaces)?, item))
+            }
+            _ => Ok((source, item)),
+        }
     }
 }
 

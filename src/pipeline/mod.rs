@@ -9,9 +9,11 @@ mod builder;
 mod failure;
 mod inspect;
 mod line;
+mod parts;
 mod review;
 mod run;
 mod rye;
+mod shelf;
 mod sign;
 
 pub use builder::RyeBuilder;

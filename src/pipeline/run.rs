@@ -169,6 +169,7 @@ impl Rye {
         let machine = Machine {
             vars: &self.at.vars,
             host: self.host.as_ref(),
+            shelf: &line,
             project_path: self.spaces.project_path(),
             user_space: self.user_base(),
             system_space: system.map(crate::space::Root::base),
@@ -186,12 +187,14 @@ impl Rye {
             self.remember(chain.links().iter().map(|link| &link.source));
         }
         let details = chain.links().iter().map(|l| Detail::of(&l.source, l.tool.version.clone()));
+        let sources = chain.links().iter().map(|link| &link.source).chain(plan.dependencies());
+        let warnings = warnings(sources);
         Ok(Report::Tool(Box::new(ToolReport {
             item: chain.tool().item().clone(),
             details: details.collect(),
             plan,
             outcome,
-            warnings: warnings(chain.links().iter().map(|link| &link.source)),
+            warnings,
         })))
     }
 

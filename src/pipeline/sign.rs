@@ -1,22 +1,25 @@
 //! Signing: one item or many (core 3.8, 6.6).
 
+use std::borrow::Cow;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::failure::Failure;
+use super::parts::checked;
 use super::rye::Rye;
 use crate::base::Digest;
 use crate::diag::{Code, Diagnose, Place};
 use crate::grant::Pattern;
 use crate::id::{Kind, Query, Ref, Space};
 use crate::interpolate::undeclared;
-use crate::parse::{Finding, Item, Severity, Tool, check_for_signing};
+use crate::parse::{Finding, Item, Severity, Tool, check_for_signing, fill};
 use crate::plan::{check_config, check_examples, check_schema};
 use crate::resolve::Found;
 use crate::trace::Quiet;
 use crate::verify::{
-    KeyPair, OwnKeys, Standing, TrustError, TrustStore, admit, check_own_config, stage,
+    KeyPair, OwnKeys, PartFinding, Source, Standing, TrustError, TrustStore, admit,
+    check_own_config, stage,
 };
 
 /// An item that does not validate is not signed.
@@ -141,7 +144,7 @@ impl Rye {
         let (mut found, mut failed) = (Vec::new(), Vec::<SignReport>::new());
         let Some(root) = self.spaces().get(space) else { return Ok((found, failed)) };
         for kind in Kind::ALL {
-            for entry in root.list(kind, self.types())?.entries {
+            for entry in self.list(space, kind)? {
                 let keys = kind == Kind::Config && entry.item.id.as_str().starts_with("keys/");
                 if keys || !patterns.iter().any(|pattern| pattern.matches(&entry.item)) {
                     continue;
@@ -191,7 +194,16 @@ impl Rye {
         let may_shadow =
             found.space == Space::User && trust.may_shadow(&found.item.id).unwrap_or(false);
         let own_config = found.space == Space::User && found.item.is_own_config();
-        let staged = stage(found, pair, trust.now(), may_shadow || own_config)?;
+        let may = may_shadow || own_config;
+        let staged = stage(found.clone(), pair, trust.now(), may)?;
+        let staged = match self.with_digests(staged.source())? {
+            // The header lists the files as they are now; what is signed says so.
+            Some(text) => {
+                let filled = Found { bytes: Cow::Owned(text.into_bytes()), ..found };
+                stage(filled, pair, trust.now(), may)?
+            }
+            None => staged,
+        };
         let source = staged.source();
         if own_config
             && let Err(why) =
@@ -230,6 +242,27 @@ impl Rye {
         Ok(Signed::Changed { digest: source.digest(), was, warnings: findings })
     }
 
+    /// The text of a tool with the digests of its `files`; `None` if it lists none.
+    fn with_digests(&self, source: &Source) -> Result<Option<String>, Failure> {
+        // What does not parse is reported by the checks that follow.
+        let Ok(Item::Tool(tool)) = Item::parse(source) else { return Ok(None) };
+        let Some(listed) = &tool.files else { return Ok(None) };
+        let cannot = |findings: Vec<Finding>| -> Failure {
+            let (item, place) = (source.item().clone(), source.place());
+            Unsignable { item, place, findings }.into()
+        };
+        let digests = match source.parts_folder(&self.spaces, listed.root)? {
+            Some((folder, own)) => listed.digests_now(&folder, &own),
+            None => Err(vec![PartFinding::NoFolder]),
+        };
+        let digests = digests.map_err(|findings| {
+            let findings = findings.iter().map(|f| Finding::error(format!("files: {f}")));
+            cannot(findings.collect())
+        })?;
+        let text = fill(source.text(), &source.header_style(), listed, &digests);
+        text.map(Some).map_err(|why| cannot(vec![Finding::error(why)]))
+    }
+
     /// `None` if the file carries `pair`'s valid signature; else the code of what is the matter.
     fn judge(&self, found: &Found, pair: &KeyPair, trust: &TrustStore<'_>) -> Option<Code> {
         let identity = self.spaces().project_identity();
@@ -238,7 +271,10 @@ impl Rye {
             Ok(source) => {
                 let own = pair.public().fingerprint();
                 let is_own = source.signer().is_some_and(|signer| signer.key == own);
-                (!is_own).then_some(Code("verify.untrusted"))
+                match is_own {
+                    true => checked(source, &self.spaces).err().map(|refused| refused.code()),
+                    false => Some(Code("verify.untrusted")),
+                }
             }
             Err(refused) => Some(refused.reason.code()),
         }

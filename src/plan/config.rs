@@ -13,7 +13,8 @@ pub(super) struct Execution {
     pub(super) args: Vec<String>,
     pub(super) cwd: String,
     pub(super) input_data: Value,
-    pub(super) timeout_ms: u64,
+    /// `None` where no link says.
+    pub(super) timeout_ms: Option<u64>,
 }
 
 impl Execution {
@@ -26,14 +27,20 @@ impl Execution {
 
     /// # Errors
     /// `plan.bad_config`
-    pub(super) fn of(chain: &Chain, default_timeout_ms: u64) -> Result<Self, PlanError> {
+    pub(super) fn of(chain: &Chain) -> Result<Self, PlanError> {
         let mut merged: Map<String, Value> = Map::new();
         for link in chain.links().iter().rev() {
             for (key, value) in &link.tool.config {
+                // Two ways to write one thing: the nearer link's word counts.
+                match key.as_str() {
+                    "timeout" => drop(merged.remove("timeout_ms")),
+                    "timeout_ms" => drop(merged.remove("timeout")),
+                    _ => {}
+                }
                 merged.insert(key.clone(), value.clone());
             }
         }
-        Self::read(&merged, default_timeout_ms).map_err(|(pointer, why)| PlanError::BadConfig {
+        Self::read(&merged).map_err(|(pointer, why)| PlanError::BadConfig {
             item: chain.tool().item().clone(),
             pointer,
             why: why.to_owned(),
@@ -41,10 +48,7 @@ impl Execution {
     }
 
     /// The keys of one map; a pointer and a sentence for what is wrong.
-    pub(super) fn read(
-        merged: &Map<String, Value>,
-        default_timeout_ms: u64,
-    ) -> Result<Self, (&'static str, &'static str)> {
+    pub(super) fn read(merged: &Map<String, Value>) -> Result<Self, (&'static str, &'static str)> {
         let bad = |pointer, why| (pointer, why);
         let text = |key: &str, pointer: &'static str| match merged.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -63,17 +67,18 @@ impl Execution {
                 .collect::<Result<_, _>>()?,
             Some(_) => return Err(bad("/config/args", "is no list")),
         };
-        let timeout_ms = match merged.get("timeout_ms") {
-            None | Some(Value::Null) => default_timeout_ms,
-            Some(value) => match value.as_u64() {
-                Some(ms) if (1..=TIMEOUT_MAX_MS).contains(&ms) => ms,
-                _ => {
-                    return Err(bad(
-                        "/config/timeout_ms",
-                        "is no number of milliseconds up to a day",
-                    ));
-                }
-            },
+        let timeout_ms = match (merged.get("timeout_ms"), merged.get("timeout")) {
+            (None | Some(Value::Null), None | Some(Value::Null)) => None,
+            (Some(value), None | Some(Value::Null)) => {
+                let why = "is no number of milliseconds up to a day";
+                let ms = value.as_u64().filter(|ms| (1..=TIMEOUT_MAX_MS).contains(ms));
+                Some(ms.ok_or_else(|| bad("/config/timeout_ms", why))?)
+            }
+            (None | Some(Value::Null), Some(value)) => {
+                let why = "is no number of seconds up to a day";
+                Some(seconds(value).ok_or_else(|| bad("/config/timeout", why))?)
+            }
+            _ => return Err(bad("/config/timeout", "stands beside `timeout_ms`")),
         };
         Ok(Self {
             command: text("command", "/config/command")?,
@@ -83,6 +88,13 @@ impl Execution {
             timeout_ms,
         })
     }
+}
+
+/// A number of seconds, from a millisecond up to a day, in milliseconds.
+pub(super) fn seconds(value: &Value) -> Option<u64> {
+    let time = std::time::Duration::try_from_secs_f64(value.as_f64()?).ok()?;
+    let ms = u64::try_from(time.as_millis()).ok()?;
+    (1..=TIMEOUT_MAX_MS).contains(&ms).then_some(ms)
 }
 
 /// The strings of a value, at any depth; keys are no templates.

@@ -3,11 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::dotenv;
 use super::error::PlanError;
+use super::shelf::Shelf;
 use super::template::{Names, Scope, variables};
 use crate::chain::{Chain, Role};
 use crate::host::Vars;
-use crate::id::Ref;
+use crate::id::{Ref, Space};
+use crate::parse::EnvPath;
 use crate::trace::{Event, Sink};
 
 /// The names that a child gets from the host, beside `LC_*`.
@@ -23,6 +26,8 @@ pub(super) struct Env {
     host: BTreeMap<String, String>,
     /// The primitive's, the runtime's, the tool's.
     links: Vec<Vec<(String, String)>>,
+    /// Lists of folders in the private folder of the run.
+    paths: Vec<EnvPath>,
     /// rye's own names, which nobody can replace.
     own: Vec<(&'static str, String)>,
     /// Names whose values came from the host by declaration, or were made of such values.
@@ -36,21 +41,26 @@ impl Env {
         chain: &Chain,
         vars: &Vars,
         own: Vec<(&'static str, String)>,
+        shelf: &dyn Shelf,
         sink: &dyn Sink,
     ) -> Result<Self, PlanError> {
         let record = |by: String, keys: Vec<String>| {
             sink.record(Event::ResolveEnv { contributed_by: by, keys });
         };
-        let declared = declared(chain, vars)?;
+        let (declared, of_project) = declared(chain, vars, shelf)?;
         let wanted = |name: &&str| {
             FIXED.contains(name) || name.starts_with("LC_") || declared.contains(*name)
         };
-        let host: BTreeMap<String, String> = vars
+        let mut host: BTreeMap<String, String> = vars
             .names()
             .filter(wanted)
             .filter_map(|name| Some((name.to_owned(), vars.text(name)?.to_owned())))
             .collect();
         record("host".into(), host.keys().cloned().collect());
+        if !of_project.is_empty() {
+            record(".env".into(), of_project.keys().cloned().collect());
+            host.extend(of_project);
+        }
         let mut links = Vec::new();
         let mut sealed = declared;
         for link in chain.links().iter().rev().filter(|link| !link.tool.env.is_empty()) {
@@ -69,7 +79,7 @@ impl Env {
             links.push(link.tool.env.clone());
         }
         record("rye".into(), own.iter().map(|(name, _)| (*name).to_owned()).collect());
-        Ok(Self { host, links, own, sealed })
+        Ok(Self { host, links, paths: Vec::new(), own, sealed })
     }
 
     /// Refuses a template that would show a host-declared value where others can see it: the
@@ -88,7 +98,14 @@ impl Env {
 
     /// The templates of the links.
     pub(super) fn templates(&self) -> impl Iterator<Item = &str> {
-        self.links.iter().flatten().map(|(_, template)| template.as_str())
+        let paths = self.paths.iter().flat_map(|path| path.prepend.iter().chain(&path.append));
+        let links = self.links.iter().flatten().map(|(_, template)| template);
+        links.chain(paths).map(String::as_str)
+    }
+
+    /// The variables with folders that an anchor gives.
+    pub(super) fn with_paths(self, paths: Vec<EnvPath>) -> Self {
+        Self { paths, ..self }
     }
 
     /// Names and values, templates expanded in order.
@@ -98,23 +115,67 @@ impl Env {
             let value = Scope { names, env: &env }.text(template);
             env.insert(name.clone(), value);
         }
+        for path in &self.paths {
+            let scope = Scope { names, env: &env };
+            let folders = |list: &[String]| list.iter().map(|t| scope.text(t)).collect::<Vec<_>>();
+            // What the links' own `env` says of the variable is theirs, not the host's.
+            let own = env.get(&path.name).filter(|text| !text.is_empty()).cloned();
+            let all = [folders(&path.prepend), own.into_iter().collect(), folders(&path.append)];
+            env.insert(path.name.clone(), all.concat().join(":"));
+        }
         env.retain(|name, _| !KEPT_BACK.contains(&name.as_str()));
         env.extend(self.own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         env
     }
 }
 
-/// The host variables that links of the chain ask for by name.
-fn declared(chain: &Chain, vars: &Vars) -> Result<BTreeSet<String>, PlanError> {
+/// The host variables that links of the chain ask for by name, and the values of those that the
+/// project's `.env` gives.
+fn declared(
+    chain: &Chain,
+    vars: &Vars,
+    shelf: &dyn Shelf,
+) -> Result<(BTreeSet<String>, BTreeMap<String, String>), PlanError> {
+    let of_project = of_project(chain, vars, shelf)?;
     let mut names = BTreeSet::new();
     for link in chain.links() {
+        let has = |name: &str| vars.get(name).is_some() || of_project.contains_key(name);
         let missing: Vec<String> =
-            link.tool.secrets.iter().filter(|name| vars.get(name).is_none()).cloned().collect();
+            link.tool.secrets.iter().filter(|name| !has(name)).cloned().collect();
         if !missing.is_empty() {
             return Err(PlanError::MissingSecret { item: link.item().clone(), names: missing });
         }
         names.extend(link.tool.env_names.iter().chain(&link.tool.secrets).cloned());
     }
     names.retain(|name| !FIXED.contains(&name.as_str()) && !KEPT_BACK.contains(&name.as_str()));
-    Ok(names)
+    Ok((names, of_project))
+}
+
+/// The values of the project's `.env` for names that its own tools declare and the host has not.
+fn of_project(
+    chain: &Chain,
+    vars: &Vars,
+    shelf: &dyn Shelf,
+) -> Result<BTreeMap<String, String>, PlanError> {
+    let links = chain.links().iter().filter(|link| link.source.space() == Space::Project);
+    let asked = links.flat_map(|link| {
+        let names = link.tool.env_names.iter().chain(&link.tool.secrets);
+        names.map(|name| (link.item(), name))
+    });
+    let mut asked = asked.filter(|(_, name)| vars.get(name).is_none()).peekable();
+    if asked.peek().is_none() {
+        return Ok(BTreeMap::new());
+    }
+    let Some(text) = shelf.dotenv()? else { return Ok(BTreeMap::new()) };
+    let given = dotenv::read(&text).map_err(|line| PlanError::BadEnvFile { line })?;
+    let mut values = BTreeMap::new();
+    for (item, name) in asked {
+        let Some(value) = given.get(name).filter(|value| !value.is_empty()) else { continue };
+        if dotenv::is_loader(name) {
+            let (item, name) = (item.clone(), name.clone());
+            return Err(PlanError::RefusedVariable { item, name });
+        }
+        values.insert(name.clone(), value.clone());
+    }
+    Ok(values)
 }

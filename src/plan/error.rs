@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use crate::base::limits::ARGUMENT_BYTES;
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose};
-use crate::id::Ref;
+use crate::chain::FetchError;
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::{Ref, Space};
+use crate::space::SpaceError;
 
 pub(crate) const CODES: &[Code] = &[
     Code("plan.invalid_parameters"),
@@ -18,6 +20,8 @@ pub(crate) const CODES: &[Code] = &[
     Code("plan.missing_secret"),
     Code("plan.secret_in_argv"),
     Code("plan.not_built"),
+    Code("plan.bad_env_file"),
+    Code("plan.refused_variable"),
     Code("plan.unverified_program"),
 ];
 
@@ -54,6 +58,16 @@ pub(crate) enum PlanError {
     NotBuilt { item: Ref, field: &'static str },
     #[error("`{item}` would use `{}`, which no signature covers", escape_line(&.path.display().to_string()))]
     UnverifiedProgram { item: Ref, path: PathBuf },
+    #[error("line {line} of the project's `.env` is no `NAME=value`")]
+    BadEnvFile { line: usize },
+    #[error("`{item}` takes `{name}` from the project's `.env`, which may not set it")]
+    RefusedVariable { item: Ref, name: String },
+    #[error("the {space} space's `{item}`: `{pointer}` is no number of seconds up to a day")]
+    BadLimit { item: Ref, space: Space, pointer: String },
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error(transparent)]
+    Space(#[from] SpaceError),
     #[error("an argument of `{item}` holds a NUL, which no process can be given")]
     ArgumentNul { item: Ref },
 }
@@ -77,6 +91,11 @@ impl Diagnose for PlanError {
             Self::ProgramNotFound { .. } => "plan.program_not_found",
             Self::ArgumentTooLarge { .. } => "plan.argument_too_large",
             Self::ArgumentNul { .. } => "plan.argument_nul",
+            Self::BadEnvFile { .. } => "plan.bad_env_file",
+            Self::RefusedVariable { .. } => "plan.refused_variable",
+            Self::BadLimit { .. } => "plan.bad_config",
+            Self::Fetch(inner) => return inner.code(),
+            Self::Space(inner) => return inner.code(),
             Self::MissingSecret { .. } => "plan.missing_secret",
             Self::SecretInArgv { .. } => "plan.secret_in_argv",
             Self::NotBuilt { .. } => "plan.not_built",
@@ -110,13 +129,40 @@ impl Diagnose for PlanError {
             Self::UnverifiedProgram { .. } => {
                 "put the code into a tool of its own and sign it, or name a program outside the project".into()
             }
+            Self::BadEnvFile { .. } => {
+                "write one `NAME=value` a line; a line that begins with `#` is a comment".into()
+            }
+            Self::RefusedVariable { name, .. } => {
+                format!("set `{name}` in your own environment if you want it; a project may not")
+            }
+            Self::BadLimit { .. } => "see `rye explain plan.bad_config`".into(),
+            Self::Fetch(inner) => return inner.help(),
+            Self::Space(inner) => return inner.help(),
             Self::ArgumentTooLarge { .. } | Self::ArgumentNul { .. } => {
                 "pass parameters by standard input, which is the default, instead of `{params_json}`".into()
             }
         })
     }
 
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Fetch(inner) => inner.place(),
+            Self::Space(inner) => inner.place(),
+            Self::BadEnvFile { line } => {
+                let place = Place { path: ".env".into(), ..Place::default() };
+                Some(place.line(*line))
+            }
+            _ => None,
+        }
+    }
+
     fn item(&self) -> Option<String> {
+        match self {
+            Self::Fetch(inner) => return inner.item(),
+            Self::Space(inner) => return inner.item(),
+            Self::BadEnvFile { .. } => return None,
+            _ => {}
+        }
         let (Self::InvalidParameters { item, .. }
         | Self::InvalidSchema { item, .. }
         | Self::BadConfig { item, .. }
@@ -127,12 +173,20 @@ impl Diagnose for PlanError {
         | Self::SecretInArgv { item, .. }
         | Self::NotBuilt { item, .. }
         | Self::UnverifiedProgram { item, .. }
-        | Self::ArgumentNul { item }) = self;
+        | Self::RefusedVariable { item, .. }
+        | Self::BadLimit { item, .. }
+        | Self::ArgumentNul { item }) = self
+        else {
+            return None;
+        };
         Some(item.to_string())
     }
 
     fn data(&self) -> serde_json::Map<String, serde_json::Value> {
         let mut data = serde_json::Map::new();
+        if let Self::Fetch(inner) = self {
+            return inner.data();
+        }
         if let Self::InvalidParameters { violations, .. } = self
             && let Ok(violations) = serde_json::to_value(violations)
         {

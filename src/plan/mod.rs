@@ -13,17 +13,24 @@
 //! Start at `plan.rs`; `matrix.rs` is the table of what may be asked for at all.
 
 mod config;
+mod deps;
+mod dotenv;
 mod env;
 mod error;
 mod frame;
+mod layered;
 mod matrix;
 mod params;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
 mod plan;
 mod process;
+mod shelf;
 mod template;
+mod tree;
 
 pub(crate) use error::{CODES, PlanError};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
 pub(crate) use params::{Params, check_config, check_examples, check_schema, typed};
 pub(crate) use plan::{Machine, Plan};
+pub(crate) use shelf::{ConfigCopy, Shelf};
+pub(crate) use tree::Pinned;

@@ -36,6 +36,12 @@ impl Params {
         Err(PlanError::InvalidParameters { item: item.clone(), violations, near })
     }
 
+    /// The same with what rye itself adds for the tool.
+    pub(super) fn with_config(mut self, config: Value) -> Self {
+        self.0.insert("resolved_config".into(), config);
+        self
+    }
+
     pub(crate) fn as_map(&self) -> &Map<String, Value> {
         &self.0
     }
@@ -82,7 +88,7 @@ pub(crate) fn typed(schema: Option<&Value>, name: &str, text: &str) -> Value {
 /// # Errors
 /// One sentence.
 pub(crate) fn check_config(config: &Map<String, Value>) -> Result<(), String> {
-    let read = super::config::Execution::read(config, 1);
+    let read = super::config::Execution::read(config);
     read.map(|_| ()).map_err(|(pointer, why)| format!("`{pointer}` {why}"))
 }
 

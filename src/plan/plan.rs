@@ -7,17 +7,22 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::config::Execution;
+use super::deps;
 use super::env::Env;
 use super::error::PlanError;
-use super::frame::Frame;
+use super::frame::{Frame, is_private};
+use super::layered::{self, Limits};
 use super::params::Params;
 use super::process::Process;
+use super::shelf::Shelf;
 use super::template::Names;
+use super::tree::{Anchored, Pinned, Tree};
 use crate::base::Digest;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::Chain;
 use crate::host::{Host, Spawn, Vars};
 use crate::id::{ItemId, Ref};
+use crate::parse::{Anchor, EnvPath};
 use crate::trace::{Event, Sink};
 use crate::validate::ValidChain;
 use crate::verify::Source;
@@ -26,6 +31,7 @@ use crate::verify::Source;
 pub(crate) struct Machine<'a> {
     pub(crate) vars: &'a Vars,
     pub(crate) host: &'a dyn Host,
+    pub(crate) shelf: &'a dyn Shelf,
     pub(crate) project_path: &'a Path,
     pub(crate) user_space: Option<&'a Path>,
     pub(crate) system_space: Option<&'a Path>,
@@ -36,11 +42,13 @@ pub(crate) struct Machine<'a> {
     pub(crate) timeout: Option<Duration>,
 }
 
-/// A file that is written to the run's private folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pinned {
-    pub(crate) name: String,
-    pub(crate) bytes: Vec<u8>,
+impl Machine<'_> {
+    /// The real path of the file that `path` leads to, if it lies where somebody else may have put it.
+    pub(super) fn guards(&self, path: &Path) -> Option<PathBuf> {
+        let real = self.host.real_file(path)?;
+        let within = |root: &PathBuf| real.starts_with(root) || path.starts_with(root);
+        self.guarded.iter().any(within).then_some(real)
+    }
 }
 
 /// Everything needed to act, nothing done yet.
@@ -52,7 +60,8 @@ pub(crate) struct Plan {
     primitive: ItemId,
     act: Act,
     frame: Frame,
-    pinned: Vec<Pinned>,
+    tree: Option<Tree>,
+    dependencies: Vec<Source>,
     timeout: Duration,
     pairs: Vec<String>,
     chain: Vec<String>,
@@ -82,40 +91,56 @@ impl Plan {
             ("RYE_ITEM_PATH", tool.source.path().display().to_string()),
             ("RYE_RUN_ID", machine.run_id.to_owned()),
         ];
-        built(chain)?;
+        not_built(chain)?;
         if machine.project_path.to_str().is_none() {
             let why = "cannot be the project: its path is not UTF-8".to_owned();
             return Err(PlanError::BadConfig { item, pointer: "/config/cwd", why });
         }
-        let execution = Execution::of(chain, TIMEOUT_MS)?;
-        let timeout = limit(execution.timeout_ms, machine.timeout);
-        let names = names(&tool.source, params, machine);
-        let frame = Frame { names, env: Env::of(chain, machine.vars, own, sink)? };
-        let process = Process::of(&item, execution, &frame, machine)?;
-        process.check(&item, &frame.fill(None), machine)?;
+        let anchored = Anchored::of(chain, machine.shelf, sink)?;
+        let modules = deps::modules(chain, anchored.as_ref(), machine.shelf, sink)?;
+        let tree = Tree::of(chain, anchored.as_ref(), &modules);
+        let resolved = layered::resolve(chain, machine.shelf, sink)?;
+        let (limits, limited_by) = layered::limits(&item, machine.shelf, sink)?;
+        let params = match resolved.value {
+            Some(value) => &params.clone().with_config(value),
+            None => params,
+        };
+        let mut execution = Execution::of(chain)?;
+        let timeout = limits.timeout(&execution, machine.timeout);
+        let mut env = Env::of(chain, machine.vars, own, machine.shelf, sink)?;
+        if let Some(Anchored { anchor, .. }) = &anchored {
+            env = env.with_paths(anchor_paths(&item, anchor)?);
+            execution.cwd = anchor.cwd.clone().unwrap_or(execution.cwd);
+        }
+        let mut frame = Frame {
+            names: names(&tool.source, params, machine),
+            env,
+            places: Some(tree.places().clone()),
+        };
+        let process = Process::of(&item, execution, &frame, &tree, machine)?;
         // A program that never looks at the tool's file needs no copy of it.
-        let looks = |text: &str| text.contains("{tool_");
-        let looks_at_tool = process.texts().any(looks) || frame.env.templates().any(looks);
-        let pinned = if looks_at_tool { pinned(&tool.source) } else { Vec::new() };
+        let uses_tree = process.uses_private() || frame.env.templates().any(is_private);
+        frame.places = frame.places.filter(|_| uses_tree);
         let plan = Self {
             item,
             primitive: chain.primitive().item().id.clone(),
             timeout,
             act: Act::Process(process),
             frame,
-            pinned,
+            tree: uses_tree.then_some(tree),
             pairs: valid.pairs().to_vec(),
             chain: chain.ids(),
             digests: chain.links().iter().map(|link| digest(&link.source)).collect(),
+            dependencies: [modules, resolved.sources, limited_by].concat(),
         };
         sink.record(Event::Plan { digest: plan.digest() });
         Ok(plan)
     }
 
-    /// What to start, once the verified bytes lie at `tool_path`.
-    pub(crate) fn spawn(&self, tool_path: &Path) -> Spawn {
+    /// What to start, once the verified bytes lie in the folder `pin`.
+    pub(crate) fn spawn(&self, pin: Option<&Path>) -> Spawn {
         let Act::Process(process) = &self.act;
-        let filled = self.frame.fill(Some(tool_path));
+        let filled = self.frame.fill(pin);
         let expanded = process.expand(&filled);
         Spawn {
             program: expanded.program,
@@ -136,9 +161,14 @@ impl Plan {
         &self.primitive
     }
 
-    /// The files of the private folder, the tool first.
+    /// The files of the private folder, the tool first; none if nothing looks at them.
     pub(crate) fn pinned(&self) -> &[Pinned] {
-        &self.pinned
+        self.tree.as_ref().map_or(&[], Tree::files)
+    }
+
+    /// What was verified beside the links: modules with a line of their own, and config.
+    pub(crate) fn dependencies(&self) -> &[Source] {
+        &self.dependencies
     }
 
     pub(crate) fn timeout(&self) -> Duration {
@@ -189,17 +219,10 @@ impl std::fmt::Debug for Plan {
 
 /// Refuses what a signed item asks for and this build cannot do: running it without the check that
 /// its author asked for would be a weaker promise than the signed one.
-fn built(chain: &Chain) -> Result<(), PlanError> {
-    let enabled = |value: &Option<Value>| {
-        value.as_ref().is_some_and(|v| v.get("enabled") != Some(&Value::Bool(false)))
-    };
+fn not_built(chain: &Chain) -> Result<(), PlanError> {
     for link in chain.links() {
         let tool = &link.tool;
         let asked = [
-            ("files", tool.files.is_some()),
-            ("anchor", enabled(&tool.anchor)),
-            ("verify_deps", enabled(&tool.verify_deps)),
-            ("config_resolve", tool.config_resolve.is_some()),
             ("sandbox", tool.sandbox.is_some()),
             ("env_config.interpreter", tool.interpreter.is_some()),
         ];
@@ -210,20 +233,38 @@ fn built(chain: &Chain) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// The verified bytes of the tool under its own name. Node looks for a `package.json` in every
-/// folder above a script; one of our own ends that search.
-fn pinned(tool: &Source) -> Vec<Pinned> {
-    let name = format!("{}.{}", tool.item().id.name(), tool.ext());
-    let mut files = vec![Pinned { name, bytes: tool.text().as_bytes().to_vec() }];
-    if matches!(tool.ext(), "js" | "mjs" | "cjs" | "ts") {
-        files.push(Pinned { name: "package.json".into(), bytes: b"{}\n".to_vec() });
+/// The folders that an anchor adds to variables. They are all in the private folder: another one
+/// would let files in that nobody verified.
+fn anchor_paths(item: &Ref, anchor: &Anchor) -> Result<Vec<EnvPath>, PlanError> {
+    let paths = &anchor.env_paths;
+    let mut templates = paths.iter().flat_map(|path| path.prepend.iter().chain(&path.append));
+    let is_plain = |text: &str| text.split('/').skip(1).all(|part| !matches!(part, "." | ".."));
+    let private = |text: &str| {
+        let names = ["{anchor_path}", "{tool_dir}", "{tool_parent}", "{runtime_lib}"];
+        let rest = names.iter().find_map(|name| text.strip_prefix(name));
+        rest.is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && is_plain(rest)))
+            && !text.contains(':')
+    };
+    match templates.find(|text| !private(text)) {
+        None => Ok(paths.clone()),
+        Some(text) => Err(PlanError::BadConfig {
+            item: item.clone(),
+            pointer: "/anchor/env_paths",
+            why: format!("names `{text}`, which is no folder of verified files"),
+        }),
     }
-    files
 }
 
-fn limit(signed_ms: u64, asked: Option<Duration>) -> Duration {
-    let signed = Duration::from_millis(signed_ms);
-    asked.map_or(signed, |asked| asked.min(signed))
+impl Limits {
+    /// The time of a run: the operator's word for this tool, else the links', else the default; a
+    /// project and a caller only shorten.
+    fn timeout(self, execution: &Execution, asked: Option<Duration>) -> Duration {
+        let signed = self.own_ms.or(execution.timeout_ms).or(self.default_ms);
+        let signed = signed.unwrap_or(TIMEOUT_MS);
+        let most = self.at_most_ms.map_or(signed, |most| most.min(signed));
+        let most = Duration::from_millis(most);
+        asked.map_or(most, |asked| asked.min(most))
+    }
 }
 
 fn digest(source: &Source) -> Value {

@@ -1,14 +1,16 @@
 //! The act of a chain that ends at `rye/core/primitives/execute`: one process.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::config::Execution;
 use super::error::PlanError;
-use super::frame::{Filled, Frame};
+use super::frame::{Filled, Frame, is_private};
 use super::plan::Machine;
 use super::template::plain;
+use super::tree::Tree;
 use crate::base::limits::ARGUMENT_BYTES;
 use crate::id::Ref;
 
@@ -16,6 +18,8 @@ use crate::id::Ref;
 pub(crate) struct Process {
     execution: Execution,
     program: Program,
+    /// Arguments that name a signed file where it lies; the child is given its pinned copy.
+    copies: BTreeMap<usize, String>,
 }
 
 /// What is started.
@@ -24,6 +28,8 @@ enum Program {
     Found(PathBuf),
     /// A file of the private folder, as a template.
     Pinned(String),
+    /// A signed file, by its path in the private folder.
+    Copy(String),
 }
 
 /// A process to the last argument.
@@ -38,24 +44,29 @@ impl Process {
     /// Finds the program before anything runs, so that a dry run says what is missing.
     ///
     /// # Errors
-    /// `plan.secret_in_argv`, `plan.no_command`, `plan.program_not_found`, `plan.argument_nul`.
+    /// `plan.secret_in_argv`, `plan.no_command`, `plan.program_not_found`, `plan.argument_nul`,
+    /// `plan.argument_too_large`, `plan.bad_config`, `plan.unverified_program`.
     pub(super) fn of(
         item: &Ref,
         execution: Execution,
         frame: &Frame,
+        tree: &Tree,
         machine: &Machine<'_>,
     ) -> Result<Self, PlanError> {
         let shown = execution.args.iter().chain([&execution.cwd]).chain(&execution.command);
         for template in shown {
             frame.env.keep_out(item, template)?;
         }
-        let program = program(item, &execution, frame, machine)?;
-        Ok(Self { execution, program })
+        let program = program(item, &execution, frame, tree, machine)?;
+        let mut process = Self { execution, program, copies: BTreeMap::new() };
+        process.check(item, &frame.fill(None), tree, machine)?;
+        Ok(process)
     }
 
-    /// Every template, as text.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.execution.texts()
+    /// Whether anything of the private folder is used.
+    pub(super) fn uses_private(&self) -> bool {
+        let copied = matches!(self.program, Program::Copy(_)) || !self.copies.is_empty();
+        copied || self.execution.texts().any(is_private)
     }
 
     pub(super) fn expand(&self, filled: &Filled) -> Expanded {
@@ -67,22 +78,25 @@ impl Process {
         let program = match &self.program {
             Program::Found(path) => path.clone(),
             Program::Pinned(template) => scope.text(template).into(),
+            Program::Copy(path) => filled.pin.join(path),
         };
-        let args = self.execution.args.iter().map(|arg| scope.text(arg)).collect();
+        let arg = |(at, template): (usize, &String)| match self.copies.get(&at) {
+            Some(path) => filled.pin.join(path).display().to_string(),
+            None => scope.text(template),
+        };
+        let args = self.execution.args.iter().enumerate().map(arg).collect();
         let project = filled.names.get("project_path").map(plain).unwrap_or_default();
         let cwd = Path::new(&project).join(scope.text(&self.execution.cwd));
         Expanded { program, args, cwd, input }
     }
 
     /// Argument sizes and NULs, with the private paths standing for themselves; then the folder,
-    /// and that no command and no argument names a file which no signature covers (core 7.8).
-    ///
-    /// # Errors
-    /// `plan.argument_nul`, `plan.argument_too_large`, `plan.bad_config`, `plan.unverified_program`.
-    pub(super) fn check(
-        &self,
+    /// and that no argument names a file which no signature covers (core 7.8).
+    fn check(
+        &mut self,
         item: &Ref,
         filled: &Filled,
+        tree: &Tree,
         machine: &Machine<'_>,
     ) -> Result<(), PlanError> {
         let item = || item.clone();
@@ -96,18 +110,17 @@ impl Process {
                 return Err(PlanError::ArgumentTooLarge { item: item(), bytes });
             }
         }
-        let is_private = self.execution.cwd.contains("{tool_");
-        if !is_private && !machine.host.is_folder(&expanded.cwd) {
+        if !is_private(&self.execution.cwd) && !machine.host.is_folder(&expanded.cwd) {
             let why = format!("names `{}`, which is no folder", expanded.cwd.display());
             return Err(PlanError::BadConfig { item: item(), pointer: "/config/cwd", why });
         }
-        let named = expanded.args.iter().map(|arg| expanded.cwd.join(arg));
-        for path in std::iter::once(expanded.program).chain(named) {
-            let Some(real) = machine.host.real_file(&path) else { continue };
-            let within = |root: &PathBuf| real.starts_with(root) || path.starts_with(root);
-            if machine.guarded.iter().any(within) {
+        for (at, argument) in expanded.args.iter().enumerate() {
+            let path = expanded.cwd.join(argument);
+            let Some(real) = machine.guards(&path) else { continue };
+            let Some(copy) = tree.copy_of(&real) else {
                 return Err(PlanError::UnverifiedProgram { item: item(), path });
-            }
+            };
+            self.copies.insert(at, copy.to_owned());
         }
         Ok(())
     }
@@ -117,12 +130,13 @@ fn program(
     item: &Ref,
     execution: &Execution,
     frame: &Frame,
+    tree: &Tree,
     machine: &Machine<'_>,
 ) -> Result<Program, PlanError> {
     let item = || item.clone();
     let template =
         execution.command.as_ref().ok_or_else(|| PlanError::NoCommand { item: item() })?;
-    if template.contains("{tool_path}") || template.contains("{tool_dir}") {
+    if is_private(template) {
         return Ok(Program::Pinned(template.clone()));
     }
     let filled = frame.fill(None);
@@ -141,5 +155,11 @@ fn program(
     };
     let found = machine.host.find_program(&named, path.as_ref());
     let found = found.ok_or_else(|| PlanError::ProgramNotFound { item: item(), program })?;
-    Ok(Program::Found(found))
+    match machine.guards(&found) {
+        None => Ok(Program::Found(found)),
+        Some(real) => match tree.copy_of(&real) {
+            Some(copy) => Ok(Program::Copy(copy.to_owned())),
+            None => Err(PlanError::UnverifiedProgram { item: item(), path: found }),
+        },
+    }
 }

@@ -50,6 +50,17 @@ fn describe(event: &Event) -> (&'static str, String) {
         Event::Validate { pair, findings } => {
             ("validate", format!("{pair}: {}", findings.join("; ")))
         }
+        Event::Anchor { declared_by, root, counts } => {
+            let counts = if *counts { "counts" } else { "does not count here" };
+            ("anchor", format!("{root}, declared by {declared_by}, {counts}"))
+        }
+        Event::VerifyDeps { files } => {
+            ("modules", format!("{files} file(s) beside the tool verified"))
+        }
+        Event::ResolveConfig { item_id, spaces } => {
+            let spaces: Vec<_> = spaces.iter().map(ToString::to_string).collect();
+            ("config", format!("{item_id} from {}", spaces.join(", ")))
+        }
         Event::Inputs { names } => ("inputs", names.join(" ")),
         Event::ResolveEnv { contributed_by, keys } => {
             ("env", format!("{contributed_by}: {}", keys.join(" ")))

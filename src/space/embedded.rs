@@ -11,6 +11,8 @@ pub(super) struct File {
 
 #[rustfmt::skip]
 pub(super) const EMBEDDED: &[File] = &[
+    // d91f0620c90f228bcac5ce942ab6756653aa455d4f424e8e5bb00247f9a966f1
+    File { path: "config/execution/execution.yaml", bytes: include_bytes!("../../.ai/config/execution/execution.yaml") },
     // d84bb3fe0b774eb66b74201552d0789c15c53682fe4a3e18a9bc2efe87fd391f
     File { path: "directives/rye/core/create_directive.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_directive.md") },
     // 44da556592b38cdc73ee48296e375e302d42c22f3937a77b674b48c59e5052b0
@@ -141,6 +143,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.argument_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
     // 9fc5069a253a6b643e565cd30243bc7c5b61ac3240103080ea6aea6cbdeb77cb
     File { path: "knowledge/rye/errors/plan.bad_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_config.md") },
+    // 1f4dce4e588d28d049ae840b846d5aeedab82c35cb113d6370d5b22fcc6579c4
+    File { path: "knowledge/rye/errors/plan.bad_env_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_env_file.md") },
     // bdc8bad53947e4655ec9702e2c87e12fe61132f86fe563dc3f00b6e0575d702b
     File { path: "knowledge/rye/errors/plan.invalid_parameters.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.invalid_parameters.md") },
     // a567c2354b610c0b8f06188ef434cc9205c3e81a90a72b081eec16439f69e7fa
@@ -149,13 +153,15 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.missing_secret.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.missing_secret.md") },
     // f543012fb24b511284fa6418211ce0264aa8f9f8fe8b10abe3db316e36206fcf
     File { path: "knowledge/rye/errors/plan.no_command.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.no_command.md") },
-    // 368cb94cb3897a91688f240bd82b4f1394724dfcfaa9a9bd314daf3f0c4ceb72
+    // 48c52a7301a8824eb68919da93661d6abdbc133a3b912bd8f20f92dbd95ce0ea
     File { path: "knowledge/rye/errors/plan.not_built.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.not_built.md") },
     // 3400caf195b3ccae1cfef0aaa6762f8a18cd32254b6778669eb2937e043575dc
     File { path: "knowledge/rye/errors/plan.program_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.program_not_found.md") },
+    // 421fa513f412c498a0673693a38c22d52b90a3a63f6e3ad61cac6eff3297e98d
+    File { path: "knowledge/rye/errors/plan.refused_variable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.refused_variable.md") },
     // 6173a3ff73aa8e17575c89f9b6e16bf8457bcfb0b1000fd4c1f6510241640545
     File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
-    // 1f2f87bb367b63151c338e57d255aa3a0077f9b3ff462e25828bb43366a1ee28
+    // 4c9b401f49e69b07585402cc2e704d441b8d98203da3444787edfcf26479c8a8
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
     // b70bb64ebda75fd6f5e5398a0475b0cc63ec9752af6fed8e3b4f5cbbfda879c5
     File { path: "knowledge/rye/errors/resolve.ambiguous_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_file.md") },
@@ -205,6 +211,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/validate.version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.version.md") },
     // 5570b7827fb00357246564dd7dc35a38495f9c2ab84881f32e55b44385017237
     File { path: "knowledge/rye/errors/verify.altered.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.altered.md") },
+    // a6afaddbde18ebdabf65e4ab135d7aa720284494c55b119c74e05785849475d5
+    File { path: "knowledge/rye/errors/verify.dependency.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.dependency.md") },
     // 118ab4fd88e81a632667b467b1030550b9bcb22bb4c2de87f095c0e0973342bf
     File { path: "knowledge/rye/errors/verify.example_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.example_key.md") },
     // 679f0577147c0a50ed9667913151c12350c7a73a269f1a855781e64384aa4684
@@ -247,15 +255,17 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // d3b23c0edebaf0ce73f503a018e2aa793c6122d705fd93157b305d50ba6d3529
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
-    // 2d94db011573fd1712891ae47d9f3802fdf8fba52551e14f6bbeaf9502f932b0
+    // 007608bb2413a8146c1116b19f99a068bd130f2bf4749109128270f352036618
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
     // 519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd
     File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
     // dfa07e0df06f3ad676b804f5f6b394f9e18848cf3064a73b286b65abcd01e9d8
     File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
-    // 7d397d74f2d4858354952d0e85573a1007bc63dcfd0a736299954dbce3fddb53
+    // 01268c66eb6a34c5395d2e7131b311456d3efe6a92c4a47beb650cd254c74f2c
     File { path: "tools/rye/core/runtimes/python/function.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },
-    // 736e40b504dd9e80ccf4b9d456d242a4a9294055912b30a7f60e0a1fe1d29c5d
+    // 8f76d4b138fbb5c5a2025c0df9af09722688a1ca7fbbae427b5524fddea0cbe3
+    File { path: "tools/rye/core/runtimes/python/lib/run.py", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/lib/run.py") },
+    // ec0e6fe9bf97f588ae5cd7ef856a1643fef8b610b165c7d7ed0172eea5adfa7f
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },

@@ -10,18 +10,23 @@
 //! - Only regular files of bounded size are read; nothing here can block.
 //! - The embedded system space is read through the same door as a folder.
 //!
-//! Start at `roots.rs`; `join.rs` opens, `entry.rs` lists, `file_type.rs` knows extensions.
+//! Start at `roots.rs`; `join.rs` opens, `entry.rs` lists, `folder.rs` reads what lies beside an item,
+//! `file_type.rs` knows extensions.
 
 mod embedded;
 mod entry;
 mod error;
 mod file_type;
+mod folder;
 mod join;
+mod rel_path;
 mod root;
 mod roots;
 
 pub(crate) use entry::{Entry, Listing, Odd, is_test_spec};
 pub(crate) use error::{CODES, SpaceError};
 pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};
+pub(crate) use folder::{Folder, Walked};
+pub(crate) use rel_path::RelPath;
 pub(crate) use root::Root;
 pub(crate) use roots::{ProjectIdentity, Spaces, Where};

@@ -115,7 +115,7 @@ impl Root {
     }
 }
 
-fn embedded(relative: &str) -> Option<&'static [u8]> {
+pub(super) fn embedded(relative: &str) -> Option<&'static [u8]> {
     let at = EMBEDDED.binary_search_by(|file| file.path.cmp(relative)).ok()?;
     Some(EMBEDDED[at].bytes)
 }

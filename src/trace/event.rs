@@ -40,6 +40,12 @@ pub(crate) enum Event {
     ChainLink { item_id: Ref, depth: usize, executor: Option<String> },
     /// Two adjacent links were judged.
     Validate { pair: String, findings: Vec<String> },
+    /// The folder of the tool's modules, as a link declares it; `counts` if it is used here.
+    Anchor { declared_by: Ref, root: &'static str, counts: bool },
+    /// Every module of the tool is covered by a signature; `files` of them were looked at.
+    VerifyDeps { files: usize },
+    /// Copies of a config item became one; the spaces that took part, lowest first.
+    ResolveConfig { item_id: Ref, spaces: Vec<Space> },
     /// A directive's inputs were bound; names only.
     Inputs { names: Vec<String> },
     /// Names that a link, or the host, gave to the child's environment; never values.

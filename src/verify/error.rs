@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::parts::PartFinding;
 use crate::base::Timestamp;
 use crate::base::text::{Position, Unfit, escape_line};
 use crate::diag::{Code, Diagnose, Place};
@@ -25,6 +26,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("verify.revoked"),
     Code("verify.forged"),
     Code("verify.not_yet"),
+    Code("verify.dependency"),
     Code("parse.not_utf8"),
     Code("parse.control_text"),
     Code("parse.invisible_text"),
@@ -46,25 +48,53 @@ pub(crate) const CODES: &[Code] = &[
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub(crate) enum Reason {
-    NotUtf8 { at: Position },
-    Text { unfit: Unfit, at: Position },
-    LoneReturn { at: Position },
+    NotUtf8 {
+        at: Position,
+    },
+    Text {
+        unfit: Unfit,
+        at: Position,
+    },
+    LoneReturn {
+        at: Position,
+    },
     Unsigned,
-    Malformed { why: &'static str },
-    Stray { line: usize },
+    Malformed {
+        why: &'static str,
+    },
+    Stray {
+        line: usize,
+    },
     Legacy,
-    Moved { says: String, is: String },
+    Moved {
+        says: String,
+        is: String,
+    },
     Altered,
     ProjectNotAccepted,
-    TrustUnreadable { path: String, why: String, help: String },
+    TrustUnreadable {
+        path: String,
+        why: String,
+        help: String,
+    },
     Untrusted,
     ExampleKey,
     WeakKey,
-    OutOfScope { why: String },
-    Expired { at: Timestamp },
+    OutOfScope {
+        why: String,
+    },
+    Expired {
+        at: Timestamp,
+    },
     Revoked,
     Forged,
-    NotYet { at: Timestamp },
+    NotYet {
+        at: Timestamp,
+    },
+    /// The files beside the item are not those that its header lists.
+    Dependency {
+        findings: Vec<PartFinding>,
+    },
 }
 
 /// Who a signature line says has signed; `owner` where a trust document names one.
@@ -149,6 +179,10 @@ impl std::fmt::Display for Refused {
             Reason::NotYet { at } => {
                 write!(f, "`{item}` says it was signed at {at}, which is in the future")
             }
+            Reason::Dependency { findings } => {
+                write!(f, "the files beside `{item}` are not those that were signed")?;
+                findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))
+            }
         }
     }
 }
@@ -211,6 +245,9 @@ impl Diagnose for Refused {
             Reason::Revoked if item.id.is_reserved() => "you revoked the publisher's key".into(),
             Reason::Revoked => format!("if you still want it, read it and run `rye sign {item}`"),
             Reason::NotYet { .. } => "check the clock of this machine and the signer's".into(),
+            Reason::Dependency { .. } => {
+                format!("look at these files; if the changes are yours, run `rye sign {item}`")
+            }
         })
     }
 
@@ -248,6 +285,10 @@ impl Diagnose for Refused {
             data.insert("signed_as".into(), says.clone().into());
             data.insert("lies_as".into(), is.clone().into());
         }
+        if let Reason::Dependency { findings } = &self.reason {
+            let findings: Vec<_> = findings.iter().map(ToString::to_string).collect();
+            data.insert("findings".into(), findings.into());
+        }
         data
     }
 }
@@ -274,6 +315,7 @@ impl Reason {
             Self::Revoked => "verify.revoked",
             Self::Forged => "verify.forged",
             Self::NotYet { .. } => "verify.not_yet",
+            Self::Dependency { .. } => "verify.dependency",
         })
     }
 }

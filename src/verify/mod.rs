@@ -18,6 +18,7 @@ mod document;
 mod error;
 mod key;
 mod own_keys;
+mod parts;
 mod rotate;
 mod sig_line;
 mod sign;
@@ -30,6 +31,7 @@ pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, write_own}
 pub(crate) use error::{CODES, KeyError, Reason, Refused, TrustError};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
 pub(crate) use own_keys::OwnKeys;
+pub(crate) use parts::{Glob, Listed, PartFinding, PartsRoot, parts_folder};
 pub(crate) use rotate::rotate;
 pub(crate) use sig_line::{Scan, scan};
 pub(crate) use sign::{SignError, digest_to_sign, stage};

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::parts::{Part, PartsRoot};
 use crate::base::{Digest, Timestamp};
 use crate::diag::Place;
 use crate::id::{Fingerprint, Ref, Space};
@@ -39,6 +40,8 @@ pub(crate) struct Source {
     digest: Digest,
     signer: Option<Signer>,
     warnings: Vec<Warning>,
+    parts_root: PartsRoot,
+    parts: Vec<Part>,
 }
 
 impl Source {
@@ -50,7 +53,30 @@ impl Source {
         signer: Option<Signer>,
         warnings: Vec<Warning>,
     ) -> Self {
-        Self { found, text, line, digest, signer, warnings }
+        Self {
+            found,
+            text,
+            line,
+            digest,
+            signer,
+            warnings,
+            parts_root: PartsRoot::default(),
+            parts: Vec::new(),
+        }
+    }
+
+    /// The same source with the files that its header covers.
+    pub(super) fn holding(self, parts_root: PartsRoot, parts: Vec<Part>) -> Self {
+        Self { parts_root, parts, ..self }
+    }
+
+    pub(super) fn parts_root(&self) -> PartsRoot {
+        self.parts_root
+    }
+
+    /// The files beside the item that its signature covers, sorted by path.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
     pub(crate) fn item(&self) -> &Ref {

@@ -39,7 +39,8 @@ fn a_dry_run_judges_everything_and_starts_nothing() {
     assert_eq!((status, got), (0, want));
     assert_eq!((&plan["args"], &plan["timeout_ms"]), (&json!(["{tool_path}"]), &json!(30_000)));
     assert_eq!(plan["cwd"], world.project().display().to_string());
-    let names = ["HOME", "LANG", "PATH", "RYE_ITEM", "RYE_ITEM_PATH", "RYE_PROJECT", "RYE_RUN_ID"];
+    let own = ["RYE_ITEM", "RYE_ITEM_PATH", "RYE_PIN", "RYE_PROJECT", "RYE_RUN_ID"];
+    let names = [&["HOME", "LANG", "PATH"][..], &own].concat();
     assert_eq!(plan["env"], json!(names));
     assert!(
         plan["command"].as_str().is_some_and(|c| c.starts_with('/') && c.ends_with("bash")),
@@ -143,6 +144,8 @@ fn a_trace_tells_each_decision_in_order_and_changes_none() {
     want.extend([
         format!("validate acme/mark -> {SHELL}"),
         format!("validate {SHELL} -> {EXECUTE}"),
+        "verify_integrity config:execution/execution".into(),
+        "resolve_config config:execution/execution".into(),
         "resolve_env host".into(),
         "resolve_env rye".into(),
         "plan".into(),

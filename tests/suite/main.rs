@@ -13,6 +13,7 @@ mod attacks;
 mod chains;
 mod cli;
 mod directives;
+mod files;
 mod golden;
 mod keys;
 mod matrix;

@@ -13,16 +13,12 @@ fn what_a_signed_item_asks_for_and_this_build_cannot_do_is_refused() {
     let world = World::new();
     for (name, field) in [
         ("sandbox", "sandbox: {net: none}"),
-        ("files", "files: {lib.py: ab}"),
-        ("deps", "verify_deps: {enabled: true}"),
-        ("config", "config_resolve: {path: a}"),
         ("python", "env_config: {interpreter: {type: venv_python}}"),
     ] {
         let tool = format!("{NATIVE}config: {{command: /bin/true}}\n");
         world.signed(&format!(".ai/tools/{name}.yaml"), &tool);
         world.works(&format!("tool:{name}"));
-        let tool =
-            if name == "config" { format!("{tool}{field}\n") } else { format!("{field}\n{tool}") };
+        let tool = format!("{field}\n{tool}");
         world.signed(&format!(".ai/tools/{name}.yaml"), &tool);
         world.refused(&format!("tool:{name}"), "plan.not_built", 6);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::text::escape_line;
+use crate::base::text::{escape_line, near};
 use crate::parse::data::kind;
 use crate::parse::error::{Fault, METADATA};
 
@@ -111,6 +111,22 @@ impl<'m> Fields<'m> {
             env.push((name.clone(), text));
         }
         Ok(env)
+    }
+
+    /// Refuses keys that nobody would read: a typing error must not switch a check off.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Fault> {
+        let Some(key) = self.map.keys().find(|key| !known.contains(&key.as_str())) else {
+            return Ok(());
+        };
+        let near = near(key, known.iter().copied(), 1).pop();
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let pointer = escape_line(&self.pointer(key));
+        Err(Fault::new(METADATA, format!("`{pointer}` is not known here{near}")))
+    }
+
+    /// Whether a key of the mapping can name an environment variable.
+    pub(super) fn is_env_name(&self, key: &str) -> Result<(), Fault> {
+        env_name(key, &self.pointer(key))
     }
 
     pub(super) fn map(&self) -> &'m Map<String, Value> {

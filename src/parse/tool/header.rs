@@ -7,6 +7,7 @@ use crate::base::text::escape_line;
 use crate::parse::data::{kind, plain, toml, yaml};
 use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
 use crate::space::HeaderStyle;
+use crate::verify::Listed;
 
 /// The tool that a file declares.
 ///
@@ -21,6 +22,17 @@ pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
     Tool::new(&header)
 }
 
+/// The files that a tool's header lists, whether or not anybody signed it; `None` for a file that
+/// lists none or does not parse. Good for leaving files out of a list, and for nothing else.
+pub(crate) fn listed_files(text: &str, style: &HeaderStyle) -> Option<Listed> {
+    // Cheap, and most tools say no.
+    let mentions = text.contains("files") || text.contains("FILES");
+    if !mentions || *style == HeaderStyle::Markdown {
+        return None;
+    }
+    parse(text, style).ok()?.files
+}
+
 const SHOWN: [&str; 8] = [
     "version",
     "tool_type",
@@ -32,7 +44,7 @@ const SHOWN: [&str; 8] = [
     "outputs",
 ];
 
-fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Value>, Fault> {
+pub(super) fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Value>, Fault> {
     match style {
         HeaderStyle::Python => joined(python::header(text)?, block::header(text, "#")?),
         HeaderStyle::JavaScript => {

@@ -9,8 +9,12 @@
 //!
 //! Start at `header.rs`; `tool.rs` types the map that the readers of each language give.
 
+mod anchor;
 mod block;
+mod config_resolve;
 mod fields;
+mod files;
+mod fill;
 mod header;
 mod javascript;
 mod javascript_literal;
@@ -23,5 +27,8 @@ mod syntax;
 #[expect(clippy::module_inception, reason = "the folder reads headers, the file is the type")]
 mod tool;
 
-pub(crate) use header::parse;
+pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
+pub(crate) use config_resolve::{MergeMode, WantedConfig};
+pub(crate) use fill::fill;
+pub(crate) use header::{listed_files, parse};
 pub(crate) use tool::{Constraints, Tool};

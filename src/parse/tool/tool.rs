@@ -2,12 +2,16 @@
 
 use serde_json::{Map, Value};
 
+use super::anchor::{Anchor, AnchorMode, VerifyDeps, anchor, verify_deps};
+use super::config_resolve::{ConfigResolve, config_resolve};
 use super::fields::{Fields, string, wrong};
+use super::files::files;
 use super::schema::schema;
 use crate::base::text::escape_line;
 use crate::diag::Diagnose;
 use crate::id::{IdError, ItemId};
 use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+use crate::verify::{Listed, PartsRoot};
 
 /// What a tool's header declares. Keys that rye does not know are passed over.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,17 +30,17 @@ pub(crate) struct Tool {
     /// `env_config.interpreter`.
     pub(crate) interpreter: Option<Value>,
     pub(crate) config: Map<String, Value>,
-    pub(crate) config_resolve: Option<Value>,
-    pub(crate) anchor: Option<Value>,
-    pub(crate) verify_deps: Option<Value>,
+    pub(crate) config_resolve: Option<ConfigResolve>,
+    pub(crate) anchor: Option<Anchor>,
+    pub(crate) verify_deps: Option<VerifyDeps>,
     /// What the tool needs of a sandbox.
     pub(crate) sandbox: Option<Value>,
     /// Names of host variables the tool asks for (top-level `env`).
     pub(crate) env_names: Vec<String>,
     /// Names of host variables that are secrets.
     pub(crate) secrets: Vec<String>,
-    /// Digests of the tool's other files, or the patterns to make them from.
-    pub(crate) files: Option<Value>,
+    /// Digests of the tool's other files, and the patterns to make them from.
+    pub(crate) files: Option<Listed>,
     /// Paths of the config that a nearer space may change.
     pub(crate) overridable: Vec<String>,
     pub(crate) child_constraints: Option<Constraints>,
@@ -84,6 +88,9 @@ impl Tool {
             None => (Vec::new(), None),
         };
         let schema = schema(&fields)?;
+        let anchor = anchor(&fields)?;
+        let root = anchor.as_ref().filter(|anchor| anchor.mode != AnchorMode::Never);
+        let root = root.map_or(PartsRoot::ToolDir, |anchor| anchor.root);
         let mut examples = fields.list("examples")?.cloned().unwrap_or_default();
         let of_schema = schema.as_ref().and_then(|schema| schema.get("examples")?.as_array());
         examples.extend(of_schema.into_iter().flatten().cloned());
@@ -97,13 +104,13 @@ impl Tool {
             env,
             interpreter,
             config: fields.fields("config")?.map_or_else(Map::new, |config| config.map().clone()),
-            config_resolve: fields.value("config_resolve"),
-            anchor: fields.value("anchor"),
-            verify_deps: fields.value("verify_deps"),
+            config_resolve: config_resolve(&fields)?,
+            files: files(&fields, root)?,
+            anchor,
+            verify_deps: verify_deps(&fields)?,
             sandbox: fields.value("sandbox"),
             env_names: fields.env_names("env")?,
             secrets: fields.env_names("secrets")?,
-            files: fields.value("files"),
             overridable: fields.strings("overridable")?.unwrap_or_default(),
             child_constraints: fields
                 .fields("child_constraints")?

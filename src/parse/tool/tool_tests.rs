@@ -3,6 +3,9 @@
 use super::{Constraints, Port, Tool};
 use crate::parse::data::yaml;
 use crate::parse::error::Fault;
+use crate::parse::tool::anchor::{Anchor, AnchorMode, DepsScope, VerifyDeps};
+use crate::parse::tool::config_resolve::{ConfigResolve, MergeMode, WantedConfig};
+use crate::verify::{Glob, Listed, PartsRoot};
 use serde_json::{Value, json};
 
 fn tool(text: &str) -> Result<Tool, Fault> {
@@ -25,13 +28,14 @@ env_config:
   interpreter: {type: system_binary}
   env: {A: text, B: 1.50, _c: true}
 config: {command: x, args: ["{tool_path}", 1]}
-config_resolve: {path: a}
-anchor: {enabled: true}
-verify_deps: {enabled: true}
+config_resolve: {path: a.yaml, mode: first_match}
+anchor: {enabled: true, root: tool_parent, lib: lib}
+verify_deps: {extensions: [.py], exclude_dirs: [old]}
 sandbox: {net: none}
 env: [HOME_DIR]
 secrets: [TOKEN]
-files: {lib.py: ab}
+files: [lib.py, data/**]
+exec_files: [bin/*]
 overridable: [timeout]
 child_constraints: {min_version: 1.0.0, version: ">=1, <2"}
 inputs: [a, {name: b, required: false, type: string}]
@@ -54,13 +58,37 @@ effects: read
         env: text_map(&[("A", "text"), ("B", "1.50"), ("_c", "true")]),
         interpreter: Some(json!({"type": "system_binary"})),
         config: json!({"command": "x", "args": ["{tool_path}", 1]}).as_object().unwrap().clone(),
-        config_resolve: Some(json!({"path": "a"})),
-        anchor: Some(json!({"enabled": true})),
-        verify_deps: Some(json!({"enabled": true})),
+        config_resolve: Some(ConfigResolve {
+            wanted: vec![WantedConfig {
+                path: "a.yaml".into(),
+                item: "config:a".parse().unwrap(),
+                mode: MergeMode::FirstMatch,
+            }],
+            is_list: false,
+        }),
+        anchor: Some(Anchor {
+            mode: AnchorMode::Auto,
+            markers: Vec::new(),
+            root: PartsRoot::ToolParent,
+            lib: Some("lib".parse().unwrap()),
+            env_paths: Vec::new(),
+            cwd: None,
+        }),
+        verify_deps: Some(VerifyDeps {
+            scope: DepsScope::ToolDir,
+            recursive: true,
+            extensions: vec!["py".into()],
+            exclude_dirs: ["old", "__pycache__", "node_modules", ".git"].map(str::to_owned).into(),
+        }),
         sandbox: Some(json!({"net": "none"})),
         env_names: vec!["HOME_DIR".into()],
         secrets: vec!["TOKEN".into()],
-        files: Some(json!({"lib.py": "ab"})),
+        files: Some(Listed {
+            root: PartsRoot::ToolParent,
+            patterns: vec![Glob::new("data/**").unwrap()],
+            digests: [("lib.py".parse().unwrap(), None)].into(),
+            programs: vec![Glob::new("bin/*").unwrap()],
+        }),
         overridable: vec!["timeout".into()],
         child_constraints: Some(Constraints {
             min_version: Some("1.0.0".into()),
@@ -91,6 +119,20 @@ fn a_wrong_field_is_named_by_its_pointer() {
         ("env_config: {env: {'': x}}", "cannot name an environment variable"),
         ("env_config: {env: {A: [x]}}", "`/env_config/env/A` must be a string, a number or"),
         ("env_config: {env: {A: \"a\\0b\"}}", "`/env_config/env/A` holds a NUL"),
+        ("files: x", "`/files` must be a list or a mapping of paths"),
+        ("files: [../x]", "`/files/0`: `../x` has an empty segment, `.` or `..`"),
+        ("files: ['/x/*']", "`/files/0`: `/x/*` is absolute"),
+        ("files: {a: b}", "neither a SHA-256 digest nor `pattern`"),
+        ("exec_files: [a]", "`/exec_files` needs `files`"),
+        ("anchor: {rot: x}", "`/anchor/rot` is not known here; did you mean `root`?"),
+        ("anchor: {root: /x}", "`/anchor/root` must be tool_dir, tool_parent or project_path"),
+        ("anchor: {lib: ../x}", "`/anchor/lib`: `../x` has an empty segment"),
+        ("anchor: {env_paths: {A-B: {}}}", "`A-B` cannot name an environment variable"),
+        ("verify_deps: {scope: all}", "`/verify_deps/scope` must be anchor, tool_dir,"),
+        ("verify_deps: {enable: true}", "did you mean `enabled`?"),
+        ("config_resolve: {mode: deep_merge}", "`/config_resolve` has no `path`"),
+        ("config_resolve: [{path: a, mode: x}]", "`/config_resolve/0/mode` must be deep_merge"),
+        ("config_resolve: ../x", "`../x` is no config id"),
         ("env: A", "`/env` must be a list, not a string"),
         ("env: [A, 1]", "`/env/1` must be a string, not a number"),
         ("secrets: [A=B]", "`/secrets/0`: `A=B` cannot name"),
@@ -114,7 +156,7 @@ fn a_wrong_field_is_named_by_its_pointer() {
     ];
     for (text, want) in rows {
         let fault = tool(text).unwrap_err();
-        let code = if text.starts_with("executor_id: '") || text.contains("../x") {
+        let code = if text.starts_with("executor_id: '") || text == "executor_id: ../x" {
             "id.malformed"
         } else {
             "parse.metadata"

@@ -1,0 +1,120 @@
+"""Runs a pinned tool in Python: run.py script|function TOOL ROOT
+
+TOOL is the verified copy of the tool, ROOT the folder of its verified modules; both lie in the private
+folder of the run, RYE_PIN. Modules are found in Python's own library first, then below ROOT and in the
+folders of PYTHONPATH that lie in RYE_PIN. The working directory and the folder where the tool was
+written are never looked at, and the byte code of a module beside the tool is neither read nor written.
+"""
+
+
+def pinned_modules(root):
+    """Makes the verified modules importable, behind everything else."""
+    import os
+    import sys
+    from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
+    from importlib.machinery import ExtensionFileLoader, FileFinder, SourceFileLoader
+
+    class VerifiedSource(SourceFileLoader):
+        """Compiles the verified text each time."""
+
+        def get_code(self, name):
+            path = self.get_filename(name)
+            return self.source_to_code(self.get_data(path), path)
+
+    private = os.environ["RYE_PIN"] + os.sep
+
+    def is_private(folder):
+        return (folder + os.sep).startswith(private) and ".." not in folder.split(os.sep)
+
+    def finder(folder):
+        if not is_private(folder):
+            raise ImportError("not a folder of verified modules", path=folder)
+        loaders = (ExtensionFileLoader, EXTENSION_SUFFIXES), (VerifiedSource, SOURCE_SUFFIXES)
+        return FileFinder(folder, *loaders)
+
+    sys.path_hooks.insert(0, finder)
+    for folder in [root, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]:
+        if is_private(folder) and folder not in sys.path:
+            sys.path.append(folder)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return compile(file.read(), path, "exec", dont_inherit=True)
+
+
+def function(tool):
+    """Calls execute(params, project_path) of the tool; gives the answer as text, and whether it failed."""
+    import inspect
+    import json
+    import os
+    import sys
+    import types
+
+    data = sys.stdin.buffer.read()
+    params = json.loads(data) if data.strip() else {}
+    module = types.ModuleType("rye_tool")
+    module.__file__ = tool
+    sys.modules["rye_tool"] = module
+    exec(read(tool), module.__dict__)
+    execute = getattr(module, "execute", None)
+    if not callable(execute):
+        raise TypeError("the tool defines no function execute(params, project_path)")
+    kinds = [p.kind for p in inspect.signature(execute).parameters.values()]
+    places = sum(k in (k.POSITIONAL_ONLY, k.POSITIONAL_OR_KEYWORD) for k in kinds)
+    both = places > 1 or any(k is k.VAR_POSITIONAL for k in kinds)
+    project = os.environ.get("RYE_PROJECT") or os.getcwd()
+    result = execute(params, project) if both else execute(params)
+    if inspect.isawaitable(result):
+        import asyncio
+
+        async def wait(awaitable):
+            return await awaitable
+
+        result = asyncio.run(wait(result))
+    text = json.dumps(result, ensure_ascii=False, allow_nan=False)
+    return text, isinstance(result, dict) and result.get("success") is False
+
+
+def answer_of(tool):
+    """Like function(), with an exception as an answer; what the tool prints goes to standard error."""
+    import json
+    import os
+    import sys
+    import traceback
+
+    # The real standard output is kept for the result alone; file descriptor 1 becomes 2.
+    answer = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    try:
+        text, failed = function(tool)
+    except BaseException as error:
+        sys.stdout.flush()
+        traceback.print_exc()
+        message = type(error).__name__ + ": " + str(error)
+        failure = {"success": False, "error": message}
+        text, failed = json.dumps(failure, ensure_ascii=False), True
+    answer.write(text.encode("utf-8", "replace") + b"\n")
+    answer.close()
+    sys.exit(1 if failed else 0)
+
+
+def main():
+    """Gives the code of a script, which becomes the program; a function is called here."""
+    import sys
+
+    how, tool, root = sys.argv[1:4]
+    sys.argv[:] = [tool]
+    pinned_modules(root)
+    if how == "function":
+        answer_of(tool)
+    code = read(tool)
+    program = sys.modules["__main__"].__dict__
+    # The script starts with a clean sheet.
+    for name in [name for name in program if not name.startswith("__")]:
+        del program[name]
+    program.update(__file__=tool, __doc__=None)
+    return code
+
+
+exec(main())

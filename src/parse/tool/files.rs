@@ -1,0 +1,75 @@
+//! `files` and `exec_files`: what lies beside a tool and runs with it (core 7.8).
+
+use serde_json::Value;
+
+use super::fields::{Fields, string, wrong};
+use crate::base::Digest;
+use crate::base::text::escape_line;
+use crate::parse::error::{Fault, METADATA};
+use crate::space::RelPath;
+use crate::verify::{Glob, Listed, PartsRoot};
+
+/// What stands as the value of a pattern in the mapping that `rye sign` writes.
+pub(super) const PATTERN: &str = "pattern";
+
+/// The header's `files`: a list of paths and patterns, or the mapping that `rye sign` makes of it.
+pub(super) fn files(fields: &Fields<'_>, root: PartsRoot) -> Result<Option<Listed>, Fault> {
+    let pointer = fields.pointer("files");
+    let programs = globs(fields)?;
+    let mut listed = Listed { root, programs, ..Listed::default() };
+    match fields.get("files") {
+        None if listed.programs.is_empty() => return Ok(None),
+        None => return Err(Fault::new(METADATA, "`/exec_files` needs `files`".to_owned())),
+        Some(Value::Array(list)) => {
+            for (at, entry) in list.iter().enumerate() {
+                let pointer = format!("{pointer}/{at}");
+                let text = string(entry, &pointer)?;
+                add(&mut listed, &text, None, &pointer)?;
+            }
+        }
+        Some(Value::Object(map)) => {
+            for (path, value) in map {
+                let pointer = format!("{pointer}/{path}");
+                let text = string(value, &pointer)?;
+                add(&mut listed, path, Some(&text), &pointer)?;
+            }
+        }
+        Some(other) => return Err(wrong(&pointer, "a list or a mapping of paths", other)),
+    }
+    Ok(Some(listed))
+}
+
+fn add(listed: &mut Listed, path: &str, value: Option<&str>, pointer: &str) -> Result<(), Fault> {
+    let fault = |why: &str| {
+        let pointer = escape_line(pointer);
+        Fault::new(METADATA, format!("`{pointer}`: `{}` {why}", escape_line(path)))
+    };
+    match value {
+        Some(PATTERN) => listed.patterns.push(Glob::new(path).map_err(|why| fault(&why))?),
+        None if Glob::is_one(path) => {
+            listed.patterns.push(Glob::new(path).map_err(|why| fault(&why))?);
+        }
+        value => {
+            let digest = match value.filter(|text| !text.is_empty()) {
+                Some(text) => Some(text.parse::<Digest>().map_err(|_| {
+                    fault("has a value that is neither a SHA-256 digest nor `pattern`")
+                })?),
+                None => None,
+            };
+            let path: RelPath = path.parse().map_err(|why| fault(why))?;
+            listed.digests.insert(path, digest);
+        }
+    }
+    Ok(())
+}
+
+fn globs(fields: &Fields<'_>) -> Result<Vec<Glob>, Fault> {
+    let texts = fields.strings("exec_files")?.unwrap_or_default();
+    let globs = texts.iter().enumerate().map(|(at, text)| {
+        let pointer = format!("{}/{at}", fields.pointer("exec_files"));
+        let fault =
+            |why| Fault::new(METADATA, format!("`{pointer}`: `{}` {why}", escape_line(text)));
+        Glob::new(text).map_err(fault)
+    });
+    globs.collect()
+}

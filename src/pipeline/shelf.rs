@@ -1,0 +1,78 @@
+//! What plans take from the spaces beyond their chains, admitted like everything else.
+
+use super::line::Line;
+use crate::chain::FetchError;
+use crate::id::{Kind, Ref, Space};
+use crate::parse::Item;
+use crate::plan::{ConfigCopy, PlanError, Shelf};
+use crate::space::{Folder, SpaceError};
+use crate::verify::{PartsRoot, Source};
+
+impl Shelf for Line<'_> {
+    fn parts_folder<'s>(
+        &'s self,
+        source: &Source,
+        root: PartsRoot,
+    ) -> Result<Option<(Folder<'s>, String)>, SpaceError> {
+        source.parts_folder(&self.rye.spaces, root)
+    }
+
+    fn admit_beside(&self, beside: &Source, path: &str) -> Result<Option<Source>, FetchError> {
+        let Some(path) = path.strip_prefix(".ai/") else { return Ok(None) };
+        let kind = Kind::ALL.into_iter().find_map(|kind| {
+            let rest = path.strip_prefix(kind.folder())?.strip_prefix('/')?;
+            Some((kind, rest))
+        });
+        let Some((kind, (id, ext))) = kind.and_then(|(k, rest)| Some((k, rest.rsplit_once('.')?)))
+        else {
+            return Ok(None);
+        };
+        let (Ok(id), Some(_)) = (id.parse(), self.rye.types.find(kind, ext)) else {
+            return Ok(None);
+        };
+        let item = Ref::new(kind, id);
+        let found = self.resolver(|resolver| resolver.in_space(&item, beside.space()))?;
+        match found.filter(|found| found.ext == ext) {
+            Some(found) => Ok(Some(self.verify(found)?)),
+            None => Ok(None),
+        }
+    }
+
+    fn configs(&self, item: &Ref) -> Result<Vec<ConfigCopy>, FetchError> {
+        let mut copies = Vec::new();
+        for root in self.rye.spaces.nearest_first() {
+            let space = root.space();
+            if space == Space::Project && !self.accepts_project() {
+                continue;
+            }
+            let Some(found) = self.resolver(|resolver| resolver.in_space(item, space))? else {
+                continue;
+            };
+            let source = self.verify(found)?;
+            if let Item::Config(config) = Item::parse(&source)? {
+                copies.push(ConfigCopy { space, source, value: config.value });
+            }
+        }
+        copies.reverse();
+        Ok(copies)
+    }
+
+    fn dotenv(&self) -> Result<Option<String>, PlanError> {
+        if !self.accepts_project() {
+            return Ok(None);
+        }
+        let Some(root) = self.rye.spaces.get(Space::Project) else { return Ok(None) };
+        let Some(folder) = root.base_folder()? else { return Ok(None) };
+        let Ok(name) = ".env".parse() else { return Ok(None) };
+        let Some(bytes) = folder.read(&name)? else { return Ok(None) };
+        let text = String::from_utf8(bytes.into_owned());
+        text.map(Some).map_err(|_| PlanError::BadEnvFile { line: 1 })
+    }
+}
+
+impl Line<'_> {
+    fn accepts_project(&self) -> bool {
+        let identity = self.rye.spaces.project_identity();
+        identity.is_some_and(|identity| self.trust.accepts(identity).unwrap_or(false))
+    }
+}

@@ -1,0 +1,84 @@
+//! `verify_deps`: every module in reach of the tool is covered by a signature (core 7.8).
+
+use super::error::PlanError;
+use super::shelf::Shelf;
+use super::tree::{Anchored, base_path, folder_of, join};
+use crate::base::limits::PARTS;
+use crate::chain::Chain;
+use crate::parse::{DepsScope, VerifyDeps};
+use crate::trace::{Event, Sink};
+use crate::verify::{PartFinding, PartsRoot, Source};
+
+/// The modules of the chain's tool that carry a signature line of their own, as the nearest link's
+/// `verify_deps` asks for them.
+///
+/// # Errors
+/// `verify.dependency` with every file that no signature covers; what such a file is refused with.
+pub(super) fn modules(
+    chain: &Chain,
+    anchored: Option<&Anchored<'_>>,
+    shelf: &dyn Shelf,
+    sink: &dyn Sink,
+) -> Result<Vec<Source>, PlanError> {
+    let asked = chain.links().iter().find_map(|link| link.tool.verify_deps.as_ref());
+    let Some(asked) = asked.filter(|deps| deps.scope != DepsScope::ToolFile) else {
+        return Ok(Vec::new());
+    };
+    let tool = &chain.tool().source;
+    let root = match (asked.scope, anchored) {
+        (DepsScope::Anchor, Some(anchored)) => anchored.anchor.root,
+        _ => PartsRoot::ToolDir,
+    };
+    let Some((folder, own)) = shelf.parts_folder(tool, root)? else {
+        return Err(refused(tool, vec![PartFinding::NoFolder]));
+    };
+    let recursive = asked.recursive && asked.scope != DepsScope::ToolSiblings;
+    let walked = folder.walk(&|path| recursive && enters(asked, path));
+    let walked = walked.ok_or_else(|| refused(tool, vec![PartFinding::TooMany]))?;
+    let whole = base_path(tool);
+    let listed = chain.tool().tool.files.as_ref().map_or(PartsRoot::ToolDir, |l| l.root);
+    let listed = folder_of(&whole, listed);
+    let covered: Vec<String> =
+        tool.parts().iter().map(|part| join(listed, part.path.as_str())).collect();
+    let (mut sources, mut findings, mut files) = (Vec::new(), Vec::new(), 0);
+    for file in walked.into_iter().filter(|file| file.path != own && wants(asked, &file.path)) {
+        files += 1;
+        let path = join(folder_of(&whole, root), &file.path);
+        if covered.contains(&path) {
+            continue;
+        }
+        if !file.is_file {
+            findings.push(PartFinding::Unusable(file.path));
+            continue;
+        }
+        match shelf.admit_beside(tool, &path)? {
+            Some(source) => sources.push(source),
+            None => findings.push(PartFinding::Uncovered(file.path)),
+        }
+    }
+    if sources.len() > PARTS {
+        findings.push(PartFinding::TooMany);
+    }
+    if !findings.is_empty() {
+        return Err(refused(tool, findings));
+    }
+    sink.record(Event::VerifyDeps { files });
+    Ok(sources)
+}
+
+fn refused(tool: &Source, findings: Vec<PartFinding>) -> PlanError {
+    PlanError::Fetch(tool.lacking(findings).into())
+}
+
+fn enters(asked: &VerifyDeps, folder: &str) -> bool {
+    let name = folder.rsplit('/').next().unwrap_or(folder);
+    !name.starts_with('.') && !asked.exclude_dirs.iter().any(|excluded| excluded == name)
+}
+
+/// What is hidden cannot be imported by name, and is never put beside the tool.
+fn wants(asked: &VerifyDeps, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let ext = name.rsplit_once('.').map_or("", |(_, ext)| ext);
+    let of_kind = asked.extensions.is_empty() || asked.extensions.iter().any(|e| e == ext);
+    of_kind && !name.starts_with('.')
+}

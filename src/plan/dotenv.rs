@@ -1,0 +1,108 @@
+//! The project's `.env` (core 7.5): values that an accepted project gives to its own tools.
+
+use std::collections::BTreeMap;
+
+/// Names that decide what a program loads, trusts or talks to; a project's `.env` never sets one.
+const LOADERS: &[&str] = &["PATH", "HOME", "IFS", "ENV", "USER_SPACE"];
+
+/// The same by their beginning.
+const LOADER_FAMILIES: &[&str] = &[
+    "LD_", "DYLD_", "PYTHON", "NODE_", "PERL5", "RUBY", "LUA_", "BASH_", "GIT_", "SSL_", "GLIBC_",
+    "RYE_",
+];
+
+/// Whether a name is one that `.env` may not set.
+pub(super) fn is_loader(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    LOADERS.contains(&upper.as_str())
+        || LOADER_FAMILIES.iter().any(|family| upper.starts_with(family))
+        || upper.ends_with("_PROXY")
+}
+
+/// The names and values of the file, taken literally; the last of a repeated name counts.
+///
+/// A line is `NAME=value`, with or without `export `; empty lines and those that begin with `#` are
+/// passed over. One pair of quotes around a value is taken off; nothing is expanded.
+///
+/// # Errors
+/// The number of a line that is none of these.
+pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, usize> {
+    let mut values = BTreeMap::new();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let (name, value) = line.split_once('=').ok_or(at + 1)?;
+        let name = name.trim();
+        let letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        if name.is_empty() || !name.bytes().all(letter) || value.contains('\0') {
+            return Err(at + 1);
+        }
+        values.insert(name.to_owned(), unquoted(value.trim()).to_owned());
+    }
+    Ok(values)
+}
+
+fn unquoted(value: &str) -> &str {
+    let inner = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+    inner('"').or_else(|| inner('\'')).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_loader, read};
+
+    #[test]
+    fn values_are_literal() {
+        let text = "# words\n\nA=1\nexport B = two words \nC=\"q\"\nD='$HOME ${A} `x`'\nE=\nA=2\nF=a#b=c\nG=\"";
+        let got = read(text).unwrap();
+        let got: Vec<_> = got.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(
+            got,
+            [
+                ("A", "2"),
+                ("B", "two words"),
+                ("C", "q"),
+                ("D", "$HOME ${A} `x`"),
+                ("E", ""),
+                ("F", "a#b=c"),
+                ("G", "\"")
+            ]
+        );
+        for (bad, line) in [("A", 1), ("A=1\n=x", 2), ("A B=1", 1), ("\n\nÄ=1", 3)] {
+            assert_eq!(read(bad), Err(line), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_loads_code_or_moves_trust_is_no_value() {
+        for name in [
+            "PATH",
+            "HOME",
+            "IFS",
+            "ENV",
+            "LD_PRELOAD",
+            "PYTHONPATH",
+            "NODE_OPTIONS",
+            "PERL5LIB",
+            "RUBYOPT",
+            "LUA_PATH",
+            "BASH_ENV",
+            "GIT_SSH_COMMAND",
+            "HTTPS_PROXY",
+            "no_proxy",
+            "SSL_CERT_FILE",
+            "GLIBC_TUNABLES",
+            "RYE_PYTHON",
+            "USER_SPACE",
+            "path",
+        ] {
+            assert!(is_loader(name), "{name}");
+        }
+        for name in ["API_BASE_URL", "TOKEN", "ENVIRONMENT", "HOMEPAGE", "PROXY"] {
+            assert!(!is_loader(name), "{name}");
+        }
+    }
+}

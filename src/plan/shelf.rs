@@ -1,0 +1,50 @@
+//! The seam: what a plan takes from the spaces beyond the links of its chain.
+
+use serde_json::{Map, Value};
+
+use super::error::PlanError;
+use crate::chain::FetchError;
+use crate::id::{Ref, Space};
+use crate::space::{Folder, SpaceError};
+use crate::verify::{PartsRoot, Source};
+
+/// One admitted copy of a config item.
+pub(crate) struct ConfigCopy {
+    pub(crate) space: Space,
+    pub(crate) source: Source,
+    pub(crate) value: Map<String, Value>,
+}
+
+/// Gives files that lie beside items, each admitted like an item or listed by one.
+pub(crate) trait Shelf {
+    /// The folder that a root means for an item, and the item's path below it; `None` where the item
+    /// may not use that root.
+    ///
+    /// # Errors
+    /// `space.*`
+    fn parts_folder<'s>(
+        &'s self,
+        source: &Source,
+        root: PartsRoot,
+    ) -> Result<Option<(Folder<'s>, String)>, SpaceError>;
+
+    /// The item whose file lies at `path` below the folder that holds `.ai`, from the same space as
+    /// `beside`; `None` if no item can lie there.
+    ///
+    /// # Errors
+    /// Whatever the file is refused with.
+    fn admit_beside(&self, beside: &Source, path: &str) -> Result<Option<Source>, FetchError>;
+
+    /// Every copy of a config item, the lowest space first. Those of a project that is not accepted
+    /// are left out.
+    ///
+    /// # Errors
+    /// Whatever a copy is refused with.
+    fn configs(&self, item: &Ref) -> Result<Vec<ConfigCopy>, FetchError>;
+
+    /// The project's `.env`; `None` if there is none, or the project is not accepted.
+    ///
+    /// # Errors
+    /// `plan.bad_env_file`
+    fn dotenv(&self) -> Result<Option<String>, PlanError>;
+}

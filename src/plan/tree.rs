@@ -1,0 +1,205 @@
+//! The private folder of a run as it will be (core 7.9): which verified bytes lie where in it.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use super::error::PlanError;
+use super::shelf::Shelf;
+use crate::chain::{Chain, Link};
+use crate::parse::{Anchor, AnchorMode};
+use crate::space::RelPath;
+use crate::trace::{Event, Sink};
+use crate::verify::{PartsRoot, Source};
+
+/// A file that is written to the run's private folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pinned {
+    /// The path below the private folder.
+    pub(crate) path: String,
+    pub(crate) bytes: Cow<'static, [u8]>,
+    pub(crate) is_program: bool,
+    /// Where the bytes were read; no path for those of rye itself.
+    pub(super) origin: PathBuf,
+}
+
+/// The files of the private folder, and the places in it that templates can name.
+///
+/// Invariant: every byte in it was verified, or is rye's own.
+pub(crate) struct Tree {
+    files: Vec<Pinned>,
+    places: Places,
+}
+
+/// Paths below the private folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Places {
+    pub(super) tool: String,
+    /// The folder from which the tool's modules load.
+    pub(super) anchor: String,
+    pub(super) lib: Option<String>,
+}
+
+/// The anchor that counts for a chain.
+pub(super) struct Anchored<'a> {
+    pub(super) anchor: &'a Anchor,
+}
+
+/// What makes a folder the root of modules where an `auto` anchor names no markers.
+const MARKERS: [&str; 3] = ["__init__.py", "pyproject.toml", "package.json"];
+
+impl Tree {
+    /// The tree of a chain: the tool with its files, further `modules` of it, and the runtimes' files.
+    ///
+    /// `modules` are sources that carry a signature line of their own.
+    pub(super) fn of(chain: &Chain, anchored: Option<&Anchored<'_>>, modules: &[Source]) -> Self {
+        let tool = chain.tool();
+        let whole = base_path(&tool.source);
+        let listed = tool.tool.files.as_ref().map_or(PartsRoot::ToolDir, |listed| listed.root);
+        let anchor = anchored.map_or(PartsRoot::ToolDir, |a| a.anchor.root);
+        let top = [listed, anchor].into_iter().max_by_key(|root| height(*root)).unwrap_or_default();
+        let top = folder_of(&whole, top);
+        let place = |path: &str| format!("tool/{}", below(path, top));
+        let own = tool.source.text().as_bytes().to_vec();
+        let mut tree = Self {
+            files: Vec::new(),
+            places: Places {
+                tool: place(&whole),
+                anchor: place(folder_of(&whole, anchor)).trim_end_matches('/').to_owned(),
+                lib: lib(chain, &|path| place(&join(folder_of(&whole, listed), path))),
+            },
+        };
+        tree.add(tree.places.tool.clone(), own.into(), false, tool.source.path().to_owned());
+        tree.add_parts(&tool.source, |path| place(&join(folder_of(&whole, listed), path)));
+        for module in modules {
+            let path = place(&base_path(module));
+            if tree.files.iter().all(|file| file.path != path) {
+                let bytes = module.text().as_bytes().to_vec();
+                tree.add(path, bytes.into(), false, module.path().to_owned());
+            }
+        }
+        for (at, link) in chain.links().iter().enumerate().skip(1) {
+            tree.add_parts(&link.source, |path| format!("lib{at}/{path}"));
+        }
+        let script = |path: &str| [".js", ".mjs", ".cjs", ".ts"].iter().any(|e| path.ends_with(e));
+        if tree.files.iter().any(|file| script(&file.path)) {
+            // Node looks for one in every folder above a script; ours ends that search.
+            let bytes = b"{}\n".as_slice().into();
+            tree.add("package.json".into(), bytes, false, PathBuf::new());
+        }
+        tree
+    }
+
+    fn add(&mut self, path: String, bytes: Cow<'static, [u8]>, is_program: bool, origin: PathBuf) {
+        self.files.push(Pinned { path, bytes, is_program, origin });
+    }
+
+    fn add_parts(&mut self, source: &Source, place: impl Fn(&str) -> String) {
+        for part in source.parts() {
+            let origin = source.parts_origin(&part.path);
+            self.add(place(part.path.as_str()), part.bytes.clone(), part.is_program, origin);
+        }
+    }
+
+    /// The files, the tool first.
+    pub(crate) fn files(&self) -> &[Pinned] {
+        &self.files
+    }
+
+    pub(super) fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// The pinned copy of a file, by the real path of the original.
+    pub(super) fn copy_of(&self, real: &Path) -> Option<&str> {
+        let is_it = |file: &&Pinned| {
+            file.origin.is_absolute() && file.origin.canonicalize().is_ok_and(|path| path == real)
+        };
+        self.files.iter().find(is_it).map(|file| file.path.as_str())
+    }
+}
+
+impl<'a> Anchored<'a> {
+    /// The nearest link's anchor, if it counts here.
+    ///
+    /// # Errors
+    /// `plan.bad_config` for a root that the tool may not use; `space.*`.
+    pub(super) fn of(
+        chain: &'a Chain,
+        shelf: &dyn Shelf,
+        sink: &dyn Sink,
+    ) -> Result<Option<Self>, PlanError> {
+        let mut declared = chain.links().iter().enumerate();
+        let declared = declared.find_map(|(at, link)| Some((at, link.tool.anchor.as_ref()?)));
+        let Some((link, anchor)) = declared else { return Ok(None) };
+        let tool = chain.tool();
+        let counts = match anchor.mode {
+            AnchorMode::Never => false,
+            AnchorMode::Always => true,
+            AnchorMode::Auto => is_marked(tool, anchor, shelf)?,
+        };
+        sink.record(Event::Anchor {
+            declared_by: chain.links()[link].item().clone(),
+            root: anchor.root.name(),
+            counts,
+        });
+        if counts && shelf.parts_folder(&tool.source, anchor.root)?.is_none() {
+            return Err(PlanError::BadConfig {
+                item: tool.item().clone(),
+                pointer: "/anchor/root",
+                why: format!("is `{}`, a folder that this item may not use", anchor.root.name()),
+            });
+        }
+        Ok(counts.then_some(Self { anchor }))
+    }
+}
+
+/// `{runtime_lib}`: the folder that the nearest link names whose anchor has one, in force or not.
+fn lib(chain: &Chain, place: &dyn Fn(&str) -> String) -> Option<String> {
+    let mut links = chain.links().iter().enumerate();
+    let named = links.find_map(|(at, link)| Some((at, link.tool.anchor.as_ref()?.lib.as_ref()?)));
+    named.map(|(at, lib)| match at {
+        0 => place(lib.as_str()),
+        at => format!("lib{at}/{lib}"),
+    })
+}
+
+fn is_marked(tool: &Link, anchor: &Anchor, shelf: &dyn Shelf) -> Result<bool, PlanError> {
+    let Some((folder, _)) = shelf.parts_folder(&tool.source, anchor.root)? else {
+        return Ok(false);
+    };
+    let usual = || MARKERS.iter().filter_map(|name| name.parse::<RelPath>().ok()).collect();
+    let markers = if anchor.markers.is_empty() { usual() } else { anchor.markers.clone() };
+    Ok(markers.iter().any(|marker| folder.holds(marker)))
+}
+
+/// The path of an item's file below the folder that holds `.ai`.
+pub(super) fn base_path(source: &Source) -> String {
+    let item = source.item();
+    format!(".ai/{}/{}.{}", item.kind.folder(), item.id, source.ext())
+}
+
+/// The folder that a root means for an item at the path `whole`.
+pub(super) fn folder_of(whole: &str, root: PartsRoot) -> &str {
+    let above = |path: &str| path.rfind('/').unwrap_or(0);
+    match root {
+        PartsRoot::ToolDir => &whole[..above(whole)],
+        PartsRoot::ToolParent => &whole[..above(&whole[..above(whole)])],
+        PartsRoot::Base => "",
+    }
+}
+
+fn height(root: PartsRoot) -> u8 {
+    match root {
+        PartsRoot::ToolDir => 0,
+        PartsRoot::ToolParent => 1,
+        PartsRoot::Base => 2,
+    }
+}
+
+fn below<'p>(path: &'p str, folder: &str) -> &'p str {
+    path.strip_prefix(folder).unwrap_or(path).trim_start_matches('/')
+}
+
+pub(super) fn join(folder: &str, path: &str) -> String {
+    if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
+}

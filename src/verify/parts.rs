@@ -1,0 +1,314 @@
+//! The files beside an item that its signed header lists by digest (core 7.8): one signature covers
+//! the tree.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use super::error::{Claim, Reason, Refused};
+use super::source::Source;
+use crate::base::Digest;
+use crate::base::limits::{PARTS, PARTS_BYTES};
+use crate::id::{Ref, Space};
+use crate::space::{Folder, RelPath, Root, SpaceError, Spaces, Walked};
+
+/// The folder that listed paths begin at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum PartsRoot {
+    /// The item's own folder.
+    #[default]
+    ToolDir,
+    /// The folder above it.
+    ToolParent,
+    /// The folder that holds `.ai`.
+    Base,
+}
+
+/// What a header says of the files beside it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) root: PartsRoot,
+    /// Which files there may be; `rye sign` lists what they match.
+    pub(crate) patterns: Vec<Glob>,
+    /// The digest of each file; `None` until it is signed.
+    pub(crate) digests: BTreeMap<RelPath, Option<Digest>>,
+    /// Files that are programs.
+    pub(crate) programs: Vec<Glob>,
+}
+
+/// A pattern over paths: `*` within a segment, `**` across segments.
+#[derive(Debug, Clone)]
+pub(crate) struct Glob {
+    text: String,
+    matcher: GlobMatcher,
+}
+
+impl PartialEq for Glob {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Glob {}
+
+impl Glob {
+    /// # Errors
+    /// One clause that says what is wrong.
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        // A pattern is a path too: the same things are wrong with both.
+        text.trim_end_matches("/**").parse::<RelPath>().map_err(str::to_owned)?;
+        let glob = GlobBuilder::new(text).literal_separator(true).build();
+        let glob = glob.map_err(|e| format!("is no pattern: {}", e.kind()))?;
+        Ok(Self { text: text.to_owned(), matcher: glob.compile_matcher() })
+    }
+
+    /// Whether a text is a pattern and not a plain path.
+    pub(crate) fn is_one(text: &str) -> bool {
+        text.contains(['*', '?', '[', '{'])
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn matches(&self, path: &str) -> bool {
+        self.matcher.is_match(path)
+    }
+}
+
+/// A file that a signed header covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) path: RelPath,
+    pub(crate) digest: Digest,
+    pub(crate) bytes: Cow<'static, [u8]>,
+    pub(crate) is_program: bool,
+}
+
+/// A listed file, or one that should be, that is not as the header says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PartFinding {
+    Changed(String),
+    Missing(String),
+    Extra(String),
+    /// It was never given a digest: the header was not signed with `rye sign`.
+    NotFilled(String),
+    /// It is a link, a device, too large, or cannot be read.
+    Unusable(String),
+    TooMany,
+    /// The anchor's `root` is one that this item may not use.
+    NoFolder,
+    /// A module of the tool that neither `files` nor a signature line of its own covers.
+    Uncovered(String),
+}
+
+impl std::fmt::Display for PartFinding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut say =
+            |path: &str, what: &str| write!(f, "`{}` {what}", crate::base::text::escape_line(path));
+        match self {
+            Self::Changed(path) => say(path, "was changed"),
+            Self::Missing(path) => say(path, "is missing"),
+            Self::Extra(path) => say(path, "is not listed"),
+            Self::NotFilled(path) => say(path, "has no digest yet"),
+            Self::Unusable(path) => say(path, "is a link, a device, set-id or too large"),
+            Self::TooMany => write!(f, "there are more files than a tool can have"),
+            Self::NoFolder => write!(f, "its anchor begins at a folder that it may not use"),
+            Self::Uncovered(path) => say(path, "is covered by no signature"),
+        }
+    }
+}
+
+impl PartsRoot {
+    /// The word of a header.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ToolDir => "tool_dir",
+            Self::ToolParent => "tool_parent",
+            Self::Base => "project_path",
+        }
+    }
+}
+
+impl Listed {
+    /// The files that the header means as they lie in the folder: those named, and those matched.
+    ///
+    /// # Errors
+    /// What cannot be listed; all of it.
+    pub(crate) fn digests_now(
+        &self,
+        folder: &Folder<'_>,
+        own: &str,
+    ) -> Result<BTreeMap<RelPath, Digest>, Vec<PartFinding>> {
+        let (mut paths, mut findings) = (BTreeSet::new(), Vec::new());
+        // A plain path is the author's word; one that only a pattern brought in may go.
+        paths.extend(self.digests.keys().filter(|p| !self.means(p.as_str())).cloned());
+        for walked in self.matched(folder, own).unwrap_or_else(|finding| {
+            findings.push(finding);
+            Vec::new()
+        }) {
+            match walked.path.parse() {
+                Ok(path) if walked.is_file => drop(paths.insert(path)),
+                _ => findings.push(PartFinding::Unusable(walked.path)),
+            }
+        }
+        let mut digests = BTreeMap::new();
+        for path in paths {
+            match folder.read(&path) {
+                Ok(Some(bytes)) => drop(digests.insert(path, Digest::of(&bytes))),
+                Ok(None) => findings.push(PartFinding::Missing(path.to_string())),
+                Err(_) => findings.push(PartFinding::Unusable(path.to_string())),
+            }
+        }
+        if digests.len() > PARTS {
+            findings.push(PartFinding::TooMany);
+        }
+        if findings.is_empty() { Ok(digests) } else { Err(findings) }
+    }
+
+    /// Whether a pattern means this path.
+    pub(crate) fn means(&self, path: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.matches(path))
+    }
+
+    /// What lies in the folder and a pattern means; the item itself, byte code and what is hidden
+    /// never count.
+    pub(crate) fn matched(
+        &self,
+        folder: &Folder<'_>,
+        own: &str,
+    ) -> Result<Vec<Walked>, PartFinding> {
+        if self.patterns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let enter = |path: &str| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            !name.starts_with('.') && !matches!(name, "__pycache__" | "node_modules")
+        };
+        let mut walked = folder.walk(&enter).ok_or(PartFinding::TooMany)?;
+        walked.retain(|file| file.path != own && self.means(&file.path));
+        Ok(walked)
+    }
+
+    /// Reads what is listed and compares it.
+    fn read(&self, folder: &Folder<'_>, own: &str) -> Result<Vec<Part>, Vec<PartFinding>> {
+        let (mut parts, mut findings, mut total) = (Vec::new(), Vec::new(), 0);
+        if self.digests.len() > PARTS {
+            return Err(vec![PartFinding::TooMany]);
+        }
+        for (path, digest) in &self.digests {
+            let name = || path.to_string();
+            let Some(digest) = *digest else {
+                findings.push(PartFinding::NotFilled(name()));
+                continue;
+            };
+            match folder.read(path) {
+                Ok(Some(bytes)) if Digest::of(&bytes) == digest => {
+                    total += bytes.len();
+                    let is_program = self.programs.iter().any(|p| p.matches(path.as_str()));
+                    parts.push(Part { path: path.clone(), digest, bytes, is_program });
+                }
+                Ok(Some(_)) => findings.push(PartFinding::Changed(name())),
+                Ok(None) => findings.push(PartFinding::Missing(name())),
+                Err(_) => findings.push(PartFinding::Unusable(name())),
+            }
+            if total > PARTS_BYTES {
+                findings.push(PartFinding::TooMany);
+                break;
+            }
+        }
+        match self.matched(folder, own) {
+            Ok(walked) => findings.extend(
+                walked
+                    .into_iter()
+                    .filter(|w| !self.digests.keys().any(|listed| listed.as_str() == w.path))
+                    .map(|w| PartFinding::Extra(w.path)),
+            ),
+            Err(finding) => findings.push(finding),
+        }
+        if findings.is_empty() { Ok(parts) } else { Err(findings) }
+    }
+}
+
+/// The folder that paths listed by an item begin at, and the item's own path below it. `None` if
+/// there is none: only a project's tools may begin at the folder that holds `.ai`, and a tool without
+/// a folder has none above it.
+///
+/// # Errors
+/// `space.symlink`, `space.io`
+pub(crate) fn parts_folder<'s>(
+    space: &'s Root,
+    item: &Ref,
+    ext: &str,
+    root: PartsRoot,
+) -> Result<Option<(Folder<'s>, String)>, SpaceError> {
+    let whole = format!("{}/{}.{ext}", item.kind.folder(), item.id);
+    let (folder, name) = whole.rsplit_once('/').unwrap_or_default();
+    match (root, folder.rsplit_once('/')) {
+        (PartsRoot::ToolDir, _) => Ok(space.folder(folder)?.map(|found| (found, name.to_owned()))),
+        (PartsRoot::ToolParent, Some((parent, last))) => {
+            Ok(space.folder(parent)?.map(|found| (found, format!("{last}/{name}"))))
+        }
+        (PartsRoot::Base, _) if space.space() == Space::Project => {
+            Ok(space.base_folder()?.map(|found| (found, format!(".ai/{whole}"))))
+        }
+        _ => Ok(None),
+    }
+}
+
+impl Source {
+    /// See [`parts_folder`].
+    ///
+    /// # Errors
+    /// `space.symlink`, `space.io`
+    pub(crate) fn parts_folder<'s>(
+        &self,
+        spaces: &'s Spaces,
+        root: PartsRoot,
+    ) -> Result<Option<(Folder<'s>, String)>, SpaceError> {
+        match spaces.get(self.space()) {
+            Some(space) => parts_folder(space, self.item(), self.ext(), root),
+            None => Ok(None),
+        }
+    }
+
+    /// Where a listed file lies; a relative path for those of the embedded space.
+    pub(crate) fn parts_origin(&self, path: &RelPath) -> PathBuf {
+        let up = match self.parts_root() {
+            PartsRoot::ToolDir => self.path().parent(),
+            PartsRoot::ToolParent => self.path().parent().and_then(Path::parent),
+            PartsRoot::Base => Some(self.base().as_path()),
+        };
+        up.unwrap_or(Path::new("")).join(path.as_str())
+    }
+
+    /// The same source with the files that its header lists. Dev mode does not soften this.
+    ///
+    /// # Errors
+    /// `verify.dependency` with every finding.
+    pub(crate) fn with_parts(self, listed: &Listed, spaces: &Spaces) -> Result<Self, Box<Refused>> {
+        let read = match self.parts_folder(spaces, listed.root) {
+            Ok(Some((folder, own))) => listed.read(&folder, &own),
+            Ok(None) => Err(vec![PartFinding::NoFolder]),
+            Err(_) => Err(vec![PartFinding::Unusable(self.item().id.folder().to_owned())]),
+        };
+        match read {
+            Ok(parts) => Ok(self.holding(listed.root, parts)),
+            Err(findings) => Err(self.lacking(findings)),
+        }
+    }
+
+    /// The refusal of an item whose files are not as they should be.
+    pub(crate) fn lacking(&self, findings: Vec<PartFinding>) -> Box<Refused> {
+        let claim = self.signer().map(|signer| Claim {
+            key: signer.key,
+            owner: signer.owner.clone(),
+            at: signer.at,
+        });
+        let (item, place) = (self.item().clone(), self.place());
+        let reason = Reason::Dependency { findings };
+        Box::new(Refused { item, place, claim, reason, baseline: false })
+    }
+}

@@ -1,0 +1,390 @@
+//! Tools of several files (core 7.8, 7.9): one signature covers the tree, and the verified copies run.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// A Python tool with a package beside it.
+pub const PACKAGE_PY: &str = r#"# /// rye
+# version = "1.0.0"
+# executor_id = "rye/core/runtimes/python/script"
+# category = "acme/words"
+# description = "Counts words"
+# files = ["lib/**/*.py", "data/*.json"]
+# ///
+import json
+import pathlib
+import sys
+
+from lib import words
+from lib.deep.more import shout
+
+params = json.load(sys.stdin)
+here = pathlib.Path(__file__).parent
+stop = json.loads((here / "data" / "stop.json").read_text())
+print(json.dumps({"count": words.count(params["text"], stop), "loud": shout("x"), "name": __name__}))
+"#;
+
+/// The tool and the files that it lists, unsigned.
+pub fn package(world: &World) {
+    world.write(".ai/tools/acme/words/count.py", PACKAGE_PY);
+    world.write(".ai/tools/acme/words/lib/__init__.py", "");
+    let words =
+        "def count(text, stop):\n    return len([w for w in text.split() if w not in stop])\n";
+    world.write(".ai/tools/acme/words/lib/words.py", words);
+    world.write(".ai/tools/acme/words/lib/deep/__init__.py", "");
+    let more = "from ..words import count\n\ndef shout(text):\n    return text.upper() + str(count(text, []))\n";
+    world.write(".ai/tools/acme/words/lib/deep/more.py", more);
+    world.write(".ai/tools/acme/words/data/stop.json", "[\"the\"]\n");
+}
+
+pub const COUNT: &str = "tool:acme/words/count";
+
+#[track_caller]
+pub fn counts(world: &World) {
+    let (status, got) = world.json(&["execute", COUNT, "-i", "text=the big world"]);
+    let want = json!({"count": 2, "loud": "X1", "name": "__main__"});
+    assert_eq!((status, &got["data"]), (0, &want), "{got}");
+}
+
+#[test]
+fn a_python_package_is_signed_as_one_and_runs_from_its_verified_copies() {
+    let world = World::new();
+    package(&world);
+    let said = world.rye(&["sign", "tool:acme/**"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert_eq!(
+        said.stdout.lines().filter(|line| line.starts_with("signed")).count(),
+        1,
+        "{said:?}"
+    );
+    let text = fs::read_to_string(world.project().join(".ai/tools/acme/words/count.py")).unwrap();
+    assert!(text.contains("# \"lib/**/*.py\" = \"pattern\"\n"), "{text}");
+    assert!(text.contains("# \"lib/deep/more.py\" = \""), "{text}");
+    counts(&world);
+    // Signed again nothing changes, and the files are no items of their own.
+    let said = world.rye(&["sign", "--all"]);
+    assert_eq!(said.stdout, "up to date  tool:acme/words/count\n", "{said:?}");
+    let listed = world.rye(&["list"]).stdout;
+    assert!(listed.contains("tool:acme/words/count") && !listed.contains("words/lib"), "{listed}");
+    let said = world.rye(&["verify", "--all", "--ci"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let (_, why) = world.json(&["why", COUNT]);
+    assert_eq!(why["status"], "success", "{why}");
+}
+
+#[test]
+fn a_changed_missing_extra_or_linked_file_is_refused_and_named() {
+    let world = World::new();
+    package(&world);
+    world.rye(&["sign", COUNT]);
+    counts(&world);
+    let lib = world.project().join(".ai/tools/acme/words/lib");
+    let words = lib.join("words.py");
+    let good = fs::read(&words).unwrap();
+    let elsewhere = world.outside().join("elsewhere.py");
+    fs::write(&elsewhere, &good).unwrap();
+    let rows: [(&str, &dyn Fn(), &str); 6] = [
+        ("one byte", &|| fs::write(&words, [&good[..], b"#"].concat()).unwrap(), "was changed"),
+        ("gone", &|| fs::remove_file(&words).unwrap(), "`lib/words.py` is missing"),
+        ("extra", &|| fs::write(lib.join("more.py"), "").unwrap(), "`lib/more.py` is not listed"),
+        (
+            "a link",
+            &|| {
+                fs::remove_file(&words).unwrap();
+                symlink(&elsewhere, &words).unwrap();
+            },
+            "is a link",
+        ),
+        (
+            "set-id",
+            &|| fs::set_permissions(&words, fs::Permissions::from_mode(0o4755)).unwrap(),
+            "set-id",
+        ),
+        (
+            "a folder",
+            &|| {
+                fs::remove_file(&words).unwrap();
+                fs::create_dir(&words).unwrap();
+            },
+            "`lib/words.py` is",
+        ),
+    ];
+    for (what, attack, says) in rows {
+        attack();
+        let attempt = world.attempt(COUNT);
+        assert_eq!((attempt.code.as_str(), attempt.status), ("verify.dependency", 4), "{what}");
+        assert!(attempt.changed.is_empty() && !attempt.ran, "{what}: {attempt:?}");
+        let said = world.rye(&["execute", COUNT]);
+        assert!(said.stderr.contains(says), "{what}: {said:?}");
+        assert!(said.stderr.contains("look at these files"), "{what}: {said:?}");
+        // Every door that admits the tool says so, the dry run and dev mode too.
+        for args in [&["execute", COUNT, "--dry-run"][..], &["verify", COUNT], &["show", COUNT]] {
+            let said = world.rye_env(&world.project(), args, b"", &[("RYE_DEV_MODE", "1")]);
+            assert_eq!(said.code(), "verify.dependency", "{what} {args:?}: {said:?}");
+        }
+        let said = world.rye(&["why", COUNT]);
+        assert!(said.stdout.contains("verify.dependency"), "{what}: {said:?}");
+        // One finding, not one more for each file of the tool.
+        let said = world.rye(&["verify", "--all"]);
+        let codes: Vec<_> = said.stderr.lines().filter(|line| line.starts_with("error[")).collect();
+        assert_eq!((codes.len(), said.status), (1, 4), "{what}: {said:?}");
+        if words.is_dir() {
+            fs::remove_dir(&words).unwrap();
+        } else {
+            drop(fs::remove_file(&words));
+        }
+        drop(fs::remove_file(lib.join("more.py")));
+        fs::write(&words, &good).unwrap();
+        counts(&world);
+    }
+}
+
+#[test]
+fn what_no_signature_covers_is_never_imported() {
+    let world = World::new();
+    package(&world);
+    world.rye(&["sign", COUNT]);
+    let bad = "open('marker', 'w').close()\nraise SystemExit('planted')\n";
+    for path in ["json.py", "words.py", "pathlib.py", ".ai/tools/acme/words/json.py"] {
+        world.write(path, bad);
+    }
+    world.write(".ai/tools/acme/words/sitecustomize.py", bad);
+    world.write(".ai/tools/acme/words/count/__init__.py", bad);
+    // Byte code in the place where Python would look for it.
+    let compile = "import py_compile, sys; py_compile.compile(sys.argv[1], cfile=sys.argv[2], invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)";
+    let cache = ".ai/tools/acme/words/lib/__pycache__";
+    fs::create_dir_all(world.project().join(cache)).unwrap();
+    let planted = world.shell(&format!(
+        "printf \"open('marker', 'w').close()\\n\" > bad.py
+         for tag in $(python3 -c 'import sys; print(sys.implementation.cache_tag)'); do
+           python3 -c \"{compile}\" bad.py {cache}/words.$tag.pyc && ls {cache}
+         done"
+    ));
+    assert!(planted.contains(".pyc"), "{planted}");
+    counts(&world);
+    assert!(!world.project().join("marker").exists(), "a planted module was imported");
+    // Nor what an unsigned sibling offers under a name of its own.
+    world.write(".ai/tools/acme/words/extra.py", "x = 1\n");
+    let text = PACKAGE_PY.replace("from lib import words", "import extra\nfrom lib import words");
+    world.write(".ai/tools/acme/words/count.py", text);
+    world.rye(&["sign", COUNT]);
+    let (status, got) = world.json(&["execute", COUNT, "-i", "text=x"]);
+    assert_eq!(status, 1, "{got}");
+    let told = got["stderr_tail"].as_str().unwrap_or_default();
+    assert!(told.contains("No module named 'extra'"), "{got}");
+}
+
+#[test]
+fn signing_again_takes_in_new_files_and_drops_those_that_went() {
+    let world = World::new();
+    package(&world);
+    world.rye(&["sign", COUNT]);
+    world.write(".ai/tools/acme/words/lib/new.py", "x = 1\n");
+    fs::remove_file(world.project().join(".ai/tools/acme/words/data/stop.json")).unwrap();
+    world.write(".ai/tools/acme/words/data/other.json", "[]");
+    let said = world.rye(&["sign", COUNT]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let text = String::from_utf8(world.read(".ai/tools/acme/words/count.py")).unwrap();
+    assert!(text.contains("lib/new.py") && text.contains("other.json"), "{text}");
+    assert!(!text.contains("stop.json\" = "), "{text}");
+}
+
+#[test]
+fn files_that_cannot_be_listed_are_not_signed() {
+    let world = World::new();
+    let tool = |files: &str| {
+        format!(
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+             config: {{command: /bin/true}}\nfiles: {files}\n"
+        )
+    };
+    world.write(".ai/tools/acme/data.txt", "1");
+    world.signed(".ai/tools/acme/x.yaml", &tool("[data.txt]"));
+    world.works("tool:acme/x");
+    symlink("data.txt", world.project().join(".ai/tools/acme/link.txt")).unwrap();
+    for (files, says) in [
+        ("[../x]", "has an empty segment, `.` or `..`"),
+        ("[/etc/passwd]", "is absolute"),
+        ("[none.txt]", "`none.txt` is missing"),
+        ("[link.txt]", "is a link"),
+        ("['*.txt']", "`link.txt` is a link"),
+    ] {
+        world.write(".ai/tools/acme/x.yaml", tool(files));
+        let said = world.rye(&["sign", "tool:acme/x"]);
+        assert_ne!(said.status, 0, "{files}: {said:?}");
+        assert!(said.stderr.contains(says), "{files}: {said:?}");
+    }
+}
+
+#[test]
+fn a_program_among_the_files_runs_as_its_pinned_copy() {
+    let world = World::new();
+    let script = "#!/bin/sh\nprintf '{\"path\": \"%s\"}' \"$0\"\n";
+    for (name, command) in [("dir", "{tool_dir}/bin/run"), ("path", ".ai/tools/acme/bin/run")] {
+        let path = world.write(".ai/tools/acme/bin/run", script);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let tool = |files: &str| {
+            format!(
+                "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+                 config: {{command: '{command}'}}\n{files}"
+            )
+        };
+        let item = format!("tool:acme/{name}");
+        let file = format!(".ai/tools/acme/{name}.yaml");
+        world.signed(&file, &tool("files: [bin/run]\nexec_files: [bin/*]\n"));
+        let (status, got) = world.json(&["execute", &item]);
+        assert_eq!(status, 0, "{got}");
+        let ran = got["data"]["path"].as_str().unwrap_or_default();
+        assert!(
+            ran.ends_with("tool/bin/run") && !ran.starts_with(&*world.project().to_string_lossy())
+        );
+        // Unlisted it is nobody's word.
+        if name == "path" {
+            world.signed(&file, &tool(""));
+            assert_eq!(world.run(&item), (6, "plan.unverified_program".into()));
+        }
+    }
+}
+
+#[test]
+fn an_argument_that_names_a_listed_file_gets_its_pinned_copy() {
+    let world = World::new();
+    world.write(".ai/tools/acme/say.sh.txt", "echo \"{\\\"from\\\": \\\"$0\\\"}\"\n");
+    let tool = |files: &str| {
+        format!(
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+             config: {{command: sh, args: ['.ai/tools/acme/say.sh.txt']}}\n{files}"
+        )
+    };
+    world.signed(".ai/tools/acme/say.yaml", &tool("files: [say.sh.txt]\n"));
+    let (status, got) = world.json(&["execute", "tool:acme/say"]);
+    assert_eq!(status, 0, "{got}");
+    let from = got["data"]["from"].as_str().unwrap_or_default();
+    assert!(from.ends_with("tool/say.sh.txt") && from.starts_with('/'), "{got}");
+    world.signed(".ai/tools/acme/say.yaml", &tool(""));
+    assert_eq!(world.run("tool:acme/say"), (6, "plan.unverified_program".into()));
+}
+
+/// A Node tool with a module beside it.
+const NODE_MJS: &str = r#"// /// rye
+// version = "1.0.0"
+// executor_id = "rye/core/runtimes/node/node"
+// category = "acme/node"
+// description = "Greets"
+// files = ["lib/*.mjs"]
+// ///
+import { greet } from "./lib/greet.mjs";
+console.log(JSON.stringify(greet("you")));
+"#;
+
+#[test]
+fn a_node_tool_runs_with_its_local_module_and_refuses_a_swapped_one() {
+    let world = World::new();
+    let module = "export const greet = (name) => ({ greeting: `hi ${name}` });\n";
+    world.write(".ai/tools/acme/node/lib/greet.mjs", module);
+    world.signed(".ai/tools/acme/node/greet.mjs", NODE_MJS);
+    let (status, got) = world.json(&["execute", "tool:acme/node/greet"]);
+    assert_eq!((status, &got["data"]), (0, &json!({"greeting": "hi you"})), "{got}");
+    world.write(".ai/tools/acme/node/lib/greet.mjs", module.replace("hi", "ho"));
+    world.refused("tool:acme/node/greet", "verify.dependency", 4);
+}
+
+#[test]
+fn an_anchor_above_the_tool_makes_its_modules_importable() {
+    let world = World::new();
+    world.write(".ai/tools/acme/app/pyproject.toml", "");
+    world.write(".ai/tools/acme/app/core/__init__.py", "name = 'core'\n");
+    let tool = r#"# /// rye
+# version = "1.0.0"
+# executor_id = "rye/core/runtimes/python/script"
+# description = "x"
+# files = ["core/**"]
+# [anchor]
+# root = "tool_parent"
+# markers_any = ["pyproject.toml"]
+# cwd = "{anchor_path}"
+# ///
+import json, os
+from core import name
+print(json.dumps({"name": name, "there": sorted(os.listdir("."))}))
+"#;
+    world.signed(".ai/tools/acme/app/cli/main.py", tool);
+    let (status, got) = world.json(&["execute", "tool:acme/app/cli/main"]);
+    assert_eq!(status, 0, "{got}");
+    assert_eq!(got["data"], json!({"name": "core", "there": ["cli", "core"]}), "{got}");
+    // Without a marker an `auto` anchor does not count, and says so in the trace.
+    fs::remove_file(world.project().join(".ai/tools/acme/app/pyproject.toml")).unwrap();
+    let (status, got) = world.json(&["execute", "tool:acme/app/cli/main", "--trace"]);
+    assert_eq!((status, &got["code"]), (1, &json!("execute.tool_failed")), "{got}");
+    let anchor = got["trace"].as_array().and_then(|t| t.iter().find(|e| e["step"] == "anchor"));
+    assert_eq!(anchor.map(|e| &e["counts"]), Some(&Value::Bool(false)), "{got}");
+}
+
+#[test]
+fn an_anchor_may_begin_at_the_project_but_only_for_its_own_tools() {
+    let world = World::new();
+    world.write("src/pack/__init__.py", "name = 'pack'\n");
+    world.write("src/pack/secret.py", "x = 1\n");
+    let tool = r#"# /// rye
+# version = "1.0.0"
+# executor_id = "rye/core/runtimes/python/script"
+# description = "x"
+# files = ["src/pack/__init__.py"]
+# [anchor]
+# root = "project_path"
+# mode = "always"
+# [anchor.env_paths.PYTHONPATH]
+# prepend = ["{anchor_path}/src"]
+# ///
+import json, importlib.util as util
+from pack import name
+print(json.dumps({"name": name, "secret": util.find_spec("pack.secret") is not None}))
+"#;
+    world.signed(".ai/tools/acme/own.py", tool);
+    let (status, got) = world.json(&["execute", "tool:acme/own"]);
+    assert_eq!((status, &got["data"]), (0, &json!({"name": "pack", "secret": false})), "{got}");
+    // A folder that is not the run's own is no place for modules.
+    let open = tool.replace("{anchor_path}/src", "{project_path}/src");
+    world.signed(".ai/tools/acme/own.py", &open);
+    assert_eq!(world.run("tool:acme/own"), (6, "plan.bad_config".into()));
+    let open = tool.replace("{anchor_path}/src", "{anchor_path}/../..");
+    world.signed(".ai/tools/acme/own.py", &open);
+    assert_eq!(world.run("tool:acme/own"), (6, "plan.bad_config".into()));
+    world.write_home(".ai/tools/acme/mine.py", tool);
+    let said = world.rye(&["sign", "tool:acme/mine", "--space", "user"]);
+    assert!(said.stderr.contains("begins at a folder that it may not use"), "{said:?}");
+}
+
+#[test]
+fn verify_deps_asks_that_every_module_in_scope_is_covered() {
+    let world = World::new();
+    package(&world);
+    let deps =
+        "# files = [\"lib/**/*.py\", \"data/*.json\"]\n# [verify_deps]\n# extensions = [\".py\"]\n";
+    let text = PACKAGE_PY.replace("# files = [\"lib/**/*.py\", \"data/*.json\"]\n", deps);
+    world.write(".ai/tools/acme/words/count.py", text);
+    world.rye(&["sign", COUNT]);
+    counts(&world);
+    let world_trace = world.json(&["execute", COUNT, "-i", "text=x", "--trace"]).1;
+    let event = world_trace["trace"].as_array().and_then(|t| {
+        t.iter().find(|event| event["step"] == "verify_deps").map(|event| event["files"].clone())
+    });
+    assert_eq!(event, Some(json!(4)), "{world_trace}");
+    // Neither listed nor signed: an unsigned item.
+    world.write(".ai/tools/acme/words/loose.py", "x = 1\n");
+    world.refused(COUNT, "verify.unsigned", 4);
+    // With a line of its own it is covered, and importable.
+    world.rye(&["sign", "tool:acme/words/loose"]);
+    counts(&world);
+    // What is no item can only be listed.
+    world.write(".ai/tools/acme/words/bad name.py", "x = 1\n");
+    world.refused(COUNT, "verify.dependency", 4);
+    fs::remove_file(world.project().join(".ai/tools/acme/words/bad name.py")).unwrap();
+    // What the block does not ask about stays as it is.
+    world.write(".ai/tools/acme/words/notes.txt", "x");
+    world.write(".ai/tools/acme/words/__pycache__/x.py", "x");
+    counts(&world);
+}
