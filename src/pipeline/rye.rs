@@ -44,10 +44,6 @@ impl Rye {
         &self.spaces
     }
 
-    pub(crate) fn types(&self) -> &FileTypes {
-        &self.types
-    }
-
     /// # Errors
     /// `verify.trust_unreadable`: file types are registered that your own key did not sign. The verbs
     /// that mend this go on with the built-in ones.

@@ -113,11 +113,11 @@ fn set(map: &mut Map<String, Value>, path: &[&str], value: &Value) {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Where no link says otherwise.
-    pub(super) default_ms: Option<u64>,
+    pub(super) default: Option<u64>,
     /// The operator's word for this tool, over what the links say.
-    pub(super) own_ms: Option<u64>,
+    pub(super) own: Option<u64>,
     /// The project's; it can only shorten.
-    pub(super) at_most_ms: Option<u64>,
+    pub(super) at_most: Option<u64>,
 }
 
 /// The item with the limits of runs.
@@ -144,13 +144,13 @@ pub(super) fn limits(
             space: copy.space,
             pointer,
         };
-        let default_ms = timeout(&copy.value, &["defaults"]).map_err(bad)?;
-        let own_ms = timeout(&copy.value, &["tools", item.id.as_str()]).map_err(bad)?;
+        let default = timeout(&copy.value, &["defaults"]).map_err(bad)?;
+        let own = timeout(&copy.value, &["tools", item.id.as_str()]).map_err(bad)?;
         if copy.space == Space::Project {
-            limits.at_most_ms = own_ms.or(default_ms);
+            limits.at_most = own.or(default);
         } else {
-            limits.default_ms = default_ms.or(limits.default_ms);
-            limits.own_ms = own_ms.or(limits.own_ms);
+            limits.default = default.or(limits.default);
+            limits.own = own.or(limits.own);
         }
     }
     Ok((limits, copies.into_iter().map(|copy| copy.source).collect()))

@@ -259,9 +259,9 @@ impl Limits {
     /// The time of a run: the operator's word for this tool, else the links', else the default; a
     /// project and a caller only shorten.
     fn timeout(self, execution: &Execution, asked: Option<Duration>) -> Duration {
-        let signed = self.own_ms.or(execution.timeout_ms).or(self.default_ms);
+        let signed = self.own.or(execution.timeout_ms).or(self.default);
         let signed = signed.unwrap_or(TIMEOUT_MS);
-        let most = self.at_most_ms.map_or(signed, |most| most.min(signed));
+        let most = self.at_most.map_or(signed, |most| most.min(signed));
         let most = Duration::from_millis(most);
         asked.map_or(most, |asked| asked.min(most))
     }

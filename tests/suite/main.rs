@@ -12,6 +12,7 @@
 mod attacks;
 mod chains;
 mod cli;
+mod config;
 mod directives;
 mod files;
 mod golden;

@@ -51,12 +51,12 @@ fn add(listed: &mut Listed, path: &str, value: Option<&str>, pointer: &str) -> R
         }
         value => {
             let digest = match value.filter(|text| !text.is_empty()) {
-                Some(text) => Some(text.parse::<Digest>().map_err(|_| {
+                Some(text) => Some(text.parse::<Digest>().map_err(|()| {
                     fault("has a value that is neither a SHA-256 digest nor `pattern`")
                 })?),
                 None => None,
             };
-            let path: RelPath = path.parse().map_err(|why| fault(why))?;
+            let path: RelPath = path.parse().map_err(fault)?;
             listed.digests.insert(path, digest);
         }
     }

@@ -73,7 +73,7 @@ fn yaml(text: &str, rows: &[(String, String)]) -> Result<String, String> {
 
 fn toml(text: &str, rows: &[(String, String)]) -> Result<String, String> {
     let document = text.parse::<toml_edit::DocumentMut>();
-    let mut document = document.map_err(|e| escape_line(&e.to_string()).to_string())?;
+    let mut document = document.map_err(|e| escape_line(&e.to_string()))?;
     let mut table = toml_edit::Table::new();
     for (path, value) in rows {
         table.insert(path, toml_edit::value(value.as_str()));

@@ -4,6 +4,7 @@ mod a_bytes;
 mod a_forgery;
 mod b_files;
 mod b_spaces;
+mod c_run;
 mod d_dev_mode;
 mod d_trust;
 mod e_metadata;

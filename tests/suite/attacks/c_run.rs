@@ -1,0 +1,300 @@
+//! Attack rows c01, c02, c04, c10, d02, d12, f12: between the check and the start, and around it.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::files::{COUNT, counts, package};
+use crate::world::{Attempt, MARKER_SH, World};
+use rye::{Request, RyeBuilder};
+use serde_json::json;
+
+/// A shell tool that prints its own answer and that of a file beside it.
+const PAIR_SH: &str = r#"#!/bin/sh
+# /// rye
+# version = "1.0.0"
+# executor_id = "rye/core/runtimes/shell/script"
+# description = "x"
+# files = ["part.txt"]
+# ///
+read -r part < "${0%/*}/part.txt"
+echo "{\"tool\": \"good\", \"part\": \"$part\"}"
+"#;
+
+/// How often the attacker replaces a file.
+const SWAPS: usize = 10_000;
+
+#[test]
+fn c01_a_writer_that_races_with_the_check_never_gets_its_bytes_run() {
+    let world = World::new();
+    let part = world.write(".ai/tools/acme/part.txt", "good\n");
+    let tool = world.signed(".ai/tools/acme/pair.sh", PAIR_SH);
+    world.works("tool:acme/pair");
+    let files = [tool, part].map(|path| {
+        let good = fs::read(&path).unwrap();
+        let evil = String::from_utf8(good.clone()).unwrap().replace("good", "EVIL").into_bytes();
+        (path, good, evil)
+    });
+    let (done, swaps) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let vars = [("HOME".into(), world.home().into()), ("PATH".into(), "/usr/bin:/bin".into())];
+    let rye = RyeBuilder::new().vars(vars).cwd(world.project()).build().unwrap();
+    let (mut ran, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while swaps.load(Ordering::Relaxed) < SWAPS {
+                race(&files, swaps.fetch_add(1, Ordering::Relaxed));
+            }
+            done.store(true, Ordering::Release);
+        });
+        while !done.load(Ordering::Acquire) {
+            let got = rye.run_json(&Request::new("tool:acme/pair"));
+            match got["status"].as_str() {
+                Some("success") => {
+                    assert_eq!(got["data"], json!({"tool": "good", "part": "good"}), "{got}");
+                    ran += 1;
+                }
+                _ => {
+                    let code = got["code"].as_str().unwrap_or_default();
+                    let known = ["verify.", "resolve.not_found", "parse."];
+                    assert!(known.iter().any(|layer| code.starts_with(layer)), "{got}");
+                    refused += 1;
+                }
+            }
+        }
+    });
+    assert!(ran > 0 && refused > 0, "the race was none: {ran} ran, {refused} refused");
+    world.works("tool:acme/pair");
+}
+
+/// One replacement and its undoing: by rename, or in place, of one file or the other.
+fn race(files: &[(std::path::PathBuf, Vec<u8>, Vec<u8>)], round: usize) {
+    let (path, good, evil) = &files[round % files.len()];
+    let put = |bytes: &[u8]| {
+        if round % 4 < 2 {
+            let beside = path.with_extension("new");
+            fs::write(&beside, bytes).unwrap();
+            fs::rename(&beside, path).unwrap();
+        } else {
+            fs::write(path, bytes).unwrap();
+        }
+    };
+    put(evil);
+    // Long enough for runs to begin on either side of the swap.
+    std::thread::sleep(std::time::Duration::from_micros(200));
+    put(good);
+    std::thread::sleep(std::time::Duration::from_micros(if round % 8 == 0 { 4_000 } else { 200 }));
+}
+
+#[test]
+fn c02_a_module_that_was_replaced_is_refused_and_one_that_was_planted_never_imported() {
+    let world = World::new();
+    package(&world);
+    world.rye(&["sign", COUNT]);
+    counts(&world);
+    let planted = "open('marker', 'w').close()\n";
+    let folder = ".ai/tools/acme/words";
+    for path in ["json.py", &format!("{folder}/json.py"), &format!("{folder}/pathlib/__init__.py")]
+    {
+        world.write(path, planted);
+    }
+    counts(&world);
+    assert!(!world.project().join("marker").exists());
+    let words = world.project().join(folder).join("lib/words.py");
+    let good = fs::read(&words).unwrap();
+    fs::write(&words, planted).unwrap();
+    assert_eq!(world.attempt(COUNT), refused("verify.dependency"));
+    fs::write(&words, good).unwrap();
+    counts(&world);
+}
+
+fn refused(code: &str) -> Attempt {
+    let status = if code.starts_with("plan.") { 6 } else { 4 };
+    Attempt { code: code.into(), status, ran: false, changed: Vec::new() }
+}
+
+/// A shell tool that says which value it has for a name that it declares.
+fn asks(field: &str, name: &str) -> String {
+    let tool = MARKER_SH.replace("# version", &format!("# {field} = [\"{name}\"]\n# version"));
+    tool.replace("echo '{\"ran\": true}'", &format!("echo \"\\\"${{{name}-unset}}\\\"\""))
+}
+
+#[test]
+fn an_accepted_projects_env_file_gives_its_own_tools_what_they_declare() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/ask.sh", &asks("env", "ACME_URL"));
+    world.signed(".ai/tools/acme/secret.sh", &asks("secrets", "ACME_TOKEN"));
+    world.signed(".ai/tools/acme/none.sh", &asks("env_", "ACME_URL"));
+    let data = |item: &str| world.json(&["execute", item]).1["data"].clone();
+    assert_eq!(data("acme/ask"), "unset");
+    world.refused("tool:acme/secret", "plan.missing_secret", 6);
+    world.write(".env", "ACME_URL='$HOME/x'\nexport ACME_TOKEN=t\nOTHER=1\n");
+    assert_eq!(data("acme/ask"), "$HOME/x", "literally");
+    assert_eq!(data("acme/secret"), "t");
+    assert_eq!(data("acme/none"), "unset", "only what is declared");
+    let said =
+        world.rye_env(&world.project(), &["execute", "acme/ask"], b"", &[("ACME_URL", "host")]);
+    assert_eq!(said.stdout, "host\n", "the host's value comes first");
+    let (_, got) = world.json(&["execute", "acme/ask", "--trace"]);
+    let told = got["trace"].as_array().unwrap().iter().find(|e| e["contributed_by"] == ".env");
+    assert_eq!(told.map(|event| &event["keys"]), Some(&json!(["ACME_URL"])), "{got}");
+    assert!(!got["trace"].to_string().contains("$HOME/x"), "{got}");
+    world.write(".env", "ACME_URL\n");
+    let said = world.rye(&["execute", "acme/ask"]);
+    assert_eq!((said.code().as_str(), said.status), ("plan.bad_env_file", 6), "{said:?}");
+    assert!(said.stderr.contains(".env:1"), "{said:?}");
+    assert_eq!(data("acme/none"), "unset", "a file that nobody needs is not read");
+}
+
+#[test]
+fn c04_loader_names_in_a_projects_env_file_are_refused_by_name() {
+    let world = World::new();
+    let names = [
+        "LD_PRELOAD",
+        "PYTHONPATH",
+        "NODE_OPTIONS",
+        "BASH_ENV",
+        "RYE_PYTHON",
+        "GIT_SSH_COMMAND",
+        "PERL5LIB",
+        "RUBYOPT",
+        "LUA_PATH",
+        "HTTPS_PROXY",
+        "SSL_CERT_FILE",
+        "GLIBC_TUNABLES",
+        "IFS",
+        "ENV",
+    ];
+    for name in names {
+        let file = format!(".ai/tools/acme/{}.sh", name.to_lowercase());
+        world.signed(&file, &asks("env", name));
+        let item = format!("tool:acme/{}", name.to_lowercase());
+        world.works(&item);
+        world.write(".env", format!("{name}=/tmp/evil\n"));
+        assert_eq!(world.attempt(&item), refused("plan.refused_variable"), "{name}");
+        let said = world.rye(&["execute", &item]);
+        assert!(said.stderr.contains(&format!("`{name}`")), "{name}: {said:?}");
+        fs::remove_file(world.project().join(".env")).unwrap();
+        world.works(&item);
+    }
+    // Of the fixed list the host has a value, and the project's counts for nothing.
+    world.signed(".ai/tools/acme/path.sh", &asks("env", "PATH"));
+    let before = world.json(&["execute", "acme/path"]).1["data"].clone();
+    world.write(
+        ".env",
+        "PATH=/tmp/evil\nHOME=/tmp/evil\nLD_PRELOAD=/tmp/evil.so\nRYE_SYSTEM_SPACE=.\n",
+    );
+    assert_eq!(world.json(&["execute", "acme/path"]).1["data"], before);
+}
+
+#[test]
+fn d12_a_projects_env_file_and_config_change_nothing_for_a_users_tool() {
+    let world = World::new();
+    world.signed_home(".ai/tools/acme/mine.sh", &asks("env", "API_BASE_URL"));
+    world.write(".env", "API_BASE_URL=http://evil.example\n");
+    let (status, got) = world.json(&["execute", "acme/mine"]);
+    assert_eq!((status, &got["data"]), (0, &json!("unset")), "{got}");
+    let limit = |world: &World| {
+        world.json(&["execute", "acme/mine", "--dry-run"]).1["plan"]["timeout_ms"].clone()
+    };
+    assert_eq!(limit(&world), 30_000);
+    world.signed(".ai/config/execution/execution.yaml", "defaults: {timeout: 3000}\n");
+    assert_eq!(limit(&world), 30_000, "a project raises no limit");
+}
+
+#[test]
+fn d02_nothing_of_a_project_that_is_not_accepted_is_interpreted() {
+    let world = World::empty();
+    assert_eq!(world.rye(&["keys", "generate"]).status, 0);
+    world.signed_home(".ai/tools/acme/mine.sh", &asks("env", "ACME_URL"));
+    // A fixture that another person accepted and signed, cloned here.
+    let other = World::new();
+    other.signed(".ai/config/execution/execution.yaml", "defaults: {timeout: 1}\n");
+    world.write(
+        ".ai/config/execution/execution.yaml",
+        other.read(".ai/config/execution/execution.yaml"),
+    );
+    world.write(".ai/config/rye/policy.yaml", "allow_shadow: [rye/bash]\n");
+    world.write(".ai/config/rye/file-types.yaml", "sh: {comment: '%', header: block}\n");
+    world.write(".env", "ACME_URL=evil\nnot a line\n");
+    let (status, got) = world.json(&["execute", "acme/mine"]);
+    assert_eq!((status, &got["data"]), (0, &json!("unset")), "{got}");
+    let (_, got) = world.json(&["execute", "acme/mine", "--dry-run"]);
+    assert_eq!(got["plan"]["timeout_ms"], 30_000, "{got}");
+    // Once it is accepted, its config counts, and must verify.
+    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    let said = world.rye(&["execute", "acme/mine", "--json"]);
+    assert_eq!(said.code(), "verify.untrusted", "{said:?}");
+}
+
+#[test]
+fn c10_a_command_or_an_argument_that_no_signature_covers_is_refused() {
+    let world = World::new();
+    let native = |config: &str| {
+        format!(
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+             config: {{{config}}}\n"
+        )
+    };
+    let script = "#!/bin/sh\n: > marker\n";
+    for path in ["x", "x.py", ".ai/tools/acme/x.sh.txt"] {
+        let file = world.write(path, script);
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let absolute = world.project().join("x").display().to_string();
+    world.signed(".ai/tools/acme/run.yaml", &native("command: 'true'"));
+    world.works("tool:acme/run");
+    for config in [
+        "command: ./x".to_owned(),
+        format!("command: {absolute}"),
+        "command: sh, args: [x.py]".into(),
+        "command: sh, args: ['./x']".into(),
+        "command: sh, args: [.ai/tools/acme/x.sh.txt]".into(),
+        "command: sh, args: ['{project_path}/x']".into(),
+        "command: sh, args: ['{item_dir}/x.sh.txt']".into(),
+    ] {
+        world.signed(".ai/tools/acme/run.yaml", &native(&config));
+        assert_eq!(world.attempt("tool:acme/run"), refused("plan.unverified_program"), "{config}");
+    }
+}
+
+#[test]
+fn f12_a_secret_never_reaches_an_argument_a_command_or_a_folder() {
+    let world = World::new().env("CANARY", "canary-5f1d");
+    let tool = |config: &str| {
+        format!(
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+             secrets: [CANARY]\nconfig: {{{config}}}\n"
+        )
+    };
+    world.signed(".ai/tools/acme/run.yaml", &tool("command: cat, input_data: '${CANARY}'"));
+    let (status, got) = world.json(&["execute", "acme/run"]);
+    assert_eq!((status, &got["data"]["stdout"]), (0, &json!("canary-5f1d")), "{got}");
+    for config in [
+        "command: echo, args: ['${CANARY}']",
+        "command: echo, args: ['a-${CANARY:-x}-b']",
+        "command: '${CANARY}'",
+        "command: echo, cwd: '/tmp/${CANARY}'",
+    ] {
+        world.signed(".ai/tools/acme/run.yaml", &tool(config));
+        let said = world.rye(&["execute", "acme/run", "--json", "--trace", "-vv"]);
+        assert_eq!((said.code().as_str(), said.status), ("plan.secret_in_argv", 6), "{config}");
+        let all = format!("{}{}", said.stdout, said.stderr);
+        assert!(!all.contains("canary-5f1d"), "{config}: {all}");
+    }
+    // Nor by way of a variable that is made of it.
+    let tool =
+        tool("command: echo, args: ['${MADE}']") + "env_config: {env: {MADE: 'x${CANARY}'}}\n";
+    world.signed(".ai/tools/acme/run.yaml", &tool);
+    assert_eq!(world.attempt("tool:acme/run"), refused("plan.secret_in_argv"));
+}
+
+#[test]
+fn nothing_of_a_run_stays_in_the_folder_of_pinned_copies() {
+    let world = World::new();
+    package(&world);
+    world.rye(&["sign", COUNT]);
+    counts(&world);
+    let left = |folder: &Path| fs::read_dir(folder).map(Iterator::count).unwrap_or_default();
+    assert_eq!(left(&world.home().join(".ai/state/pin")), 0);
+}

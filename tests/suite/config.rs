@@ -1,0 +1,118 @@
+//! Config items in several spaces (core 7.10): what a tool gets, and how long it may run.
+
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// A tool that gives back the parameters that it was given.
+fn echo(fields: &str) -> String {
+    format!(
+        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+         config: {{command: cat}}\n{fields}"
+    )
+}
+
+#[track_caller]
+fn resolved(world: &World, item: &str) -> Value {
+    let (status, got) = world.json(&["execute", item, "-i", "own=1"]);
+    assert_eq!((status, &got["data"]["own"]), (0, &json!("1")), "{got}");
+    got["data"]["resolved_config"].clone()
+}
+
+#[test]
+fn copies_of_all_spaces_merge_for_a_project_tool() {
+    let world = World::new();
+    let config = "path: .ai/config/acme/api.yaml";
+    world.signed_home(
+        ".ai/config/acme/api.yaml",
+        "url: user\nretry: {times: 1, wait: 2}\nlist: [1, 2]\n",
+    );
+    world.signed(".ai/config/acme/api.toml", "url = 'project'\nlist = [3]\n[retry]\ntimes = 5\n");
+    let field =
+        |mode: &str| echo(&format!("config_resolve: {{path: acme/api.yaml, mode: {mode}}}\n"));
+    world.signed(".ai/tools/acme/deep.yaml", &field("deep_merge"));
+    let want = json!({"url": "project", "retry": {"times": 5, "wait": 2}, "list": [3]});
+    assert_eq!(resolved(&world, "tool:acme/deep"), want, "{config}");
+    world.signed(".ai/tools/acme/first.yaml", &field("first_match"));
+    let want = json!({"url": "project", "retry": {"times": 5}, "list": [3]});
+    assert_eq!(resolved(&world, "tool:acme/first"), want);
+    let list = echo("config_resolve: [acme/api, {path: acme/none}]\n");
+    world.signed(".ai/tools/acme/list.yaml", &list);
+    let got = resolved(&world, "tool:acme/list");
+    assert_eq!((&got["acme/api"]["url"], &got["acme/none"]), (&json!("project"), &json!({})));
+}
+
+#[test]
+fn a_nearer_space_changes_what_the_tool_lists_and_time_limits_downwards_only() {
+    let world = World::new();
+    let tool = echo("config_resolve: {path: acme/api}\noverridable: [retry.times, timeout]\n");
+    world.signed_home(".ai/tools/acme/mine.yaml", &tool);
+    world.signed_home(
+        ".ai/config/acme/api.yaml",
+        "url: user\ntimeout: 10\nretry: {times: 1, wait: 2}\n",
+    );
+    let start = json!({"url": "user", "timeout": 10, "retry": {"times": 1, "wait": 2}});
+    assert_eq!(resolved(&world, "tool:acme/mine"), start);
+    world
+        .signed(".ai/config/acme/api.yaml", "url: evil\ntimeout: 99\nretry: {times: 7, wait: 0}\n");
+    let want = json!({"url": "user", "timeout": 10, "retry": {"times": 7, "wait": 2}});
+    assert_eq!(resolved(&world, "tool:acme/mine"), want);
+    world.signed(".ai/config/acme/api.yaml", "timeout: 3\n");
+    assert_eq!(resolved(&world, "tool:acme/mine")["timeout"], 3);
+}
+
+#[test]
+fn config_must_verify_and_the_caller_cannot_give_it() {
+    let world = World::new();
+    world.signed(".ai/config/acme/api.yaml", "a: 1\n");
+    world.signed(".ai/tools/acme/x.yaml", &echo("config_resolve: {path: acme/api}\n"));
+    let (_, got) = world.json(&["execute", "tool:acme/x", "-i", "resolved_config=mine"]);
+    assert_eq!(got["data"]["resolved_config"], json!({"a": 1}), "{got}");
+    let text = String::from_utf8(world.read(".ai/config/acme/api.yaml")).unwrap();
+    world.write(".ai/config/acme/api.yaml", text.replace("a: 1", "a: 2"));
+    world.refused("tool:acme/x", "verify.altered", 4);
+    world.write(".ai/config/acme/api.yaml", "a: 1\n");
+    // Dev mode never covers config.
+    let said = world.rye_env(
+        &world.project(),
+        &["execute", "tool:acme/x", "--json"],
+        b"",
+        &[("RYE_DEV_MODE", "1")],
+    );
+    assert_eq!(said.code(), "verify.unsigned", "{said:?}");
+}
+
+/// The time limit that a dry run shows, in milliseconds.
+#[track_caller]
+fn limit(world: &World, item: &str, more: &[&str]) -> u64 {
+    let (status, got) = world.json(&[&["execute", item, "--dry-run"], more].concat());
+    assert_eq!(status, 0, "{got}");
+    got["plan"]["timeout_ms"].as_u64().expect("a number")
+}
+
+#[test]
+fn the_time_limit_comes_from_config_then_the_links_then_the_operator_and_only_falls_from_there() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/plain.yaml", &echo(""));
+    let own = echo("").replace("command: cat", "command: cat, timeout: 20");
+    world.signed(".ai/tools/acme/own.yaml", &own);
+    let both = |world: &World| (limit(world, "acme/plain", &[]), limit(world, "acme/own", &[]));
+    assert_eq!(both(&world), (30_000, 20_000), "the shipped default, the tool's own");
+    let execution = ".ai/config/execution/execution.yaml";
+    world.signed_home(execution, "defaults: {timeout: 60}\n");
+    assert_eq!(both(&world), (60_000, 20_000), "the user's default");
+    world.signed_home(execution, "tools: {acme/own: {timeout: 90.5}, acme/plain: {timeout: 7}}\n");
+    assert_eq!(both(&world), (7_000, 90_500), "the operator's word for one tool");
+    world.signed(execution, "defaults: {timeout: 50}\ntools: {acme/plain: {timeout: 100}}\n");
+    assert_eq!(both(&world), (7_000, 50_000), "a project shortens and never lengthens");
+    assert_eq!(limit(&world, "acme/own", &["--timeout", "1"]), 1_000, "a caller shortens");
+    assert_eq!(limit(&world, "acme/own", &["--timeout", "500"]), 50_000, "and never lengthens");
+    for bad in [
+        "defaults: {timeout: 0}",
+        "defaults: {timeout: x}",
+        "defaults: 1",
+        "defaults: {timeout: 1e9}",
+    ] {
+        world.signed(execution, &format!("{bad}\n"));
+        assert_eq!(world.run("tool:acme/plain"), (6, "plan.bad_config".into()), "{bad}");
+    }
+}
