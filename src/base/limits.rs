@@ -53,6 +53,8 @@ pub(crate) const PROGRESS_AFTER_MS: u64 = 500;
 pub(crate) const NEAR_NAMES: usize = 3;
 /// Longest directory walk below a kind's folder: ids have at most 16 segments.
 pub(crate) const WALK_DEPTH: usize = ID_SEGMENTS;
+/// Most signatures that a process remembers as good: a server's items fit, and they take 300 KiB.
+pub(crate) const KNOWN_SIGNATURES: usize = 4096;
 /// Longest path in a tool's `files`, in bytes: it is joined to a private folder's path.
 pub(crate) const PART_PATH_BYTES: usize = 1024;
 /// Most files beside a tool that run with it: each is read, hashed and written for every run.

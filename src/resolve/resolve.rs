@@ -178,6 +178,10 @@ impl Resolver<'_> {
 
     fn in_root(&self, item: &Ref, root: &Root) -> Result<Option<Found>, ResolveError> {
         let mut found: Option<Found> = None;
+        // One look instead of one for each extension: most folders are in one space only.
+        if !root.may_hold(&format!("{}/{}", item.kind.folder(), item.id.folder())) {
+            return Ok(None);
+        }
         for ext in self.types.extensions(item.kind) {
             let Some(next) = self.read(item, ext, root)? else { continue };
             if let Some(first) = found {

@@ -5,13 +5,13 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use walkdir::WalkDir;
 
 use super::embedded::EMBEDDED;
 use super::error::SpaceError;
-use super::join::{Opened, read_beneath};
+use super::join::{Opened, open_beneath, read_beneath};
 use super::rel_path::RelPath;
 use super::root::{Place, Root, embedded};
 use crate::base::limits::{PARTS_WALKED, WALK_DEPTH};
@@ -52,16 +52,8 @@ impl Root {
             Place::Disk(None) => return Ok(None),
             Place::Disk(Some(ai)) => {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
                 let name = if relative.is_empty() { "." } else { relative };
-                let opened = match openat2(ai, name, flags, Mode::empty(), resolve) {
-                    // An old kernel: what is read below is resolved component by component.
-                    Err(Errno::NOSYS | Errno::PERM) => {
-                        rustix::fs::openat(ai, name, flags | OFlags::NOFOLLOW, Mode::empty())
-                    }
-                    other => other,
-                };
-                match opened {
+                match open_beneath(ai, name, flags) {
                     Ok(folder) => Some(folder),
                     Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
                     Err(Errno::LOOP | Errno::XDEV) => {

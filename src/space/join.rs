@@ -46,7 +46,12 @@ pub(super) fn read_beneath(root: impl AsFd, relative: &str) -> io::Result<Opened
     }
 }
 
-fn open_beneath(root: impl AsFd, relative: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+/// Opens the plain relative path below `root`, through no link.
+pub(super) fn open_beneath(
+    root: impl AsFd,
+    relative: &str,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(&root, relative, flags, Mode::empty(), resolve) {
         // Old containers answer EPERM for calls that they do not know.

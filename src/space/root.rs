@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::embedded::EMBEDDED;
 use super::error::SpaceError;
-use super::join::{Opened, read_beneath};
+use super::join::{Opened, open_beneath, read_beneath};
 use crate::diag;
 use crate::id::Space;
 
@@ -90,6 +90,14 @@ impl Root {
     pub(crate) fn shown(&self, relative: &str) -> diag::Place {
         let space = Some(self.space.to_string());
         diag::Place { space, path: format!(".ai/{relative}"), ..diag::Place::default() }
+    }
+
+    /// False if there is no folder at the plain relative path below `.ai`, so no file in it either.
+    pub(crate) fn may_hold(&self, folder: &str) -> bool {
+        let Place::Disk(ai) = &self.place else { return true };
+        let Some(ai) = ai else { return false };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        !matches!(open_beneath(ai, folder.trim_end_matches('/'), flags), Err(Errno::NOENT))
     }
 
     /// The bytes of the regular file at the plain relative path below `.ai`, or `None`.

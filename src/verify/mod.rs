@@ -17,6 +17,7 @@ mod admit;
 mod document;
 mod error;
 mod key;
+mod memo;
 mod own_keys;
 mod parts;
 mod rotate;
