@@ -63,7 +63,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/execute.pin.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.pin.md") },
     // 3e2ccfb9e287efc7397952e2c3c2294ac6bfe6fa4ee847e55b237478988ad82d
     File { path: "knowledge/rye/errors/execute.spawn.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.spawn.md") },
-    // 9b8098ae80a43d3372951b62419eecc1f0d195d9393d1d9416ee93f40f46d439
+    // da1c4a0cf4e8660fe9e53578d7defe394791e3f7b86e1100ef94e2d0a637b3cc
     File { path: "knowledge/rye/errors/execute.timeout.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.timeout.md") },
     // 71e61f918c98e821c36828a3c058460a73a9744d8d4308ac2b69bd64b27b3714
     File { path: "knowledge/rye/errors/execute.tool_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.tool_failed.md") },
@@ -141,7 +141,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.argument_nul.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_nul.md") },
     // 0b91171e7d6735b4fca296d1e2c62947efb1cd5bcceaf7cdc63c3f3cc67484bc
     File { path: "knowledge/rye/errors/plan.argument_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
-    // 9fc5069a253a6b643e565cd30243bc7c5b61ac3240103080ea6aea6cbdeb77cb
+    // f165ca07a0ac8cafd378f1404229ee42ad6c64f3cddc0bea17f49655ff3ce5c1
     File { path: "knowledge/rye/errors/plan.bad_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_config.md") },
     // 1f4dce4e588d28d049ae840b846d5aeedab82c35cb113d6370d5b22fcc6579c4
     File { path: "knowledge/rye/errors/plan.bad_env_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_env_file.md") },
@@ -243,7 +243,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // 539a3f64e42cbba671629d9dc189f9c11e1ebf9aba256751316d280462af2763
+    // 6d1d72b086419fc9cb29a4c832badfd8442c2640c2385807b95eff148282dd6b
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // d4adcffd18a25d36b6175ff8bd05eeef368fe4bef02eaf315318ec058c66ef12
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
@@ -251,7 +251,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // d06b78fa6b3e3ee74521769efb67914d57d658db45e6f679eb61ceef80e99160
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // eed2682149864ee1c8d7331f6080d52496e3035db287f5236ec3d6343b8c9de0
+    // b8a1cf57e44db71fa70a8b13b2eb307d86920788ba851ace9c7ba0b998f52e1a
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // d3b23c0edebaf0ce73f503a018e2aa793c6122d705fd93157b305d50ba6d3529
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
