@@ -3,6 +3,8 @@
 //! - `cargo bench` runs all of it in a few seconds
 //! - `cargo bench --bench line -- --rates` prints the signature library's own rates and nothing
 //!   else, one `name number` a line; `table.sh` reads them
+//! - `cargo bench --bench line -- --overheads` prints microseconds of a bare child and of runs, each
+//!   `name median minimum`
 
 #![expect(clippy::expect_used, reason = "a bench that cannot set itself up has nothing to measure")]
 
@@ -32,6 +34,17 @@ config:
   command: /bin/true
 "#;
 
+/// The same child, given the path of the tool's pinned copy.
+const PINNED: &str = r#"version: "1.0.0"
+tool_type: tool
+executor_id: rye/core/runtimes/native/program
+category: bench
+description: "Starts a child that does nothing."
+config:
+  command: /bin/true
+  args: ["{tool_path}"]
+"#;
+
 /// How many bytes a signature covers: the text of a statement, about as long as the line in a file.
 const STATEMENT: usize = 200;
 
@@ -41,6 +54,10 @@ const ITEM: usize = 4096;
 fn main() {
     if std::env::args().any(|arg| arg == "--rates") {
         rates();
+        return;
+    }
+    if std::env::args().any(|arg| arg == "--overheads") {
+        overheads();
         return;
     }
     let mut criterion = Criterion::default()
@@ -68,9 +85,10 @@ impl World {
         let tools = folder.path().join("project/.ai/tools/bench");
         fs::create_dir_all(&tools).expect("mkdir");
         fs::write(tools.join("noop.yaml"), TOOL).expect("the tool");
+        fs::write(tools.join("pinned.yaml"), PINNED).expect("the tool");
         let world = Self { folder };
         world.door(&["init"]);
-        world.door(&["sign", "tool:bench/noop"]);
+        world.door(&["sign", "tool:bench/*"]);
         world
     }
 
@@ -123,13 +141,47 @@ fn facade(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("child");
     group.bench_function("run, 3 links", |b| b.iter(|| black_box(rye.run_json(&run))));
     group.bench_function("std::process::Command", |b| {
-        b.iter(|| {
-            let mut command = Command::new(NOOP);
-            let command = command.current_dir(world.project()).env_clear().envs(world.vars());
-            black_box(command.stdin(Stdio::null()).output().expect("a child"))
-        });
+        b.iter(|| black_box(bare(&world)));
     });
     group.finish();
+}
+
+/// The child without rye.
+fn bare(world: &World) -> std::process::Output {
+    let mut command = Command::new(NOOP);
+    let command = command.current_dir(world.project()).env_clear().envs(world.vars());
+    command.stdin(Stdio::null()).output().expect("a child")
+}
+
+/// Prints what a run takes beside the bare child, all sides in turn.
+#[expect(clippy::print_stdout, reason = "the numbers are for a program that reads them")]
+fn overheads() {
+    let world = World::new();
+    let rye = world.rye();
+    let run = |item: &str| {
+        let request = Request::new(item);
+        let got = rye.run_json(&request);
+        assert_eq!(got["status"], "success", "{got}");
+        request
+    };
+    let (plain, pinned) = (run("tool:bench/noop"), run("tool:bench/pinned"));
+    let sides: [(&str, &dyn Fn()); 3] = [
+        ("bare", &|| drop(black_box(bare(&world)))),
+        ("run", &|| drop(black_box(rye.run_json(&plain)))),
+        ("run_pinned", &|| drop(black_box(rye.run_json(&pinned)))),
+    ];
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..600 {
+        for ((_, act), times) in sides.iter().zip(&mut times) {
+            let start = Instant::now();
+            act();
+            times.push(start.elapsed().as_nanos());
+        }
+    }
+    for ((name, _), mut times) in sides.into_iter().zip(times) {
+        times.sort_unstable();
+        println!("{name} {} {}", times[times.len() / 2] / 1000, times[0] / 1000);
+    }
 }
 
 fn signatures(criterion: &mut Criterion) {

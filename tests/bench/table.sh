@@ -16,7 +16,7 @@ cd -- "$(dirname -- "$0")/../.."
 . tests/bench/world.sh
 
 rows=("$@")
-[ "${#rows[@]}" -gt 0 ] || rows=(p1 p2 p3 p5 p6 p13)
+[ "${#rows[@]}" -gt 0 ] || rows=(p1 p2 p3 p4 p5 p6 p12 p13)
 
 # Whether a row is asked for.
 wanted() {
@@ -135,6 +135,28 @@ if wanted p2 || wanted p3; then
     fi
 fi
 
+# --- p4: in process -----------------------------------------------------------------------------
+
+if wanted p4; then
+    say 'p4: the library beside the bare child'
+    # Microseconds, `name median minimum`.
+    declare -A micros least
+    while read -r name median minimum; do
+        micros[$name]=$median least[$name]=$minimum
+    done < <(cargo bench --quiet --locked --bench line -- --overheads)
+    # over ID WORK NAME OTHER OTHER_TEXT GOAL
+    over() {
+        table+=("$(awk -v id="$1" -v work="$2" -v a="${micros[$3]}" -v a0="${least[$3]}" \
+            -v b="${micros[$4]}" -v b0="${least[$4]}" -v text="$5" -v goal="$6" 'BEGIN {
+                printf "| %s | %s | %.2f (%.2f) | %s | %.2f (%.2f) | %.2f (%.2f) × | +%.2f (+%.2f) | %s |",
+                    id, work, a / 1000, a0 / 1000, text, b / 1000, b0 / 1000, a / b, a0 / b0,
+                    (a - b) / 1000, (a0 - b0) / 1000, goal
+            }')")
+    }
+    over p4 'a run in process, 3 links' run bare '`std::process::Command`' '≤ +0.35 ms'
+    over p4 '…of a tool that looks at its pinned copy' run_pinned run 'the same without a copy' '≤ +0.3 ms'
+fi
+
 # --- p5, p6: many items -------------------------------------------------------------------------
 
 # library ID WORK NAME ACT GOAL: `count` items beside the library on all cores, by its rate alone.
@@ -214,6 +236,37 @@ if wanted p5 || wanted p6 || wanted p13; then
         fi
         cd / && rm -rf "${world:?}/$kind-10000"
     done
+fi
+
+# --- p12: growth --------------------------------------------------------------------------------
+
+if wanted p12; then
+    say 'p12: one run among 10, 1,000 and 100,000 items; chains of 3 and 10 links'
+    sides=()
+    for count in 10 1000 100000; do
+        new_project "among-$count"
+        noop_tool 'Does nothing.' >.ai/tools/bench/noop.yaml
+        "$RYE" sign tool:bench/noop >"$log"
+        # Never read by a run: what they hold does not matter, that they are there does.
+        mkdir -p .ai/tools/bench/many
+        (cd .ai/tools/bench/many && seq -f 'f%06.0f.yaml' "$count" | xargs -n 1000 touch)
+        sides+=("among-$count" "$RYE --project $PWD execute tool:bench/noop")
+    done
+    new_project chain
+    noop_tool 'Does nothing.' >.ai/tools/bench/noop.yaml
+    previous=rye/core/runtimes/native/program
+    for link in 1 2 3 4 5 6 7; do
+        printf 'version: "1.0.0"\ntool_type: runtime\nexecutor_id: %s\ndescription: "A link."\n' \
+            "$previous" >".ai/tools/bench/link$link.yaml"
+        previous=bench/link$link
+    done
+    noop_tool 'Does nothing.' | sed "s|rye/core/runtimes/native/program|$previous|" \
+        >.ai/tools/bench/long.yaml
+    "$RYE" sign --all >"$log"
+    race 5 60 "${sides[@]}" short "$RYE execute tool:bench/noop" long "$RYE execute tool:bench/long"
+    row p12 '`rye execute` among 1,000 items' among-1000 among-10 'among 10' 'the same'
+    row p12 '`rye execute` among 100,000 items' among-100000 among-10 'among 10' 'the same'
+    row p12 '`rye execute`, chain of 10 links' long short 'chain of 3 links' 'linear'
 fi
 
 # --- p13: memory --------------------------------------------------------------------------------
