@@ -1,0 +1,287 @@
+//! The file `.ai/rye.lock`: TOML, a head, and one table a ref, sorted.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::error::{Drift, LockError};
+use super::pin::{Pin, Seen};
+use crate::base::bytes::write_atomic;
+use crate::base::limits::ITEM_BYTES;
+use crate::base::text::{position, unfit};
+use crate::diag::Place;
+use crate::id::Ref;
+use crate::space::{Root, SpaceError};
+use crate::verify::Source;
+
+/// The file's name, below a project's `.ai`.
+pub(super) const LOCK_FILE: &str = "rye.lock";
+
+/// The form that is read and written.
+const VERSION: u64 = 1;
+
+const HEAD: &str = "\
+# What this project has agreed to run: each item with its signer, time and bytes.
+# Written by `rye lock`, reviewed with the code; see `rye fetch knowledge:rye/lock`.
+";
+
+/// The rows of a lock.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Lock {
+    rows: BTreeMap<Ref, Pin>,
+}
+
+impl Lock {
+    /// Reads the lock of a project; `None` if it has none, or the project is not `accepted`, which is
+    /// asked only if something is there.
+    ///
+    /// # Errors
+    /// `lock.malformed`, `lock.version`; `space.*` for a file that cannot be opened as one.
+    pub(crate) fn read(
+        project: &Root,
+        accepted: impl FnOnce() -> Result<bool, LockError>,
+    ) -> Result<Option<Self>, LockError> {
+        let read = project.read(LOCK_FILE);
+        if matches!(read, Ok(None)) || !accepted()? {
+            return Ok(None);
+        }
+        let Some(bytes) = read? else { return Ok(None) };
+        let place = project.shown(LOCK_FILE);
+        let malformed = |at: Option<usize>, why: String| {
+            let place = place.clone();
+            let place = match at {
+                Some(at) => place.at(position(&bytes, at)),
+                None => place,
+            };
+            LockError::Malformed { place, why }
+        };
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|e| malformed(Some(e.valid_up_to()), "it is not UTF-8".into()))?;
+        if let Some(unfit) = unfit(text) {
+            let why = format!("it holds the character U+{:04X}", u32::from(unfit.char));
+            return Err(malformed(Some(unfit.at), why));
+        }
+        match toml::from_str::<Self>(text) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(error) => {
+                if let Some(found) = other_version(text) {
+                    return Err(LockError::Version { place, found });
+                }
+                Err(malformed(error.span().map(|span| span.start), error.message().to_owned()))
+            }
+        }
+    }
+
+    /// Writes the lock: the old file or the whole of the other one, whatever happens.
+    ///
+    /// # Errors
+    /// `space.too_large` for one that could not be read again; `lock.io`.
+    pub(crate) fn write(&self, project: &Root) -> Result<(), LockError> {
+        let text = self.to_toml();
+        if u64::try_from(text.len()).is_ok_and(|len| len > ITEM_BYTES) {
+            return Err(SpaceError::TooLarge { place: project.shown(LOCK_FILE) }.into());
+        }
+        let path = project.path(LOCK_FILE);
+        write_atomic(&path, text.as_bytes(), 0o644).map_err(|source| LockError::Io { path, source })
+    }
+
+    pub(crate) fn find(&self, item: &Ref) -> Option<&Pin> {
+        self.rows.get(item)
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&Ref, &Pin)> {
+        self.rows.iter()
+    }
+
+    pub(crate) fn insert(&mut self, item: Ref, pin: Pin) {
+        self.rows.insert(item, pin);
+    }
+
+    pub(crate) fn remove(&mut self, item: &Ref) -> Option<Pin> {
+        self.rows.remove(item)
+    }
+
+    /// Judges an admitted source by the row that lists it. `exact` asks that it is listed and that
+    /// nothing differs.
+    ///
+    /// # Errors
+    /// `verify.signer_changed`, `verify.space_changed`, `verify.rolled_back`; with `exact` also
+    /// `lock.differs` and `lock.not_listed`.
+    pub(crate) fn judge(&self, source: &Source, exact: bool) -> Result<(), LockError> {
+        let item = source.item();
+        let Some(locked) = self.find(item) else {
+            if exact {
+                let place = Some(source.place());
+                return Err(LockError::NotListed { item: item.clone(), place });
+            }
+            return Ok(());
+        };
+        let found = Seen::of(source);
+        let Some(rule) = locked.broken(&found, exact) else { return Ok(()) };
+        let note = source.signer().map(|signer| {
+            let owner = signer.owner.as_ref().map(|owner| format!("`{owner}` "));
+            format!("signed {} by {}{}", signer.at, owner.unwrap_or_default(), signer.key.short())
+        });
+        Err(LockError::Drift(Box::new(Drift {
+            item: item.clone(),
+            place: Place { note, ..source.place() },
+            rule,
+            locked: locked.clone(),
+            found,
+            embedded: source.is_embedded(),
+        })))
+    }
+
+    /// The one spelling of these rows.
+    pub(crate) fn to_toml(&self) -> String {
+        let mut out = format!("{HEAD}version = {VERSION}\n");
+        // By text, as people sort; a ref needs no escapes in a quoted key.
+        let mut rows: Vec<(String, &Pin)> =
+            self.rows.iter().map(|(item, pin)| (item.to_string(), pin)).collect();
+        rows.sort_by(|a, b| a.0.cmp(&b.0));
+        for (item, pin) in rows {
+            let Pin { sha256, signer, signed_at, version, space } = pin;
+            let _ = write!(
+                out,
+                "\n[\"{item}\"]\nsha256 = \"{sha256}\"\nsigner = \"{signer}\"\nsigned_at = \"{signed_at}\"\n"
+            );
+            if let Some(version) = version {
+                let _ = writeln!(out, "version = {}", toml::Value::from(version.as_str()));
+            }
+            let _ = writeln!(out, "space = \"{space}\"");
+        }
+        out
+    }
+}
+
+/// The version that a file of another form claims.
+fn other_version(text: &str) -> Option<u64> {
+    let version = text.parse::<toml::Table>().ok()?.get("version")?.as_integer()?;
+    u64::try_from(version).ok().filter(|version| *version != VERSION)
+}
+
+impl<'de> Deserialize<'de> for Lock {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Rows)
+    }
+}
+
+/// Reads the head and then each row, strictly.
+struct Rows;
+
+impl<'de> Visitor<'de> for Rows {
+    type Value = Lock;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a lock")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Lock, A::Error> {
+        let mut lock = Lock::default();
+        let mut version = None;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "version" {
+                version = Some(map.next_value::<u64>()?);
+                continue;
+            }
+            let item: Ref = key.parse().map_err(A::Error::custom)?;
+            lock.rows.insert(item, map.next_value::<Row>()?.pin()?);
+        }
+        match version {
+            Some(VERSION) => Ok(lock),
+            Some(_) => Err(A::Error::custom("it is of another version")),
+            None => Err(A::Error::custom("it has no `version`")),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    sha256: String,
+    signer: String,
+    signed_at: String,
+    version: Option<String>,
+    space: String,
+}
+
+impl Row {
+    fn pin<E: serde::de::Error>(self) -> Result<Pin, E> {
+        Ok(Pin {
+            sha256: self.sha256.parse().map_err(|()| E::custom("`sha256` is no SHA-256"))?,
+            signer: self.signer.parse().map_err(|_| E::custom("`signer` is no fingerprint"))?,
+            signed_at: self
+                .signed_at
+                .parse()
+                .map_err(|()| E::custom("`signed_at` is no time such as 2027-01-01T00:00:00Z"))?,
+            version: self.version,
+            space: self.space.parse().map_err(|_| E::custom("`space` is no space"))?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lock;
+    use crate::base::{Digest, Timestamp};
+    use crate::id::Space;
+    use crate::lock::Pin;
+
+    fn lock() -> Lock {
+        let mut lock = Lock::default();
+        for (item, version) in [
+            ("tool:b/x", Some("1.0.0 \"quoted\" \\ \n")),
+            ("directive:a", None),
+            ("tool:a/y", None),
+        ] {
+            let pin = Pin {
+                sha256: Digest::of(item.as_bytes()),
+                signer: "78f7dae3a0d000131c0889808c8c822d".parse().unwrap(),
+                signed_at: Timestamp::from_second(1_800_000_000),
+                version: version.map(str::to_owned),
+                space: Space::Project,
+            };
+            lock.insert(item.parse().unwrap(), pin);
+        }
+        lock
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_sorted_by_ref() {
+        let text = lock().to_toml();
+        assert_eq!(toml::from_str::<Lock>(&text).unwrap(), lock());
+        let refs: Vec<_> = text.lines().filter(|line| line.starts_with('[')).collect();
+        assert_eq!(refs, ["[\"directive:a\"]", "[\"tool:a/y\"]", "[\"tool:b/x\"]"]);
+        assert_eq!(toml::from_str::<Lock>(&text).unwrap().to_toml(), text);
+    }
+
+    #[test]
+    fn anything_but_the_form_is_refused() {
+        let good = lock().to_toml();
+        let rows = [
+            good.replace("version = 1\n", ""),
+            good.replace("version = 1\n", "version = 2\n"),
+            good.replace("version = 1\n", "version = \"1\"\n"),
+            good.replace("version = 1\n", "version = 1\nmore = 1\n"),
+            good.replace("tool:a/y", "tool:../y"),
+            good.replace("tool:a/y", "toll:a/y"),
+            good.replace("tool:a/y", "tool:b/x"),
+            good.replace("tool:a/y", "a/y"),
+            good.replacen("space = \"project\"\n", "", 1),
+            good.replacen("space = \"project\"", "space = \"mars\"", 1),
+            good.replacen("space = \"project\"", "space = \"project\"\nskip = true", 1),
+            good.replacen("signer = \"7", "signer = \"", 1),
+            good.replacen("signer = \"78f7", "signer = \"78F7", 1),
+            good.replacen("sha256 = \"", "sha256 = \"0", 1),
+            good.replacen("signed_at = \"2027", "signed_at = \"27", 1),
+            format!("<<<<<<< ours\n{good}"),
+            format!("{good}[\"tool:a/y\"]\n"),
+        ];
+        for text in rows {
+            assert_ne!(text, good);
+            assert!(toml::from_str::<Lock>(&text).is_err(), "{text}");
+        }
+    }
+}
