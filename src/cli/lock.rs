@@ -70,7 +70,7 @@ fn ask(report: &LockReport, args: &Args, wired: &Wired, out: &mut Out) -> Result
             _ => continue,
         };
         let digest = row.now.as_ref().map(|pin| format!("sha256 {}", pin.sha256));
-        confirm(&format!("{what} `{}`", row.item), &digest.unwrap_or_default(), wired, out)?;
+        confirm(&format!("{what} `{}`", row.name), &digest.unwrap_or_default(), wired, out)?;
     }
     Ok(())
 }
@@ -91,7 +91,7 @@ fn show(row: &LockRow, args: &Args, out: &mut Out) {
         Change::Gone => ("gone", Style::Warning),
         Change::Removed => ("removed", Style::Warning),
     };
-    out.line(&format!("{}  {}", paint.style(style, &format!("{word:<7}")), row.item));
+    out.line(&format!("{}  {}", paint.style(style, &format!("{word:<7}")), row.name));
     match (&row.was, &row.now) {
         (Some(was), Some(now)) => {
             out.line(&format!("  locked  {}", pin_text(was)));
@@ -112,7 +112,7 @@ fn show(row: &LockRow, args: &Args, out: &mut Out) {
             None => out.line("  the locked version is not known here: read the whole file"),
         }
         if !args.update && !args.check {
-            out.line(&format!("  kept; if you want it, run `rye lock --update {}`", row.item));
+            out.line(&format!("  kept; if you want it, run `rye lock --update {}`", row.name));
         }
     }
 }
@@ -193,7 +193,7 @@ fn row_json(row: &LockRow) -> Value {
         Change::Removed => ("removed", None),
     };
     json!({
-        "item_id": row.item, "change": change, "rule": rule, "was": row.was, "now": row.now,
+        "item_id": row.name.to_string(), "change": change, "rule": rule, "was": row.was, "now": row.now,
         "diff": row.diff,
     })
 }

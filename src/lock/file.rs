@@ -12,7 +12,7 @@ use crate::base::bytes::write_atomic;
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{position, unfit};
 use crate::diag::Place;
-use crate::id::Ref;
+use crate::id::{Kind, Query, Ref, Space};
 use crate::space::{Root, SpaceError};
 use crate::verify::Source;
 
@@ -27,10 +27,10 @@ const HEAD: &str = "\
 # Written by `rye lock`, reviewed with the code; see `rye fetch knowledge:rye/lock`.
 ";
 
-/// The rows of a lock.
+/// The rows of a lock, each by the name that [`Lock::name`] gives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Lock {
-    rows: BTreeMap<Ref, Pin>,
+    rows: BTreeMap<Query, Pin>,
 }
 
 impl Lock {
@@ -90,20 +90,37 @@ impl Lock {
         write_atomic(&path, text.as_bytes(), 0o644).map_err(|source| LockError::Io { path, source })
     }
 
-    pub(crate) fn find(&self, item: &Ref) -> Option<&Pin> {
-        self.rows.get(item)
+    /// The name of an item's row: its ref; for config, whose copies of several spaces are merged, its
+    /// ref and space. `None` for config of the user space: it is each person's own, and no project
+    /// can agree on it.
+    pub(crate) fn name(item: &Ref, space: Space) -> Option<Query> {
+        let query = Query::from(item.clone());
+        match (item.kind, space) {
+            (Kind::Config, Space::User) => None,
+            (Kind::Config, _) => Some(Query { space: Some(space), ..query }),
+            _ => Some(query),
+        }
     }
 
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (&Ref, &Pin)> {
+    /// The row of an item that answers from `space`.
+    pub(crate) fn find(&self, item: &Ref, space: Space) -> Option<&Pin> {
+        self.get(&Self::name(item, space)?)
+    }
+
+    pub(crate) fn get(&self, row: &Query) -> Option<&Pin> {
+        self.rows.get(row)
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&Query, &Pin)> {
         self.rows.iter()
     }
 
-    pub(crate) fn insert(&mut self, item: Ref, pin: Pin) {
-        self.rows.insert(item, pin);
+    pub(crate) fn insert(&mut self, row: Query, pin: Pin) {
+        self.rows.insert(row, pin);
     }
 
-    pub(crate) fn remove(&mut self, item: &Ref) -> Option<Pin> {
-        self.rows.remove(item)
+    pub(crate) fn remove(&mut self, row: &Query) -> Option<Pin> {
+        self.rows.remove(row)
     }
 
     /// Judges an admitted source by the row that lists it. `exact` asks that it is listed and that
@@ -114,7 +131,8 @@ impl Lock {
     /// `lock.differs` and `lock.not_listed`.
     pub(crate) fn judge(&self, source: &Source, exact: bool) -> Result<(), LockError> {
         let item = source.item();
-        let Some(locked) = self.find(item) else {
+        let Some(row) = Self::name(item, source.space()) else { return Ok(()) };
+        let Some(locked) = self.get(&row) else {
             if exact {
                 let place = Some(source.place());
                 return Err(LockError::NotListed { item: item.clone(), place });
@@ -186,7 +204,11 @@ fn plain(text: &str) -> Option<Lock> {
             version: value("version").map(str::to_owned),
             space: value("space")?.parse().ok()?,
         };
-        rows.insert(item.parse().ok()?, pin);
+        let row: Query = item.parse().ok()?;
+        if !is_name(&row, &pin) {
+            return None;
+        }
+        rows.insert(row, pin);
     }
     text.ends_with('\n').then_some(Lock { rows })
 }
@@ -221,8 +243,12 @@ impl<'de> Visitor<'de> for Rows {
                 version = Some(map.next_value::<u64>()?);
                 continue;
             }
-            let item: Ref = key.parse().map_err(A::Error::custom)?;
-            lock.rows.insert(item, map.next_value::<Row>()?.pin()?);
+            let row: Query = key.parse().map_err(A::Error::custom)?;
+            let pin = map.next_value::<Row>()?.pin()?;
+            if !is_name(&row, &pin) {
+                return Err(A::Error::custom(format!("`{key}` is no name of a row")));
+            }
+            lock.rows.insert(row, pin);
         }
         match version {
             Some(VERSION) => Ok(lock),
@@ -230,6 +256,12 @@ impl<'de> Visitor<'de> for Rows {
             None => Err(A::Error::custom("it has no `version`")),
         }
     }
+}
+
+/// Whether a row of this content can have this name.
+fn is_name(row: &Query, pin: &Pin) -> bool {
+    let item = row.kind.map(|kind| Ref::new(kind, row.id.clone()));
+    item.and_then(|item| Lock::name(&item, pin.space)).as_ref() == Some(row)
 }
 
 #[derive(Deserialize)]
@@ -329,6 +361,9 @@ mod tests {
             good.replace("tool:a/y", "toll:a/y"),
             good.replace("tool:a/y", "tool:b/x"),
             good.replace("tool:a/y", "a/y"),
+            good.replace("tool:a/y", "tool:a/y@project"),
+            good.replace("tool:a/y", "config:a/y"),
+            good.replace("tool:a/y", "config:a/y@system"),
             good.replacen("space = \"project\"\n", "", 1),
             good.replacen("space = \"project\"", "space = \"mars\"", 1),
             good.replacen("space = \"project\"", "space = \"project\"\nskip = true", 1),
@@ -339,7 +374,12 @@ mod tests {
             format!("<<<<<<< ours\n{good}"),
             format!("{good}[\"tool:a/y\"]\n"),
         ];
-        for text in rows {
+        // Of config, the copies of each space have their row, but your own.
+        let user = good.replacen("space = \"project\"", "space = \"user\"", 2);
+        let user = user.replace("tool:a/y", "config:a/y@user");
+        let config = good.replace("tool:a/y", "config:a/y@project");
+        assert!(toml::from_str::<Lock>(&config).is_ok());
+        for text in rows.into_iter().chain([user]) {
             assert_ne!(text, good);
             assert!(toml::from_str::<Lock>(&text).is_err(), "{text}");
         }

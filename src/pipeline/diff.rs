@@ -138,7 +138,7 @@ impl Rye {
             }
             Against::Lock => {
                 let lock = rules.lock().map_err(|error| Failure::of_rule(error))?;
-                let listed = lock.find(&item).cloned();
+                let listed = lock.find(&item, found.space).cloned();
                 let pin = listed.ok_or_else(|| LockError::NotListed {
                     item,
                     place: Some(found.place.clone()),
@@ -158,7 +158,8 @@ impl Rye {
         let rules = self.rules(Hold::Off);
         let line = self.line(&rules, &Quiet);
         let found = line.find(query)?;
-        let (locked, on_disk) = (rules.locked_digest(&found.item), digest_to_sign(&found));
+        let (locked, on_disk) =
+            (rules.locked_digest(&found.item, found.space), digest_to_sign(&found));
         let versions = line.versions(&found).filter_map(|source| {
             let signer = source.signer()?;
             Some(PastVersion {

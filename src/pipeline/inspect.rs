@@ -123,7 +123,8 @@ impl Rye {
             .filter(|pair| (pair[0].space, &pair[0].item) == (pair[1].space, &pair[1].item))
             .map(|pair| (pair[0].space, pair[0].item.clone()))
             .collect();
-        // The lock is about what answers; below `rye/` a copy that loses is refused or passed over.
+        // The lock is about what answers; below `rye/` a copy that loses is refused or passed over,
+        // and of config each copy counts.
         let mut nearest: HashMap<Ref, Space> = HashMap::new();
         for entry in &entries {
             let space = nearest.entry(entry.item.clone()).or_insert(entry.space);
@@ -131,8 +132,8 @@ impl Rye {
         }
         let rows = parallel(entries, |entry| {
             let twin = twins.contains(&(entry.space, entry.item.clone()));
-            let answers =
-                entry.item.id.is_reserved() || nearest.get(&entry.item) == Some(&entry.space);
+            let merges = entry.item.id.is_reserved() || entry.item.kind == Kind::Config;
+            let answers = merges || nearest.get(&entry.item) == Some(&entry.space);
             let row = check(line, &entry, Asked { twin, answers, parse });
             progress();
             row
@@ -163,6 +164,10 @@ impl Rye {
         let line = self.line(&rules, &sink);
         let details = self.sound_types().and_then(|()| {
             let (source, item) = line.admit(line.find(query)?)?;
+            if hold == Hold::Exact {
+                // What is asked is whether all of it is locked, not the chain alone.
+                self.depends_on(line, source.clone(), item.clone(), |_, _| ())?;
+            }
             self.chain_details(line, source, item)
         });
         let warned = sink.kept().into_iter().map(|(item, w)| Warned::new(item, w));
@@ -175,31 +180,19 @@ impl Rye {
         source: Source,
         item: Item,
     ) -> Result<Vec<Detail>, Failure> {
-        self.depends_on(line, source, item, Detail::of)
-    }
-
-    /// Everything that a run of this item admits, the item first, each handed to `each` with its
-    /// version: the one list that `verify`, `why` and the lock go by.
-    pub(super) fn depends_on<R>(
-        &self,
-        line: Line<'_>,
-        source: Source,
-        item: Item,
-        each: impl Fn(&Source, Option<String>) -> R,
-    ) -> Result<Vec<R>, Failure> {
         match item {
             Item::Tool(tool) if !tool.is_link() => {
                 let is_primitive = |id: &ItemId| self.is_primitive(id);
                 let chain = Chain::build(source, *tool, &line, &is_primitive, &Quiet)?;
                 let links = chain.links().iter();
-                Ok(links.map(|l| each(&l.source, l.tool.version.clone())).collect())
+                Ok(links.map(|l| Detail::of(&l.source, l.tool.version.clone())).collect())
             }
             Item::Directive(directive) => {
                 let lineage = crate::chain::lineage(source, *directive, &line)?;
                 let links = lineage.sources().zip(lineage.directives());
-                Ok(links.map(|(s, d)| each(s, d.version.clone())).collect())
+                Ok(links.map(|(s, d)| Detail::of(s, d.version.clone())).collect())
             }
-            other => Ok(vec![each(&source, other.version())]),
+            other => Ok(vec![Detail::of(&source, other.version())]),
         }
     }
 
@@ -250,7 +243,11 @@ impl Rye {
             }
             Err(failure) => (None, Some(failure.diagnostic())),
         };
-        let listed = rules.lock().ok().and_then(|lock| lock.find(&item)).cloned();
+        let listed = rules
+            .lock()
+            .ok()
+            .and_then(|lock| lock.find(&item, winner.unwrap_or(Space::Project)))
+            .cloned();
         let holds = match &refused {
             None => Some(true),
             Some(refused) => crate::lock::CODES.contains(&refused.code).then_some(false),

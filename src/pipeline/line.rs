@@ -94,7 +94,7 @@ impl Line<'_> {
             let Some(signer) = source.signer() else { continue };
             let stamp = Stamp { sha256: source.digest(), signed_at: signer.at, key: signer.key };
             let (item, version) = (source.item(), (stamp, source.text().as_bytes()));
-            let keep = self.rules.locked_digest(item);
+            let keep = self.rules.locked_digest(item, source.space());
             if let Err(error) = baselines.remember(source.base(), item, version, keep) {
                 tracing::debug!(%error, %item, "no baseline kept");
             }

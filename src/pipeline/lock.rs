@@ -7,8 +7,11 @@ use super::line::Line;
 use super::rules::Rules;
 use super::rye::Rye;
 use super::sign::parallel;
-use crate::id::{Kind, Query, Ref, Space};
+use crate::chain::{Chain, lineage};
+use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::lock::{Broken, Lock, LockError, Pin, Seen};
+use crate::parse::Item;
+use crate::plan::dependencies;
 use crate::space::Root;
 use crate::trace::Quiet;
 use crate::verify::Source;
@@ -29,7 +32,8 @@ pub(crate) enum Change {
 /// One row of the lock, before and after.
 #[derive(Debug)]
 pub(crate) struct LockRow {
-    pub(crate) item: Ref,
+    /// Its name in the lock.
+    pub(crate) name: Query,
     pub(crate) change: Change,
     pub(crate) was: Option<Pin>,
     pub(crate) now: Option<Pin>,
@@ -77,11 +81,12 @@ impl Rye {
         let line = self.line(&rules, &Quiet);
         let queries = match queries {
             [] => {
-                let listed = before.rows().map(|(item, _)| item);
-                gone.extend(listed.filter(|item| self.is_gone(line, item)).cloned());
-                let mut all: BTreeSet<Ref> = self.lockable()?.into_iter().collect();
-                all.extend(before.rows().map(|(item, _)| item.clone()));
-                all.difference(&gone).cloned().map(Query::from).collect()
+                let listed = before.rows().map(|(name, _)| name);
+                gone.extend(listed.filter(|name| is_gone(line, name)).cloned());
+                let mut all: BTreeSet<Query> =
+                    self.lockable()?.into_iter().map(Query::from).collect();
+                all.extend(before.rows().map(|(name, _)| name.clone()));
+                all.difference(&gone).cloned().collect()
             }
             named => named.to_vec(),
         };
@@ -95,16 +100,16 @@ impl Rye {
             match result {
                 Ok(found) => {
                     for row in found {
-                        rows.entry(row.item.to_string()).or_insert(row);
+                        rows.entry(row.name.to_string()).or_insert(row);
                     }
                 }
                 Err(error) => failed.push(error),
             }
         }
-        for item in gone {
-            let was = before.find(&item).cloned();
-            let row = LockRow { was, ..LockRow::bare(item.clone(), Change::Gone) };
-            rows.insert(item.to_string(), row);
+        for name in gone {
+            let was = before.get(&name).cloned();
+            let row = LockRow { was, ..LockRow::bare(name.clone(), Change::Gone) };
+            rows.insert(name.to_string(), row);
         }
         for row in rows.values_mut() {
             row.diff = self.row_diff(line, row);
@@ -121,15 +126,18 @@ impl Rye {
         let (_, before) = self.lock_to_write(&rules)?;
         let mut rows = Vec::new();
         for query in queries {
-            let kinds = query.kind.map_or(vec![Kind::Tool, Kind::Directive], |kind| vec![kind]);
-            let refs = kinds.into_iter().map(|kind| Ref::new(kind, query.id.clone()));
-            let listed: Vec<Ref> =
-                refs.clone().filter(|item| before.find(item).is_some()).collect();
-            for item in &listed {
-                let was = before.find(item).cloned();
-                rows.push(LockRow { was, ..LockRow::bare(item.clone(), Change::Removed) });
-            }
-            if let (true, Some(item)) = (listed.is_empty(), refs.into_iter().next()) {
+            let named = before.rows().filter(|(name, pin)| {
+                name.id == query.id
+                    && query.kind.is_none_or(|kind| name.kind == Some(kind))
+                    && query.space.is_none_or(|space| pin.space == space)
+            });
+            let known = rows.len();
+            rows.extend(named.map(|(name, pin)| {
+                let bare = LockRow::bare(name.clone(), Change::Removed);
+                LockRow { was: Some(pin.clone()), ..bare }
+            }));
+            if rows.len() == known {
+                let item = Ref::new(query.kind.unwrap_or(Kind::Tool), query.id.clone());
                 return Err(LockError::NotListed { item, place: None }.into());
             }
         }
@@ -153,12 +161,12 @@ impl Rye {
                 Change::Changed(_) | Change::Gone => changed,
             };
             // What somebody else wrote meanwhile was not what was shown.
-            if !wanted || lock.find(&row.item) != row.was.as_ref() {
+            if !wanted || lock.get(&row.name) != row.was.as_ref() {
                 continue;
             }
             match &row.now {
-                Some(now) => lock.insert(row.item.clone(), now.clone()),
-                None => drop(lock.remove(&row.item)),
+                Some(now) => lock.insert(row.name.clone(), now.clone()),
+                None => drop(lock.remove(&row.name)),
             }
             written.extend(&row.source);
         }
@@ -192,17 +200,13 @@ impl Rye {
     ///
     /// # Errors
     /// Those of a lock that cannot be read.
-    pub(crate) fn survey_rows(&self) -> Result<(usize, Vec<Ref>), Failure> {
+    pub(crate) fn survey_rows(&self) -> Result<(usize, Vec<Query>), Failure> {
         let rules = self.strict_rules();
         let lock = rules.lock().map_err(|error| Failure::of_rule(error))?;
         let line = self.line(&rules, &Quiet);
-        let rows = lock.rows().map(|(item, _)| item);
-        let gone = rows.filter(|item| self.is_gone(line, item)).cloned().collect();
+        let rows = lock.rows().map(|(name, _)| name);
+        let gone = rows.filter(|name| is_gone(line, name)).cloned().collect();
         Ok((lock.rows().count(), gone))
-    }
-
-    fn is_gone(&self, line: Line<'_>, item: &Ref) -> bool {
-        line.resolver(|resolver| resolver.copies(item)).is_empty()
     }
 
     fn lock_to_write(&self, rules: &Rules<'_>) -> Result<(&Root, Lock), Failure> {
@@ -223,7 +227,8 @@ impl Rye {
     fn pins(&self, line: Line<'_>, query: &Query, before: &Lock) -> Result<Vec<LockRow>, Failure> {
         let (source, item) = line.admit(line.find(query)?)?;
         let rows = self.depends_on(line, source, item, |source, version| {
-            let was = before.find(source.item()).cloned();
+            let name = Lock::name(source.item(), source.space())?;
+            let was = before.get(&name).cloned();
             let now = Pin::of(source, version)?;
             let change = match &was {
                 None => Change::Added,
@@ -232,23 +237,64 @@ impl Rye {
             };
             // Only what is written is also kept.
             let kept = (change != Change::Same).then(|| source.clone());
-            let bare = LockRow::bare(source.item().clone(), change);
-            Some(LockRow { was, now: Some(now), source: kept, ..bare })
+            Some(LockRow { was, now: Some(now), source: kept, ..LockRow::bare(name, change) })
         })?;
         Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// Everything that a run of this item admits, the item first, each handed to `each` with its
+    /// version: links, modules with a line of their own, config; or a directive and its parents.
+    ///
+    /// # Errors
+    /// Whatever one of them is refused with.
+    pub(super) fn depends_on<R>(
+        &self,
+        line: Line<'_>,
+        source: Source,
+        item: Item,
+        each: impl Fn(&Source, Option<String>) -> R,
+    ) -> Result<Vec<R>, Failure> {
+        match item {
+            Item::Tool(tool) if !tool.is_link() => {
+                let is_primitive = |id: &ItemId| self.is_primitive(id);
+                let chain = Chain::build(source, *tool, &line, &is_primitive, &Quiet)?;
+                let links = chain.links().iter();
+                let links = links.map(|link| each(&link.source, link.tool.version.clone()));
+                let beside = dependencies(&chain, &line, &Quiet)?;
+                let version = |source: &Source| Item::parse(source).ok()?.version();
+                let beside = beside.iter().map(|source| each(source, version(source)));
+                Ok(links.chain(beside).collect())
+            }
+            Item::Directive(directive) => {
+                let lineage = lineage(source, *directive, &line)?;
+                let links = lineage.sources().zip(lineage.directives());
+                Ok(links.map(|(source, d)| each(source, d.version.clone())).collect())
+            }
+            other => Ok(vec![each(&source, other.version())]),
+        }
     }
 
     fn row_diff(&self, line: Line<'_>, row: &LockRow) -> Option<String> {
         let Change::Changed(_) = row.change else { return None };
         let (was, now) = (row.was.as_ref()?, row.now.as_ref()?);
-        let query = Query { space: Some(now.space), ..Query::from(row.item.clone()) };
+        let query = Query { space: Some(now.space), ..row.name.clone() };
         let found = line.find(&query).ok()?;
         line.diff_locked(&found, was).ok().map(|difference| difference.unified)
     }
 }
 
 impl LockRow {
-    fn bare(item: Ref, change: Change) -> Self {
-        Self { item, change, was: None, now: None, diff: None, source: None }
+    fn bare(name: Query, change: Change) -> Self {
+        Self { name, change, was: None, now: None, diff: None, source: None }
     }
+}
+
+/// Whether nothing answers to a row any more.
+fn is_gone(line: Line<'_>, name: &Query) -> bool {
+    let Some(kind) = name.kind else { return true };
+    let item = Ref::new(kind, name.id.clone());
+    line.resolver(|resolver| match name.space {
+        Some(space) => matches!(resolver.in_space(&item, space), Ok(None)),
+        None => resolver.copies(&item).is_empty(),
+    })
 }

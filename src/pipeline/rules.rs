@@ -83,8 +83,8 @@ impl Rules<'_> {
     }
 
     /// The digest that the lock lists for an item, if it can say.
-    pub(super) fn locked_digest(&self, item: &Ref) -> Option<Digest> {
-        self.lock().ok()?.find(item).map(|pin| pin.sha256)
+    pub(super) fn locked_digest(&self, item: &Ref, space: Space) -> Option<Digest> {
+        self.lock().ok()?.find(item, space).map(|pin| pin.sha256)
     }
 
     fn read(&self) -> Result<Lock, LockError> {

@@ -267,7 +267,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
     // 6d1d72b086419fc9cb29a4c832badfd8442c2640c2385807b95eff148282dd6b
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
-    // 01c5126b954eba0f1be377e725bd9ff5a4438ba87eab2e63c968c63f346e0453
+    // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
     // 502b45d8157ed1c079487e939b147ccac5dd1f2fad20877d66b1b2e975bd9619
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },

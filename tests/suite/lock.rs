@@ -62,6 +62,7 @@ fn a_lock_lists_every_link_and_every_parent_sorted_one_table_a_ref() {
     let text = lock_text(&world);
     let tables: Vec<&str> = text.lines().filter(|line| line.starts_with('[')).collect();
     let want = [
+        "[\"config:execution/execution@system\"]",
         "[\"directive:acme/base\"]",
         "[\"directive:acme/greet\"]",
         "[\"tool:acme/mark\"]",
@@ -381,7 +382,7 @@ fn what_is_refused_is_not_locked_and_the_rest_is() {
 fn doctor_and_why_tell_of_the_lock() {
     let world = locked();
     let said = world.rye(&["doctor"]).stdout;
-    assert!(said.contains("ok    lock        3 items are locked"), "{said}");
+    assert!(said.contains("ok    lock        4 items are locked"), "{said}");
     let said = world.rye(&["why", TOOL]).stdout;
     assert!(said.contains("  lock project 1.0.0  sha256 ") && said.contains(": holds"), "{said}");
     let (_, why) = world.json(&["why", TOOL]);
@@ -421,4 +422,78 @@ fn where_there_is_no_project_there_is_no_lock() {
     let world = World::new();
     let said = world.rye_in(&world.home(), &["lock", "tool:rye/bash"], b"");
     assert_eq!((said.code().as_str(), said.status), ("lock.no_project", 4), "{said:?}");
+}
+
+const API: &str = ".ai/config/acme/api.yaml";
+
+/// A locked project whose tool takes config of its own space and the system's.
+fn with_config() -> (World, Vec<u8>) {
+    let world = World::new();
+    let tool = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+                config: {command: cat}\nconfig_resolve: {path: acme/api}\n";
+    world.signed(".ai/tools/acme/api.yaml", tool);
+    let old = put(&world, API, "url: old\n", &seconds_from_now(-1000));
+    world.works("tool:acme/api");
+    put(&world, API, "url: new\n", &seconds_from_now(-500));
+    assert_eq!(world.rye(&["lock"]).status, 0);
+    world.works("tool:acme/api");
+    (world, old)
+}
+
+#[test]
+fn config_that_a_tool_takes_is_locked_with_it() {
+    let (world, old) = with_config();
+    let text = lock_text(&world);
+    for row in ["[\"config:acme/api@project\"]", "[\"config:execution/execution@system\"]"] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+    let strict = ["execute", "tool:acme/api", "--locked"];
+    assert_eq!(world.rye(&strict).status, 0);
+    world.write(API, &old);
+    for call in [&strict[..], &strict[..2], &["execute", "tool:acme/api", "--dry-run"]] {
+        let got = world.attempt_by(&[call, &["--json"]].concat());
+        assert_eq!(got, Attempt::refused("verify.rolled_back"), "{call:?}");
+    }
+    put(&world, API, "url: newer\n", &seconds_from_now(-100));
+    world.works("tool:acme/api");
+    for call in [&strict[..], &["verify", "tool:acme/api", "--locked"]] {
+        let said = world.rye(call);
+        assert_eq!((said.code().as_str(), said.status), ("lock.differs", 4), "{said:?}");
+    }
+    let said = world.rye(&["lock", "--update", "tool:acme/api"]);
+    let shown = ["-url: new\n", "+url: newer\n"].map(|part| said.stdout.contains(part));
+    assert_eq!(shown, [true, true], "{said:?}");
+    assert_eq!(world.rye(&strict).status, 0);
+    assert_eq!(world.rye(&["lock", "--remove", "config:acme/api"]).status, 0);
+    assert_eq!(world.rye(&strict).code(), "lock.not_listed");
+}
+
+#[test]
+fn config_of_your_own_space_is_not_the_projects_to_lock() {
+    let (world, _) = with_config();
+    let strict = ["execute", "tool:acme/api", "--locked", "--json"];
+    let before = lock_text(&world);
+    world.signed_home(API, "more: 1\n");
+    let said = world.rye(&strict);
+    assert_eq!(said.json()["data"]["resolved_config"]["more"], 1, "{said:?}");
+    let said = world.rye(&["lock"]);
+    assert_eq!((said.status, lock_text(&world)), (0, before), "{said:?}");
+}
+
+#[test]
+fn modules_with_a_line_of_their_own_are_locked_with_the_tool() {
+    let world = World::new();
+    let head = "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+                # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n";
+    let deps = "# [verify_deps]\n# enabled = true\n# extensions = [\".sh\"]\n";
+    world.signed(".ai/tools/pack/main.sh", &format!("{head}{deps}# ///\necho 1\n"));
+    let module = |n: u8| format!("{head}# ///\necho {n}\n");
+    let old = put(&world, ".ai/tools/pack/part.sh", &module(1), &seconds_from_now(-1000));
+    world.works("tool:pack/main");
+    put(&world, ".ai/tools/pack/part.sh", &module(2), &seconds_from_now(-500));
+    assert_eq!(world.rye(&["lock", "tool:pack/main"]).status, 0);
+    assert!(lock_text(&world).contains("[\"tool:pack/part\"]"));
+    world.works("tool:pack/main");
+    world.write(".ai/tools/pack/part.sh", old);
+    assert_eq!(world.attempt("tool:pack/main"), Attempt::refused("verify.rolled_back"));
 }
