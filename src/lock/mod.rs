@@ -10,10 +10,11 @@
 //! - A lock that cannot be read strictly is an error, never an empty lock.
 //! - The file is written whole or not at all, sorted, in one spelling.
 //!
-//! Start at `pin.rs`, which holds the rules; `file.rs` is the file.
+//! Start at `pin.rs`, which holds the rules; `file.rs` is the file, `form.rs` its spelling.
 
 mod error;
 mod file;
+mod form;
 mod pin;
 
 pub(crate) use error::{CODES, LockError};

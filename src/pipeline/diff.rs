@@ -205,11 +205,11 @@ impl Line<'_> {
     /// The remembered versions of a file that verify now, the latest first.
     fn versions(&self, found: &Found) -> impl Iterator<Item = Source> {
         let baselines = self.rye.baselines();
-        let known = baselines.as_ref().map(|b| b.versions(&found.base, &found.item));
+        let known = baselines.map(|b| b.versions(&found.base, &found.item));
         let bare = Found { bytes: Cow::Borrowed(b""), ..found.clone() };
         let identity = self.rye.spaces.project_identity();
         known.unwrap_or_default().into_iter().filter_map(move |version| {
-            let bytes = Cow::Owned(baselines.as_ref()?.read(&version)?);
+            let bytes = Cow::Owned(version.read()?);
             let old = Found { bytes, ..bare.clone() };
             admit(old, self.trust, identity, DevMode(false), &Quiet).ok()
         })

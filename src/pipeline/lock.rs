@@ -112,7 +112,7 @@ impl Rye {
             rows.insert(name.to_string(), row);
         }
         for row in rows.values_mut() {
-            row.diff = self.row_diff(line, row);
+            row.diff = row_diff(line, row);
         }
         Ok(LockReport { rows: rows.into_values().collect(), failed })
     }
@@ -273,14 +273,6 @@ impl Rye {
             other => Ok(vec![each(&source, other.version())]),
         }
     }
-
-    fn row_diff(&self, line: Line<'_>, row: &LockRow) -> Option<String> {
-        let Change::Changed(_) = row.change else { return None };
-        let (was, now) = (row.was.as_ref()?, row.now.as_ref()?);
-        let query = Query { space: Some(now.space), ..row.name.clone() };
-        let found = line.find(&query).ok()?;
-        line.diff_locked(&found, was).ok().map(|difference| difference.unified)
-    }
 }
 
 impl LockRow {
@@ -297,4 +289,13 @@ fn is_gone(line: Line<'_>, name: &Query) -> bool {
         Some(space) => matches!(resolver.in_space(&item, space), Ok(None)),
         None => resolver.copies(&item).is_empty(),
     })
+}
+
+/// What changed since the locked version, where that is known here.
+fn row_diff(line: Line<'_>, row: &LockRow) -> Option<String> {
+    let Change::Changed(_) = row.change else { return None };
+    let (was, now) = (row.was.as_ref()?, row.now.as_ref()?);
+    let query = Query { space: Some(now.space), ..row.name.clone() };
+    let found = line.find(&query).ok()?;
+    line.diff_locked(&found, was).ok().map(|difference| difference.unified)
 }

@@ -40,6 +40,21 @@ pub(crate) struct Version {
     path: PathBuf,
 }
 
+impl Version {
+    /// The bytes of a version; `None` if they are gone.
+    pub(crate) fn read(&self) -> Option<Vec<u8>> {
+        // Whatever was put there in its place must not hold us.
+        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+        let mut file =
+            fs::OpenOptions::new().read(true).custom_flags(flags).open(&self.path).ok()?;
+        file.metadata().ok().filter(fs::Metadata::is_file)?;
+        match read_at_most(&mut file, ITEM_BYTES, 0).ok()? {
+            Bounded::All(bytes) => Some(bytes),
+            Bounded::More => None,
+        }
+    }
+}
+
 impl Baselines {
     /// Remembered versions of the user space whose `.ai` lies in `user_base`.
     pub(crate) fn of(user_base: &Path) -> Self {
@@ -52,26 +67,13 @@ impl Baselines {
         let names = entries.filter_map(|entry| Some(entry.ok()?.path()));
         // Somebody may have filled the folder; a person looks through no more than these.
         let mut versions: Vec<_> = names.take(VERSIONS_KEPT * 8).filter_map(version).collect();
-        versions.sort_by(|a, b| b.order.cmp(&a.order));
+        versions.sort_by_key(|version| std::cmp::Reverse(version.order));
         versions
     }
 
     /// Whether any version is remembered.
     pub(crate) fn knows(&self, base: &Path, item: &Ref) -> bool {
         !self.versions(base, item).is_empty()
-    }
-
-    /// The bytes of a version; `None` if they are gone.
-    pub(crate) fn read(&self, version: &Version) -> Option<Vec<u8>> {
-        // Whatever was put there in its place must not hold us.
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-        let mut file =
-            fs::OpenOptions::new().read(true).custom_flags(flags).open(&version.path).ok()?;
-        file.metadata().ok().filter(fs::Metadata::is_file)?;
-        match read_at_most(&mut file, ITEM_BYTES, 0).ok()? {
-            Bounded::All(bytes) => Some(bytes),
-            Bounded::More => None,
-        }
     }
 
     /// Remembers a version as the latest, and forgets the oldest beyond [`VERSIONS_KEPT`] and
@@ -186,7 +188,7 @@ mod tests {
         fn all(&self) -> Vec<Vec<u8>> {
             let baselines = self.baselines();
             let versions = baselines.versions(Path::new("/p"), &self.item);
-            versions.iter().map(|version| baselines.read(version).unwrap()).collect()
+            versions.iter().map(|version| version.read().unwrap()).collect()
         }
     }
 
