@@ -28,7 +28,7 @@
 //! | 9 | `validate` | the chain, judged |
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
-//! | 12 | `report` | outcome and trace as text and JSON |
+//! | 12 | `report` `lock` | outcome and trace as text and JSON; what a project agreed to run |
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
@@ -56,6 +56,7 @@
 //! | `<user>/.ai/config/keys/signing/` | `verify::own_keys` | the same |
 //! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `verify::document` | the same |
 //! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `verify::trust_store` | you |
+//! | `<project>/.ai/rye.lock` | `lock`, in an accepted project | the same, for `rye lock` |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::pin` |
 //!
@@ -73,6 +74,7 @@ mod grant;
 mod host;
 mod id;
 mod interpolate;
+mod lock;
 mod parse;
 mod pipeline;
 mod plan;

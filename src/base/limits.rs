@@ -12,6 +12,10 @@ pub(crate) const SIGNATURE_LINE: usize = 1024;
 pub(crate) const CLOCK_SKEW_SECONDS: i64 = 300;
 /// Most links of a chain, tool and primitive included.
 pub(crate) const CHAIN_LINKS: usize = 10;
+/// Most remembered versions of one item: more than a person looks back through.
+pub(crate) const VERSIONS_KEPT: usize = 32;
+/// Most bytes of the remembered versions of one item: two of the largest, or many usual ones.
+pub(crate) const VERSIONS_BYTES: u64 = 2 * ITEM_BYTES;
 /// Most parents of a directive by `extends`.
 pub(crate) const EXTENDS_PARENTS: usize = 10;
 /// Largest metadata fence in bytes: the XML reader's attribute check is quadratic.

@@ -1,5 +1,7 @@
 //! The seam: how a chain gets its links.
 
+use std::sync::Arc;
+
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Ref, Space};
 use crate::parse::{Item, ParseError};
@@ -27,6 +29,9 @@ pub(crate) enum FetchError {
     Refused(#[from] Box<Refused>),
     #[error(transparent)]
     Parse(#[from] ParseError),
+    /// A rule that chains know nothing of, such as the lock's.
+    #[error("{0}")]
+    Rule(Arc<dyn Diagnose + Send + Sync>),
 }
 
 impl FetchError {
@@ -35,6 +40,7 @@ impl FetchError {
             Self::Resolve(inner) => inner,
             Self::Refused(inner) => inner.as_ref(),
             Self::Parse(inner) => inner,
+            Self::Rule(inner) => inner.as_ref(),
         }
     }
 }

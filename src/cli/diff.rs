@@ -1,14 +1,15 @@
-//! `rye diff`: what changed since an item was last verified.
+//! `rye diff`: what changed since an item was last verified, or was locked.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
-use crate::base::text::escape;
-use crate::diag::Style;
+use crate::base::text::{escape, escape_line};
+use crate::diag::{Paint, Style};
 use crate::id::Query;
+use crate::pipeline::{Against, PastVersion};
 
 /// Show what changed in an item since its last verified version
 #[derive(clap::Args)]
@@ -16,25 +17,58 @@ pub(super) struct Args {
     /// The item, such as `tool:acme/deploy`
     #[arg(value_name = "REF", add = super::complete::refs())]
     item: String,
+    /// Compare with the version that `.ai/rye.lock` lists
+    #[arg(long, conflicts_with = "to")]
+    lock: bool,
+    /// Compare with another known version: its number in the history, the beginning of its sha256,
+    /// or a time such as 2027-01-31
+    #[arg(long, value_name = "VERSION")]
+    to: Option<String>,
+    /// List the known versions, the latest first
+    #[arg(long, conflicts_with_all = ["lock", "to"])]
+    history: bool,
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
-    let difference = rye.diff(&args.item.parse::<Query>()?)?;
+    let query = args.item.parse::<Query>()?;
+    if args.history {
+        let (item, versions) = rye.history(&query)?;
+        return Ok(history(&item.to_string(), &versions, out));
+    }
+    let against = match &args.to {
+        Some(version) => Against::Named(version.clone()),
+        None if args.lock => Against::Lock,
+        None => Against::Last,
+    };
+    let difference = rye.diff(&query, &against)?;
+    let (item, since) = (difference.item, difference.since);
     if out.is_json() {
         out.success(json!({
-            "item_id": difference.item, "path": difference.place.path, "since": difference.since,
+            "item_id": item, "path": difference.place.path, "since": since,
+            "sha256": difference.sha256,
             "changed": !difference.unified.is_empty(), "diff": difference.unified,
         }));
         return Ok(Exit::DONE);
     }
     if difference.unified.is_empty() {
-        let since = difference.since.unwrap_or_default();
-        out.line(&format!("`{}` is what was verified, signed {since}", difference.item));
+        let since = since.map(|at| at.to_string()).unwrap_or_default();
+        let what = match against {
+            Against::Last => "was verified",
+            Against::Lock => "the lock lists",
+            Against::Named(_) => "it was",
+        };
+        out.line(&format!("`{item}` is what {what}, signed {since}"));
         return Ok(Exit::DONE);
     }
-    let paint = out.paint();
-    for line in difference.unified.lines() {
+    let text = painted(&difference.unified, out.paint());
+    out.text(&text);
+    Ok(Exit::DONE)
+}
+
+/// A unified diff for people.
+pub(super) fn painted(unified: &str, paint: Paint) -> String {
+    let lines = unified.lines().map(|line| {
         // Always escaped: what hides in a change is what a reader must see.
         let line = escape(line);
         let style = match line.as_bytes().first() {
@@ -43,7 +77,44 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
             Some(b'@') => Some(Style::Dim),
             _ => None,
         };
-        out.line(&style.map_or_else(|| line.to_string(), |style| paint.style(style, &line)));
+        let line = style.map_or_else(|| line.to_string(), |style| paint.style(style, &line));
+        format!("{line}\n")
+    });
+    lines.collect()
+}
+
+fn history(item: &str, versions: &[PastVersion], out: &mut Out) -> Exit {
+    if out.is_json() {
+        let rows: Vec<Value> = versions
+            .iter()
+            .enumerate()
+            .map(|(number, v)| {
+                json!({
+                    "number": number, "sha256": v.sha256, "signed_at": v.signed_at,
+                    "signer": v.signer, "owner": v.owner, "locked": v.locked, "on_disk": v.on_disk,
+                })
+            })
+            .collect();
+        out.success(json!({"item_id": item, "versions": rows}));
+        return Exit::DONE;
     }
-    Ok(Exit::DONE)
+    if versions.is_empty() {
+        out.line(&format!("no version of `{item}` that verifies is known here"));
+    }
+    for (number, version) in versions.iter().enumerate() {
+        let owner = version.owner.as_deref().map(escape_line).unwrap_or_default();
+        let mut line = format!(
+            "{number:>3}  sha256 {}…  signed {} by `{owner}` {}",
+            &version.sha256.to_string()[..12],
+            version.signed_at,
+            version.signer.short()
+        );
+        for (is, word) in [(version.locked, "locked"), (version.on_disk, "on disk")] {
+            if is {
+                line.push_str(&format!("  ({word})"));
+            }
+        }
+        out.line(&line);
+    }
+    Exit::DONE
 }

@@ -11,7 +11,7 @@ use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diag::{Diagnose, Style};
 use crate::id::{Kind, Space};
-use crate::pipeline::{Rye, Verdict};
+use crate::pipeline::{Hold, Rye, Verdict};
 use crate::verify::{EXAMPLE, OwnKeys};
 
 /// Check the set-up, and say how to mend what is wrong
@@ -61,6 +61,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
         rows.push(Row { help, ..row("file types", State::Bad, failure.to_string()) });
     }
     rows.push(system(&rye));
+    rows.extend(lock(&rye));
     rows.extend(programs(&rye));
     if rye.dev_mode() {
         let text = "RYE_DEV_MODE=1: unsigned and changed items of yours run with a warning";
@@ -166,7 +167,7 @@ fn documents(rye: &Rye) -> Vec<Row> {
 fn system(rye: &Rye) -> Row {
     let listing = rye.survey(&[]).unwrap_or_default();
     let system: Vec<_> = listing.entries.into_iter().filter(|e| e.space == Space::System).collect();
-    let checked = rye.verify_all(system, true, &|| ());
+    let checked = rye.verify_all(system, true, Hold::Off, &|| ());
     let bad: Vec<_> = checked
         .iter()
         .filter(|c| matches!(c.verdict, Verdict::Bad(_)))
@@ -180,6 +181,27 @@ fn system(rye: &Rye) -> Row {
             ..row("system", State::Bad, format!("{text}; refused: {}", bad.join(", ")))
         },
     }
+}
+
+/// The lock of the project, if it has one.
+fn lock(rye: &Rye) -> Option<Row> {
+    let (count, gone) = match rye.survey_rows() {
+        Ok((0, _)) => return None,
+        Ok(rows) => rows,
+        Err(failure) => {
+            return Some(Row {
+                help: failure.help(),
+                ..row("lock", State::Bad, failure.to_string())
+            });
+        }
+    };
+    let text = format!("{count} items are locked");
+    let Some(first) = gone.first() else { return Some(row("lock", State::Good, text)) };
+    let names: Vec<_> = gone.iter().map(ToString::to_string).collect();
+    Some(Row {
+        help: Some(format!("take a row out with `rye lock --remove {first}`")),
+        ..row("lock", State::Note, format!("{text}; not there any more: {}", names.join(", ")))
+    })
 }
 
 /// The programs that the shipped runtimes start.

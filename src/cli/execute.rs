@@ -38,6 +38,9 @@ pub(super) struct Args {
     /// Detach and return at once
     #[arg(long = "async")]
     detached: bool,
+    /// Refuse whatever is not what `.ai/rye.lock` lists, to the byte
+    #[arg(long)]
+    locked: bool,
     /// Stop it after this many seconds, if that is sooner than the tool's own limit
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
@@ -60,6 +63,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     request.thread.clone_from(&args.thread);
     request.detached = args.detached;
     request.timeout = args.timeout;
+    request.locked = args.locked;
     let rye = wired.rye()?;
     // The JSON form of a tool's dry run always tells its decisions (core 7.13).
     let traced = args.trace || (args.dry_run && out.is_json());

@@ -38,7 +38,9 @@ pub(crate) fn status(code: &str) -> u8 {
         | "resolve.ambiguous_file"
         | "chain.executor_not_found"
         | "trust.not_found"
-        | "diff.no_baseline" => 3,
+        | "diff.no_baseline"
+        | "diff.unknown_version"
+        | "diff.ambiguous_version" => 3,
         "plan.drifted" => 4,
         _ => match code.split('.').next().unwrap_or_default() {
             "cli" => 2,

@@ -20,6 +20,7 @@ mod init;
 mod input;
 mod keys;
 mod list;
+mod lock;
 mod out;
 mod show;
 mod sign;
@@ -86,6 +87,7 @@ enum Verb {
     Fetch(fetch::Args),
     Why(why::Args),
     Diff(diff::Args),
+    Lock(lock::Args),
     Keys(keys::Args),
     Trust(trust::Args),
     Init(init::Args),
@@ -129,6 +131,7 @@ fn dispatch(verb: &Verb, wired: &Wired, out: &mut Out) -> Result<Exit, CliError>
         Verb::Fetch(args) => fetch::run(args, wired, out),
         Verb::Why(args) => why::run(args, wired, out),
         Verb::Diff(args) => diff::run(args, wired, out),
+        Verb::Lock(args) => lock::run(args, wired, out),
         Verb::Keys(args) => keys::run(args, wired, out),
         Verb::Trust(args) => trust::run(args, wired, out),
         Verb::Init(args) => init::run(args, wired, out),

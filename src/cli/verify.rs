@@ -12,7 +12,7 @@ use crate::base::text::escape_line;
 use crate::diag::Style;
 use crate::grant::Pattern;
 use crate::id::Query;
-use crate::pipeline::{Checked, Rye, Verdict};
+use crate::pipeline::{Checked, Hold, Rye, Verdict};
 
 /// Check signatures, of items and of the chains they run through
 #[derive(clap::Args)]
@@ -27,13 +27,21 @@ pub(super) struct Args {
     /// that cannot be items count as failures
     #[arg(long)]
     ci: bool,
+    /// Each item must be what `.ai/rye.lock` lists, to the byte; without refs, every tool and
+    /// directive of the project with its chain
+    #[arg(long, conflicts_with = "all")]
+    locked: bool,
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
     let is_glob = |item: &&String| item.contains('*');
+    if args.locked && args.items.is_empty() {
+        let all: Vec<String> = rye.lockable()?.iter().map(ToString::to_string).collect();
+        return chains(args, &all, &rye, out);
+    }
     if !args.items.is_empty() && !args.items.iter().any(|item| is_glob(&item)) {
-        return chains(args, &rye, out);
+        return chains(args, &args.items, &rye, out);
     }
     let mut patterns = Vec::new();
     for item in args.items.iter().filter(is_glob) {
@@ -43,7 +51,8 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let start = Instant::now();
     let listing = rye.survey(&patterns)?;
     let progress = Progress::new(out, listing.entries.len(), "verifying");
-    let checked = rye.verify_all(listing.entries, args.ci, &|| progress.tick());
+    let checked =
+        rye.verify_all(listing.entries, args.ci, Hold::of(args.locked), &|| progress.tick());
     progress.done();
     let elapsed = start.elapsed();
     let odd = if patterns.is_empty() { listing.odd } else { Vec::new() };
@@ -142,11 +151,11 @@ fn to_json(row: &Checked) -> Value {
 }
 
 /// Named items, each with the chain that it runs through.
-fn chains(args: &Args, rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
+fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
     let mut exit = 0;
     let mut rows = Vec::new();
-    for item in &args.items {
-        let (details, warnings) = rye.verify_chain(&item.parse::<Query>()?);
+    for item in items {
+        let (details, warnings) = rye.verify_chain(&item.parse::<Query>()?, Hold::of(args.locked));
         out.warned(&warnings);
         match details {
             Ok(details) => {

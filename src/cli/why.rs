@@ -11,6 +11,7 @@ use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diag::{Diagnostic, Paint, Style};
 use crate::id::Query;
+use crate::lock::Pin;
 use crate::pipeline::{Copy, Why};
 use crate::report::chain_tree;
 
@@ -46,6 +47,9 @@ fn text(why: &Why, paint: Paint) -> String {
         Some(Err(diagnostic)) => escape_line(&diagnostic.message),
     };
     let _ = writeln!(out, "  project {}: {accepted}", escape_line(&why.project));
+    if let Some((pin, holds)) = &why.locked {
+        let _ = writeln!(out, "  lock {}", locked(pin, *holds, paint));
+    }
     for copy in &why.copies {
         out.push('\n');
         one_copy(&mut out, copy, paint);
@@ -74,6 +78,16 @@ fn text(why: &Why, paint: Paint) -> String {
         let _ = write!(out, "\n{}", indented(refused, paint));
     }
     out
+}
+
+/// What the lock lists, and whether what answers holds to it.
+fn locked(pin: &Pin, holds: Option<bool>, paint: Paint) -> String {
+    let verdict = match holds {
+        Some(true) => paint.style(Style::Good, "holds"),
+        Some(false) => paint.style(Style::Error, "does NOT hold"),
+        None => "not asked: it is refused before".into(),
+    };
+    format!("{}: {verdict}", super::lock::pin_text(pin))
 }
 
 fn one_copy(out: &mut String, copy: &Copy, paint: Paint) {
@@ -147,6 +161,7 @@ fn to_json(why: &Why, stops: Option<&Diagnostic>) -> Value {
         "status": if stops.is_none() { "success" } else { "error" },
         "item_id": why.item, "project": why.project, "accepted": why.accepted.as_ref().and_then(|a| a.as_ref().ok()),
         "copies": copies,
+        "lock": why.locked.as_ref().map(|(pin, holds)| json!({"row": pin, "holds": holds})),
         "chain": why.chain.as_ref().and_then(|c| c.as_ref().ok()),
         "code": stops.map(|d| d.code), "error": stops.map(|d| d.message.clone()),
         "help": stops.and_then(|d| d.help.clone()),

@@ -49,7 +49,7 @@ impl serde::Serialize for Ref {
 /// What a person types to name an item: an id, with or without a kind, with or without a space.
 ///
 /// `acme/deploy`, `tool:acme/deploy`, `tool:acme/deploy@user`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Query {
     pub(crate) kind: Option<Kind>,
     pub(crate) id: ItemId,

@@ -8,6 +8,7 @@ use crate::diag::{Diagnose, Diagnostic};
 use crate::execute::ExecuteError;
 use crate::id::IdError;
 use crate::interpolate::InterpolateError;
+use crate::lock::LockError;
 use crate::parse::ParseError;
 use crate::plan::{MatrixError, PlanError};
 use crate::report::Warned;
@@ -42,8 +43,12 @@ pub(crate) enum Step {
     KeyShared(#[from] Arc<KeyError>),
     Trust(#[from] TrustError),
     TrustShared(#[from] Arc<TrustError>),
+    Lock(#[from] LockError),
+    /// A rule of another layer that was met behind the seam of chains.
+    #[error("{0}")]
+    Rule(Arc<dyn Diagnose + Send + Sync>),
     Unsignable(#[from] super::sign::Unsignable),
-    NoBaseline(#[from] super::inspect::NoBaseline),
+    Versions(#[from] super::diff::VersionError),
 }
 
 macro_rules! failure_from {
@@ -73,8 +78,9 @@ failure_from!(
     Arc<KeyError>,
     TrustError,
     Arc<TrustError>,
+    LockError,
     super::sign::Unsignable,
-    super::inspect::NoBaseline,
+    super::diff::VersionError,
 );
 
 impl From<FetchError> for Failure {
@@ -83,11 +89,17 @@ impl From<FetchError> for Failure {
             FetchError::Resolve(inner) => Step::Resolve(inner),
             FetchError::Refused(inner) => Step::Refused(inner),
             FetchError::Parse(inner) => Step::Parse(inner),
+            FetchError::Rule(inner) => Step::Rule(inner),
         }))
     }
 }
 
 impl Failure {
+    /// A rule's refusal that is shared with others.
+    pub(super) fn of_rule(rule: Arc<dyn Diagnose + Send + Sync>) -> Self {
+        Self(Box::new(Step::Rule(rule)))
+    }
+
     fn inner(&self) -> &dyn Diagnose {
         match self.0.as_ref() {
             Step::Id(e) => e,
@@ -107,7 +119,9 @@ impl Failure {
             Step::Trust(e) => e,
             Step::TrustShared(e) => e.as_ref(),
             Step::Unsignable(e) => e,
-            Step::NoBaseline(e) => e,
+            Step::Lock(e) => e,
+            Step::Rule(e) => e.as_ref(),
+            Step::Versions(e) => e,
         }
     }
 

@@ -1,7 +1,6 @@
-//! Looking without running: list, verify, show, why, diff.
+//! Looking without running: list, verify, show, why.
 
-use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -9,41 +8,19 @@ use serde_json::{Map, Value};
 use super::failure::Failure;
 use super::line::Line;
 use super::parts::{checked, listed_paths};
+use super::rules::Hold;
 use super::rye::Rye;
 use super::sign::parallel;
 use crate::chain::Chain;
-use crate::diag::{Code, Diagnose, Diagnostic, Place};
+use crate::diag::{Diagnose, Diagnostic, Place};
 use crate::grant::Pattern;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::lock::Pin;
 use crate::parse::Item;
 use crate::report::{Detail, Warned};
 use crate::space::{Entry, Listing};
 use crate::trace::{Quiet, Warnings};
-use crate::verify::{DevMode, Source, TrustDocument, TrustStore, admit};
-
-/// There is no earlier version to compare with.
-#[derive(Debug, thiserror::Error)]
-#[error("no verified baseline: no earlier version of `{item}` that verifies is known here")]
-pub(crate) struct NoBaseline {
-    pub(crate) item: Ref,
-}
-
-impl Diagnose for NoBaseline {
-    fn code(&self) -> Code {
-        Code("diff.no_baseline")
-    }
-
-    fn help(&self) -> Option<String> {
-        Some(
-            "a version is remembered when you sign an item or run it; until then, read the file"
-                .into(),
-        )
-    }
-
-    fn item(&self) -> Option<String> {
-        Some(self.item.to_string())
-    }
-}
+use crate::verify::{Source, TrustDocument, TrustStore};
 
 /// What became of one item under `rye verify`.
 #[derive(Debug)]
@@ -98,18 +75,10 @@ pub(crate) struct Why {
     pub(crate) copies: Vec<Copy>,
     /// For a tool that was admitted: its chain, or why it has none.
     pub(crate) chain: Option<Result<Vec<Detail>, Diagnostic>>,
+    /// What the lock lists under the ref, and whether what answers holds to it, if that can be said.
+    pub(crate) locked: Option<(Pin, Option<bool>)>,
     /// Why nothing answers, if nothing does.
     pub(crate) refused: Option<Diagnostic>,
-}
-
-/// What differs from the last version that verified.
-#[derive(Debug)]
-pub(crate) struct Difference {
-    pub(crate) item: Ref,
-    pub(crate) place: Place,
-    pub(crate) since: Option<String>,
-    /// Unified, without colours; empty if nothing differs.
-    pub(crate) unified: String,
 }
 
 impl Rye {
@@ -138,24 +107,34 @@ impl Rye {
 
     /// Verifies entries on all cores, and reads them as items if `parse` is asked for. Copies of
     /// system items that this project holds to the byte, as rye's own repository does, are left
-    /// out: they are passed over when run.
+    /// out: they are passed over when run. `hold` says how far the lock is asked.
     pub(crate) fn verify_all(
         &self,
         entries: Vec<Entry>,
         parse: bool,
+        hold: Hold,
         progress: &(dyn Fn() + Sync),
     ) -> Vec<Checked> {
-        let trust = self.trust();
-        let line = self.line(&trust, &Quiet);
+        let rules = self.rules(hold);
+        let line = self.line(&rules, &Quiet);
         // Entries come sorted, so two files of one id in one space stand side by side.
         let twins: HashSet<(Space, Ref)> = entries
             .windows(2)
             .filter(|pair| (pair[0].space, &pair[0].item) == (pair[1].space, &pair[1].item))
             .map(|pair| (pair[0].space, pair[0].item.clone()))
             .collect();
+        // The lock is about what answers; below `rye/` a copy that loses is refused or passed over,
+        // and of config each copy counts.
+        let mut nearest: HashMap<Ref, Space> = HashMap::new();
+        for entry in &entries {
+            let space = nearest.entry(entry.item.clone()).or_insert(entry.space);
+            *space = entry.space.max(*space);
+        }
         let rows = parallel(entries, |entry| {
             let twin = twins.contains(&(entry.space, entry.item.clone()));
-            let row = check(line, &entry, twin, parse);
+            let merges = entry.item.id.is_reserved() || entry.item.kind == Kind::Config;
+            let answers = merges || nearest.get(&entry.item) == Some(&entry.space);
+            let row = check(line, &entry, Asked { twin, answers, parse });
             progress();
             row
         });
@@ -178,12 +157,17 @@ impl Rye {
     pub(crate) fn verify_chain(
         &self,
         query: &Query,
+        hold: Hold,
     ) -> (Result<Vec<Detail>, Failure>, Vec<Warned>) {
         let sink = Warnings::new(&Quiet);
-        let trust = self.trust();
-        let line = self.line(&trust, &sink);
+        let rules = self.rules(hold);
+        let line = self.line(&rules, &sink);
         let details = self.sound_types().and_then(|()| {
             let (source, item) = line.admit(line.find(query)?)?;
+            if hold == Hold::Exact {
+                // What is asked is whether all of it is locked, not the chain alone.
+                self.depends_on(line, source.clone(), item.clone(), |_, _| ())?;
+            }
             self.chain_details(line, source, item)
         });
         let warned = sink.kept().into_iter().map(|(item, w)| Warned::new(item, w));
@@ -214,15 +198,16 @@ impl Rye {
 
     /// One item, verified and parsed.
     pub(crate) fn describe(&self, query: &Query) -> Result<Described, Failure> {
-        let trust = self.trust();
-        let line = self.line(&trust, &Quiet);
+        let rules = self.rules(Hold::Listed);
+        let line = self.line(&rules, &Quiet);
         describe(line, query)
     }
 
     /// Everything that decides about a reference.
     pub(crate) fn why(&self, query: &Query) -> Result<Why, Failure> {
-        let trust = self.trust();
-        let line = self.line(&trust, &Quiet);
+        let rules = self.rules(Hold::Listed);
+        let trust = &rules.trust;
+        let line = self.line(&rules, &Quiet);
         let answer = line.find(query);
         let item = match (&answer, query.kind) {
             (Ok(found), _) => found.item.clone(),
@@ -237,7 +222,7 @@ impl Rye {
             return Err(failure);
         }
         let copies = copies.into_iter().map(|copy| match copy {
-            Ok(found) => judge_copy(line, &trust, found, winner),
+            Ok(found) => judge_copy(line, trust, found, winner),
             Err(error) => Copy {
                 space: None,
                 place: error.place(),
@@ -258,6 +243,15 @@ impl Rye {
             }
             Err(failure) => (None, Some(failure.diagnostic())),
         };
+        let listed = rules
+            .lock()
+            .ok()
+            .and_then(|lock| lock.find(&item, winner.unwrap_or(Space::Project)))
+            .cloned();
+        let holds = match &refused {
+            None => Some(true),
+            Some(refused) => crate::lock::CODES.contains(&refused.code).then_some(false),
+        };
         let identity = self.spaces.project_identity();
         let has_space = self.spaces.get(Space::Project).is_some();
         Ok(Why {
@@ -268,29 +262,8 @@ impl Rye {
             }),
             copies,
             chain,
+            locked: listed.map(|pin| (pin, holds)),
             refused,
-        })
-    }
-
-    /// What differs from the last version that verified here.
-    pub(crate) fn diff(&self, query: &Query) -> Result<Difference, Failure> {
-        let trust = self.trust();
-        let line = self.line(&trust, &Quiet);
-        let found = line.find(query)?;
-        let no_baseline = || NoBaseline { item: found.item.clone() };
-        let known = self.baselines().and_then(|b| b.find(&found.base, &found.item));
-        let mut old = found.clone();
-        old.bytes = Cow::Owned(known.ok_or_else(no_baseline)?);
-        let identity = self.spaces.project_identity();
-        let source =
-            admit(old, &trust, identity, DevMode(false), &Quiet).map_err(|_| no_baseline())?;
-        let now = String::from_utf8_lossy(&found.bytes);
-        let since = source.signer().map(|s| s.at.to_string());
-        Ok(Difference {
-            unified: unified(source.text(), &now, &found.place.path),
-            item: found.item,
-            place: found.place,
-            since,
         })
     }
 }
@@ -303,7 +276,11 @@ fn judge_copy(
 ) -> Copy {
     let (space, place) = (found.space, found.place.clone());
     let path = (!found.embedded).then(|| found.path.display().to_string());
-    let verdict = line.admit(found);
+    // The lock is about what answers; a copy that lost is judged by itself.
+    let verdict = match winner == Some(space) {
+        true => line.admit(found),
+        false => line.admit_alone(found),
+    };
     let key = verdict.as_ref().ok().and_then(|(source, _)| source.signer().map(|s| s.key));
     let document = key.and_then(|key| {
         let document = trust.document(key).ok().flatten()?;
@@ -321,7 +298,18 @@ fn judge_copy(
     }
 }
 
-fn check(line: Line<'_>, entry: &Entry, twin: bool, parse: bool) -> Option<Checked> {
+/// What is asked of one entry.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// Another file in its space has the same id.
+    twin: bool,
+    /// It is the copy that answers its ref.
+    answers: bool,
+    parse: bool,
+}
+
+fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
+    let Asked { twin, answers, parse } = asked;
     let place = line.rye.spaces.get(entry.space)?.shown(&entry.relative());
     if entry.item.id.is_reserved() && entry.space != Space::System && line.rye.is_system_copy(entry)
     {
@@ -350,9 +338,10 @@ fn check(line: Line<'_>, entry: &Entry, twin: bool, parse: bool) -> Option<Check
         Err(error) => return bad(error.into()),
     };
     let bytes = found.bytes.len();
-    let source = match line.verify(found) {
+    let verified = if answers { line.verify(found) } else { line.verify_alone(found) };
+    let source = match verified {
         Ok(source) => source,
-        Err(failure) => return bad(failure.into()),
+        Err(error) => return bad(error.into()),
     };
     // Its header is signed, so what it lists is covered, or refused, with it.
     let parts = listed_paths(line.rye, space, &item, source.ext(), source.text());
@@ -367,15 +356,6 @@ fn check(line: Line<'_>, entry: &Entry, twin: bool, parse: bool) -> Option<Check
         None => Verdict::Good(Box::new(Detail::of(&source, None)), warned),
     };
     Some(Checked { item, space, place, bytes, verdict, parts })
-}
-
-fn unified(old: &str, new: &str, path: &str) -> String {
-    if old == new {
-        return String::new();
-    }
-    let diff = similar::TextDiff::from_lines(old, new);
-    let (was, is) = (format!("{path} (last verified)"), format!("{path} (on disk)"));
-    diff.unified_diff().context_radius(3).header(&was, &is).to_string()
 }
 
 impl Described {
@@ -399,8 +379,8 @@ impl Described {
 impl Rye {
     /// Many items, verified and parsed on all cores; the results keep the order.
     pub(crate) fn describe_all(&self, queries: Vec<Query>) -> Vec<Result<Described, Failure>> {
-        let trust = self.trust();
-        let line = self.line(&trust, &Quiet);
+        let rules = self.rules(Hold::Listed);
+        let line = self.line(&rules, &Quiet);
         parallel(queries, |query| describe(line, &query))
     }
 

@@ -1,19 +1,22 @@
-//! One item through the first steps: resolve, verify, parse. Every item takes this way.
+//! One item through the first steps: resolve, verify, the lock, parse. Every item takes this way.
 
 use super::failure::Failure;
+use super::rules::Rules;
 use super::rye::Rye;
 use crate::chain::{Fetch, FetchError};
 use crate::id::{ItemId, Query, Ref, Space};
 use crate::parse::Item;
 use crate::resolve::{Found, Resolver};
+use crate::store::Stamp;
 use crate::trace::{Event, Sink};
-use crate::verify::{Reason, Refused, Source, TrustStore, admit};
+use crate::verify::{Reason, Source, TrustStore, admit};
 
-/// The first steps of the line, with the trust of one call.
+/// The first steps of the line, by the rules of one call.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(super) rye: &'a Rye,
     pub(super) trust: &'a TrustStore<'a>,
+    pub(super) rules: &'a Rules<'a>,
     pub(super) sink: &'a dyn Sink,
 }
 
@@ -39,21 +42,39 @@ impl Line<'_> {
         Ok(self.admit_or(found)?)
     }
 
-    /// Verify a file.
-    pub(super) fn verify(&self, found: Found) -> Result<Source, Box<Refused>> {
+    /// Verify and parse a file, whatever the lock says of it.
+    pub(super) fn admit_alone(&self, found: Found) -> Result<(Source, Item), Failure> {
+        let source = self.verify_alone(found)?;
+        Ok(self.parse(source)?)
+    }
+
+    /// Verify a file, and hold it against the lock.
+    pub(super) fn verify(&self, found: Found) -> Result<Source, FetchError> {
+        let source = self.verify_alone(found)?;
+        self.rules.judge(&source)?;
+        Ok(source)
+    }
+
+    /// Verify a file, whatever the lock says of it.
+    pub(super) fn verify_alone(&self, found: Found) -> Result<Source, FetchError> {
         let (base, item) = (found.base.clone(), found.item.clone());
         let identity = self.rye.spaces.project_identity();
-        let admitted = admit(found, self.trust, identity, self.rye.dev, self.sink);
-        admitted.map_err(|mut refused| {
-            let known = || self.rye.baselines().and_then(|b| b.find(&base, &item)).is_some();
+        let admitted = admit(found, self.trust, identity, self.rules.dev(), self.sink);
+        let admitted = admitted.map_err(|mut refused| {
+            let known = || self.rye.baselines().is_some_and(|b| b.knows(&base, &item));
             refused.baseline =
                 matches!(refused.reason, Reason::Unsigned | Reason::Moved { .. }) && known();
             refused
-        })
+        });
+        Ok(admitted?)
     }
 
     fn admit_or(&self, found: Found) -> Result<(Source, Item), FetchError> {
         let source = self.verify(found)?;
+        self.parse(source)
+    }
+
+    fn parse(&self, source: Source) -> Result<(Source, Item), FetchError> {
         self.sink.record(Event::Parse { item_id: source.item().clone() });
         let item = Item::parse(&source)?;
         match &item {
@@ -62,6 +83,21 @@ impl Line<'_> {
                 Ok((source.with_parts(&listed, &self.rye.spaces)?, item))
             }
             _ => Ok((source, item)),
+        }
+    }
+
+    /// Keeps the bytes that ran, for `rye diff`; what is in the binary is kept only if it is `locked`.
+    /// A full disk must not fail a run that is done.
+    pub(super) fn remember<'b>(&self, sources: impl Iterator<Item = &'b Source>, locked: bool) {
+        let Some(baselines) = self.rye.baselines() else { return };
+        for source in sources.filter(|s| (locked || !s.is_embedded()) && s.warnings().is_empty()) {
+            let Some(signer) = source.signer() else { continue };
+            let stamp = Stamp { sha256: source.digest(), signed_at: signer.at, key: signer.key };
+            let (item, version) = (source.item(), (stamp, source.text().as_bytes()));
+            let keep = self.rules.locked_digest(item, source.space());
+            if let Err(error) = baselines.remember(source.base(), item, version, keep) {
+                tracing::debug!(%error, %item, "no baseline kept");
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a project asks one to believe (core 4.3), looked at without believing any of it.
 
 use super::failure::Failure;
+use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::{Digest, Timestamp};
 use crate::diag::Place;
@@ -54,9 +55,10 @@ impl Rye {
     /// # Errors
     /// `verify.trust_unreadable`, `space.*`.
     pub(crate) fn review(&self) -> Result<Review, Failure> {
-        let trust = self.trust();
+        let rules = self.rules(Hold::Off);
+        let trust = &rules.trust;
         let proposed = self.spaces().get(Space::Project).map(proposals).unwrap_or_default();
-        let line = self.line(&trust, &Quiet);
+        let line = self.line(&rules, &Quiet);
         let mut items = Vec::new();
         let mut odd = Vec::new();
         let all = self.survey(&[])?;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::failure::{Failed, Failure};
 use super::line::Line;
+use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::Digest;
 use crate::chain::{Chain, Lineage, lineage};
@@ -31,6 +32,8 @@ pub struct Request {
     pub(crate) thread: String,
     pub(crate) detached: bool,
     pub(crate) dry_run: bool,
+    /// Whatever takes part must be what the lock lists.
+    pub(crate) locked: bool,
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -45,6 +48,7 @@ impl Request {
             thread: "inline".into(),
             detached: false,
             dry_run: false,
+            locked: false,
             timeout: None,
         }
     }
@@ -129,8 +133,8 @@ impl Rye {
             cell.check(kind)?;
         }
         self.sound_types()?;
-        let trust = self.trust();
-        let line = self.line(&trust, sink);
+        let rules = self.rules(Hold::of(request.locked));
+        let line = self.line(&rules, sink);
         let found = line.find(&query)?;
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");
         reached.item = found.item.to_string();
@@ -184,7 +188,7 @@ impl Rye {
         };
         let chain = valid.chain();
         if outcome.is_some() {
-            self.remember(chain.links().iter().map(|link| &link.source));
+            line.remember(chain.links().iter().map(|link| &link.source), false);
         }
         let details = chain.links().iter().map(|l| Detail::of(&l.source, l.tool.version.clone()));
         let sources = chain.links().iter().map(|link| &link.source).chain(plan.dependencies());
@@ -216,17 +220,6 @@ impl Rye {
             })?;
         Ok(primitive.run(plan, &running)?)
     }
-
-    /// Keeps the bytes that ran, for `rye diff`. A full disk must not fail a run that is done.
-    pub(super) fn remember<'a>(&self, sources: impl Iterator<Item = &'a Source>) {
-        let Some(baselines) = self.baselines() else { return };
-        for source in sources.filter(|s| !s.is_embedded() && s.warnings().is_empty()) {
-            let text = source.text().as_bytes();
-            if let Err(error) = baselines.remember(source.base(), source.item(), text) {
-                tracing::debug!(%error, item = %source.item(), "no baseline kept");
-            }
-        }
-    }
 }
 
 fn run_directive(
@@ -244,7 +237,7 @@ fn run_directive(
     let inputs = bind(&directive.inputs, given)?;
     line.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
     if !request.dry_run {
-        line.rye.remember(lineage.sources());
+        line.remember(lineage.sources(), false);
     }
     Ok(Report::Directive(Box::new(DirectiveReport {
         item: source.item().clone(),

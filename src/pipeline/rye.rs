@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::failure::Failure;
-use super::line::Line;
 use crate::base::Timestamp;
 use crate::execute::Primitive;
 use crate::host::Host;
 use crate::id::{ItemId, Space};
 use crate::space::{FileTypes, Spaces, Where};
 use crate::store::Baselines;
-use crate::trace::Sink;
 use crate::verify::{DevMode, TrustError, TrustStore};
 
 /// One project as rye sees it: the three spaces and the machine.
@@ -92,11 +90,6 @@ impl Rye {
 
     pub(super) fn user_base(&self) -> Option<&Path> {
         self.spaces.get(Space::User).map(crate::space::Root::base)
-    }
-
-    /// The line with the trust of this moment.
-    pub(super) fn line<'a>(&'a self, trust: &'a TrustStore<'a>, sink: &'a dyn Sink) -> Line<'a> {
-        Line { rye: self, trust, sink }
     }
 }
 

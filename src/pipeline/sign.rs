@@ -6,7 +6,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::failure::Failure;
+use super::line::Line;
 use super::parts::checked;
+use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::Digest;
 use crate::diag::{Code, Diagnose, Place};
@@ -109,8 +111,8 @@ impl Rye {
         space: Option<Space>,
     ) -> Result<Found, Failure> {
         let query = Query { space: space.or(query.space), ..query.clone() };
-        let trust = self.trust();
-        let line = self.line(&trust, &Quiet);
+        let rules = self.rules(Hold::Off);
+        let line = self.line(&rules, &Quiet);
         // Not `answer`: a reserved copy is refused when it runs, but its author may look at it.
         let kinds = query.kind.map_or(vec![Kind::Tool, Kind::Directive], |kind| vec![kind]);
         let mut found = Vec::new();
@@ -139,8 +141,8 @@ impl Rye {
         patterns: &[Pattern],
         space: Space,
     ) -> Result<(Vec<Found>, Vec<SignReport>), Failure> {
-        let trust = self.trust();
-        let line = self.line(&trust, &Quiet);
+        let rules = self.rules(Hold::Off);
+        let line = self.line(&rules, &Quiet);
         let (mut found, mut failed) = (Vec::new(), Vec::<SignReport>::new());
         let Some(root) = self.spaces().get(space) else { return Ok((found, failed)) };
         for kind in Kind::ALL {
@@ -171,10 +173,11 @@ impl Rye {
         pair: &KeyPair,
         options: SignOptions<'_>,
     ) -> Vec<SignReport> {
-        let trust = self.trust();
+        let rules = self.rules(Hold::Listed);
+        let line = self.line(&rules, &Quiet);
         parallel(files, |found| {
             let (item, place) = (found.item.clone(), found.place.clone());
-            let signed = self.sign_one(found, pair, &trust, options);
+            let signed = self.sign_one(found, pair, line, options);
             (options.progress)();
             SignReport { item, place, signed: signed.unwrap_or_else(Signed::Failed) }
         })
@@ -184,9 +187,10 @@ impl Rye {
         &self,
         found: Found,
         pair: &KeyPair,
-        trust: &TrustStore<'_>,
+        line: Line<'_>,
         options: SignOptions<'_>,
     ) -> Result<Signed, Failure> {
+        let trust = line.trust;
         let was = self.judge(&found, pair, trust);
         if was.is_none() && !options.again {
             return Ok(Signed::UpToDate);
@@ -232,12 +236,7 @@ impl Rye {
         }
         if !options.check {
             staged.write()?;
-            if let Some(baselines) = self.baselines() {
-                let kept = baselines.remember(source.base(), source.item(), staged.bytes());
-                if let Err(error) = kept {
-                    tracing::debug!(%error, item = %source.item(), "no baseline kept");
-                }
-            }
+            line.remember(std::iter::once(source), false);
         }
         Ok(Signed::Changed { digest: source.digest(), was, warnings: findings })
     }

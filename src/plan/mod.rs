@@ -13,6 +13,7 @@
 //! Start at `plan.rs`; `matrix.rs` is the table of what may be asked for at all.
 
 mod config;
+mod dependencies;
 mod deps;
 mod dotenv;
 mod env;
@@ -28,6 +29,7 @@ mod shelf;
 mod template;
 mod tree;
 
+pub(crate) use dependencies::dependencies;
 pub(crate) use error::{CODES, PlanError};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
 pub(crate) use params::{Params, check_config, check_examples, check_schema, typed};

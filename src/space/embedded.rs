@@ -21,11 +21,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 546d1745788fb9e6c444a96bdde7a5eb271f21ed1a4daa532d07e7d7c4283577
+    // d3ff67144430bab13805a78fcdb4f767e8ba105036f58821892b4220bfc29ee4
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    // f61ff69d457d6def2504b70769f64c998de6510978a78d1f730beeb11dd4b80a
+    // 5d0de3d18db93beca220451847ba9cafe3dd04952b2fa8a9f7f091a1adeca744
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
     File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
@@ -55,8 +55,12 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/cli.unknown_code.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.unknown_code.md") },
     // bf569d3c35e1db7039e141e8448b7c44f9e342d2d235f7fb1400e99e4b821a40
     File { path: "knowledge/rye/errors/cli.usage.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.usage.md") },
-    // 002a47117fa64ddf873d9f07905fc4a1bf8c9a686db9fb687e8d0151b9ca8090
+    // 1a0c8a73fbf7d4d2696928f2b23783e0fe193ee964ec1d4d0d0f976cdd20c997
+    File { path: "knowledge/rye/errors/diff.ambiguous_version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.ambiguous_version.md") },
+    // c4f03d3ff372a4c4f32f567dde127b2434bbd795913e9ad9af75169a3aa64a23
     File { path: "knowledge/rye/errors/diff.no_baseline.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.no_baseline.md") },
+    // 81a43f996106df174ff73ad8077a90778a841cc2647f153a8b2e0e8369d7abfa
+    File { path: "knowledge/rye/errors/diff.unknown_version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.unknown_version.md") },
     // 906363499b6cfdf9d7d0eb7c3f710d7679af20352716c3d74460acead866b2ca
     File { path: "knowledge/rye/errors/execute.interrupted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.interrupted.md") },
     // ca7d612890c646c8e3f8b85fcf12c6c7d3c8bc879799551fa0592ffb08672127
@@ -87,6 +91,18 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/key.missing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.missing.md") },
     // e66a7a825afff6a410d9c01c89f6c3a466c6a3369c2a7dcd058fb5aecc2d04ee
     File { path: "knowledge/rye/errors/key.permissions.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.permissions.md") },
+    // 1938151b19baaa85a11e4c92262ce6dfa65920c6d7146a563b4e20f0416984ea
+    File { path: "knowledge/rye/errors/lock.differs.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.differs.md") },
+    // 7fe36a66613158d852978e1dd05784ae8272518e2c3e907fb85c1a8437002120
+    File { path: "knowledge/rye/errors/lock.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.io.md") },
+    // f96a1b2f9c18d5fc2e54ceb0b39dd40bfd729b4562ba65f50f7e6f34cd318b59
+    File { path: "knowledge/rye/errors/lock.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.malformed.md") },
+    // 4a2c2fef8576cc0dd49f9d583cfd6c6aa4ea54b9403922253e3614293af7af09
+    File { path: "knowledge/rye/errors/lock.no_project.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.no_project.md") },
+    // 57120213a34f76866b2c324895f78e348b62815e67efc41561cbf7ec8e7f729b
+    File { path: "knowledge/rye/errors/lock.not_listed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.not_listed.md") },
+    // ee2369d9fe4c943724cf3ed0a8bde6d7ab5fe3cef6fcd8cb1651fae1c9862e1f
+    File { path: "knowledge/rye/errors/lock.version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.version.md") },
     // 6dba8523567ed8c5f19faac78fe1ba76873bd2cd904d9d6843877d1a77b24e67
     File { path: "knowledge/rye/errors/matrix.async_dry_run.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.async_dry_run.md") },
     // 7d593a14066c57b174aee8ec04d63fee73917f260daa1f5596b69ae9d040e7de
@@ -233,6 +249,12 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.project_not_accepted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.project_not_accepted.md") },
     // 27ff127d63d810525cac301372573ca652f0db5ed920693fde4865a0fa9c7e12
     File { path: "knowledge/rye/errors/verify.revoked.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.revoked.md") },
+    // 2d4d5a6d9af44aae031f744f1018cc7fc0d33782f7fb7449fcdd5b09381c120b
+    File { path: "knowledge/rye/errors/verify.rolled_back.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.rolled_back.md") },
+    // b6f0d44aca65f3980631aec348d0009dad27d860632b4f214c305017d40fd822
+    File { path: "knowledge/rye/errors/verify.signer_changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.signer_changed.md") },
+    // cd438b0d2b42ddb3169e42b63d76d954b954d15dac2a72e650de81256352c24f
+    File { path: "knowledge/rye/errors/verify.space_changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.space_changed.md") },
     // a4b8b7767f42f680c92f3208fa0a24e4aa7dacb8644e5ec56525c0d7d8ef0f66
     File { path: "knowledge/rye/errors/verify.stray_signature_line.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.stray_signature_line.md") },
     // cbfc9540f3aace2868ab5d3148d9455cbf5fafbadf7a40c6b3c2f8aa87292c28
@@ -243,13 +265,15 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // 6d1d72b086419fc9cb29a4c832badfd8442c2640c2385807b95eff148282dd6b
+    // 46eb289fa21b6a6a4740ce980d4b47288df609f45ebc5a56b039e6de41c7f9dc
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
-    // d4adcffd18a25d36b6175ff8bd05eeef368fe4bef02eaf315318ec058c66ef12
+    // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
+    File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
+    // 502b45d8157ed1c079487e939b147ccac5dd1f2fad20877d66b1b2e975bd9619
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // d06b78fa6b3e3ee74521769efb67914d57d658db45e6f679eb61ceef80e99160
+    // 38d9a7ac2ed1319eebab21ec1bf4b9e5e995dc6b177e1fff9ee175a62864bd6c
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // b8a1cf57e44db71fa70a8b13b2eb307d86920788ba851ace9c7ba0b998f52e1a
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

@@ -2,9 +2,9 @@
 //!
 //! Layer 4. Sees `id`, `diag`, `base`. Knows nothing of keys: who reads a blob judges it.
 //!
-//! Kept here: the last version of each item that was signed or ran, so that `rye diff` has something
-//! to compare with. Losing the folder loses comparisons and nothing else.
+//! Kept here: the last versions of each item that were signed or ran, so that `rye diff` has
+//! something to compare with. Losing the folder loses comparisons and nothing else.
 
 mod baseline;
 
-pub(crate) use baseline::Baselines;
+pub(crate) use baseline::{Baselines, Stamp};

@@ -157,11 +157,6 @@ impl Staged {
         self.added_lines
     }
 
-    /// The whole signed file.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// Replaces the file, whole or not at all.
     ///
     /// # Errors

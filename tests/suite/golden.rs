@@ -28,7 +28,7 @@ fn golden_help_of_every_verb() {
         .filter_map(|line| line.strip_prefix("  ")?.split(' ').next().map(str::to_owned))
         .filter(|word| !word.is_empty() && word != "help")
         .collect();
-    assert!(verbs.len() >= 14, "{verbs:?}");
+    assert!(verbs.len() >= 15, "{verbs:?}");
     check("help", &top);
     for verb in verbs {
         let said = world.rye(&[&verb, "--help"]);
@@ -58,7 +58,7 @@ fn golden_names_on_the_wire() {
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
     world.write(".ai/tools/acme/bad.sh", MARKER_SH);
-    let calls: [(&str, &[&str]); 12] = [
+    let calls: [(&str, &[&str]); 16] = [
         ("execute tool", &["execute", "acme/mark", "--chain-details", "--trace"]),
         ("execute tool, dry run", &["execute", "acme/mark", "--dry-run"]),
         ("execute tool, refused", &["execute", "acme/bad"]),
@@ -70,6 +70,10 @@ fn golden_names_on_the_wire() {
         ("show", &["show", "acme/mark"]),
         ("why", &["why", "acme/mark"]),
         ("list", &["list", "--long"]),
+        ("lock", &["lock", "acme/mark"]),
+        ("why, locked", &["why", "acme/mark"]),
+        ("diff", &["diff", "acme/mark", "--lock"]),
+        ("diff, history", &["diff", "acme/mark", "--history"]),
         ("trust review", &["trust", "review"]),
     ];
     let mut text = String::new();

@@ -385,7 +385,7 @@ impl Attempt {
     /// A refusal with this code and the status that goes with it, and nothing else.
     pub fn refused(code: &str) -> Self {
         let status = match code.split('.').next().unwrap_or_default() {
-            "verify" | "space" | "validate" | "key" | "sign" => 4,
+            "verify" | "space" | "validate" | "key" | "sign" | "lock" => 4,
             "id" => 3,
             "resolve" if code == "resolve.reserved" => 4,
             "resolve" => 3,

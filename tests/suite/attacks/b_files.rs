@@ -160,15 +160,22 @@ fn b05_a_key_file_that_is_no_file_is_refused_and_never_blocks() {
 fn b05_a_remembered_version_that_is_a_fifo_never_blocks() {
     let (world, file) = shell();
     let items = world.home().join(".ai/state/items");
-    let known = fs::read_dir(items).unwrap().next().unwrap().unwrap().path();
-    let good = fs::read(&file).unwrap();
+    let only = |folder: &Path| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let (folder, good) = (only(&items), fs::read(&file).unwrap());
     world.works(ITEM);
-    fs::remove_file(&known).unwrap();
-    fifo(&known);
-    fs::write(&file, MARKER_SH).unwrap();
-    assert_eq!(world.attempt(ITEM), Attempt::refused("verify.unsigned"));
-    fs::write(&file, good).unwrap();
-    assert_eq!(world.rye_under(&["timeout", "10"], &["execute", ITEM]).status, 0);
+    for in_place_of_the_folder in [false, true] {
+        let known = only(&folder);
+        match in_place_of_the_folder {
+            false => fs::remove_file(&known).unwrap(),
+            true => fs::remove_dir_all(&folder).unwrap(),
+        }
+        fifo(if in_place_of_the_folder { &folder } else { &known });
+        fs::write(&file, MARKER_SH).unwrap();
+        assert_eq!(world.attempt(ITEM), Attempt::refused("verify.unsigned"));
+        assert_eq!(world.attempt_by(&["diff", ITEM]).code, "diff.no_baseline");
+        fs::write(&file, &good).unwrap();
+        assert_eq!(world.rye_under(&["timeout", "10"], &["execute", ITEM]).status, 0);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod a_bytes;
 mod a_forgery;
+mod a_rollback;
 mod b_files;
 mod b_spaces;
 mod c_run;

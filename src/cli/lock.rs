@@ -1,0 +1,199 @@
+//! `rye lock`: write down what this project has agreed to run.
+
+use serde_json::{Value, json};
+
+use super::confirm::confirm;
+use super::diff::painted;
+use super::error::CliError;
+use super::exit::{Exit, status};
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::diag::Style;
+use crate::id::Query;
+use crate::lock::{Broken, Pin};
+use crate::pipeline::{Change, LockReport, LockRow};
+
+/// Write down what this project has agreed to run, in `.ai/rye.lock`
+///
+/// Adds items with everything that they run through. A row that is there is changed only with
+/// `--update`, which shows what changed first.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Items to lock; by default every tool and directive of the project
+    #[arg(value_name = "REF", add = super::complete::refs())]
+    items: Vec<String>,
+    /// Also change rows that say something else, after showing what changed
+    #[arg(long)]
+    update: bool,
+    /// Only say what would change; status 4 if anything would
+    #[arg(long, conflicts_with = "update")]
+    check: bool,
+    /// Take the rows of these items out
+    #[arg(long, conflicts_with_all = ["update", "check"], requires = "items")]
+    remove: bool,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let queries: Result<Vec<Query>, _> = args.items.iter().map(|item| item.parse()).collect();
+    let queries = queries?;
+    let report = match args.remove {
+        true => rye.survey_removal(&queries)?,
+        false => rye.survey_lock(&queries)?,
+    };
+    if !out.is_json() {
+        for row in &report.rows {
+            show(row, args, out);
+        }
+        for (_, failure) in &report.failed {
+            let text = failure.diagnostic().to_text(out.paint_err());
+            out.note(text.trim_end());
+        }
+    }
+    let written = !args.check && {
+        ask(&report, args, wired, out)?;
+        rye.write_lock(&report, args.update)?
+    };
+    let exit = exit(&report, args);
+    summary(&report, args, written, exit, out);
+    Ok(Exit::Status(exit))
+}
+
+/// Each row that is changed or taken out is asked for, where one has to ask.
+fn ask(report: &LockReport, args: &Args, wired: &Wired, out: &mut Out) -> Result<(), CliError> {
+    for row in &report.rows {
+        let what = match &row.change {
+            Change::Changed(_) if args.update => "change the lock of",
+            Change::Removed => "take out of the lock",
+            Change::Gone if args.update => "take out of the lock",
+            _ => continue,
+        };
+        let digest = row.now.as_ref().map(|pin| format!("sha256 {}", pin.sha256));
+        confirm(&format!("{what} `{}`", row.name), &digest.unwrap_or_default(), wired, out)?;
+    }
+    Ok(())
+}
+
+fn exit(report: &LockReport, args: &Args) -> u8 {
+    let failed = report.failed.iter().map(|(_, failure)| status(failure.code())).max();
+    let kept = report.differs() && !args.update;
+    let open = args.check && report.adds();
+    failed.unwrap_or(0).max(if kept || open { status("lock.differs") } else { 0 })
+}
+
+fn show(row: &LockRow, args: &Args, out: &mut Out) {
+    let paint = out.paint();
+    let (word, style) = match &row.change {
+        Change::Same => return,
+        Change::Added => ("added", Style::Good),
+        Change::Changed(_) => ("changed", Style::Warning),
+        Change::Gone => ("gone", Style::Warning),
+        Change::Removed => ("removed", Style::Warning),
+    };
+    out.line(&format!("{}  {}", paint.style(style, &format!("{word:<7}")), row.name));
+    match (&row.was, &row.now) {
+        (Some(was), Some(now)) => {
+            out.line(&format!("  locked  {}", pin_text(was)));
+            out.line(&format!("  found   {}", pin_text(now)));
+        }
+        (Some(pin), None) | (None, Some(pin)) => out.line(&format!("  {}", pin_text(pin))),
+        (None, None) => {}
+    }
+    if let Change::Changed(rule) = &row.change {
+        if let Some(rule) = rule {
+            out.line(&format!("  {}", paint.style(Style::Error, rule_text(rule))));
+        }
+        match &row.diff {
+            Some(unified) => {
+                let text = painted(unified, paint);
+                out.text(&text);
+            }
+            None => out.line("  the locked version is not known here: read the whole file"),
+        }
+        if !args.update && !args.check {
+            out.line(&format!("  kept; if you want it, run `rye lock --update {}`", row.name));
+        }
+    }
+}
+
+/// What a run meets while the row stands.
+fn rule_text(rule: &Broken) -> &'static str {
+    match rule {
+        Broken::Signer => "another key signed it",
+        Broken::Space => "it comes from another space",
+        Broken::Older => "it is older than what is locked",
+        Broken::SameTime => "it was signed in the same second as what is locked",
+        Broken::Differs(_) => "it differs",
+    }
+}
+
+/// One row on one line.
+pub(super) fn pin_text(pin: &Pin) -> String {
+    let version = pin.version.as_deref().map(|version| format!(" {}", escape_line(version)));
+    let (short, signer) = (&pin.sha256.to_string()[..12], pin.signer.short());
+    format!(
+        "{}{}  sha256 {short}…  signed {} by {signer}",
+        pin.space,
+        version.unwrap_or_default(),
+        pin.signed_at
+    )
+}
+
+fn summary(report: &LockReport, args: &Args, written: bool, exit: u8, out: &mut Out) {
+    let count =
+        |is: &dyn Fn(&Change) -> bool| report.rows.iter().filter(|row| is(&row.change)).count();
+    let same = count(&|change| *change == Change::Same);
+    let added = count(&|change| *change == Change::Added);
+    let changed = count(&|change| matches!(change, Change::Changed(_)));
+    let gone = count(&|change| matches!(change, Change::Gone | Change::Removed));
+    if !out.is_json() {
+        let verb = match (args.check, written) {
+            (true, _) => "nothing was written",
+            (false, true) => "written",
+            (false, false) => "left as it was",
+        };
+        out.line(&format!(
+            ".ai/rye.lock: {added} added, {changed} changed, {gone} gone, {same} as they were; {verb}"
+        ));
+        return;
+    }
+    let rows: Vec<Value> = report.rows.iter().map(row_json).collect();
+    let failed: Vec<Value> = report
+        .failed
+        .iter()
+        .map(|(item, failure)| {
+            let mut fields = failure.diagnostic().to_json();
+            fields.insert("item_id".into(), item.clone().into());
+            Value::Object(fields)
+        })
+        .collect();
+    let mut fields = json!({
+        "status": if exit == 0 { "success" } else { "error" },
+        "path": ".ai/rye.lock", "check": args.check, "written": written,
+        "added": added, "changed": changed, "gone": gone, "same": same,
+        "rows": rows, "failed": failed,
+    });
+    if exit != 0 && report.failed.is_empty() {
+        fields["code"] = "lock.differs".into();
+        fields["error"] = "the lock says something else than what is there".into();
+        fields["help"] =
+            "see what changed with `rye lock --check`; if you want it, run `rye lock --update`"
+                .into();
+    }
+    out.object(&fields);
+}
+
+fn row_json(row: &LockRow) -> Value {
+    let (change, rule) = match &row.change {
+        Change::Same => ("same", None),
+        Change::Added => ("added", None),
+        Change::Changed(rule) => ("changed", rule.as_ref().map(rule_text)),
+        Change::Gone => ("gone", None),
+        Change::Removed => ("removed", None),
+    };
+    json!({
+        "item_id": row.name.to_string(), "change": change, "rule": rule, "was": row.was, "now": row.now,
+        "diff": row.diff,
+    })
+}

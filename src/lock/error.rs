@@ -1,0 +1,180 @@
+//! Why the lock refuses, and what can be wrong with the file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::file::LOCK_FILE;
+use super::pin::{Broken, Pin, Seen};
+use crate::base::Timestamp;
+use crate::base::text::escape_line;
+use crate::chain::FetchError;
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::{Fingerprint, Ref};
+use crate::space::SpaceError;
+use crate::verify::TrustError;
+
+pub(crate) const CODES: &[Code] = &[
+    Code("verify.signer_changed"),
+    Code("verify.space_changed"),
+    Code("verify.rolled_back"),
+    Code("lock.differs"),
+    Code("lock.not_listed"),
+    Code("lock.malformed"),
+    Code("lock.version"),
+    Code("lock.no_project"),
+    Code("lock.io"),
+];
+
+/// An item that breaks a rule of the row that lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Drift {
+    pub(crate) item: Ref,
+    pub(crate) place: Place,
+    pub(crate) rule: Broken,
+    pub(crate) locked: Pin,
+    pub(crate) found: Seen,
+    /// The item lies in the binary: another version of it comes with another rye.
+    pub(crate) embedded: bool,
+}
+
+/// What the lock refuses, or what is wrong with it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum LockError {
+    #[error("{}", told(.0))]
+    Drift(Box<Drift>),
+    #[error("`{item}` is not listed in `.ai/{LOCK_FILE}`")]
+    NotListed { item: Ref, place: Option<Place> },
+    #[error("the lock cannot be used: {}", escape_line(.why))]
+    Malformed { place: Place, why: String },
+    #[error("the lock is of version {found}, and this rye reads version 1")]
+    Version { place: Place, found: u64 },
+    #[error("there is no project here whose lock could be used: {why}")]
+    NoProject { why: &'static str },
+    #[error("`{}`: {source}", escape_line(&.path.display().to_string()))]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    #[error(transparent)]
+    Trust(#[from] Arc<TrustError>),
+}
+
+fn told(drift: &Drift) -> String {
+    let (item, locked, found) = (&drift.item, &drift.locked, &drift.found);
+    let short = |key: Option<Fingerprint>| key.map_or_else(|| "nobody".into(), |k| k.short());
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
+    match &drift.rule {
+        Broken::Signer => format!(
+            "`{item}` is signed by `{}`, and the lock lists the signer `{}`",
+            short(found.signer),
+            short(Some(locked.signer))
+        ),
+        Broken::Space => format!(
+            "`{item}` comes from the {} space, and the lock lists it in the {} space",
+            found.space, locked.space
+        ),
+        Broken::Older => format!(
+            "`{item}` was signed at {}, before the version that the lock lists, of {}",
+            time(found.signed_at),
+            locked.signed_at
+        ),
+        Broken::SameTime => format!(
+            "`{item}` says that it was signed at {}, as what the lock lists, and has other bytes",
+            time(found.signed_at)
+        ),
+        Broken::Differs(fields) => {
+            format!("`{item}` is not what the lock lists: it differs in {}", fields.join(", "))
+        }
+    }
+}
+
+impl Diagnose for LockError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Drift(drift) => match drift.rule {
+                Broken::Signer => "verify.signer_changed",
+                Broken::Space => "verify.space_changed",
+                Broken::Older | Broken::SameTime => "verify.rolled_back",
+                Broken::Differs(_) => "lock.differs",
+            },
+            Self::NotListed { .. } => "lock.not_listed",
+            Self::Malformed { .. } => "lock.malformed",
+            Self::Version { .. } => "lock.version",
+            Self::NoProject { .. } => "lock.no_project",
+            Self::Io { .. } => "lock.io",
+            Self::Space(inner) => return inner.code(),
+            Self::Trust(inner) => return inner.code(),
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Drift(drift) if drift.embedded => {
+                let item = &drift.item;
+                format!(
+                    "the item came with another rye: use that one, or see `rye diff {item} --lock` and run `rye lock --update {item}`"
+                )
+            }
+            Self::Drift(drift) => {
+                let item = &drift.item;
+                format!(
+                    "see what changed with `rye diff {item} --lock`; if you want it, run `rye lock --update {item}`"
+                )
+            }
+            Self::NotListed { item, .. } => {
+                format!("read it; if you want it, run `rye lock {item}`")
+            }
+            Self::Malformed { .. } => format!(
+                "put `.ai/{LOCK_FILE}` back from version control, or mend the line; see `rye explain lock.malformed`"
+            ),
+            Self::Version { .. } => "use the rye that wrote it, or a later one".into(),
+            Self::NoProject { .. } => {
+                "go to a project, and accept it with `rye init` or `rye trust review`".into()
+            }
+            Self::Io { .. } => "see that the folder can be written and has room".into(),
+            Self::Space(inner) => return inner.help(),
+            Self::Trust(inner) => return inner.help(),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Drift(drift) => Some(drift.place.clone()),
+            Self::NotListed { place, .. } => place.clone(),
+            Self::Malformed { place, .. } | Self::Version { place, .. } => Some(place.clone()),
+            Self::Io { path, .. } => {
+                Some(Place { path: path.display().to_string(), ..Place::default() })
+            }
+            Self::Space(inner) => inner.place(),
+            Self::Trust(inner) => inner.place(),
+            Self::NoProject { .. } => None,
+        }
+    }
+
+    fn item(&self) -> Option<String> {
+        match self {
+            Self::Drift(drift) => Some(drift.item.to_string()),
+            Self::NotListed { item, .. } => Some(item.to_string()),
+            _ => None,
+        }
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        let Self::Drift(drift) = self else { return Map::new() };
+        let mut data = Map::new();
+        data.insert("locked".into(), json!(drift.locked));
+        data.insert("found".into(), json!(drift.found));
+        if let Broken::Differs(fields) = &drift.rule {
+            data.insert("differs_in".into(), json!(fields));
+        }
+        data
+    }
+}
+
+impl From<LockError> for FetchError {
+    fn from(error: LockError) -> Self {
+        Self::Rule(Arc::new(error))
+    }
+}

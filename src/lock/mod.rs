@@ -1,0 +1,22 @@
+//! Lock: what a project has agreed to run, a row a ref, and the rules while a ref is listed (core 10).
+//!
+//! Layer 12. Sees `chain`, `verify`, `space`, `id`, `diag`, `base`. Admits nothing: a source was
+//! admitted by `verify` before it is looked at here.
+//!
+//! In:  `.ai/rye.lock` of an accepted project, and an admitted source.
+//! Out: nothing, or the rule that the source breaks.
+//!
+//! Invariants
+//! - A lock that cannot be read strictly is an error, never an empty lock.
+//! - The file is written whole or not at all, sorted, in one spelling.
+//!
+//! Start at `pin.rs`, which holds the rules; `file.rs` is the file, `form.rs` its spelling.
+
+mod error;
+mod file;
+mod form;
+mod pin;
+
+pub(crate) use error::{CODES, LockError};
+pub(crate) use file::Lock;
+pub(crate) use pin::{Broken, Pin, Seen};

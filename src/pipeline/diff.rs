@@ -1,0 +1,295 @@
+//! Comparing an item with versions of it that were signed or ran here (core 10).
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::failure::Failure;
+use super::line::Line;
+use super::rules::Hold;
+use super::rye::Rye;
+use crate::base::text::escape_line;
+use crate::base::{Digest, Timestamp};
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::{Fingerprint, Query, Ref};
+use crate::lock::{LockError, Pin};
+use crate::resolve::Found;
+use crate::trace::Quiet;
+use crate::verify::{DevMode, Source, admit, digest_to_sign};
+
+/// There is no version such as the one that was asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum VersionError {
+    #[error("no verified baseline: no earlier version of `{item}` that verifies is known here")]
+    NoBaseline { item: Ref },
+    #[error(
+        "no verified baseline: the version of `{item}` that the lock lists, sha256 {sha256}, is not known here"
+    )]
+    NotKept { item: Ref, sha256: Digest },
+    #[error("no known version of `{item}` is `{}`", escape_line(.text))]
+    Unknown { item: Ref, text: String },
+    #[error("more than one known version of `{item}` is `{}`", escape_line(.text))]
+    Ambiguous { item: Ref, text: String, among: Vec<Digest> },
+}
+
+impl VersionError {
+    fn about(&self) -> &Ref {
+        match self {
+            Self::NoBaseline { item }
+            | Self::NotKept { item, .. }
+            | Self::Unknown { item, .. }
+            | Self::Ambiguous { item, .. } => item,
+        }
+    }
+}
+
+impl Diagnose for VersionError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::NoBaseline { .. } | Self::NotKept { .. } => "diff.no_baseline",
+            Self::Unknown { .. } => "diff.unknown_version",
+            Self::Ambiguous { .. } => "diff.ambiguous_version",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::NoBaseline { .. } => {
+                "a version is remembered when you sign an item or run it; until then, read the file"
+                    .into()
+            }
+            Self::NotKept { .. } => {
+                "it was never signed, run or locked on this machine; version control may have it"
+                    .into()
+            }
+            Self::Unknown { item, .. } => {
+                format!("the known ones are listed by `rye diff {item} --history`")
+            }
+            Self::Ambiguous { item, .. } => {
+                format!("give more digits; see `rye diff {item} --history`")
+            }
+        })
+    }
+
+    fn item(&self) -> Option<String> {
+        Some(self.about().to_string())
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        let mut data = Map::new();
+        if let Self::Ambiguous { among, .. } = self {
+            data.insert("versions".into(), json!(among));
+        }
+        data
+    }
+}
+
+/// What to compare with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Against {
+    /// The version that was signed or ran last.
+    Last,
+    /// The version that the lock lists.
+    Lock,
+    /// What a person typed: the number of the history, the beginning of a digest, or a time.
+    Named(String),
+}
+
+/// What differs from another version.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    pub(crate) item: Ref,
+    pub(crate) place: Place,
+    /// When the other version was signed.
+    pub(crate) since: Option<Timestamp>,
+    /// The other version's digest.
+    pub(crate) sha256: Digest,
+    /// Unified, without colours; empty if nothing differs.
+    pub(crate) unified: String,
+}
+
+/// One known version of an item.
+#[derive(Debug)]
+pub(crate) struct PastVersion {
+    pub(crate) sha256: Digest,
+    pub(crate) signed_at: Timestamp,
+    pub(crate) signer: Fingerprint,
+    pub(crate) owner: Option<String>,
+    /// The lock lists it.
+    pub(crate) locked: bool,
+    /// Its bytes are those on disk.
+    pub(crate) on_disk: bool,
+}
+
+impl Rye {
+    /// What differs from another version that verifies.
+    ///
+    /// # Errors
+    /// `diff.*`; `lock.*` where the lock is asked for; those of finding the item.
+    pub(crate) fn diff(&self, query: &Query, against: &Against) -> Result<Difference, Failure> {
+        let rules = self.rules(Hold::Off);
+        let line = self.line(&rules, &Quiet);
+        let found = line.find(query)?;
+        let item = found.item.clone();
+        let (old, name) = match against {
+            Against::Last => {
+                let last = line.versions(&found).next();
+                (last.ok_or(VersionError::NoBaseline { item })?, None)
+            }
+            Against::Lock => {
+                let lock = rules.lock().map_err(|error| Failure::of_rule(error))?;
+                let listed = lock.find(&item, found.space).cloned();
+                let pin = listed.ok_or_else(|| LockError::NotListed {
+                    item,
+                    place: Some(found.place.clone()),
+                })?;
+                return Ok(line.diff_locked(&found, &pin)?);
+            }
+            Against::Named(text) => (line.named_version(&found, text)?, Some("")),
+        };
+        Ok(Difference::between(&old, &found, name))
+    }
+
+    /// The known versions of an item, the latest first; only those that verify.
+    ///
+    /// # Errors
+    /// Those of finding the item. A lock that cannot be used marks nothing.
+    pub(crate) fn history(&self, query: &Query) -> Result<(Ref, Vec<PastVersion>), Failure> {
+        let rules = self.rules(Hold::Off);
+        let line = self.line(&rules, &Quiet);
+        let found = line.find(query)?;
+        let (locked, on_disk) =
+            (rules.locked_digest(&found.item, found.space), digest_to_sign(&found));
+        let versions = line.versions(&found).filter_map(|source| {
+            let signer = source.signer()?;
+            Some(PastVersion {
+                sha256: source.digest(),
+                signed_at: signer.at,
+                signer: signer.key,
+                owner: signer.owner.clone(),
+                locked: locked == Some(source.digest()),
+                on_disk: on_disk == source.digest(),
+            })
+        });
+        let versions = versions.collect();
+        Ok((found.item, versions))
+    }
+}
+
+impl Difference {
+    fn between(old: &Source, found: &Found, name: Option<&str>) -> Self {
+        let since = old.signer().map(|signer| signer.at);
+        let sha256 = old.digest();
+        let short = &sha256.to_string()[..12];
+        let at = since.map(|at| at.to_string()).unwrap_or_default();
+        let was = match name {
+            None => "last verified".to_owned(),
+            Some("") => format!("signed {at}, sha256 {short}"),
+            Some(name) => format!("{name}, signed {at}, sha256 {short}"),
+        };
+        let now = String::from_utf8_lossy(&found.bytes);
+        let unified = unified(old.text(), &now, &found.place.path, &was);
+        let (item, place) = (found.item.clone(), found.place.clone());
+        Self { item, place, since, sha256, unified }
+    }
+
+    /// The file is what the lock lists.
+    fn none(found: &Found, pin: &Pin) -> Self {
+        let (item, place) = (found.item.clone(), found.place.clone());
+        let (since, sha256) = (Some(pin.signed_at), pin.sha256);
+        Self { item, place, since, sha256, unified: String::new() }
+    }
+}
+
+impl Line<'_> {
+    /// The remembered versions of a file that verify now, the latest first.
+    fn versions(&self, found: &Found) -> impl Iterator<Item = Source> {
+        let baselines = self.rye.baselines();
+        let known = baselines.map(|b| b.versions(&found.base, &found.item));
+        let bare = Found { bytes: Cow::Borrowed(b""), ..found.clone() };
+        let identity = self.rye.spaces.project_identity();
+        known.unwrap_or_default().into_iter().filter_map(move |version| {
+            let bytes = Cow::Owned(version.read()?);
+            let old = Found { bytes, ..bare.clone() };
+            admit(old, self.trust, identity, DevMode(false), &Quiet).ok()
+        })
+    }
+
+    /// What differs from the version that a row of the lock lists.
+    ///
+    /// # Errors
+    /// `diff.no_baseline`
+    pub(super) fn diff_locked(&self, found: &Found, pin: &Pin) -> Result<Difference, VersionError> {
+        let mut there = found.clone();
+        // Another copy may answer now; the versions of the locked one are kept by where it lay.
+        if let Some(root) = self.rye.spaces.get(pin.space).filter(|_| pin.space != found.space) {
+            there.space = pin.space;
+            root.base().clone_into(&mut there.base);
+            there.embedded = root.is_embedded();
+        }
+        if let Some(old) = self.versions(&there).find(|source| source.digest() == pin.sha256) {
+            return Ok(Difference::between(&old, found, Some("locked")));
+        }
+        if digest_to_sign(found) == pin.sha256 {
+            return Ok(Difference::none(found, pin));
+        }
+        Err(VersionError::NotKept { item: found.item.clone(), sha256: pin.sha256 })
+    }
+
+    fn named_version(&self, found: &Found, text: &str) -> Result<Source, VersionError> {
+        let item = found.item.clone();
+        let mut known: Vec<Source> = self.versions(found).collect();
+        if known.is_empty() {
+            return Err(VersionError::NoBaseline { item });
+        }
+        let unknown = || VersionError::Unknown { item: item.clone(), text: text.to_owned() };
+        if let Some(latest) = moment(text) {
+            let at = |source: &Source| source.signer().map(|signer| signer.at);
+            known.retain(|source| at(source).is_some_and(|at| at <= latest));
+            return known.into_iter().max_by_key(at).ok_or_else(unknown);
+        }
+        // A digest is named by at least four digits, so that short numbers count back.
+        if text.len() < 4 {
+            let back = text.parse::<usize>().ok().filter(|back| *back < known.len());
+            return back.map(|back| known.swap_remove(back)).ok_or_else(unknown);
+        }
+        known.retain(|source| source.digest().to_string().starts_with(text));
+        match known.len() {
+            0 => Err(unknown()),
+            1 => Ok(known.swap_remove(0)),
+            _ => {
+                let among = known.iter().map(Source::digest).collect();
+                Err(VersionError::Ambiguous { item, text: text.to_owned(), among })
+            }
+        }
+    }
+}
+
+/// A time as people write it: a moment, or a day, which is its last second.
+fn moment(text: &str) -> Option<Timestamp> {
+    let whole = || format!("{text}T23:59:59Z").parse().ok();
+    text.parse().ok().or_else(whole)
+}
+
+fn unified(old: &str, new: &str, path: &str, was: &str) -> String {
+    if old == new {
+        return String::new();
+    }
+    let diff = similar::TextDiff::from_lines(old, new);
+    let (was, is) = (format!("{path} ({was})"), format!("{path} (on disk)"));
+    diff.unified_diff().context_radius(3).header(&was, &is).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::moment;
+
+    #[test]
+    fn a_day_is_its_last_second() {
+        assert_eq!(moment("2026-11-21").unwrap().to_string(), "2026-11-21T23:59:59Z");
+        assert_eq!(moment("2026-11-21T10:00:00Z").unwrap().to_string(), "2026-11-21T10:00:00Z");
+        for text in ["", "1", "2026", "2026-11", "2026-13-01", "20261121", "abcd"] {
+            assert_eq!(moment(text), None, "{text:?}");
+        }
+    }
+}

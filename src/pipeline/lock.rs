@@ -1,0 +1,301 @@
+//! Writing the lock: what a ref depends on, and what that changes (core 10).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::failure::Failure;
+use super::line::Line;
+use super::rules::Rules;
+use super::rye::Rye;
+use super::sign::parallel;
+use crate::chain::{Chain, lineage};
+use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::lock::{Broken, Lock, LockError, Pin, Seen};
+use crate::parse::Item;
+use crate::plan::dependencies;
+use crate::space::Root;
+use crate::trace::Quiet;
+use crate::verify::Source;
+
+/// What becomes of one row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    Same,
+    Added,
+    /// The row says something else; the rule that a run would meet, if it would meet one.
+    Changed(Option<Broken>),
+    /// Nothing answers to the ref any more.
+    Gone,
+    /// Taken out by name.
+    Removed,
+}
+
+/// One row of the lock, before and after.
+#[derive(Debug)]
+pub(crate) struct LockRow {
+    /// Its name in the lock.
+    pub(crate) name: Query,
+    pub(crate) change: Change,
+    pub(crate) was: Option<Pin>,
+    pub(crate) now: Option<Pin>,
+    /// Unified; `None` where nothing changed or the locked version is not known here.
+    pub(crate) diff: Option<String>,
+    source: Option<Source>,
+}
+
+/// What writing the lock would do.
+#[derive(Debug)]
+pub(crate) struct LockReport {
+    /// Sorted by ref.
+    pub(crate) rows: Vec<LockRow>,
+    /// What was asked for and could not be locked.
+    pub(crate) failed: Vec<(String, Failure)>,
+}
+
+impl LockReport {
+    fn any(&self, is: impl Fn(&Change) -> bool) -> bool {
+        self.rows.iter().any(|row| is(&row.change))
+    }
+
+    /// Whether a row says something else than what is there.
+    pub(crate) fn differs(&self) -> bool {
+        self.any(|change| matches!(change, Change::Changed(_) | Change::Gone))
+    }
+
+    /// Whether there is anything to add.
+    pub(crate) fn adds(&self) -> bool {
+        self.any(|change| *change == Change::Added)
+    }
+}
+
+impl Rye {
+    /// What locking these would do; without any, every tool and directive of the project and every
+    /// row that is there. Nothing is written. Dev mode lets nothing into a lock.
+    ///
+    /// # Errors
+    /// `lock.no_project`, and those of a lock that cannot be read.
+    pub(crate) fn survey_lock(&self, queries: &[Query]) -> Result<LockReport, Failure> {
+        self.sound_types()?;
+        let rules = self.strict_rules();
+        let (_, before) = self.lock_to_write(&rules)?;
+        let mut gone = BTreeSet::new();
+        let line = self.line(&rules, &Quiet);
+        let queries = match queries {
+            [] => {
+                let listed = before.rows().map(|(name, _)| name);
+                gone.extend(listed.filter(|name| is_gone(line, name)).cloned());
+                let mut all: BTreeSet<Query> =
+                    self.lockable()?.into_iter().map(Query::from).collect();
+                all.extend(before.rows().map(|(name, _)| name.clone()));
+                all.difference(&gone).cloned().collect()
+            }
+            named => named.to_vec(),
+        };
+        let found = parallel(queries, |query| {
+            let locked = self.pins(line, &query, &before);
+            locked.map_err(|failure| (query.to_string(), failure))
+        });
+        let mut failed = Vec::new();
+        let mut rows: BTreeMap<String, LockRow> = BTreeMap::new();
+        for result in found {
+            match result {
+                Ok(found) => {
+                    for row in found {
+                        rows.entry(row.name.to_string()).or_insert(row);
+                    }
+                }
+                Err(error) => failed.push(error),
+            }
+        }
+        for name in gone {
+            let was = before.get(&name).cloned();
+            let row = LockRow { was, ..LockRow::bare(name.clone(), Change::Gone) };
+            rows.insert(name.to_string(), row);
+        }
+        for row in rows.values_mut() {
+            row.diff = row_diff(line, row);
+        }
+        Ok(LockReport { rows: rows.into_values().collect(), failed })
+    }
+
+    /// What taking these out of the lock would do.
+    ///
+    /// # Errors
+    /// `lock.not_listed`, `lock.no_project`, and those of a lock that cannot be read.
+    pub(crate) fn survey_removal(&self, queries: &[Query]) -> Result<LockReport, Failure> {
+        let rules = self.strict_rules();
+        let (_, before) = self.lock_to_write(&rules)?;
+        let mut rows = Vec::new();
+        for query in queries {
+            let named = before.rows().filter(|(name, pin)| {
+                name.id == query.id
+                    && query.kind.is_none_or(|kind| name.kind == Some(kind))
+                    && query.space.is_none_or(|space| pin.space == space)
+            });
+            let known = rows.len();
+            rows.extend(named.map(|(name, pin)| {
+                let bare = LockRow::bare(name.clone(), Change::Removed);
+                LockRow { was: Some(pin.clone()), ..bare }
+            }));
+            if rows.len() == known {
+                let item = Ref::new(query.kind.unwrap_or(Kind::Tool), query.id.clone());
+                return Err(LockError::NotListed { item, place: None }.into());
+            }
+        }
+        Ok(LockReport { rows, failed: Vec::new() })
+    }
+
+    /// Writes what was surveyed: what is added or removed, and with `changed` also the rows that say
+    /// something else. True if the file is another one now.
+    ///
+    /// # Errors
+    /// `lock.io`, `lock.no_project`, `space.too_large`.
+    pub(crate) fn write_lock(&self, report: &LockReport, changed: bool) -> Result<bool, Failure> {
+        let rules = self.strict_rules();
+        let (project, before) = self.lock_to_write(&rules)?;
+        let mut lock = before.clone();
+        let mut written = Vec::new();
+        for row in &report.rows {
+            let wanted = match row.change {
+                Change::Same => false,
+                Change::Added | Change::Removed => true,
+                Change::Changed(_) | Change::Gone => changed,
+            };
+            // What somebody else wrote meanwhile was not what was shown.
+            if !wanted || lock.get(&row.name) != row.was.as_ref() {
+                continue;
+            }
+            match &row.now {
+                Some(now) => lock.insert(row.name.clone(), now.clone()),
+                None => drop(lock.remove(&row.name)),
+            }
+            written.extend(&row.source);
+        }
+        if lock == before {
+            return Ok(false);
+        }
+        lock.write(project)?;
+        // Read anew, so that what the lock lists now is what is kept longest.
+        let rules = self.strict_rules();
+        self.line(&rules, &Quiet).remember(written.into_iter(), true);
+        Ok(true)
+    }
+
+    /// Every tool and directive of the project, but copies of system items that it holds to the byte.
+    ///
+    /// # Errors
+    /// `space.*`
+    pub(crate) fn lockable(&self) -> Result<Vec<Ref>, Failure> {
+        let mut all = Vec::new();
+        for kind in [Kind::Tool, Kind::Directive] {
+            let entries = self.list(Space::Project, kind)?;
+            let own = entries
+                .into_iter()
+                .filter(|entry| !(entry.item.id.is_reserved() && self.is_system_copy(entry)));
+            all.extend(own.map(|entry| entry.item));
+        }
+        Ok(all)
+    }
+
+    /// The rows that nothing answers to any more.
+    ///
+    /// # Errors
+    /// Those of a lock that cannot be read.
+    pub(crate) fn survey_rows(&self) -> Result<(usize, Vec<Query>), Failure> {
+        let rules = self.strict_rules();
+        let lock = rules.lock().map_err(|error| Failure::of_rule(error))?;
+        let line = self.line(&rules, &Quiet);
+        let rows = lock.rows().map(|(name, _)| name);
+        let gone = rows.filter(|name| is_gone(line, name)).cloned().collect();
+        Ok((lock.rows().count(), gone))
+    }
+
+    fn lock_to_write(&self, rules: &Rules<'_>) -> Result<(&Root, Lock), Failure> {
+        let no_project = |why| Failure::from(LockError::NoProject { why });
+        let project = self.spaces().get(Space::Project).filter(|root| root.exists());
+        let identity = self.spaces().project_identity();
+        let (Some(project), Some(identity)) = (project, identity) else {
+            return Err(no_project("the folder has no `.ai`"));
+        };
+        if !rules.trust.accepts(identity)? {
+            return Err(no_project("you have not accepted it"));
+        }
+        let lock = rules.lock().map_err(|error| Failure::of_rule(error))?;
+        Ok((project, lock.clone()))
+    }
+
+    /// The rows that locking one item makes.
+    fn pins(&self, line: Line<'_>, query: &Query, before: &Lock) -> Result<Vec<LockRow>, Failure> {
+        let (source, item) = line.admit(line.find(query)?)?;
+        let rows = self.depends_on(line, source, item, |source, version| {
+            let name = Lock::name(source.item(), source.space())?;
+            let was = before.get(&name).cloned();
+            let now = Pin::of(source, version)?;
+            let change = match &was {
+                None => Change::Added,
+                Some(was) if *was == now => Change::Same,
+                Some(was) => Change::Changed(was.broken(&Seen::from(&now), false)),
+            };
+            // Only what is written is also kept.
+            let kept = (change != Change::Same).then(|| source.clone());
+            Some(LockRow { was, now: Some(now), source: kept, ..LockRow::bare(name, change) })
+        })?;
+        Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// Everything that a run of this item admits, the item first, each handed to `each` with its
+    /// version: links, modules with a line of their own, config; or a directive and its parents.
+    ///
+    /// # Errors
+    /// Whatever one of them is refused with.
+    pub(super) fn depends_on<R>(
+        &self,
+        line: Line<'_>,
+        source: Source,
+        item: Item,
+        each: impl Fn(&Source, Option<String>) -> R,
+    ) -> Result<Vec<R>, Failure> {
+        match item {
+            Item::Tool(tool) if !tool.is_link() => {
+                let is_primitive = |id: &ItemId| self.is_primitive(id);
+                let chain = Chain::build(source, *tool, &line, &is_primitive, &Quiet)?;
+                let links = chain.links().iter();
+                let links = links.map(|link| each(&link.source, link.tool.version.clone()));
+                let beside = dependencies(&chain, &line, &Quiet)?;
+                let version = |source: &Source| Item::parse(source).ok()?.version();
+                let beside = beside.iter().map(|source| each(source, version(source)));
+                Ok(links.chain(beside).collect())
+            }
+            Item::Directive(directive) => {
+                let lineage = lineage(source, *directive, &line)?;
+                let links = lineage.sources().zip(lineage.directives());
+                Ok(links.map(|(source, d)| each(source, d.version.clone())).collect())
+            }
+            other => Ok(vec![each(&source, other.version())]),
+        }
+    }
+}
+
+impl LockRow {
+    fn bare(name: Query, change: Change) -> Self {
+        Self { name, change, was: None, now: None, diff: None, source: None }
+    }
+}
+
+/// Whether nothing answers to a row any more.
+fn is_gone(line: Line<'_>, name: &Query) -> bool {
+    let Some(kind) = name.kind else { return true };
+    let item = Ref::new(kind, name.id.clone());
+    line.resolver(|resolver| match name.space {
+        Some(space) => matches!(resolver.in_space(&item, space), Ok(None)),
+        None => resolver.copies(&item).is_empty(),
+    })
+}
+
+/// What changed since the locked version, where that is known here.
+fn row_diff(line: Line<'_>, row: &LockRow) -> Option<String> {
+    let Change::Changed(_) = row.change else { return None };
+    let (was, now) = (row.was.as_ref()?, row.now.as_ref()?);
+    let query = Query { space: Some(now.space), ..row.name.clone() };
+    let found = line.find(&query).ok()?;
+    line.diff_locked(&found, was).ok().map(|difference| difference.unified)
+}

@@ -1,0 +1,97 @@
+//! What one call goes by: the trust of this moment, dev mode, and the project's lock.
+
+use std::sync::{Arc, OnceLock};
+
+use super::line::Line;
+use super::rye::Rye;
+use crate::base::Digest;
+use crate::chain::FetchError;
+use crate::id::{Ref, Space};
+use crate::lock::{Lock, LockError};
+use crate::trace::Sink;
+use crate::verify::{DevMode, Source, TrustStore};
+
+/// How far the lock binds a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Not at all: the call is about the lock itself, or uses nothing of what it looks at.
+    Off,
+    /// What it lists keeps its signer and its space, and does not go back.
+    Listed,
+    /// What it lists is all there is, to the byte: `--locked`.
+    Exact,
+}
+
+impl Hold {
+    /// By `--locked`.
+    pub(crate) fn of(locked: bool) -> Self {
+        if locked { Self::Exact } else { Self::Listed }
+    }
+}
+
+/// The rules of one call.
+///
+/// Invariant: the lock is read at most once, when the first admitted item is held against it.
+pub(crate) struct Rules<'a> {
+    rye: &'a Rye,
+    pub(super) trust: TrustStore<'a>,
+    dev: DevMode,
+    hold: Hold,
+    lock: OnceLock<Result<Lock, Arc<LockError>>>,
+}
+
+impl Rye {
+    /// The rules of this moment.
+    pub(super) fn rules(&self, hold: Hold) -> Rules<'_> {
+        Rules { rye: self, trust: self.trust(), dev: self.dev, hold, lock: OnceLock::new() }
+    }
+
+    /// The same without dev mode, and without the lock: for what is written into it.
+    pub(super) fn strict_rules(&self) -> Rules<'_> {
+        Rules { dev: DevMode(false), ..self.rules(Hold::Off) }
+    }
+
+    /// The line by the rules of one call.
+    pub(super) fn line<'a>(&'a self, rules: &'a Rules<'a>, sink: &'a dyn Sink) -> Line<'a> {
+        Line { rye: self, trust: &rules.trust, rules, sink }
+    }
+}
+
+impl Rules<'_> {
+    pub(super) fn dev(&self) -> DevMode {
+        self.dev
+    }
+
+    /// Holds an admitted source against the lock.
+    ///
+    /// # Errors
+    /// `verify.signer_changed`, `verify.space_changed`, `verify.rolled_back`, `lock.*`; whatever a
+    /// lock that cannot be used is refused with.
+    pub(super) fn judge(&self, source: &Source) -> Result<(), FetchError> {
+        if self.hold == Hold::Off {
+            return Ok(());
+        }
+        let lock = self.lock().map_err(|error| FetchError::Rule(error))?;
+        Ok(lock.judge(source, self.hold == Hold::Exact)?)
+    }
+
+    /// The lock of the project; empty without one, and in a project that is not accepted, whose
+    /// files nobody interprets (core 4.3).
+    pub(super) fn lock(&self) -> Result<&Lock, Arc<LockError>> {
+        let lock = self.lock.get_or_init(|| self.read().map_err(Arc::new));
+        lock.as_ref().map_err(Arc::clone)
+    }
+
+    /// The digest that the lock lists for an item, if it can say.
+    pub(super) fn locked_digest(&self, item: &Ref, space: Space) -> Option<Digest> {
+        self.lock().ok()?.find(item, space).map(|pin| pin.sha256)
+    }
+
+    fn read(&self) -> Result<Lock, LockError> {
+        let spaces = &self.rye.spaces;
+        let project = spaces.get(Space::Project).zip(spaces.project_identity());
+        let Some((project, identity)) = project else { return Ok(Lock::default()) };
+        let lock = Lock::read(project, || Ok(self.trust.accepts(identity)?))?;
+        Ok(lock.unwrap_or_default())
+    }
+}
