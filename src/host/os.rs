@@ -13,6 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
 use super::host::{Ended, Host, Spawn, search};
+use super::net::{Answer, Call};
+use super::net_fault::NetFault;
 use super::unix::{Signals, reap};
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
 
@@ -44,6 +46,10 @@ impl Host for Os {
 
     fn is_folder(&self, path: &Path) -> bool {
         path.is_dir()
+    }
+
+    fn call(&self, call: &Call) -> Result<Answer, NetFault> {
+        super::net::exchange(call)
     }
 
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {

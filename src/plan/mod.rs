@@ -18,6 +18,7 @@ mod dotenv;
 mod env;
 mod error;
 mod frame;
+mod http;
 mod layered;
 mod matrix;
 mod params;
@@ -29,6 +30,7 @@ mod template;
 mod tree;
 
 pub(crate) use error::{CODES, PlanError};
+pub(crate) use http::{HTTP_CLIENT, HttpRequest};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
 pub(crate) use params::{Params, check_config, check_examples, check_schema, typed};
 pub(crate) use plan::{Machine, Plan};
