@@ -125,8 +125,8 @@ impl Talk<'_> {
         let Some(to) = at.follow(location) else {
             return Err(self.failed(at, HttpFault::BadRedirect));
         };
-        let (from, origin) = (at.origin(), to.origin());
-        let is_same = origin == from || origin == from.replacen("http:", "https:", 1);
+        let (from, origin) = (at.origin(), scrubbed(&to.origin(), &self.request.secrets));
+        let is_same = to.origin() == from || to.origin() == from.replacen("http:", "https:", 1);
         let is_weaker = at.is_https() && !to.is_https();
         let followed = is_same || (self.request.is_plain && !is_weaker);
         self.running.sink.record(Event::Redirect { origin: origin.clone(), followed });
@@ -210,8 +210,9 @@ fn is_busy(status: u16) -> bool {
 /// `Retry-After`, as seconds or as a date.
 fn retry_after(answer: &Answer) -> Option<Duration> {
     let text = header(answer, "retry-after")?;
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        // More than a number holds is longer than anybody waits.
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(&text).ok()?;
     let left = at.as_second() - jiff::Timestamp::now().as_second();

@@ -74,7 +74,8 @@ fn of_io(error: &io::Error) -> NetFault {
 fn tls(error: &rustls::Error) -> NetFault {
     use CertificateError as Bad;
     NetFault::Tls(match error {
-        rustls::Error::InvalidCertificate(Bad::UnknownIssuer) => {
+        // The second is a stranger under the name of an issuer that is trusted.
+        rustls::Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
             "its certificate is from an issuer that this machine does not trust".into()
         }
         rustls::Error::InvalidCertificate(Bad::NotValidForName)

@@ -16,6 +16,7 @@ mod config;
 mod directives;
 mod files;
 mod golden;
+mod http;
 mod keys;
 mod matrix;
 mod promises;
