@@ -43,6 +43,7 @@ pub(crate) const REAP_MS: u64 = 500;
 /// Kept of the body of an HTTP answer, in bytes, unless the tool asks for less: as of a process.
 pub(crate) const ANSWER_BYTES: u64 = OUTPUT_BYTES as u64;
 /// Largest head of an HTTP answer in bytes: several times what servers send.
+#[cfg(feature = "http")]
 pub(crate) const HEADERS_BYTES: usize = 64 << 10;
 /// Longest URL in bytes: many servers refuse a longer one.
 pub(crate) const URL_BYTES: usize = 8 << 10;
@@ -60,7 +61,8 @@ pub(crate) const BACKOFF_MAX_MS: u64 = 30_000;
 pub(crate) const REDIRECTS: u64 = 10;
 /// Redirects followed unless the tool says otherwise.
 pub(crate) const REDIRECTS_DEFAULT: u64 = 5;
-/// How long a connection that is closed under it is waited for, in milliseconds.
+/// How long an exchange is waited for after its connection was closed, in milliseconds.
+#[cfg(feature = "http")]
 pub(crate) const NET_GRACE_MS: u64 = 500;
 /// Largest program whose header is read from a syntax tree, in bytes: a tree takes up to a thousand
 /// times the memory of its text.

@@ -52,7 +52,7 @@ pub(crate) enum HttpFault {
 
 fn net(fault: &NetFault) -> String {
     match fault {
-        NetFault::NoNetwork => "cannot be asked: there is no network here".into(),
+        NetFault::NoNetwork => "cannot be asked: this rye has no network".into(),
         NetFault::Certificates(why) => format!("cannot be checked: {why}"),
         NetFault::Proxy(why) => format!("cannot be reached: {}", escape_line(why)),
         NetFault::Unreachable(why) => format!("cannot be reached: {}", escape_line(why)),
@@ -65,6 +65,9 @@ fn net(fault: &NetFault) -> String {
 
 fn http_help(fault: &HttpFault) -> &'static str {
     match fault {
+        HttpFault::Net(NetFault::NoNetwork) => {
+            "use a rye that was built with the feature `http`, which is the default"
+        }
         HttpFault::Net(NetFault::Certificates(_)) => {
             "install the machine's root certificates (`ca-certificates`), or set SSL_CERT_FILE"
         }

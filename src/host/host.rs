@@ -6,8 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::net::{Answer, Call};
-use super::net_fault::NetFault;
+use super::net::{Answer, Call, NetFault};
 
 /// One child to run. Inert until a [`Host`] takes it.
 #[derive(Debug, Clone)]

@@ -15,13 +15,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "config/execution/execution.yaml", bytes: include_bytes!("../../.ai/config/execution/execution.yaml") },
     // d84bb3fe0b774eb66b74201552d0789c15c53682fe4a3e18a9bc2efe87fd391f
     File { path: "directives/rye/core/create_directive.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_directive.md") },
-    // 44da556592b38cdc73ee48296e375e302d42c22f3937a77b674b48c59e5052b0
+    // af2eb8ad0035e839b6a071b60bba4a58d3604bd1cda1276d569e720319287696
     File { path: "directives/rye/core/create_tool.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_tool.md") },
     // ae6f7122724292886f688402c5513df38c35126e08573551bb721902a3cc1cd0
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 546d1745788fb9e6c444a96bdde7a5eb271f21ed1a4daa532d07e7d7c4283577
+    // c0e64a86a01d80a206336fc4e60d6835d1f859f79f4a07cd9a7a089b5366a819
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
@@ -65,7 +65,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/execute.pin.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.pin.md") },
     // 3e2ccfb9e287efc7397952e2c3c2294ac6bfe6fa4ee847e55b237478988ad82d
     File { path: "knowledge/rye/errors/execute.spawn.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.spawn.md") },
-    // da1c4a0cf4e8660fe9e53578d7defe394791e3f7b86e1100ef94e2d0a637b3cc
+    // 10df2e426f972590f5bf56c2796fde5bc34d57dc13e4c99f487b1aa975083bbe
     File { path: "knowledge/rye/errors/execute.timeout.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.timeout.md") },
     // 71e61f918c98e821c36828a3c058460a73a9744d8d4308ac2b69bd64b27b3714
     File { path: "knowledge/rye/errors/execute.tool_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.tool_failed.md") },
@@ -143,7 +143,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.argument_nul.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_nul.md") },
     // 0b91171e7d6735b4fca296d1e2c62947efb1cd5bcceaf7cdc63c3f3cc67484bc
     File { path: "knowledge/rye/errors/plan.argument_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
-    // f165ca07a0ac8cafd378f1404229ee42ad6c64f3cddc0bea17f49655ff3ce5c1
+    // ee62c533f19bac5efd2f4c65f04df773d611fc09aa7f095a9bc2a655fd1e5e04
     File { path: "knowledge/rye/errors/plan.bad_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_config.md") },
     // 1f4dce4e588d28d049ae840b846d5aeedab82c35cb113d6370d5b22fcc6579c4
     File { path: "knowledge/rye/errors/plan.bad_env_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_env_file.md") },
@@ -161,7 +161,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.program_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.program_not_found.md") },
     // 421fa513f412c498a0673693a38c22d52b90a3a63f6e3ad61cac6eff3297e98d
     File { path: "knowledge/rye/errors/plan.refused_variable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.refused_variable.md") },
-    // 6173a3ff73aa8e17575c89f9b6e16bf8457bcfb0b1000fd4c1f6510241640545
+    // 2c6a260002451694ff6e3093e7549b11ae0a966e0a4769482dff987e2930ebb3
     File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
     // 4c9b401f49e69b07585402cc2e704d441b8d98203da3444787edfcf26479c8a8
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
@@ -245,23 +245,23 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // 6d1d72b086419fc9cb29a4c832badfd8442c2640c2385807b95eff148282dd6b
+    // d50f8d3bf34f4aee3a7eef51f35efd606ff795124414be22efb0b1d55d50dc0f
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // d4adcffd18a25d36b6175ff8bd05eeef368fe4bef02eaf315318ec058c66ef12
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // d06b78fa6b3e3ee74521769efb67914d57d658db45e6f679eb61ceef80e99160
+    // 2c8bc2414781def01223f7f2a237cb2e54723657840ab482f5c46175e2882a6c
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // b8a1cf57e44db71fa70a8b13b2eb307d86920788ba851ace9c7ba0b998f52e1a
+    // 3305396bba09bcb5d4e82687f644859944cd36eabc12a50f66abd4e778f88024
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // d3b23c0edebaf0ce73f503a018e2aa793c6122d705fd93157b305d50ba6d3529
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
     // 007608bb2413a8146c1116b19f99a068bd130f2bf4749109128270f352036618
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
-    // c4bbf2956796589fb6043017a83661aa0cd5bffc64ec2ceeae0d9ad6d7f217a7
+    // ec19edc615f8f968597d1a6ecbcfc7bef77d5779b29eaaf6d289f0316169e2f9
     File { path: "tools/rye/core/primitives/http_client.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/http_client.yaml") },
-    // 5004df94291bfb34f4fdfee411348af060b16289876163a5e3be89b69d89f6a9
+    // e33cccc7002730b30fa513db32a6c23b2b977bf6ad294fcdcf55e0857ddfae17
     File { path: "tools/rye/core/runtimes/http/request.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/http/request.yaml") },
     // 519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd
     File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },

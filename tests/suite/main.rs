@@ -16,6 +16,7 @@ mod config;
 mod directives;
 mod files;
 mod golden;
+#[cfg(feature = "http")]
 mod http;
 mod keys;
 mod matrix;

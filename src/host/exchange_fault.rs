@@ -6,26 +6,7 @@ use std::time::Instant;
 use rustls::CertificateError;
 use ureq::Timeout;
 
-use super::net::Call;
-
-/// Why an exchange gave no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NetFault {
-    /// This host has no network to give.
-    NoNetwork,
-    /// There is nothing to check a server's certificate against.
-    Certificates(String),
-    Proxy(String),
-    /// No connection came about.
-    Unreachable(String),
-    /// The server could not prove who it is.
-    Tls(String),
-    /// The connection broke, or what came over it is no HTTP.
-    Broken(String),
-    TimedOut,
-    /// This process was asked to end, by this signal.
-    Interrupted(i32),
-}
+use super::net::{Call, NetFault};
 
 /// What the library's error means.
 pub(super) fn fault(error: ureq::Error, call: &Call) -> NetFault {
