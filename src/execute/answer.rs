@@ -15,7 +15,7 @@ use crate::plan::HttpRequest;
 /// A status from 400 on, and `{"success": false, …}`, are a failure of the tool. What is told of a
 /// failure holds no value of a declared secret, also where the server gave it back.
 pub(super) fn outcome(
-    answer: Answer,
+    answer: &Answer,
     request: &HttpRequest,
     attempts: u32,
     duration: Duration,
@@ -33,7 +33,7 @@ pub(super) fn outcome(
         of: "body_tail",
     });
     let is_whole_json = value.is_some();
-    let data = value.unwrap_or_else(|| wrapped(&answer));
+    let data = value.unwrap_or_else(|| wrapped(answer));
     Outcome {
         data: if failed { without(data, &request.secrets) } else { data },
         exit_code: None,

@@ -28,8 +28,8 @@ impl Primitive for HttpClient {
         };
         let until = start + plan.timeout();
         let mut talk = Talk { plan, request, running, until, sent: 0, tries: 0 };
-        let answer = talk.to_the_end()?;
-        Ok(outcome(answer, request, talk.sent, start.elapsed()))
+        let answer = talk.whole()?;
+        Ok(outcome(&answer, request, talk.sent, start.elapsed()))
     }
 }
 
@@ -46,7 +46,7 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    fn to_the_end(&mut self) -> Result<Answer, ExecuteError> {
+    fn whole(&mut self) -> Result<Answer, ExecuteError> {
         let request = self.request;
         let mut call = Call {
             method: request.method,

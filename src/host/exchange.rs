@@ -26,7 +26,7 @@ pub(super) fn exchange(call: &Call) -> Result<Answer, NetFault> {
     let (tell, told) = sync_channel(1);
     let (talker, theirs) = (agent.clone(), call.clone());
     let talk = move || {
-        let _ = tell.send(talk(&talker, theirs));
+        let _ = tell.send(talk(&talker, &theirs));
         // Closing it wakes the listener.
         drop(at_end);
     };
@@ -70,7 +70,7 @@ fn agent(call: &Call) -> Result<Agent, NetFault> {
     Ok(config.build().new_agent())
 }
 
-fn talk(agent: &Agent, call: Call) -> Result<Answer, NetFault> {
+fn talk(agent: &Agent, call: &Call) -> Result<Answer, NetFault> {
     let mut request = ureq::http::Request::builder().method(call.method).uri(&call.url);
     for (name, value) in &call.headers {
         request = request.header(name, value);
@@ -80,7 +80,7 @@ fn talk(agent: &Agent, call: Call) -> Result<Answer, NetFault> {
         None => agent.run(request.body(()).map_err(broken)?),
         Some(body) => agent.run(request.body(&body[..]).map_err(broken)?),
     };
-    let failed = |error| fault(error, &call);
+    let failed = |error| fault(error, call);
     let (head, body) = sent.map_err(failed)?.into_parts();
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));

@@ -59,10 +59,9 @@ fn tls(error: &rustls::Error) -> NetFault {
         rustls::Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
             "its certificate is from an issuer that this machine does not trust".into()
         }
-        rustls::Error::InvalidCertificate(Bad::NotValidForName)
-        | rustls::Error::InvalidCertificate(Bad::NotValidForNameContext { .. }) => {
-            "its certificate is for another name".into()
-        }
+        rustls::Error::InvalidCertificate(
+            Bad::NotValidForName | Bad::NotValidForNameContext { .. },
+        ) => "its certificate is for another name".into(),
         rustls::Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
             "its certificate has expired".into()
         }

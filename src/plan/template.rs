@@ -34,7 +34,7 @@ impl Scope<'_> {
                 }
                 None => match name(rest).and_then(|n| Some((n, self.named(n)?))) {
                     Some((name, value)) => {
-                        out.push_str(&value.map(plain).unwrap_or_default());
+                        out.push_str(&value);
                         name.len() + 2
                     }
                     None => {
@@ -49,10 +49,11 @@ impl Scope<'_> {
         out
     }
 
-    /// What a name stands for: rye's own names come before parameters.
-    fn named(&self, name: &str) -> Option<Option<&Value>> {
-        let own = self.names.get(name).map(Some);
-        own.or_else(|| self.params?.get(name).map(Option::as_ref))
+    /// The text for a name, if it stands for anything: rye's own names come before parameters, and one
+    /// that was not given is empty.
+    fn named(&self, name: &str) -> Option<String> {
+        let own = self.names.get(name).map(plain);
+        own.or_else(|| Some(self.params?.get(name)?.as_ref().map(plain).unwrap_or_default()))
     }
 
     /// Expands every string of a value; one that is exactly `{name}` keeps the value's type.

@@ -1,6 +1,7 @@
 //! What comes back, and what is made of it.
 
 use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 use super::server::{Reply, Server, answer, ok};
@@ -252,7 +253,6 @@ fn a_signal_ends_the_request_and_rye() {
         assert!(killed.unwrap().success());
         let output = child.wait_with_output().unwrap();
         assert!(start.elapsed().as_secs() < 15, "{:?}", start.elapsed());
-        use std::os::unix::process::ExitStatusExt;
         let got: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         assert_eq!(output.status.signal(), Some(number), "{path} {signal}: {output:?}");
         assert_eq!(got["code"], "execute.interrupted", "{path} {signal}: {output:?}");

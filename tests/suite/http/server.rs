@@ -139,12 +139,12 @@ impl Server {
 
     /// Waits until it was asked once more.
     pub fn wait_until_asked(&self) {
-        self.asked.recv_timeout(Duration::from_secs(60)).expect("a request");
+        self.asked.recv_timeout(Duration::from_mins(1)).expect("a request");
     }
 
     /// Waits until a client that was held left.
     pub fn wait_until_left(&self) {
-        self.left.recv_timeout(Duration::from_secs(60)).expect("a client that leaves");
+        self.left.recv_timeout(Duration::from_mins(1)).expect("a client that leaves");
     }
 }
 
