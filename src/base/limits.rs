@@ -44,6 +44,30 @@ pub(crate) const DRAIN_MS: u64 = 100;
 /// How long a killed child is waited for, in milliseconds; only one that may not be killed takes
 /// longer.
 pub(crate) const REAP_MS: u64 = 500;
+/// Kept of the body of an HTTP answer, in bytes, unless the tool asks for less: as of a process.
+pub(crate) const ANSWER_BYTES: u64 = OUTPUT_BYTES as u64;
+/// Largest head of an HTTP answer in bytes: several times what servers send.
+#[cfg(feature = "http")]
+pub(crate) const HEADERS_BYTES: usize = 64 << 10;
+/// Longest URL in bytes: many servers refuse a longer one.
+pub(crate) const URL_BYTES: usize = 8 << 10;
+/// Time for a connection to come about in milliseconds, unless the tool says otherwise.
+pub(crate) const CONNECT_TIMEOUT_MS: u64 = 10_000;
+/// Most tries of one HTTP request: each costs a server that is in trouble already.
+pub(crate) const TRIES: u64 = 10;
+/// Tries of an HTTP request unless the tool says otherwise.
+pub(crate) const TRIES_DEFAULT: u64 = 3;
+/// First wait between two tries in milliseconds, unless the tool says otherwise.
+pub(crate) const BACKOFF_MS: u64 = 500;
+/// Longest wait between two tries in milliseconds that nobody but us decided.
+pub(crate) const BACKOFF_MAX_MS: u64 = 30_000;
+/// Most redirects that are followed: a longer way is a loop or a mistake.
+pub(crate) const REDIRECTS: u64 = 10;
+/// Redirects followed unless the tool says otherwise.
+pub(crate) const REDIRECTS_DEFAULT: u64 = 5;
+/// How long an exchange is waited for after its connection was closed, in milliseconds.
+#[cfg(feature = "http")]
+pub(crate) const NET_GRACE_MS: u64 = 500;
 /// Largest program whose header is read from a syntax tree, in bytes: a tree takes up to a thousand
 /// times the memory of its text.
 pub(crate) const PROGRAM_BYTES: usize = 512 << 10;

@@ -4,11 +4,13 @@
 //!
 //! Start at `limits`: every cap in rye stands there once, with its reason.
 
+mod address;
 pub(crate) mod bytes;
 pub(crate) mod digest;
 pub(crate) mod limits;
 pub(crate) mod text;
 pub(crate) mod time;
 
+pub(crate) use address::Address;
 pub(crate) use digest::Digest;
 pub(crate) use time::Timestamp;

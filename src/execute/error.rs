@@ -4,8 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose};
-use crate::host::PinError;
+use crate::host::{NetFault, PinError};
 use crate::id::Ref;
 
 pub(crate) const CODES: &[Code] = &[
@@ -13,6 +14,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("execute.timeout"),
     Code("execute.interrupted"),
     Code("execute.spawn"),
+    Code("execute.http"),
     Code("execute.pin"),
 ];
 
@@ -27,6 +29,57 @@ pub(crate) enum ExecuteError {
     Spawn { item: Ref, program: PathBuf, source: io::Error },
     #[error("`{item}`: {source}")]
     Pin { item: Ref, source: PinError },
+    #[error("`{item}`: `{}` {fault}", escape_line(.origin))]
+    Http { item: Ref, origin: String, fault: HttpFault },
+    #[error("`{item}`: its plan is for another primitive than the one that its chain ends at")]
+    OtherPlan { item: Ref },
+}
+
+/// Why a request came to no answer; to stand behind the server's name.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HttpFault {
+    #[error("{}", net(.0))]
+    Net(NetFault),
+    #[error("redirects to `{}`, another server, which is not followed: the request carries what is meant for this one", escape_line(.to))]
+    ForeignRedirect { to: String },
+    #[error("redirects to `{}`, which is not encrypted", escape_line(.to))]
+    WeakerRedirect { to: String },
+    #[error("redirects to something that is no `http` or `https` URL")]
+    BadRedirect,
+    #[error("redirects more often than the tool allows")]
+    TooManyRedirects,
+}
+
+fn net(fault: &NetFault) -> String {
+    match fault {
+        NetFault::NoNetwork => "cannot be asked: this rye has no network".into(),
+        NetFault::Certificates(why) => format!("cannot be checked: {why}"),
+        NetFault::Proxy(why) => format!("cannot be reached: {}", escape_line(why)),
+        NetFault::Unreachable(why) => format!("cannot be reached: {}", escape_line(why)),
+        NetFault::Tls(why) => format!("is not believed: {}", escape_line(why)),
+        NetFault::Broken(why) => format!("gave no whole answer: {}", escape_line(why)),
+        NetFault::TimedOut => "did not answer in time".into(),
+        NetFault::Interrupted(signal) => format!("was not waited for: signal {signal}"),
+    }
+}
+
+fn http_help(fault: &HttpFault) -> &'static str {
+    match fault {
+        HttpFault::Net(NetFault::NoNetwork) => {
+            "use a rye that was built with the feature `http`, which is the default"
+        }
+        HttpFault::Net(NetFault::Certificates(_)) => {
+            "install the machine's root certificates (`ca-certificates`), or set SSL_CERT_FILE"
+        }
+        HttpFault::Net(NetFault::Tls(_)) => {
+            "if the server is right, give its issuer's certificate in SSL_CERT_FILE"
+        }
+        HttpFault::Net(NetFault::Proxy(_)) => {
+            "look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY in your environment"
+        }
+        HttpFault::Net(_) => "see whether the server is there and this machine may reach it",
+        _ => "if that is where it is now, change `config.url` in the tool and sign it",
+    }
 }
 
 fn seconds(duration: Duration) -> String {
@@ -43,6 +96,8 @@ impl Diagnose for ExecuteError {
             Self::Interrupted { .. } => "execute.interrupted",
             Self::Spawn { .. } => "execute.spawn",
             Self::Pin { .. } => "execute.pin",
+            Self::Http { .. } => "execute.http",
+            Self::OtherPlan { .. } => "execute.spawn",
         })
     }
 
@@ -51,6 +106,8 @@ impl Diagnose for ExecuteError {
             Self::Timeout { .. } => {
                 "if it needs longer, set `timeout_ms` in the tool's own signed `config`".into()
             }
+            Self::Http { fault, .. } => http_help(fault).into(),
+            Self::OtherPlan { .. } => "this is a bug in rye; `rye why` shows the chain".into(),
             Self::Interrupted { .. } => "nothing of it is left running".into(),
             Self::Spawn { .. } => {
                 "see whether the program runs by itself; `rye doctor` lists the usual ones".into()
@@ -65,6 +122,8 @@ impl Diagnose for ExecuteError {
         let (Self::Timeout { item, .. }
         | Self::Interrupted { item, .. }
         | Self::Spawn { item, .. }
+        | Self::Http { item, .. }
+        | Self::OtherPlan { item }
         | Self::Pin { item, .. }) = self;
         Some(item.to_string())
     }

@@ -5,15 +5,18 @@
 //! In:  a `Plan` and a `Host`.
 //! Out: an [`Outcome`].
 //!
-//! A [`Primitive`] is the act at the end of a chain; `subprocess.rs` is the one built here, others
-//! are registered from above.
+//! A [`Primitive`] is the act at the end of a chain; `subprocess.rs` and `http.rs` are built here,
+//! others are registered from above.
 
+mod answer;
 mod error;
+mod http;
 mod outcome;
 mod primitive;
 mod subprocess;
 
 pub(crate) use error::{CODES, ExecuteError};
+pub(crate) use http::HttpClient;
 pub(crate) use outcome::Outcome;
 pub(crate) use primitive::{Primitive, Running};
 pub(crate) use subprocess::Subprocess;

@@ -20,13 +20,28 @@ pub(crate) struct Outcome {
     pub(crate) truncated: bool,
     /// The tool says that it failed, or its status does.
     pub(crate) failure: Option<ToolFailure>,
+    /// Where the tool was an HTTP request.
+    pub(crate) http: Option<Http>,
+}
+
+/// How an HTTP request went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Http {
+    pub(crate) status: u16,
+    /// Requests that were sent, tries and redirects included.
+    pub(crate) attempts: u32,
+    /// The data is `{"status", "headers", "body"}` and not the body itself.
+    pub(crate) is_wrapped: bool,
 }
 
 /// What is known of a tool's failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolFailure {
     pub(crate) message: String,
-    pub(crate) stderr_tail: String,
+    /// The last of what the tool said beside its data.
+    pub(crate) tail: String,
+    /// What the tail is of: `stderr_tail` or `body_tail`.
+    pub(crate) of: &'static str,
 }
 
 impl Outcome {
@@ -41,7 +56,8 @@ impl Outcome {
         let failed = reported.is_some() || ended.exit_code != Some(0);
         let failure = failed.then(|| ToolFailure {
             message: reported.unwrap_or_else(|| status_text(ended)),
-            stderr_tail: tail(&stderr),
+            tail: tail(&stderr),
+            of: "stderr_tail",
         });
         let data = value.unwrap_or_else(|| serde_json::json!({"stdout": stdout, "stderr": stderr}));
         Self {
@@ -52,12 +68,21 @@ impl Outcome {
             max_rss_kib: ended.max_rss_kib,
             truncated: ended.stdout_truncated || ended.stderr_truncated,
             failure,
+            http: None,
         }
     }
 
     /// The `metadata` of a result.
     pub(crate) fn metadata(&self) -> Map<String, Value> {
         let mut out = Map::new();
+        if let Some(http) = &self.http {
+            out.insert("http_status".into(), http.status.into());
+            out.insert("attempts".into(), http.attempts.into());
+            if self.truncated {
+                out.insert("truncated".into(), true.into());
+            }
+            return out;
+        }
         out.insert("exit_code".into(), serde_json::json!(self.exit_code));
         if let Some(signal) = self.signal {
             out.insert("signal".into(), signal.into());
@@ -71,7 +96,7 @@ impl Outcome {
 }
 
 /// The error of `{"success": false, "error": …}`.
-fn reported_error(value: &Value) -> Option<String> {
+pub(super) fn reported_error(value: &Value) -> Option<String> {
     let map = value.as_object()?;
     (map.get("success")? == &Value::Bool(false)).then(|| match map.get("error") {
         Some(Value::String(text)) => text.clone(),
@@ -89,7 +114,7 @@ fn status_text(ended: &Ended) -> String {
 }
 
 /// The last bytes of a text, whole characters only.
-fn tail(text: &str) -> String {
+pub(super) fn tail(text: &str) -> String {
     let mut from = text.len().saturating_sub(STDERR_TAIL);
     while !text.is_char_boundary(from) {
         from += 1;
@@ -140,6 +165,6 @@ mod tests {
         assert_eq!(message("{\"success\": true}", 0), None);
         assert_eq!(message("{\"success\": \"false\"}", 0), None);
         assert_eq!(message("{}", 3).as_deref(), Some("the tool ended with status 3"));
-        assert_eq!(outcome("x", 1).failure.unwrap().stderr_tail, "note\n");
+        assert_eq!(outcome("x", 1).failure.unwrap().tail, "note\n");
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Running<'a> {
     pub(crate) sink: &'a dyn Sink,
 }
 
-/// A built-in act: a subprocess here; HTTP, threads, code and remotes arrive by registration.
+/// A built-in act: a subprocess and an HTTP request here; threads, code and remotes arrive by registration.
 pub(crate) trait Primitive: Sync + Send {
     /// The item id of the primitive's own item in the system space.
     fn id(&self) -> &'static str;

@@ -25,6 +25,7 @@ impl Primitive for Subprocess {
             files => Some(pinned(files, running).map_err(pin_error)?),
         };
         let spawn = plan.spawn(pin.as_ref().map(Pin::path));
+        let spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
         let sink = running.sink;
         tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
         let ended = running.host.run(&spawn, &mut |pid| sink.record(Event::Spawn { pid }));

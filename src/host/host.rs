@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::net::{Answer, Call, NetFault};
+
 /// One child to run. Inert until a [`Host`] takes it.
 #[derive(Debug, Clone)]
 pub(crate) struct Spawn {
@@ -54,6 +56,19 @@ pub(crate) trait Host: Sync {
     /// this process is asked to end, the whole group is asked to end and then killed; when this
     /// returns, nothing of the group runs. `started` is told the process id.
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended>;
+
+    /// Sends one HTTP request and gives the answer, whatever its status; follows nothing.
+    ///
+    /// Promises: past the deadline, or when this process is asked to end, the connection is closed.
+    /// A host that does not say how has no network.
+    fn call(&self, _call: &Call) -> Result<Answer, NetFault> {
+        Err(NetFault::NoNetwork)
+    }
+
+    /// Waits so long; a signal that asks this process to end cuts it short and is given.
+    fn rest(&self, time: Duration) -> io::Result<Option<i32>> {
+        super::net::rest(time)
+    }
 }
 
 /// Where `program` is looked for; shared by every host.

@@ -13,6 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
 use super::host::{Ended, Host, Spawn, search};
+#[cfg(feature = "http")]
+use super::net::{Answer, Call, NetFault};
 use super::unix::{Signals, reap};
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
 
@@ -44,6 +46,11 @@ impl Host for Os {
 
     fn is_folder(&self, path: &Path) -> bool {
         path.is_dir()
+    }
+
+    #[cfg(feature = "http")]
+    fn call(&self, call: &Call) -> Result<Answer, NetFault> {
+        super::exchange::exchange(call)
     }
 
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::failure::Failure;
 use super::rye::{Rye, now};
-use crate::execute::{Primitive, Subprocess};
+use crate::execute::{HttpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::Space;
 use crate::space::{FileTypes, ProjectIdentity, Root, Spaces, Where};
@@ -38,7 +38,7 @@ impl RyeBuilder {
             host: Box::new(Os::new(false)),
             primitives: Vec::new(),
         };
-        bare.primitive(Box::new(Subprocess))
+        bare.primitive(Box::new(Subprocess)).primitive(Box::new(HttpClient))
     }
 
     /// Another environment than the process's, such as a test's.

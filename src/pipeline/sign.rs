@@ -314,7 +314,7 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
         let message = format!("it cannot run: it names no `executor_id`, such as {runtime}");
         findings.push(Finding::warning(message));
     }
-    if let Err(why) = check_config(&tool.config) {
+    if let Err(why) = check_config(tool.executor.as_ref(), &tool.config) {
         findings.push(Finding::warning(format!("it cannot run: {why}")));
     }
     if tool.version.is_none() {

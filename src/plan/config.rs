@@ -28,19 +28,7 @@ impl Execution {
     /// # Errors
     /// `plan.bad_config`
     pub(super) fn of(chain: &Chain) -> Result<Self, PlanError> {
-        let mut merged: Map<String, Value> = Map::new();
-        for link in chain.links().iter().rev() {
-            for (key, value) in &link.tool.config {
-                // Two ways to write one thing: the nearer link's word counts.
-                match key.as_str() {
-                    "timeout" => drop(merged.remove("timeout_ms")),
-                    "timeout_ms" => drop(merged.remove("timeout")),
-                    _ => {}
-                }
-                merged.insert(key.clone(), value.clone());
-            }
-        }
-        Self::read(&merged).map_err(|(pointer, why)| PlanError::BadConfig {
+        Self::read(&merged(chain)).map_err(|(pointer, why)| PlanError::BadConfig {
             item: chain.tool().item().clone(),
             pointer,
             why: why.to_owned(),
@@ -67,26 +55,50 @@ impl Execution {
                 .collect::<Result<_, _>>()?,
             Some(_) => return Err(bad("/config/args", "is no list")),
         };
-        let timeout_ms = match (merged.get("timeout_ms"), merged.get("timeout")) {
-            (None | Some(Value::Null), None | Some(Value::Null)) => None,
-            (Some(value), None | Some(Value::Null)) => {
-                let why = "is no number of milliseconds up to a day";
-                let ms = value.as_u64().filter(|ms| (1..=TIMEOUT_MAX_MS).contains(ms));
-                Some(ms.ok_or_else(|| bad("/config/timeout_ms", why))?)
-            }
-            (None | Some(Value::Null), Some(value)) => {
-                let why = "is no number of seconds up to a day";
-                Some(seconds(value).ok_or_else(|| bad("/config/timeout", why))?)
-            }
-            _ => return Err(bad("/config/timeout", "stands beside `timeout_ms`")),
-        };
         Ok(Self {
             command: text("command", "/config/command")?,
             args,
             cwd: text("cwd", "/config/cwd")?.unwrap_or_else(|| "{project_path}".into()),
             input_data: merged.get("input_data").cloned().unwrap_or_else(|| "{params_json}".into()),
-            timeout_ms,
+            timeout_ms: timeout_ms(merged)?,
         })
+    }
+}
+
+/// The `config` blocks of a chain, key by key; the nearest link wins.
+pub(super) fn merged(chain: &Chain) -> Map<String, Value> {
+    let mut merged = Map::new();
+    for link in chain.links().iter().rev() {
+        for (key, value) in &link.tool.config {
+            // Two ways to write one thing: the nearer link's word counts.
+            match key.as_str() {
+                "timeout" => drop(merged.remove("timeout_ms")),
+                "timeout_ms" => drop(merged.remove("timeout")),
+                _ => {}
+            }
+            merged.insert(key.clone(), value.clone());
+        }
+    }
+    merged
+}
+
+/// The time that the links give; `None` where none says.
+pub(super) fn timeout_ms(
+    merged: &Map<String, Value>,
+) -> Result<Option<u64>, (&'static str, &'static str)> {
+    let at = |key: &str| merged.get(key).filter(|value| !value.is_null());
+    match (at("timeout_ms"), at("timeout")) {
+        (None, None) => Ok(None),
+        (Some(value), None) => {
+            let why = "is no number of milliseconds up to a day";
+            let ms = value.as_u64().filter(|ms| (1..=TIMEOUT_MAX_MS).contains(ms));
+            ms.map(Some).ok_or(("/config/timeout_ms", why))
+        }
+        (None, Some(value)) => {
+            let why = "is no number of seconds up to a day";
+            seconds(value).map(Some).ok_or(("/config/timeout", why))
+        }
+        _ => Err(("/config/timeout", "stands beside `timeout_ms`")),
     }
 }
 
@@ -98,7 +110,7 @@ pub(super) fn seconds(value: &Value) -> Option<u64> {
 }
 
 /// The strings of a value, at any depth; keys are no templates.
-fn strings(value: &Value) -> Vec<&str> {
+pub(super) fn strings(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
         Value::Array(items) => items.iter().flat_map(strings).collect(),

@@ -96,6 +96,26 @@ impl Env {
         }
     }
 
+    /// Whether a variable holds a host-declared value, or was made of one.
+    pub(super) fn is_sealed(&self, name: &str) -> bool {
+        self.sealed.contains(name)
+    }
+
+    /// Whether a template takes something from the caller's parameters, also by way of a variable.
+    pub(super) fn takes_parameters(&self, template: &str) -> bool {
+        let takes = |template: &str, taken: &BTreeSet<&str>| {
+            let given = template.contains("{params_json}");
+            given || variables(template).iter().any(|name| taken.contains(name))
+        };
+        let mut taken = BTreeSet::new();
+        for (name, value) in self.links.iter().flatten() {
+            if takes(value, &taken) {
+                taken.insert(name.as_str());
+            }
+        }
+        takes(template, &taken)
+    }
+
     /// The templates of the links.
     pub(super) fn templates(&self) -> impl Iterator<Item = &str> {
         let paths = self.paths.iter().flat_map(|path| path.prepend.iter().chain(&path.append));
@@ -112,11 +132,11 @@ impl Env {
     pub(super) fn resolve(&self, names: &Names) -> BTreeMap<String, String> {
         let mut env = self.host.clone();
         for (name, template) in self.links.iter().flatten() {
-            let value = Scope { names, env: &env }.text(template);
+            let value = Scope { names, env: &env, params: None }.text(template);
             env.insert(name.clone(), value);
         }
         for path in &self.paths {
-            let scope = Scope { names, env: &env };
+            let scope = Scope { names, env: &env, params: None };
             let folders = |list: &[String]| list.iter().map(|t| scope.text(t)).collect::<Vec<_>>();
             // What the links' own `env` says of the variable is theirs, not the host's.
             let own = env.get(&path.name).filter(|text| !text.is_empty()).cloned();

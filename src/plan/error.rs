@@ -51,7 +51,7 @@ pub(crate) enum PlanError {
     #[error("`{item}` asks for secrets that this environment does not have: {}", .names.join(", "))]
     MissingSecret { item: Ref, names: Vec<String> },
     #[error(
-        "`{item}` puts `${{{name}}}` into its command line or folder, where others can read it"
+        "`{item}` puts `${{{name}}}` into its command line, folder or url, where others can read it"
     )]
     SecretInArgv { item: Ref, name: String },
     #[error("`{item}` asks for `{field}`, which this build cannot do yet")]
@@ -121,7 +121,7 @@ impl Diagnose for PlanError {
                 format!("set {} before you run it", names.join(" and "))
             }
             Self::SecretInArgv { .. } => {
-                "hand it on by `env_config.env` or `input_data`; a command line is public".into()
+                "hand it on by `env_config.env` or `input_data`, in an HTTP request by `auth` or `headers`".into()
             }
             Self::NotBuilt { .. } => {
                 "it would run without a check that its author asked for; use another version of rye".into()

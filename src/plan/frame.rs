@@ -56,7 +56,7 @@ impl Frame {
 impl Filled {
     /// Expands templates by these names and variables.
     pub(super) fn scope(&self) -> Scope<'_> {
-        Scope { names: &self.names, env: &self.env }
+        Scope { names: &self.names, env: &self.env, params: None }
     }
 }
 

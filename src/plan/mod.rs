@@ -19,6 +19,7 @@ mod dotenv;
 mod env;
 mod error;
 mod frame;
+mod http;
 mod layered;
 mod matrix;
 mod params;
@@ -31,6 +32,7 @@ mod tree;
 
 pub(crate) use dependencies::dependencies;
 pub(crate) use error::{CODES, PlanError};
+pub(crate) use http::{HTTP_CLIENT, HttpRequest};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
 pub(crate) use params::{Params, check_config, check_examples, check_schema, typed};
 pub(crate) use plan::{Machine, Plan};

@@ -4,8 +4,9 @@ use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value};
 
 use super::error::{PlanError, Violation};
+use super::http::{HTTP_CLIENT, HTTP_REQUEST};
 use crate::base::text::near;
-use crate::id::Ref;
+use crate::id::{ItemId, Ref};
 
 /// Parameters that fit the tool's schema, defaults applied.
 ///
@@ -87,7 +88,14 @@ pub(crate) fn typed(schema: Option<&Value>, name: &str, text: &str) -> Value {
 ///
 /// # Errors
 /// One sentence.
-pub(crate) fn check_config(config: &Map<String, Value>) -> Result<(), String> {
+pub(crate) fn check_config(
+    executor: Option<&ItemId>,
+    config: &Map<String, Value>,
+) -> Result<(), String> {
+    let ends_in_http = |id: &ItemId| matches!(id.as_str(), HTTP_CLIENT | HTTP_REQUEST);
+    if executor.is_some_and(ends_in_http) {
+        return super::http::check(config);
+    }
     let read = super::config::Execution::read(config);
     read.map(|_| ()).map_err(|(pointer, why)| format!("`{pointer}` {why}"))
 }

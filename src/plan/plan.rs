@@ -11,6 +11,7 @@ use super::deps;
 use super::env::Env;
 use super::error::PlanError;
 use super::frame::{Frame, is_private};
+use super::http::{HTTP_CLIENT, Http, HttpRequest};
 use super::layered::{self, Limits};
 use super::params::Params;
 use super::process::Process;
@@ -71,6 +72,7 @@ pub(crate) struct Plan {
 /// What the end of the chain is asked to do.
 pub(crate) enum Act {
     Process(Process),
+    Http(Http),
 }
 
 impl Plan {
@@ -105,27 +107,30 @@ impl Plan {
             Some(value) => &params.clone().with_config(value),
             None => params,
         };
-        let mut execution = Execution::of(chain)?;
-        let timeout = limits.timeout(&execution, machine.timeout);
         let mut env = Env::of(chain, machine.vars, own, machine.shelf, sink)?;
         if let Some(Anchored { anchor, .. }) = &anchored {
             env = env.with_paths(anchor_paths(&item, anchor)?);
-            execution.cwd = anchor.cwd.clone().unwrap_or(execution.cwd);
         }
         let mut frame = Frame {
             names: names(&tool.source, params, machine),
             env,
             places: Some(tree.places().clone()),
         };
-        let process = Process::of(&item, execution, &frame, &tree, machine)?;
-        // A program that never looks at the tool's file needs no copy of it.
-        let uses_tree = process.uses_private() || frame.env.templates().any(is_private);
+        let (act, signed_ms) = act(chain, params, &frame, &tree, anchored.as_ref(), machine)?;
+        let timeout = limits.timeout(signed_ms, machine.timeout);
+        // A program that never looks at the tool's file needs no copy of it, and a request none at all.
+        let uses_tree = match &act {
+            Act::Process(process) => {
+                process.uses_private() || frame.env.templates().any(is_private)
+            }
+            Act::Http(_) => false,
+        };
         frame.places = frame.places.filter(|_| uses_tree);
         let plan = Self {
             item,
             primitive: chain.primitive().item().id.clone(),
             timeout,
-            act: Act::Process(process),
+            act,
             frame,
             tree: uses_tree.then_some(tree),
             pairs: valid.pairs().to_vec(),
@@ -137,12 +142,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What to start, once the verified bytes lie in the folder `pin`.
-    pub(crate) fn spawn(&self, pin: Option<&Path>) -> Spawn {
-        let Act::Process(process) = &self.act;
+    /// What to start, once the verified bytes lie in the folder `pin`; for a plan that starts something.
+    pub(crate) fn spawn(&self, pin: Option<&Path>) -> Option<Spawn> {
+        let Act::Process(process) = &self.act else { return None };
         let filled = self.frame.fill(pin);
         let expanded = process.expand(&filled);
-        Spawn {
+        Some(Spawn {
             program: expanded.program,
             args: expanded.args.into_iter().map(OsString::from).collect(),
             env: filled.env.into_iter().map(|(name, value)| (name, value.into())).collect(),
@@ -150,6 +155,14 @@ impl Plan {
             stdin: expanded.input.into_bytes(),
             timeout: self.timeout,
             output_cap: OUTPUT_BYTES,
+        })
+    }
+
+    /// What to send; for a plan that sends something.
+    pub(crate) fn request(&self) -> Option<&HttpRequest> {
+        match &self.act {
+            Act::Http(http) => Some(&http.request),
+            Act::Process(_) => None,
         }
     }
 
@@ -187,24 +200,44 @@ impl Plan {
 
     /// The plan as data: no environment values; parameters only where a signed argument names them.
     pub(crate) fn to_json(&self) -> Value {
-        let filled = self.frame.fill(None);
-        let Act::Process(process) = &self.act;
-        let expanded = process.expand(&filled);
-        json!({
-            "command": expanded.program,
-            "args": expanded.args,
-            "cwd": expanded.cwd,
-            "env": filled.env.keys().collect::<Vec<_>>(),
-            "timeout_ms": u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
-            "sandbox": {"level": "off"},
-            "digests": self.digests,
-        })
+        let mut out = match &self.act {
+            Act::Process(process) => process.to_json(&self.frame.fill(None)),
+            Act::Http(http) => http.to_json(),
+        };
+        let timeout_ms = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
+        out.insert("timeout_ms".into(), timeout_ms.into());
+        out.insert("sandbox".into(), json!({"level": "off"}));
+        out.insert("digests".into(), json!(self.digests));
+        Value::Object(out)
     }
 
     /// The digest of the plan as data.
     pub(crate) fn digest(&self) -> Digest {
         Digest::of(self.to_json().to_string().as_bytes())
     }
+}
+
+/// What the chain's primitive does, and the time that the signed links give it, in milliseconds.
+fn act(
+    chain: &Chain,
+    params: &Params,
+    frame: &Frame,
+    tree: &Tree,
+    anchored: Option<&Anchored>,
+    machine: &Machine<'_>,
+) -> Result<(Act, Option<u64>), PlanError> {
+    if chain.primitive().item().id.as_str() == HTTP_CLIENT {
+        let http = Http::of(chain, params, frame)?;
+        let signed_ms = http.timeout_ms;
+        return Ok((Act::Http(http), signed_ms));
+    }
+    let mut execution = Execution::of(chain)?;
+    let signed_ms = execution.timeout_ms;
+    if let Some(Anchored { anchor, .. }) = anchored {
+        execution.cwd = anchor.cwd.clone().unwrap_or(execution.cwd);
+    }
+    let process = Process::of(chain.tool().item(), execution, frame, tree, machine)?;
+    Ok((Act::Process(process), signed_ms))
 }
 
 impl std::fmt::Debug for Plan {
@@ -258,8 +291,8 @@ fn anchor_paths(item: &Ref, anchor: &Anchor) -> Result<Vec<EnvPath>, PlanError> 
 impl Limits {
     /// The time of a run: the operator's word for this tool, else the links', else the default; a
     /// project and a caller only shorten.
-    fn timeout(self, execution: &Execution, asked: Option<Duration>) -> Duration {
-        let signed = self.own.or(execution.timeout_ms).or(self.default);
+    fn timeout(self, signed_ms: Option<u64>, asked: Option<Duration>) -> Duration {
+        let signed = self.own.or(signed_ms).or(self.default);
         let signed = signed.unwrap_or(TIMEOUT_MS);
         let most = self.at_most.map_or(signed, |most| most.min(signed));
         let most = Duration::from_millis(most);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::config::Execution;
 use super::error::PlanError;
@@ -88,6 +88,18 @@ impl Process {
         let project = filled.names.get("project_path").map(plain).unwrap_or_default();
         let cwd = Path::new(&project).join(scope.text(&self.execution.cwd));
         Expanded { program, args, cwd, input }
+    }
+
+    /// The process as data: no environment values.
+    pub(super) fn to_json(&self, filled: &Filled) -> Map<String, Value> {
+        let expanded = self.expand(filled);
+        let shown = [
+            ("command", json!(expanded.program)),
+            ("args", json!(expanded.args)),
+            ("cwd", json!(expanded.cwd)),
+            ("env", json!(filled.env.keys().collect::<Vec<_>>())),
+        ];
+        shown.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
     /// Argument sizes and NULs, with the private paths standing for themselves; then the folder,

@@ -14,6 +14,8 @@ pub(super) struct Scope<'a> {
     pub(super) names: &'a Names,
     /// `${VAR}`: the child's environment as resolved so far.
     pub(super) env: &'a BTreeMap<String, String>,
+    /// In the body of an HTTP request only: declared parameters; `None` for one that was not given.
+    pub(super) params: Option<&'a BTreeMap<String, Option<Value>>>,
 }
 
 impl Scope<'_> {
@@ -30,9 +32,9 @@ impl Scope<'_> {
                     out.push_str(value.map_or(default, String::as_str));
                     length
                 }
-                None => match name(rest).and_then(|n| Some((n, self.names.get(n)?))) {
+                None => match name(rest).and_then(|n| Some((n, self.named(n)?))) {
                     Some((name, value)) => {
-                        out.push_str(&plain(value));
+                        out.push_str(&value);
                         name.len() + 2
                     }
                     None => {
@@ -47,10 +49,17 @@ impl Scope<'_> {
         out
     }
 
+    /// The text for a name, if it stands for anything: rye's own names come before parameters, and one
+    /// that was not given is empty.
+    fn named(&self, name: &str) -> Option<String> {
+        let own = self.names.get(name).map(plain);
+        own.or_else(|| Some(self.params?.get(name)?.as_ref().map(plain).unwrap_or_default()))
+    }
+
     /// Expands every string of a value; one that is exactly `{name}` keeps the value's type.
     pub(super) fn value(&self, template: &Value) -> Value {
         match template {
-            Value::String(text) => match name(text).filter(|n| n.len() + 2 == text.len()) {
+            Value::String(text) => match named(text) {
                 Some(name) if self.names.contains_key(name) => self.names[name].clone(),
                 _ => Value::String(self.text(text)),
             },
@@ -61,6 +70,11 @@ impl Scope<'_> {
             other => other.clone(),
         }
     }
+}
+
+/// The name in a template that is exactly `{name}`.
+pub(super) fn named(template: &str) -> Option<&str> {
+    name(template).filter(|name| name.len() + 2 == template.len())
 }
 
 /// The names of the variables that a template uses.
@@ -95,7 +109,7 @@ fn variable(text: &str) -> Option<(&str, &str, usize)> {
 fn name(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('{')?;
     let name = &inner[..inner.find('}')?];
-    let plain = |b: u8| b.is_ascii_lowercase() || b == b'_';
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     (!name.is_empty() && name.bytes().all(plain)).then_some(name)
 }
 
@@ -110,7 +124,7 @@ mod tests {
                 .into();
         let env = [("HOME", "/h/{tool_path}${HOME}"), ("EMPTY", "")];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        Scope { names: &names, env: &env }.text(template)
+        Scope { names: &names, env: &env, params: None }.text(template)
     }
 
     #[test]
@@ -141,7 +155,7 @@ mod tests {
     fn an_exact_name_keeps_its_type() {
         let names: Names = [("params_json", json!({"a": 1}))].into();
         let env = std::collections::BTreeMap::new();
-        let scope = Scope { names: &names, env: &env };
+        let scope = Scope { names: &names, env: &env, params: None };
         let got = scope.value(&json!({"p": "{params_json}", "q": ["x{params_json}", 7]}));
         assert_eq!(got, json!({"p": {"a": 1}, "q": ["x{\"a\":1}", 7]}));
     }

@@ -156,11 +156,15 @@ impl ToolReport {
                 metadata.extend(outcome.metadata());
                 let mut out = match &outcome.failure {
                     None => object(json!({"status": "success"})),
-                    Some(failure) => object(json!({
-                        "status": "error", "code": "execute.tool_failed", "error": failure.message,
-                        "help": "see what the tool says of it in `data` and `stderr_tail`",
-                        "stderr_tail": failure.stderr_tail,
-                    })),
+                    Some(failure) => {
+                        let of = failure.of;
+                        object(json!({
+                            "status": "error", "code": "execute.tool_failed",
+                            "error": failure.message,
+                            "help": format!("see what the tool says of it in `data` and `{of}`"),
+                            of: failure.tail,
+                        }))
+                    }
                 };
                 out.extend(object(json!({
                     "type": "tool", "item_id": self.item, "data": outcome.data,

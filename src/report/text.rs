@@ -44,11 +44,14 @@ impl ToolReport {
         let Some(outcome) = &self.outcome else {
             return Text { stdout: self.dry_run_text(paint), stderr: String::new() };
         };
-        let mut text = data_text(&outcome.data);
+        let mut text = match outcome.http.as_ref().filter(|http| http.is_wrapped) {
+            Some(_) => answer_text(&outcome.data),
+            None => data_text(&outcome.data),
+        };
         if let Some(failure) = &outcome.failure {
             // What the tool wrote is shown once: here, unless it stood in the data already.
-            if text.stderr.is_empty() {
-                text.stderr = ended_line(&failure.stderr_tail);
+            if text.stderr.is_empty() && outcome.http.is_none() {
+                text.stderr = ended_line(&failure.tail);
             }
             if outcome.data.get("success").is_some() && outcome.data.get("stdout").is_none() {
                 // The error line says it already.
@@ -61,7 +64,8 @@ impl ToolReport {
     fn error_text(&self, paint: Paint) -> Option<String> {
         let outcome = self.outcome.as_ref()?;
         let failure = outcome.failure.as_ref()?;
-        let status = outcome.exit_code.map_or("none".into(), |code| code.to_string());
+        let status = outcome.exit_code.or(outcome.http.as_ref().map(|http| http.status.into()));
+        let status = status.map_or("none".into(), |status: i32| status.to_string());
         let diagnostic = Diagnostic {
             code: Code("execute.tool_failed"),
             message: format!("`{}`: {}", self.item, failure.message),
@@ -83,28 +87,58 @@ impl ToolReport {
         );
         out.push_str(&chain_tree(&self.details, paint));
         let plan = self.plan.to_json();
-        let mut argv = vec![plan["command"].as_str().unwrap_or_default().to_owned()];
-        let args = plan["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        argv.extend(args.map(quoted));
-        let names: Vec<_> =
-            plan["env"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let rows = [
-            ("would run", argv.join(" ")),
-            ("in", plan["cwd"].as_str().unwrap_or_default().to_owned()),
-            ("environment", names.join(" ")),
-            ("time limit", format!("{} ms", plan["timeout_ms"])),
-        ];
         out.push('\n');
+        let rows = if plan["method"].is_null() { process_rows(&plan) } else { http_rows(&plan) };
         for (label, value) in rows {
-            let _ = writeln!(
-                out,
-                "{} {}",
-                paint.style(Style::Dim, &format!("{label:>12}")),
-                escape_line(&value)
-            );
+            let label = paint.style(Style::Dim, &format!("{label:>12}"));
+            let _ = writeln!(out, "{label} {}", escape_line(&value));
         }
         out
     }
+}
+
+/// What would be started, for people.
+fn process_rows(plan: &Value) -> Vec<(&'static str, String)> {
+    let mut argv = vec![plan["command"].as_str().unwrap_or_default().to_owned()];
+    let args = plan["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    argv.extend(args.map(quoted));
+    let names: Vec<_> =
+        plan["env"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    vec![
+        ("would run", argv.join(" ")),
+        ("in", plan["cwd"].as_str().unwrap_or_default().to_owned()),
+        ("environment", names.join(" ")),
+        ("time limit", format!("{} ms", plan["timeout_ms"])),
+    ]
+}
+
+/// What would be sent, for people.
+fn http_rows(plan: &Value) -> Vec<(&'static str, String)> {
+    let text = |key: &str| plan[key].as_str().unwrap_or_default();
+    let headers = plan["headers"].as_object().into_iter().flatten();
+    let headers: Vec<_> = headers
+        .map(|(name, value)| format!("{name}: {}", value.as_str().unwrap_or_default()))
+        .collect();
+    let body = match plan["body"]["form"].as_str() {
+        None => "none".to_owned(),
+        Some(form) => {
+            let names = plan["body"]["parameters"].as_array().into_iter().flatten();
+            let names: Vec<_> = names.filter_map(Value::as_str).collect();
+            format!("{form} {}", names.join(" "))
+        }
+    };
+    vec![
+        ("would send", format!("{} {}", text("method"), text("url"))),
+        ("headers", headers.join(", ")),
+        ("body", body.trim_end().to_owned()),
+        ("time limit", format!("{} ms", plan["timeout_ms"])),
+    ]
+}
+
+/// The body of an answer that is no JSON.
+fn answer_text(data: &Value) -> Text {
+    let body = data["body"].as_str().unwrap_or_default();
+    Text { stdout: ended_line(body), stderr: String::new() }
 }
 
 impl DirectiveReport {

@@ -68,6 +68,18 @@ fn describe(event: &Event) -> (&'static str, String) {
         Event::Plan { digest } => ("plan", digest.to_string()),
         Event::Pin { files } => ("pin", format!("{files} verified file(s) in a private folder")),
         Event::Spawn { pid } => ("spawn", format!("process {pid}")),
+        Event::Request { attempt, origin, status, failed } => {
+            let what = match (status, failed) {
+                (Some(status), _) => status.to_string(),
+                (None, failed) => failed.unwrap_or("no answer").to_owned(),
+            };
+            ("request", format!("{attempt}: {} → {what}", escape_line(origin)))
+        }
+        Event::Wait { wait_ms } => ("wait", format!("{wait_ms} ms before the next try")),
+        Event::Redirect { origin, followed } => {
+            let how = if *followed { "followed" } else { "not followed" };
+            ("redirect", format!("{}, {how}", escape_line(origin)))
+        }
         Event::Exit { exit_code, signal, timed_out } => {
             let how = match (exit_code, signal) {
                 (Some(code), _) => format!("status {code}"),

@@ -56,6 +56,12 @@ pub(crate) enum Event {
     Pin { files: usize },
     /// A child runs.
     Spawn { pid: u32 },
+    /// An HTTP request was sent, and this came of it: a status, or the word for why there is none.
+    Request { attempt: u32, origin: String, status: Option<u16>, failed: Option<&'static str> },
+    /// The next try comes after this time.
+    Wait { wait_ms: u64 },
+    /// The server named another place.
+    Redirect { origin: String, followed: bool },
     /// The child ended.
     Exit { exit_code: Option<i32>, signal: Option<i32>, timed_out: bool },
     /// The run stopped here.

@@ -17,6 +17,8 @@ mod directives;
 mod files;
 mod golden;
 mod history;
+#[cfg(feature = "http")]
+mod http;
 mod keys;
 mod lock;
 mod matrix;

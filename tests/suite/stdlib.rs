@@ -158,6 +158,8 @@ fn every_shipped_item_verifies_and_the_runtimes_are_complete() {
         "tool:rye/core/runtimes/node/node",
         "tool:rye/core/runtimes/shell/script",
         "tool:rye/core/runtimes/native/program",
+        "tool:rye/core/primitives/http_client",
+        "tool:rye/core/runtimes/http/request",
         "directive:rye/core/init",
         "directive:rye/core/create_directive",
         "directive:rye/core/create_tool",

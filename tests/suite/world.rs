@@ -434,6 +434,20 @@ impl World {
         self.works(item);
     }
 
+    /// Starts rye in the project and does not wait for it.
+    pub fn start(&self, args: &[&str]) -> std::process::Child {
+        Command::new(env!("CARGO_BIN_EXE_rye"))
+            .args(args)
+            .current_dir(self.project())
+            .env_clear()
+            .envs(&self.env)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("rye starts")
+    }
+
     /// Runs rye in the project by way of another program, such as `timeout 10`.
     pub fn rye_under(&self, program: &[&str], args: &[&str]) -> Said {
         let output = Command::new(program[0])

@@ -1,0 +1,248 @@
+//! The primitive `rye/core/primitives/http_client`: one HTTP request (core 7.11), with the tries and
+//! the redirects that the plan allows, all within the plan's time.
+
+use std::time::{Duration, Instant};
+
+use super::answer::{outcome, scrubbed};
+use super::error::{ExecuteError, HttpFault};
+use super::outcome::Outcome;
+use super::primitive::{Primitive, Running};
+use crate::base::Address;
+use crate::base::limits::BACKOFF_MAX_MS;
+use crate::host::{Answer, Call, NetFault, Way};
+use crate::plan::{HTTP_CLIENT, HttpRequest, Plan};
+use crate::trace::Event;
+
+/// See the module.
+pub(crate) struct HttpClient;
+
+impl Primitive for HttpClient {
+    fn id(&self) -> &'static str {
+        HTTP_CLIENT
+    }
+
+    fn run(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
+        let start = Instant::now();
+        let Some(request) = plan.request() else {
+            return Err(ExecuteError::OtherPlan { item: plan.item().clone() });
+        };
+        let until = start + plan.timeout();
+        let mut talk = Talk { plan, request, running, until, sent: 0, tries: 0 };
+        let answer = talk.whole()?;
+        Ok(outcome(&answer, request, talk.sent, start.elapsed()))
+    }
+}
+
+/// One request with everything that follows from it.
+struct Talk<'a> {
+    plan: &'a Plan,
+    request: &'a HttpRequest,
+    running: &'a Running<'a>,
+    until: Instant,
+    /// Requests sent so far.
+    sent: u32,
+    /// Tries so far of the request that is sent now.
+    tries: u32,
+}
+
+impl Talk<'_> {
+    fn whole(&mut self) -> Result<Answer, ExecuteError> {
+        let request = self.request;
+        let mut call = Call {
+            method: request.method,
+            url: request.address.as_str().to_owned(),
+            headers: request.headers.clone(),
+            body: request.body.clone(),
+            until: self.until,
+            connect_timeout: request.connect_timeout,
+            body_cap: request.body_cap,
+            way: Way::of(self.running.vars, request.address.is_https()),
+        };
+        let mut at = request.address.clone();
+        let mut hops = 0;
+        loop {
+            let answer = self.tried(&call, &at)?;
+            let Some(location) = location(&answer) else { return Ok(answer) };
+            if hops == request.redirects {
+                return Err(self.failed(&at, HttpFault::TooManyRedirects));
+            }
+            hops += 1;
+            at = self.next(&at, &location)?;
+            redirected(&mut call, answer.status, &at);
+            call.way = Way::of(self.running.vars, at.is_https());
+        }
+    }
+
+    /// Sends the request until there is an answer to keep, or no try is left.
+    fn tried(&mut self, call: &Call, at: &Address) -> Result<Answer, ExecuteError> {
+        loop {
+            self.tries += 1;
+            self.sent += 1;
+            tracing::debug!(method = call.method, origin = at.origin(), "sending");
+            let result = self.running.host.call(call);
+            self.running.sink.record(Event::Request {
+                attempt: self.sent,
+                origin: at.origin(),
+                status: result.as_ref().ok().map(|answer| answer.status),
+                failed: result.as_ref().err().map(word),
+            });
+            let wait = match &result {
+                Ok(answer) if is_busy(answer.status) => self.wait(retry_after(answer)),
+                Err(NetFault::Unreachable(_) | NetFault::Broken(_)) => self.wait(None),
+                _ => None,
+            };
+            match (wait, result) {
+                (None, Ok(answer)) => return Ok(answer),
+                (None, Err(fault)) => return Err(self.fault(at, fault)),
+                (Some(time), _) => self.rest(time)?,
+            }
+        }
+    }
+
+    /// How long to wait before the next try; `None` if there is none, or it would come too late.
+    fn wait(&self, asked: Option<Duration>) -> Option<Duration> {
+        if self.tries >= self.request.tries {
+            return None;
+        }
+        let time = asked.unwrap_or_else(|| backoff(self.request.backoff, self.tries));
+        let left = self.until.saturating_duration_since(Instant::now());
+        (time < left).then_some(time)
+    }
+
+    fn rest(&self, time: Duration) -> Result<(), ExecuteError> {
+        let wait_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.running.sink.record(Event::Wait { wait_ms });
+        match self.running.host.rest(time) {
+            Ok(Some(signal)) => Err(self.interrupted(signal)),
+            // A wait that failed is one that was short.
+            _ => Ok(()),
+        }
+    }
+
+    /// Where a redirect leads to, if it may be followed: on the same server, to its encrypted side,
+    /// or, with nothing in the request that is meant for this server alone, to another.
+    fn next(&mut self, at: &Address, location: &str) -> Result<Address, ExecuteError> {
+        let Some(to) = at.follow(location) else {
+            return Err(self.failed(at, HttpFault::BadRedirect));
+        };
+        let (from, origin) = (at.origin(), scrubbed(&to.origin(), &self.request.secrets));
+        let is_same = to.origin() == from || to.origin() == from.replacen("http:", "https:", 1);
+        let is_weaker = at.is_https() && !to.is_https();
+        let followed = is_same || (self.request.is_plain && !is_weaker);
+        self.running.sink.record(Event::Redirect { origin: origin.clone(), followed });
+        match (followed, is_weaker) {
+            (true, _) => {}
+            (false, true) => return Err(self.failed(at, HttpFault::WeakerRedirect { to: origin })),
+            (false, false) => {
+                return Err(self.failed(at, HttpFault::ForeignRedirect { to: origin }));
+            }
+        }
+        self.tries = 0;
+        Ok(to)
+    }
+
+    fn fault(&self, at: &Address, fault: NetFault) -> ExecuteError {
+        match fault {
+            NetFault::Interrupted(signal) => self.interrupted(signal),
+            NetFault::TimedOut => ExecuteError::Timeout {
+                item: self.plan.item().clone(),
+                after: self.plan.timeout(),
+                stderr_tail: String::new(),
+            },
+            other => self.failed(at, HttpFault::Net(other)),
+        }
+    }
+
+    fn failed(&self, at: &Address, fault: HttpFault) -> ExecuteError {
+        let item = self.plan.item().clone();
+        let fault = match fault {
+            HttpFault::Net(NetFault::Broken(why)) => {
+                HttpFault::Net(NetFault::Broken(scrubbed(&why, &self.request.secrets)))
+            }
+            other => other,
+        };
+        ExecuteError::Http { item, origin: at.origin(), fault }
+    }
+
+    fn interrupted(&self, signal: i32) -> ExecuteError {
+        self.running.sink.record(Event::Exit {
+            exit_code: None,
+            signal: Some(signal),
+            timed_out: false,
+        });
+        ExecuteError::Interrupted { item: self.plan.item().clone(), signal }
+    }
+}
+
+/// What the next request is after a redirect (RFC 9110, 15.4).
+fn redirected(call: &mut Call, status: u16, to: &Address) {
+    to.as_str().clone_into(&mut call.url);
+    let becomes_get = match status {
+        303 => call.method != "HEAD",
+        301 | 302 => call.method == "POST",
+        _ => false,
+    };
+    if becomes_get {
+        call.method = "GET";
+        call.body = None;
+        call.headers.retain(|(name, _)| !name.starts_with("content-"));
+    }
+}
+
+/// Where an answer says that the thing is now.
+fn location(answer: &Answer) -> Option<String> {
+    if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    header(answer, "location")
+}
+
+fn header(answer: &Answer, name: &str) -> Option<String> {
+    let found = answer.headers.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| String::from_utf8_lossy(value).trim().to_owned())
+}
+
+/// Whether asking again a little later makes sense.
+fn is_busy(status: u16) -> bool {
+    matches!(status, 429 | 500 | 502 | 503 | 504)
+}
+
+/// `Retry-After`, as seconds or as a date.
+fn retry_after(answer: &Answer) -> Option<Duration> {
+    let text = header(answer, "retry-after")?;
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        // More than a number holds is longer than anybody waits.
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
+    let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(&text).ok()?;
+    let left = at.as_second() - jiff::Timestamp::now().as_second();
+    Some(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
+}
+
+/// Doubles with each try; between half of it and all of it, so that many callers do not come back
+/// at once.
+fn backoff(first: Duration, tries: u32) -> Duration {
+    let most = Duration::from_millis(BACKOFF_MAX_MS);
+    let whole = first.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(most);
+    let mut random = [0; 2];
+    // Without randomness the wait is the whole one.
+    let share = match getrandom::fill(&mut random) {
+        Ok(()) => f64::from(u16::from_le_bytes(random)) / f64::from(u16::MAX),
+        Err(_) => 1.0,
+    };
+    whole.mul_f64(0.5 + share / 2.0)
+}
+
+/// The word for a fault in a trace.
+fn word(fault: &NetFault) -> &'static str {
+    match fault {
+        NetFault::NoNetwork => "no_network",
+        NetFault::Certificates(_) => "certificates",
+        NetFault::Proxy(_) => "proxy",
+        NetFault::Unreachable(_) => "unreachable",
+        NetFault::Tls(_) => "tls",
+        NetFault::Broken(_) => "broken",
+        NetFault::TimedOut => "timed_out",
+        NetFault::Interrupted(_) => "interrupted",
+    }
+}

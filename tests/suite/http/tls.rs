@@ -1,0 +1,135 @@
+//! TLS: whom rye believes, and who decides that.
+
+use super::server::{Authority, Server, answer, ok};
+use super::{ask, signed, signed_with};
+use crate::world::World;
+use serde_json::json;
+
+/// The issuer's certificate in a file outside the project.
+fn trusted(world: &World, authority: &Authority) -> String {
+    let file = world.outside().join("issuer.pem");
+    std::fs::write(&file, authority.pem()).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn a_server_is_believed_by_a_certificate_that_the_operator_trusts() {
+    let world = World::new();
+    let authority = Authority::new("one");
+    let server = Server::tls(&authority.identity("127.0.0.1", false), |_, _| ok("\"over TLS\""));
+    let file = trusted(&world, &authority);
+    signed_with(
+        &world,
+        &format!("url: '{}'\nauth: {{type: bearer, secret: API_TOKEN}}", server.tls_url("/")),
+        "secrets: [API_TOKEN]",
+    );
+    let env = [("SSL_CERT_FILE", file.as_str()), ("API_TOKEN", "word")];
+    let said = ask(&world, &[], &env);
+    assert_eq!((said.status, &said.json()["data"]), (0, &json!("over TLS")), "{said:?}");
+    assert_eq!(server.seen()[0].header("authorization"), Some("Bearer word"));
+}
+
+#[test]
+fn a_server_that_cannot_prove_who_it_is_gets_nothing() {
+    let world = World::new();
+    let [authority, other, namesake] = ["one", "another", "one"].map(Authority::new);
+    let file = trusted(&world, &authority);
+    for (identity, word) in [
+        (other.identity("127.0.0.1", false), "issuer that this machine does not trust"),
+        (namesake.identity("127.0.0.1", false), "issuer that this machine does not trust"),
+        (authority.identity("elsewhere.example", false), "for another name"),
+        (authority.identity("127.0.0.1", true), "has expired"),
+    ] {
+        let server = Server::tls(&identity, |_, _| ok("1"));
+        signed_with(
+            &world,
+            &format!("url: '{}'\nauth: {{type: bearer, secret: API_TOKEN}}", server.tls_url("/")),
+            "secrets: [API_TOKEN]",
+        );
+        let said = ask(&world, &["--trace"], &[("SSL_CERT_FILE", &file), ("API_TOKEN", "canary")]);
+        assert_eq!((said.status, said.code().as_str()), (6, "execute.http"), "{word}: {said:?}");
+        assert!(said.json()["error"].as_str().unwrap().contains(word), "{word}: {said:?}");
+        assert_eq!(super::events(&said, "request").len(), 1, "{word}: not tried again");
+        assert!(server.seen().is_empty(), "{word}: no request was sent");
+    }
+    // One that speaks no TLS at all.
+    let plain = Server::new(|_, _| ok("1"));
+    signed(&world, &format!("url: '{}'\nretry: {{attempts: 1}}", plain.tls_url("/")));
+    let said = ask(&world, &["--timeout", "20"], &[("SSL_CERT_FILE", &file)]);
+    assert_eq!(said.status, 6, "{said:?}");
+}
+
+#[test]
+fn a_project_does_not_decide_who_is_trusted() {
+    let world = World::new();
+    let authority = Authority::new("one");
+    let server = Server::tls(&authority.identity("127.0.0.1", false), |_, _| ok("1"));
+    let file = trusted(&world, &authority);
+    signed(&world, &format!("url: '{}'", server.tls_url("/")));
+    assert_eq!(ask(&world, &[], &[("SSL_CERT_FILE", &file)]).status, 0);
+    world.write(".env", format!("SSL_CERT_FILE={file}\n"));
+    assert_eq!(ask(&world, &[], &[]).code(), "execute.http");
+    let more = format!("env_config: {{env: {{SSL_CERT_FILE: '{file}'}}}}");
+    signed_with(&world, &format!("url: '{}'", server.tls_url("/")), &more);
+    assert_eq!(ask(&world, &[], &[]).code(), "execute.http");
+    assert_eq!(server.seen().len(), 1);
+    // An operator's file without certificates is no reason to believe everybody.
+    let empty = world.outside().join("empty.pem");
+    std::fs::write(&empty, "").unwrap();
+    for path in [empty, world.outside().join("no-such.pem")] {
+        let said = ask(&world, &[], &[("SSL_CERT_FILE", path.to_str().unwrap())]);
+        assert_eq!(said.code(), "execute.http", "{said:?}");
+        assert!(said.json()["error"].as_str().unwrap().contains("SSL_CERT_FILE"), "{said:?}");
+    }
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[test]
+fn a_redirect_never_leaves_tls() {
+    let world = World::new();
+    let authority = Authority::new("one");
+    let plain = Server::new(|_, _| ok("\"plain\""));
+    let there = plain.url("/");
+    let identity = authority.identity("127.0.0.1", false);
+    let server =
+        Server::tls(&identity, move |_, _| answer(302, &format!("Location: {there}\r\n"), ""));
+    let file = trusted(&world, &authority);
+    signed(&world, &format!("url: '{}'", server.tls_url("/")));
+    let said = ask(&world, &[], &[("SSL_CERT_FILE", &file)]);
+    assert_eq!(said.code(), "execute.http", "{said:?}");
+    assert!(said.json()["error"].as_str().unwrap().contains("not encrypted"), "{said:?}");
+    assert!(plain.seen().is_empty());
+}
+
+#[test]
+fn the_operators_proxy_is_used_and_nobody_elses() {
+    let world = World::new();
+    let origin = Server::new(|_, _| ok("\"by proxy\""));
+    let address = format!("127.0.0.1:{}", origin.port());
+    let to = address.clone();
+    let proxy = Server::new(move |_, _| super::server::Reply::Tunnel(to.clone()));
+    let refusing = Server::new(|_, _| answer(403, "", "no"));
+    signed(&world, &format!("url: '{}'\nretry: {{attempts: 1}}", origin.url("/x")));
+    let url = proxy.url("").replace("http://", "http://me:canary-proxy@");
+    let said = ask(&world, &[], &[("HTTP_PROXY", &url)]);
+    assert_eq!((said.status, &said.json()["data"]), (0, &json!("by proxy")), "{said:?}");
+    let seen = proxy.seen();
+    assert_eq!((seen[0].method.as_str(), seen[0].target.as_str()), ("CONNECT", address.as_str()));
+    assert!(seen[0].header("proxy-authorization").is_some());
+    assert_eq!(origin.seen()[0].header("proxy-authorization"), None);
+    let said = ask(&world, &[], &[("HTTP_PROXY", &url), ("NO_PROXY", "a.example, 127.0.0.1")]);
+    assert_eq!((said.status, proxy.seen().len()), (0, 1), "{said:?}");
+    world.write(".env", format!("HTTP_PROXY={url}\nHTTPS_PROXY={url}\nALL_PROXY={url}\n"));
+    assert_eq!((ask(&world, &[], &[]).status, proxy.seen().len()), (0, 1));
+    let refusing = refusing.url("").replace("http://", "http://me:canary-proxy@");
+    for (bad, word) in [
+        (refusing.as_str(), "the proxy refused"),
+        ("socks5://me:canary-proxy@127.0.0.1:1", "no `http` or `https` URL"),
+        ("http://me:canary-proxy@", "no `http` or `https` URL"),
+    ] {
+        let said = ask(&world, &["--trace"], &[("HTTP_PROXY", bad)]);
+        assert_eq!((said.status, said.code().as_str()), (6, "execute.http"), "{bad}: {said:?}");
+        assert!(said.json()["error"].as_str().unwrap().contains(word), "{bad}: {said:?}");
+        assert!(!format!("{said:?}").contains("canary-proxy"), "{said:?}");
+    }
+}
