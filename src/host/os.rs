@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
-use super::host::{Ended, Host, Spawn, search};
+use super::host::{Ended, Host, Look, Spawn, search};
+use super::look;
 use super::unix::{Signals, reap};
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
 
@@ -44,6 +45,22 @@ impl Host for Os {
 
     fn is_folder(&self, path: &Path) -> bool {
         path.is_dir()
+    }
+
+    fn real_folder(&self, path: &Path) -> Option<PathBuf> {
+        path.canonicalize().ok().filter(|real| real.is_dir())
+    }
+
+    fn look(&self, path: &Path) -> Option<Look> {
+        look::look(path)
+    }
+
+    fn read(&self, path: &Path, cap: u64) -> Option<Vec<u8>> {
+        look::read(path, cap)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        look::names(folder)
     }
 
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {

@@ -15,6 +15,7 @@ use super::layered::{self, Limits};
 use super::params::Params;
 use super::process::Process;
 use super::shelf::Shelf;
+use super::survey::Survey;
 use super::template::Names;
 use super::tree::{Anchored, Pinned, Tree};
 use crate::base::Digest;
@@ -23,15 +24,17 @@ use crate::chain::Chain;
 use crate::host::{Host, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::parse::{Anchor, EnvPath};
-use crate::trace::{Event, Sink};
+use crate::trace::{Event, Quiet, Sink};
 use crate::validate::ValidChain;
-use crate::verify::Source;
+use crate::verify::{Source, TrustStore};
 
 /// What a plan needs to know of the machine and the caller.
 pub(crate) struct Machine<'a> {
     pub(crate) vars: &'a Vars,
     pub(crate) host: &'a dyn Host,
     pub(crate) shelf: &'a dyn Shelf,
+    /// Which programs and folders inside the project the person let in.
+    pub(crate) trust: &'a TrustStore<'a>,
     pub(crate) project_path: &'a Path,
     pub(crate) user_space: Option<&'a Path>,
     pub(crate) system_space: Option<&'a Path>,
@@ -60,6 +63,7 @@ pub(crate) struct Plan {
     primitive: ItemId,
     act: Act,
     frame: Frame,
+    survey: Survey,
     tree: Option<Tree>,
     dependencies: Vec<Source>,
     timeout: Duration,
@@ -117,7 +121,7 @@ impl Plan {
             env,
             places: Some(tree.places().clone()),
         };
-        let process = Process::of(&item, execution, &frame, &tree, machine)?;
+        let (survey, process) = Survey::make(chain, execution, &mut frame, &tree, machine, sink)?;
         // A program that never looks at the tool's file needs no copy of it.
         let uses_tree = process.uses_private() || frame.env.templates().any(is_private);
         frame.places = frame.places.filter(|_| uses_tree);
@@ -127,6 +131,7 @@ impl Plan {
             timeout,
             act: Act::Process(process),
             frame,
+            survey,
             tree: uses_tree.then_some(tree),
             pairs: valid.pairs().to_vec(),
             chain: chain.ids(),
@@ -135,6 +140,22 @@ impl Plan {
         };
         sink.record(Event::Plan { digest: plan.digest() });
         Ok(plan)
+    }
+
+    /// What of this machine a run of the chain would use; nothing but the program is judged.
+    ///
+    /// # Errors
+    /// Those of `plan.*` that need no parameters.
+    pub(crate) fn survey_of(chain: &Chain, machine: &Machine<'_>) -> Result<Survey, PlanError> {
+        let tree = Tree::of(chain, None, &[]);
+        let mut frame = Frame {
+            names: names(&chain.tool().source, &Params::none(), machine),
+            env: Env::of(chain, machine.vars, Vec::new(), machine.shelf, &Quiet)?,
+            places: Some(tree.places().clone()),
+        };
+        let execution = Execution::of(chain)?;
+        let (survey, _) = Survey::make(chain, execution, &mut frame, &tree, machine, &Quiet)?;
+        Ok(survey)
     }
 
     /// What to start, once the verified bytes lie in the folder `pin`.
@@ -171,6 +192,11 @@ impl Plan {
         &self.dependencies
     }
 
+    /// What of this machine it uses.
+    pub(crate) fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -193,6 +219,8 @@ impl Plan {
         json!({
             "command": expanded.program,
             "args": expanded.args,
+            "interpreter": self.survey.program_json(),
+            "external": self.survey.external_json(),
             "cwd": expanded.cwd,
             "env": filled.env.keys().collect::<Vec<_>>(),
             "timeout_ms": u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
@@ -222,10 +250,7 @@ impl std::fmt::Debug for Plan {
 fn not_built(chain: &Chain) -> Result<(), PlanError> {
     for link in chain.links() {
         let tool = &link.tool;
-        let asked = [
-            ("sandbox", tool.sandbox.is_some()),
-            ("env_config.interpreter", tool.interpreter.is_some()),
-        ];
+        let asked = [("sandbox", tool.sandbox.is_some())];
         if let Some((field, _)) = asked.into_iter().find(|(_, asked)| *asked) {
             return Err(PlanError::NotBuilt { item: link.item().clone(), field });
         }

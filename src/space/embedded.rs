@@ -21,7 +21,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 546d1745788fb9e6c444a96bdde7a5eb271f21ed1a4daa532d07e7d7c4283577
+    // c58d93c664b8b6808c267a20a6376b657422fbb91c0d0c699a82b6a8e4cc2092
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
@@ -155,7 +155,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.no_command.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.no_command.md") },
     // 48c52a7301a8824eb68919da93661d6abdbc133a3b912bd8f20f92dbd95ce0ea
     File { path: "knowledge/rye/errors/plan.not_built.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.not_built.md") },
-    // 3400caf195b3ccae1cfef0aaa6762f8a18cd32254b6778669eb2937e043575dc
+    // 873a131c6c1df482a83dc5e098527cb08dc6c8d68edfc56d7e9e87f17157cb0e
     File { path: "knowledge/rye/errors/plan.program_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.program_not_found.md") },
     // 421fa513f412c498a0673693a38c22d52b90a3a63f6e3ad61cac6eff3297e98d
     File { path: "knowledge/rye/errors/plan.refused_variable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.refused_variable.md") },
@@ -201,6 +201,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/trust.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.malformed.md") },
     // 752d15dfc1f7616d40dfe478d54a01320ff89a3faac42afddb83418c173257ba
     File { path: "knowledge/rye/errors/trust.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.not_found.md") },
+    // 8b574b3de9242d9ece8514febd8792459e1e74c9e2ae1e4938e61b12890ffcd1
+    File { path: "knowledge/rye/errors/trust.unfit.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.unfit.md") },
     // 3a1bdf0321a242a15366c13c9416af5425aeae0ba74a2a95e775029ece1139e4
     File { path: "knowledge/rye/errors/validate.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.io.md") },
     // 0bd43d8a3c733d9ca70ee15899c6fed928d8c98e0cb5834884f87176bb6c7fb8
@@ -243,15 +245,15 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // 6d1d72b086419fc9cb29a4c832badfd8442c2640c2385807b95eff148282dd6b
+    // 5d98560e7f31779916568fbbebf14808e1b27b959b04b191f58b8ee7aadb9e87
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // d4adcffd18a25d36b6175ff8bd05eeef368fe4bef02eaf315318ec058c66ef12
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // d06b78fa6b3e3ee74521769efb67914d57d658db45e6f679eb61ceef80e99160
+    // 7cdd442e57f585b96f16de774e5df481bf8752bdc2df3126223f32935e99dc56
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // b8a1cf57e44db71fa70a8b13b2eb307d86920788ba851ace9c7ba0b998f52e1a
+    // 9a180fdb326689f1ffc7cc4077a6f6ce615f1b6cbabd361cfa25a9dab6a44f61
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // d3b23c0edebaf0ce73f503a018e2aa793c6122d705fd93157b305d50ba6d3529
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
@@ -259,13 +261,15 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
     // 519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd
     File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
-    // dfa07e0df06f3ad676b804f5f6b394f9e18848cf3064a73b286b65abcd01e9d8
+    // edb6228830056b21f3d893a61793fcd6d2239d90f64038841829575255228170
+    File { path: "tools/rye/core/runtimes/node/lib/guard.cjs", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/lib/guard.cjs") },
+    // 02da5b78ee580c8ae1c635d9948fb5e630e7bb41d86d5c0172e5dba674eb4221
     File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
-    // 01268c66eb6a34c5395d2e7131b311456d3efe6a92c4a47beb650cd254c74f2c
+    // 8ad8beecad87b02891328f79cf81517029790fa86198bdf4b5de4d2360cd2ecb
     File { path: "tools/rye/core/runtimes/python/function.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },
     // 8f76d4b138fbb5c5a2025c0df9af09722688a1ca7fbbae427b5524fddea0cbe3
     File { path: "tools/rye/core/runtimes/python/lib/run.py", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/lib/run.py") },
-    // ec0e6fe9bf97f588ae5cd7ef856a1643fef8b610b165c7d7ed0172eea5adfa7f
+    // 542d1adfe97ec9b88d31db2f1b39681429e0b289eb55e68d3d873057b3ff5cc9
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },
