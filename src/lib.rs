@@ -55,6 +55,7 @@
 //! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::sign` |
 //! | `<user>/.ai/config/keys/signing/` | `verify::own_keys` | the same |
 //! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `verify::document` | the same |
+//! | `<user>/.ai/config/keys/{interpreters,deps}/` | `verify::allowed` | the same |
 //! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `verify::trust_store` | you |
 //! | `<project>/.ai/rye.lock` | `lock`, in an accepted project | the same, for `rye lock` |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |

@@ -91,3 +91,9 @@ pub(crate) const PARTS: usize = 1024;
 pub(crate) const PARTS_BYTES: usize = 64 << 20;
 /// Most files and folders looked at to find those that a pattern means.
 pub(crate) const PARTS_WALKED: usize = 20_000;
+/// Largest small text that decides about an interpreter, in bytes: a version file, a `pyvenv.cfg`, a
+/// path that a program prints. A few lines are usual.
+pub(crate) const SMALL_TEXT_BYTES: u64 = 64 << 10;
+/// How long a program that tells an interpreter's path may take, in milliseconds: it is in the way of
+/// every run.
+pub(crate) const INTERPRETER_COMMAND_MS: u64 = 5_000;

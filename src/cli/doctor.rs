@@ -60,6 +60,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
         let help = failure.help();
         rows.push(Row { help, ..row("file types", State::Bad, failure.to_string()) });
     }
+    rows.extend(allowed(&rye));
     rows.push(system(&rye));
     rows.extend(lock(&rye));
     rows.extend(programs(&rye));
@@ -161,6 +162,27 @@ fn documents(rye: &Rye) -> Vec<Row> {
     }
     rows.insert(0, row("trust", State::Good, format!("{good} keys of others")));
     rows
+}
+
+/// What of projects was let in, and whether it is still what it was.
+fn allowed(rye: &Rye) -> Vec<Row> {
+    let rows = super::trust::allowed(rye).unwrap_or_default().into_iter().map(|allowed| {
+        let path = &allowed.path;
+        match allowed.stale {
+            None => row("allowed", State::Good, format!("{}  {path}", allowed.what)),
+            Some(why) => Row {
+                help: Some(format!(
+                    "take it back with `rye trust disallow {path}`, or allow it anew"
+                )),
+                ..row(
+                    "allowed",
+                    State::Note,
+                    format!("{}  {path} is not used: {why}", allowed.what),
+                )
+            },
+        }
+    });
+    rows.collect()
 }
 
 /// Every item of the system space, verified.

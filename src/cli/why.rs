@@ -13,7 +13,8 @@ use crate::diag::{Diagnostic, Paint, Style};
 use crate::id::Query;
 use crate::lock::Pin;
 use crate::pipeline::{Copy, Why};
-use crate::report::chain_tree;
+use crate::plan::Survey;
+use crate::report::{chain_tree, external_tree, passed_over_text};
 
 /// Explain which file answers a reference, who admits it, and what it runs through
 #[derive(clap::Args)]
@@ -26,7 +27,9 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
     let why = rye.why(&args.item.parse::<Query>()?)?;
-    let stops = why.refused.as_ref().or(why.chain.as_ref().and_then(|chain| chain.as_ref().err()));
+    let in_chain = why.chain.as_ref().and_then(|chain| chain.as_ref().err());
+    let in_survey = why.survey.as_ref().and_then(|survey| survey.as_ref().err());
+    let stops = why.refused.as_ref().or(in_chain).or(in_survey);
     if out.is_json() {
         let value = to_json(&why, stops);
         out.object(&value);
@@ -71,6 +74,13 @@ fn text(why: &Why, paint: Paint) -> String {
         }
         None => {}
     }
+    if let Some(survey) = &why.survey {
+        let _ = write!(out, "\n{}\n", paint.style(Style::Strong, "uses"));
+        match survey {
+            Ok(survey) => out.push_str(&uses(survey, paint)),
+            Err(diagnostic) => out.push_str(&indented(diagnostic, paint)),
+        }
+    }
     // Said with the copy already, unless no copy is to blame.
     if let Some(refused) = &why.refused
         && !why.copies.iter().any(|copy| copy.verdict.as_ref().err() == Some(refused))
@@ -88,6 +98,24 @@ fn locked(pin: &Pin, holds: Option<bool>, paint: Paint) -> String {
         None => "not asked: it is refused before".into(),
     };
     format!("{}: {verdict}", super::lock::pin_text(pin))
+}
+
+fn uses(survey: &Survey, paint: Paint) -> String {
+    let mut out = String::new();
+    if let Some(program) = survey.program() {
+        let (path, real) = (program.path.display(), program.look.real().display());
+        let mut line = escape_line(&path.to_string());
+        if program.path != program.look.real() {
+            line.push_str(&paint.style(Style::Dim, &escape_line(&format!(" -> {real}"))));
+        }
+        if program.permitted {
+            line.push_str(&paint.style(Style::Warning, "  in the project; you allowed it"));
+        }
+        let _ = writeln!(out, "  {line}");
+    }
+    out.push_str(&external_tree(survey, 1, paint));
+    out.push_str(&passed_over_text(survey, paint));
+    out
 }
 
 fn one_copy(out: &mut String, copy: &Copy, paint: Paint) {
@@ -157,12 +185,16 @@ fn to_json(why: &Why, stops: Option<&Diagnostic>) -> Value {
             })
         })
         .collect();
+    let survey = why.survey.as_ref().and_then(|survey| survey.as_ref().ok());
     json!({
         "status": if stops.is_none() { "success" } else { "error" },
         "item_id": why.item, "project": why.project, "accepted": why.accepted.as_ref().and_then(|a| a.as_ref().ok()),
         "copies": copies,
         "lock": why.locked.as_ref().map(|(pin, holds)| json!({"row": pin, "holds": holds})),
         "chain": why.chain.as_ref().and_then(|c| c.as_ref().ok()),
+        "interpreter": survey.map(Survey::program_json),
+        "external": survey.map(Survey::external_json),
+        "passed_over": survey.map(Survey::passed_over),
         "code": stops.map(|d| d.code), "error": stops.map(|d| d.message.clone()),
         "help": stops.and_then(|d| d.help.clone()),
         "place": stops.and_then(|d| d.place.clone()), "data": stops.map(|d| d.data.clone()),

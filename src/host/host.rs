@@ -39,6 +39,33 @@ pub(crate) struct Ended {
     pub(crate) duration: Duration,
 }
 
+/// What a path leads to: a regular file, and every place on the way to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// The path that was asked for, then that of each symbolic link's target, each with its folder
+    /// real; the last is the file itself. Never empty.
+    pub(crate) steps: Vec<PathBuf>,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    /// Bytes.
+    pub(crate) size: u64,
+    /// When the file's content or state last changed, in nanoseconds since 1970.
+    pub(crate) ctime_ns: i64,
+    pub(crate) is_program: bool,
+}
+
+impl Look {
+    /// The path that was asked for, its folder real.
+    pub(crate) fn place(&self) -> &Path {
+        &self.steps[0]
+    }
+
+    /// The file itself.
+    pub(crate) fn real(&self) -> &Path {
+        &self.steps[self.steps.len() - 1]
+    }
+}
+
 /// Everything `plan` and `execute` may ask of the machine, and nothing else.
 pub(crate) trait Host: Sync {
     /// The first executable regular file named `program` in the folders of `path`, in order;
@@ -49,6 +76,18 @@ pub(crate) trait Host: Sync {
 
     /// The real path of the regular file that `path` leads to, if there is one.
     fn real_file(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The real path of the folder that `path` leads to, if there is one.
+    fn real_folder(&self, path: &Path) -> Option<PathBuf>;
+
+    /// What `path` leads to, if that is a regular file.
+    fn look(&self, path: &Path) -> Option<Look>;
+
+    /// The content of the regular file at `path` if it has at most `cap` bytes; never blocks.
+    fn read(&self, path: &Path, cap: u64) -> Option<Vec<u8>>;
+
+    /// The names in a folder that are UTF-8, unsorted; none if it cannot be read.
+    fn names(&self, folder: &Path) -> Vec<String>;
 
     /// Runs the child to its end in a process group of its own.
     ///

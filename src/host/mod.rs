@@ -2,8 +2,9 @@
 //!
 //! Layer 3. Sees `base`. Decides no policy: a plan says what to run, the host runs just that.
 //!
-//! - `host.rs` the trait and what it promises · `os.rs` the real one · `unix.rs` the few calls that
-//!   need `unsafe` · `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs` the environment, read once · `pin.rs` the private folder of a run
+//! - `host.rs` the trait and what it promises · `os.rs` the real one · `look.rs` its eyes ·
+//!   `unix.rs` the few calls that need `unsafe` · `net.rs` HTTP as data, `exchange.rs` with the real
+//!   network · `vars.rs` the environment, read once · `pin.rs` the private folder of a run
 
 #[cfg(feature = "http")]
 mod exchange;
@@ -11,13 +12,14 @@ mod exchange;
 mod exchange_fault;
 #[expect(clippy::module_inception, reason = "the trait's own file, named as the design names it")]
 mod host;
+mod look;
 mod net;
 mod os;
 mod pin;
 mod unix;
 mod vars;
 
-pub(crate) use host::{Ended, Host, Spawn};
+pub(crate) use host::{Ended, Host, Look, Spawn};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
 pub(crate) use pin::{Pin, PinError};

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
-use super::host::{Ended, Host, Spawn, search};
+use super::host::{Ended, Host, Look, Spawn, search};
+use super::look;
 #[cfg(feature = "http")]
 use super::net::{Answer, Call, NetFault};
 use super::unix::{Signals, reap};
@@ -51,6 +52,22 @@ impl Host for Os {
     #[cfg(feature = "http")]
     fn call(&self, call: &Call) -> Result<Answer, NetFault> {
         super::exchange::exchange(call)
+    }
+
+    fn real_folder(&self, path: &Path) -> Option<PathBuf> {
+        path.canonicalize().ok().filter(|real| real.is_dir())
+    }
+
+    fn look(&self, path: &Path) -> Option<Look> {
+        look::look(path)
+    }
+
+    fn read(&self, path: &Path, cap: u64) -> Option<Vec<u8>> {
+        look::read(path, cap)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        look::names(folder)
     }
 
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {

@@ -17,6 +17,7 @@ use crate::grant::Pattern;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::lock::Pin;
 use crate::parse::Item;
+use crate::plan::{Plan, Survey};
 use crate::report::{Detail, Warned};
 use crate::space::{Entry, Listing};
 use crate::trace::{Quiet, Warnings};
@@ -77,6 +78,8 @@ pub(crate) struct Why {
     pub(crate) chain: Option<Result<Vec<Detail>, Diagnostic>>,
     /// What the lock lists under the ref, and whether what answers holds to it, if that can be said.
     pub(crate) locked: Option<(Pin, Option<bool>)>,
+    /// For a tool that can be run: the program and the folders of packages that it would use.
+    pub(crate) survey: Option<Result<Survey, Diagnostic>>,
     /// Why nothing answers, if nothing does.
     pub(crate) refused: Option<Diagnostic>,
 }
@@ -234,8 +237,10 @@ impl Rye {
         });
         let copies = copies.collect();
         let admitted = answer.and_then(|found| line.admit(found));
+        let mut survey = None;
         let (chain, refused) = match admitted {
             Ok((source, item)) => {
+                survey = self.survey_tool(line, &source, &item);
                 let runs = matches!(&item, Item::Tool(tool) if !tool.is_link())
                     || matches!(&item, Item::Directive(_));
                 let details = runs.then(|| self.chain_details(line, source, item));
@@ -262,9 +267,25 @@ impl Rye {
             }),
             copies,
             chain,
+            survey,
             locked: listed.map(|pin| (pin, holds)),
             refused,
         })
+    }
+
+    /// What of this machine a tool would use; `None` for what is no tool, or has no sound chain.
+    fn survey_tool(
+        &self,
+        line: Line<'_>,
+        source: &Source,
+        item: &Item,
+    ) -> Option<Result<Survey, Diagnostic>> {
+        let Item::Tool(tool) = item else { return None };
+        let is_primitive = |id: &ItemId| self.is_primitive(id);
+        let (source, tool) = (source.clone(), tool.as_ref().clone());
+        let chain = Chain::build(source, tool, &line, &is_primitive, &Quiet).ok()?;
+        let survey = Plan::survey_of(&chain, &self.machine(&line));
+        (chain.links().len() > 1).then(|| survey.map_err(|error| Diagnostic::from(&error)))
     }
 }
 

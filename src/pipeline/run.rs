@@ -168,19 +168,8 @@ impl Rye {
             given.insert(name.clone(), typed(schema, name, text));
         }
         let params = Params::check(tool.item(), schema, given)?;
-        let system = self.spaces.get(Space::System).filter(|root| !root.is_embedded());
         let run_id = run_id();
-        let machine = Machine {
-            vars: &self.at.vars,
-            host: self.host.as_ref(),
-            shelf: &line,
-            project_path: self.spaces.project_path(),
-            user_space: self.user_base(),
-            system_space: system.map(crate::space::Root::base),
-            guarded: self.guarded(),
-            run_id: &run_id,
-            timeout: request.timeout,
-        };
+        let machine = Machine { run_id: &run_id, timeout: request.timeout, ..self.machine(&line) };
         let plan = Plan::build(&valid, &params, &machine, line.sink)?;
         let outcome = match request.dry_run {
             true => None,
@@ -200,6 +189,23 @@ impl Rye {
             outcome,
             warnings,
         })))
+    }
+
+    /// This machine, as a plan sees it.
+    pub(super) fn machine<'a>(&'a self, line: &'a Line<'a>) -> Machine<'a> {
+        let system = self.spaces.get(Space::System).filter(|root| !root.is_embedded());
+        Machine {
+            vars: &self.at.vars,
+            host: self.host.as_ref(),
+            shelf: line,
+            trust: line.trust,
+            project_path: self.spaces.project_path(),
+            user_space: self.user_base(),
+            system_space: system.map(crate::space::Root::base),
+            guarded: self.guarded(),
+            run_id: "",
+            timeout: None,
+        }
     }
 
     fn execute(&self, plan: &Plan, sink: &dyn Sink) -> Result<crate::execute::Outcome, Failure> {

@@ -15,6 +15,8 @@ pub(super) struct Execution {
     pub(super) input_data: Value,
     /// `None` where no link says.
     pub(super) timeout_ms: Option<u64>,
+    /// The name of the folders of packages that the tool's code may load from, where you allow it.
+    pub(super) packages: Option<String>,
 }
 
 impl Execution {
@@ -61,6 +63,7 @@ impl Execution {
             cwd: text("cwd", "/config/cwd")?.unwrap_or_else(|| "{project_path}".into()),
             input_data: merged.get("input_data").cloned().unwrap_or_else(|| "{params_json}".into()),
             timeout_ms: timeout_ms(merged)?,
+            packages: packages(merged)?,
         })
     }
 }
@@ -107,6 +110,16 @@ pub(super) fn seconds(value: &Value) -> Option<u64> {
     let time = std::time::Duration::try_from_secs_f64(value.as_f64()?).ok()?;
     let ms = u64::try_from(time.as_millis()).ok()?;
     (1..=TIMEOUT_MAX_MS).contains(&ms).then_some(ms)
+}
+
+type Bad = (&'static str, &'static str);
+
+fn packages(merged: &Map<String, Value>) -> Result<Option<String>, Bad> {
+    match merged.get("packages") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(name)) if name == "node_modules" => Ok(Some(name.clone())),
+        Some(_) => Err(("/config/packages", "must be `node_modules`")),
+    }
 }
 
 /// The strings of a value, at any depth; keys are no templates.

@@ -19,6 +19,9 @@ const FIXED: &[&str] = &["PATH", "HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"]
 /// What decides about trust is never handed down, whoever asks for it.
 const KEPT_BACK: &[&str] = &["USER_SPACE", "RYE_SYSTEM_SPACE", "RYE_DEV_MODE", "RYE_SIGNING_KEY"];
 
+/// The folders of packages that the child may load from, as a JSON list; nobody sets it but rye.
+pub(super) const DEPS_VAR: &str = "RYE_DEPS";
+
 /// Where a child's environment comes from, in rising precedence; templates are not expanded yet.
 ///
 /// Has no `Debug`: values are shown to nobody but the child.
@@ -29,7 +32,7 @@ pub(super) struct Env {
     /// Lists of folders in the private folder of the run.
     paths: Vec<EnvPath>,
     /// rye's own names, which nobody can replace.
-    own: Vec<(&'static str, String)>,
+    own: Vec<(String, String)>,
     /// Names whose values came from the host by declaration, or were made of such values.
     sealed: BTreeSet<String>,
 }
@@ -79,7 +82,14 @@ impl Env {
             links.push(link.tool.env.clone());
         }
         record("rye".into(), own.iter().map(|(name, _)| (*name).to_owned()).collect());
+        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         Ok(Self { host, links, paths: Vec::new(), own, sealed })
+    }
+
+    /// Adds a name of rye's own, which no link can replace; what the host says of it is not used.
+    pub(super) fn add(&mut self, name: &str, value: String) {
+        self.sealed.remove(name);
+        self.own.push((name.to_owned(), value));
     }
 
     /// Refuses a template that would show a host-declared value where others can see it: the
@@ -143,8 +153,8 @@ impl Env {
             let all = [folders(&path.prepend), own.into_iter().collect(), folders(&path.append)];
             env.insert(path.name.clone(), all.concat().join(":"));
         }
-        env.retain(|name, _| !KEPT_BACK.contains(&name.as_str()));
-        env.extend(self.own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        env.retain(|name, _| name != DEPS_VAR && !KEPT_BACK.contains(&name.as_str()));
+        env.extend(self.own.iter().cloned());
         env
     }
 }

@@ -8,6 +8,7 @@ use crate::chain::FetchError;
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Ref, Space};
 use crate::space::SpaceError;
+use crate::trace::PassedOver;
 
 pub(crate) const CODES: &[Code] = &[
     Code("plan.invalid_parameters"),
@@ -44,8 +45,8 @@ pub(crate) enum PlanError {
     BadConfig { item: Ref, pointer: &'static str, why: String },
     #[error("no link of the chain of `{item}` says which command to run")]
     NoCommand { item: Ref },
-    #[error("`{item}` runs `{program}`, which is not on this machine's PATH")]
-    ProgramNotFound { item: Ref, program: String },
+    #[error("`{item}` runs `{program}`, which {}", not_found(.passed_over))]
+    ProgramNotFound { item: Ref, program: String, passed_over: Vec<PassedOver> },
     #[error("an argument of `{item}` has {bytes} bytes; one may have {ARGUMENT_BYTES}")]
     ArgumentTooLarge { item: Ref, bytes: usize },
     #[error("`{item}` asks for secrets that this environment does not have: {}", .names.join(", "))]
@@ -70,6 +71,15 @@ pub(crate) enum PlanError {
     Space(#[from] SpaceError),
     #[error("an argument of `{item}` holds a NUL, which no process can be given")]
     ArgumentNul { item: Ref },
+}
+
+fn not_found(passed_over: &[PassedOver]) -> String {
+    let passed =
+        passed_over.iter().map(|p| format!("\n{}: {}", escape_line(&p.path), escape_line(&p.why)));
+    match passed_over.is_empty() {
+        true => "is not on this machine's PATH".into(),
+        false => format!("is not there to be used; passed over:{}", passed.collect::<String>()),
+    }
 }
 
 fn lines(violations: &[Violation]) -> String {
@@ -113,6 +123,12 @@ impl Diagnose for PlanError {
             Self::BadConfig { .. } => "see `rye explain plan.bad_config`".into(),
             Self::NoCommand { .. } => {
                 "set `config.command` in the tool, or name a runtime that has one".into()
+            }
+            Self::ProgramNotFound { passed_over, .. } if !passed_over.is_empty() => {
+                match passed_over.iter().find_map(|passed| passed.help.as_ref()) {
+                    Some(help) => format!("if you know it, run `{help}`"),
+                    None => "see `rye explain plan.program_not_found`".into(),
+                }
             }
             Self::ProgramNotFound { program, .. } => {
                 format!("install `{program}`, or add its folder to PATH; `rye doctor` lists what is missing")
@@ -191,6 +207,11 @@ impl Diagnose for PlanError {
             && let Ok(violations) = serde_json::to_value(violations)
         {
             data.insert("violations".into(), violations);
+        }
+        if let Self::ProgramNotFound { passed_over, .. } = self
+            && let Ok(passed_over) = serde_json::to_value(passed_over)
+        {
+            data.insert("passed_over".into(), passed_over);
         }
         data
     }

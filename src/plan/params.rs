@@ -10,7 +10,7 @@ use crate::id::{ItemId, Ref};
 
 /// Parameters that fit the tool's schema, defaults applied.
 ///
-/// Invariant: one JSON object; made by [`Params::check`] alone. There is no way from here into a
+/// Invariant: one JSON object; made by [`Params::check`], or empty. There is no way from here into a
 /// command, an environment or a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Params(Map<String, Value>);
@@ -41,6 +41,11 @@ impl Params {
     pub(super) fn with_config(mut self, config: Value) -> Self {
         self.0.insert("resolved_config".into(), config);
         self
+    }
+
+    /// No parameters, where none are looked at.
+    pub(super) fn none() -> Self {
+        Self(Map::new())
     }
 
     pub(crate) fn as_map(&self) -> &Map<String, Value> {

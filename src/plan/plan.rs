@@ -16,6 +16,7 @@ use super::layered::{self, Limits};
 use super::params::Params;
 use super::process::Process;
 use super::shelf::Shelf;
+use super::survey::Survey;
 use super::template::Names;
 use super::tree::{Anchored, Pinned, Tree};
 use crate::base::Digest;
@@ -24,15 +25,17 @@ use crate::chain::Chain;
 use crate::host::{Host, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::parse::{Anchor, EnvPath};
-use crate::trace::{Event, Sink};
+use crate::trace::{Event, Quiet, Sink};
 use crate::validate::ValidChain;
-use crate::verify::Source;
+use crate::verify::{Source, TrustStore};
 
 /// What a plan needs to know of the machine and the caller.
 pub(crate) struct Machine<'a> {
     pub(crate) vars: &'a Vars,
     pub(crate) host: &'a dyn Host,
     pub(crate) shelf: &'a dyn Shelf,
+    /// Which programs and folders inside the project the person let in.
+    pub(crate) trust: &'a TrustStore<'a>,
     pub(crate) project_path: &'a Path,
     pub(crate) user_space: Option<&'a Path>,
     pub(crate) system_space: Option<&'a Path>,
@@ -61,6 +64,7 @@ pub(crate) struct Plan {
     primitive: ItemId,
     act: Act,
     frame: Frame,
+    survey: Survey,
     tree: Option<Tree>,
     dependencies: Vec<Source>,
     timeout: Duration,
@@ -116,7 +120,8 @@ impl Plan {
             env,
             places: Some(tree.places().clone()),
         };
-        let (act, signed_ms) = act(chain, params, &frame, &tree, anchored.as_ref(), machine)?;
+        let (survey, act, signed_ms) =
+            act(chain, params, &mut frame, &tree, anchored.as_ref(), machine, sink)?;
         let timeout = limits.timeout(signed_ms, machine.timeout);
         // A program that never looks at the tool's file needs no copy of it, and a request none at all.
         let uses_tree = match &act {
@@ -132,6 +137,7 @@ impl Plan {
             timeout,
             act,
             frame,
+            survey,
             tree: uses_tree.then_some(tree),
             pairs: valid.pairs().to_vec(),
             chain: chain.ids(),
@@ -140,6 +146,25 @@ impl Plan {
         };
         sink.record(Event::Plan { digest: plan.digest() });
         Ok(plan)
+    }
+
+    /// What of this machine a run of the chain would use; nothing but the program is judged.
+    ///
+    /// # Errors
+    /// Those of `plan.*` that need no parameters.
+    pub(crate) fn survey_of(chain: &Chain, machine: &Machine<'_>) -> Result<Survey, PlanError> {
+        if chain.primitive().item().id.as_str() == HTTP_CLIENT {
+            return Ok(Survey::default());
+        }
+        let tree = Tree::of(chain, None, &[]);
+        let mut frame = Frame {
+            names: names(&chain.tool().source, &Params::none(), machine),
+            env: Env::of(chain, machine.vars, Vec::new(), machine.shelf, &Quiet)?,
+            places: Some(tree.places().clone()),
+        };
+        let execution = Execution::of(chain)?;
+        let (survey, _) = Survey::make(chain, execution, &mut frame, &tree, machine, &Quiet)?;
+        Ok(survey)
     }
 
     /// What to start, once the verified bytes lie in the folder `pin`; for a plan that starts something.
@@ -184,6 +209,11 @@ impl Plan {
         &self.dependencies
     }
 
+    /// What of this machine it uses.
+    pub(crate) fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -205,6 +235,8 @@ impl Plan {
             Act::Http(http) => http.to_json(),
         };
         let timeout_ms = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
+        out.insert("interpreter".into(), self.survey.program_json());
+        out.insert("external".into(), self.survey.external_json());
         out.insert("timeout_ms".into(), timeout_ms.into());
         out.insert("sandbox".into(), json!({"level": "off"}));
         out.insert("digests".into(), json!(self.digests));
@@ -217,27 +249,29 @@ impl Plan {
     }
 }
 
-/// What the chain's primitive does, and the time that the signed links give it, in milliseconds.
+/// What the chain's primitive does, what of this machine it uses, and the time that the signed links
+/// give it, in milliseconds.
 fn act(
     chain: &Chain,
     params: &Params,
-    frame: &Frame,
+    frame: &mut Frame,
     tree: &Tree,
     anchored: Option<&Anchored>,
     machine: &Machine<'_>,
-) -> Result<(Act, Option<u64>), PlanError> {
+    sink: &dyn Sink,
+) -> Result<(Survey, Act, Option<u64>), PlanError> {
     if chain.primitive().item().id.as_str() == HTTP_CLIENT {
         let http = Http::of(chain, params, frame)?;
         let signed_ms = http.timeout_ms;
-        return Ok((Act::Http(http), signed_ms));
+        return Ok((Survey::default(), Act::Http(http), signed_ms));
     }
     let mut execution = Execution::of(chain)?;
     let signed_ms = execution.timeout_ms;
     if let Some(Anchored { anchor, .. }) = anchored {
         execution.cwd = anchor.cwd.clone().unwrap_or(execution.cwd);
     }
-    let process = Process::of(chain.tool().item(), execution, frame, tree, machine)?;
-    Ok((Act::Process(process), signed_ms))
+    let (survey, process) = Survey::make(chain, execution, frame, tree, machine, sink)?;
+    Ok((survey, Act::Process(process), signed_ms))
 }
 
 impl std::fmt::Debug for Plan {
@@ -255,10 +289,7 @@ impl std::fmt::Debug for Plan {
 fn not_built(chain: &Chain) -> Result<(), PlanError> {
     for link in chain.links() {
         let tool = &link.tool;
-        let asked = [
-            ("sandbox", tool.sandbox.is_some()),
-            ("env_config.interpreter", tool.interpreter.is_some()),
-        ];
+        let asked = [("sandbox", tool.sandbox.is_some())];
         if let Some((field, _)) = asked.into_iter().find(|(_, asked)| *asked) {
             return Err(PlanError::NotBuilt { item: link.item().clone(), field });
         }

@@ -9,6 +9,7 @@ use super::config::Execution;
 use super::error::PlanError;
 use super::frame::{Filled, Frame, is_private};
 use super::plan::Machine;
+use super::program::{Chosen, Seeker};
 use super::template::plain;
 use super::tree::Tree;
 use crate::base::limits::ARGUMENT_BYTES;
@@ -24,8 +25,8 @@ pub(crate) struct Process {
 
 /// What is started.
 enum Program {
-    /// An absolute path, found before the run.
-    Found(PathBuf),
+    /// An absolute path, found before the run; `permitted` if it lies in the project and you let it in.
+    Found { path: PathBuf, permitted: bool },
     /// A file of the private folder, as a template.
     Pinned(String),
     /// A signed file, by its path in the private folder.
@@ -51,16 +52,17 @@ impl Process {
         execution: Execution,
         frame: &Frame,
         tree: &Tree,
-        machine: &Machine<'_>,
-    ) -> Result<Self, PlanError> {
+        seek: &mut Seeker<'_>,
+        interpreter: Option<&Chosen>,
+    ) -> Result<(Self, Option<Chosen>), PlanError> {
         let shown = execution.args.iter().chain([&execution.cwd]).chain(&execution.command);
         for template in shown {
             frame.env.keep_out(item, template)?;
         }
-        let program = program(item, &execution, frame, tree, machine)?;
+        let (program, chosen) = program(item, &execution, frame, tree, seek, interpreter)?;
         let mut process = Self { execution, program, copies: BTreeMap::new() };
-        process.check(item, &frame.fill(None), tree, machine)?;
-        Ok(process)
+        process.check(item, &frame.fill(None), tree, seek.machine)?;
+        Ok((process, chosen))
     }
 
     /// Whether anything of the private folder is used.
@@ -76,7 +78,7 @@ impl Process {
             other => plain(&other),
         };
         let program = match &self.program {
-            Program::Found(path) => path.clone(),
+            Program::Found { path, .. } => path.clone(),
             Program::Pinned(template) => scope.text(template).into(),
             Program::Copy(path) => filled.pin.join(path),
         };
@@ -126,9 +128,16 @@ impl Process {
             let why = format!("names `{}`, which is no folder", expanded.cwd.display());
             return Err(PlanError::BadConfig { item: item(), pointer: "/config/cwd", why });
         }
+        let permitted = match &self.program {
+            Program::Found { path, permitted: true } => Some(path.clone()),
+            _ => None,
+        };
         for (at, argument) in expanded.args.iter().enumerate() {
             let path = expanded.cwd.join(argument);
             let Some(real) = machine.guards(&path) else { continue };
+            if permitted.as_ref() == Some(&path) {
+                continue;
+            }
             let Some(copy) = tree.copy_of(&real) else {
                 return Err(PlanError::UnverifiedProgram { item: item(), path });
             };
@@ -143,35 +152,46 @@ fn program(
     execution: &Execution,
     frame: &Frame,
     tree: &Tree,
-    machine: &Machine<'_>,
-) -> Result<Program, PlanError> {
+    seek: &mut Seeker<'_>,
+    interpreter: Option<&Chosen>,
+) -> Result<(Program, Option<Chosen>), PlanError> {
     let item = || item.clone();
     let template =
         execution.command.as_ref().ok_or_else(|| PlanError::NoCommand { item: item() })?;
     if is_private(template) {
-        return Ok(Program::Pinned(template.clone()));
+        return Ok((Program::Pinned(template.clone()), None));
     }
-    let filled = frame.fill(None);
-    let program = filled.scope().text(template);
+    let program = frame.fill(None).scope().text(template);
     if program.is_empty() {
         return Err(PlanError::NoCommand { item: item() });
     }
     if program.contains('\0') {
         return Err(PlanError::ArgumentNul { item: item() });
     }
-    let path = filled.env.get("PATH").map(String::as_str).unwrap_or_default();
-    // A relative path is meant from the project, wherever the child starts.
-    let named = match program.contains('/') {
-        true => machine.project_path.join(&program).into_os_string(),
-        false => program.clone().into(),
+    let missing = |seek: &Seeker<'_>, program| {
+        let passed_over = seek.passed_over().to_vec();
+        PlanError::ProgramNotFound { item: item(), program, passed_over }
     };
-    let found = machine.host.find_program(&named, path.as_ref());
-    let found = found.ok_or_else(|| PlanError::ProgramNotFound { item: item(), program })?;
-    match machine.guards(&found) {
-        None => Ok(Program::Found(found)),
+    let found = |chosen: Chosen| {
+        let (path, permitted) = (chosen.path.clone(), chosen.permitted);
+        (Program::Found { path, permitted }, Some(chosen))
+    };
+    if !program.contains('/') {
+        return seek.on_path(&program).map(found).ok_or_else(|| missing(seek, program));
+    }
+    // A relative path is meant from the project, wherever the child starts.
+    let path = seek.machine.project_path.join(&program);
+    if let Some(chosen) = interpreter.filter(|chosen| chosen.path == path) {
+        return Ok(found(chosen.clone()));
+    }
+    let look = seek.machine.host.look(&path).filter(|look| look.is_program);
+    let look = look.ok_or_else(|| missing(seek, program))?;
+    // What a signed item names outright is signed or lies outside; no record changes that.
+    match seek.machine.guards(&path) {
+        None => Ok(found(Chosen { path, look, permitted: false })),
         Some(real) => match tree.copy_of(&real) {
-            Some(copy) => Ok(Program::Copy(copy.to_owned())),
-            None => Err(PlanError::UnverifiedProgram { item: item(), path: found }),
+            Some(copy) => Ok((Program::Copy(copy.to_owned()), None)),
+            None => Err(PlanError::UnverifiedProgram { item: item(), path }),
         },
     }
 }

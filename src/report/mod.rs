@@ -12,5 +12,5 @@ mod tree;
 
 pub(crate) use failed::{error_json, error_text};
 pub(crate) use report::{Detail, DirectiveReport, Report, ToolReport, Warned};
-pub(crate) use text::chain_tree;
+pub(crate) use text::{chain_tree, external_tree, passed_over_text};
 pub(crate) use tree::trace_text;

@@ -173,9 +173,14 @@ impl ToolReport {
                 out
             }
         };
+        let passed_over = self.plan.survey().passed_over();
+        if self.outcome.is_none() && !passed_over.is_empty() {
+            out.insert("passed_over".into(), json!(passed_over));
+        }
         out.insert("metadata".into(), metadata.into());
         if wanted.chain_details {
             out.insert("chain_details".into(), json!(self.details));
+            out.insert("external".into(), self.plan.survey().external_json());
         }
         out
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::report::{Detail, DirectiveReport, Report, ToolReport};
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnostic, Paint, Style};
+use crate::plan::Survey;
 use crate::verify::Integrity;
 
 /// What goes to standard output and what to standard error.
@@ -86,6 +87,8 @@ impl ToolReport {
             paint.style(Style::Dim, "(dry run: nothing was started)")
         );
         out.push_str(&chain_tree(&self.details, paint));
+        let survey = self.plan.survey();
+        out.push_str(&external_tree(survey, self.details.len(), paint));
         let plan = self.plan.to_json();
         out.push('\n');
         let rows = if plan["method"].is_null() { process_rows(&plan) } else { http_rows(&plan) };
@@ -93,6 +96,7 @@ impl ToolReport {
             let label = paint.style(Style::Dim, &format!("{label:>12}"));
             let _ = writeln!(out, "{label} {}", escape_line(&value));
         }
+        out.push_str(&passed_over_text(survey, paint));
         out
     }
 }
@@ -139,6 +143,31 @@ fn http_rows(plan: &Value) -> Vec<(&'static str, String)> {
 fn answer_text(data: &Value) -> Text {
     let body = data["body"].as_str().unwrap_or_default();
     Text { stdout: ended_line(body), stderr: String::new() }
+}
+
+/// Folders of packages as the last branches of the tree; nobody verified what lies in them.
+pub(crate) fn external_tree(survey: &Survey, depth: usize, paint: Paint) -> String {
+    let indent = "   ".repeat(depth.saturating_sub(1));
+    let lines = survey.external().iter().map(|folder| {
+        let path = paint.style(Style::Strong, &escape_line(&folder.display().to_string()));
+        let rest = paint.style(Style::Warning, "external: not verified, you allowed it");
+        format!("{indent}└─ {path}  {rest}\n")
+    });
+    lines.collect()
+}
+
+/// What was found and is not used, each with its reason and the command that would let it in.
+pub(crate) fn passed_over_text(survey: &Survey, paint: Paint) -> String {
+    let mut out = String::new();
+    for passed in survey.passed_over() {
+        let label = paint.style(Style::Warning, &format!("{:>12}", "passed over"));
+        let _ =
+            writeln!(out, "{label} {}: {}", escape_line(&passed.path), escape_line(&passed.why));
+        if let Some(help) = &passed.help {
+            let _ = writeln!(out, "{:>12} if you know it, run `{}`", "", escape_line(help));
+        }
+    }
+    out
 }
 
 impl DirectiveReport {

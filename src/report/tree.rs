@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::base::text::escape_line;
 use crate::diag::{Paint, Style};
-use crate::trace::{Event, Recorded};
+use crate::trace::{Event, PassedOver, Recorded};
 
 /// One line an event, with its time; links are indented by their depth.
 pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {
@@ -22,6 +22,10 @@ pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {
         let _ = writeln!(out, "{time}  {indent}{name} {}", escape_line(&rest));
     }
     out
+}
+
+fn passed(over: &[PassedOver]) -> String {
+    over.iter().map(|passed| format!("; passed over {}: {}", passed.path, passed.why)).collect()
 }
 
 fn describe(event: &Event) -> (&'static str, String) {
@@ -64,6 +68,15 @@ fn describe(event: &Event) -> (&'static str, String) {
         Event::Inputs { names } => ("inputs", names.join(" ")),
         Event::ResolveEnv { contributed_by, keys } => {
             ("env", format!("{contributed_by}: {}", keys.join(" ")))
+        }
+        Event::Interpreter { var, path, real, permitted, passed_over } => {
+            let var = var.as_ref().map(|var| format!("{var}=")).unwrap_or_default();
+            let real = if real == path { String::new() } else { format!(" -> {real}") };
+            let allowed = if *permitted { ", which you allowed" } else { "" };
+            ("interpreter", format!("{var}{path}{real}{allowed}{}", passed(passed_over)))
+        }
+        Event::External { folders, passed_over } => {
+            ("external", format!("{}{}", folders.join(" "), passed(passed_over)))
         }
         Event::Plan { digest } => ("plan", digest.to_string()),
         Event::Pin { files } => ("pin", format!("{files} verified file(s) in a private folder")),

@@ -11,6 +11,16 @@ pub(crate) struct Warning {
     pub(crate) message: String,
 }
 
+/// A program, a version file or a folder of packages that was found and not used.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct PassedOver {
+    pub(crate) path: String,
+    pub(crate) why: String,
+    /// The command that would let it in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) help: Option<String>,
+}
+
 /// One decision, recorded when it is made.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
@@ -50,6 +60,17 @@ pub(crate) enum Event {
     Inputs { names: Vec<String> },
     /// Names that a link, or the host, gave to the child's environment; never values.
     ResolveEnv { contributed_by: String, keys: Vec<String> },
+    /// The program that will run; `var` is the variable that names it to the child. `permitted`: it
+    /// lies in the project and a record of yours lets it in.
+    Interpreter {
+        var: Option<String>,
+        path: String,
+        real: String,
+        permitted: bool,
+        passed_over: Vec<PassedOver>,
+    },
+    /// Folders of packages that the child may load from and nobody verified; and those passed over.
+    External { folders: Vec<String>, passed_over: Vec<PassedOver> },
     /// Everything is decided; nothing has been started.
     Plan { digest: Digest },
     /// The verified bytes were written to a private folder for the run.

@@ -38,6 +38,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("trust.malformed"),
     Code("trust.not_found"),
     Code("trust.io"),
+    Code("trust.unfit"),
     Code("sign.embedded"),
     Code("sign.reserved"),
     Code("sign.shebang"),
@@ -397,6 +398,8 @@ pub(crate) enum TrustError {
     Key(#[from] KeyError),
     #[error("`{}`: {source}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
+    #[error("`{}` cannot be let in: {why}", escape_line(&.path.display().to_string()))]
+    Unfit { path: PathBuf, why: &'static str },
 }
 
 impl Diagnose for TrustError {
@@ -410,6 +413,7 @@ impl Diagnose for TrustError {
             Self::Revoked { .. } => "verify.revoked",
             Self::Key(inner) => return inner.code(),
             Self::Io { .. } => "trust.io",
+            Self::Unfit { .. } => "trust.unfit",
         })
     }
 
@@ -439,6 +443,9 @@ impl Diagnose for TrustError {
             }
             Self::Key(inner) => return inner.help(),
             Self::Io { .. } => "see `rye doctor`".into(),
+            Self::Unfit { .. } => {
+                "name the file itself, such as `.venv/bin/python3`; `--dry-run` says which one is looked for".into()
+            }
         })
     }
 

@@ -11,9 +11,11 @@
 //! - The checks run in the order of core 3.6; the first that fails names itself.
 //!
 //! Start at `admit.rs`. `sig_line.rs` is the grammar, `statement.rs` what is signed,
-//! `trust_store.rs` whom the person believes, `document.rs` the files that say so, `sign.rs` the mirror.
+//! `trust_store.rs` whom the person believes, `document.rs` the files that say so, `allowed.rs` what
+//! of a project the person let in by name, `sign.rs` the mirror.
 
 mod admit;
+mod allowed;
 mod document;
 mod error;
 mod key;
@@ -28,6 +30,7 @@ mod standing;
 mod trust_store;
 
 pub(crate) use admit::{DevMode, admit};
+pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
 pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, write_own};
 pub(crate) use error::{CODES, KeyError, Reason, Refused, TrustError};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
@@ -37,5 +40,5 @@ pub(crate) use rotate::rotate;
 pub(crate) use sig_line::{Scan, scan};
 pub(crate) use sign::{SignError, digest_to_sign, stage};
 pub(crate) use source::{Integrity, Source};
-pub(crate) use standing::{AllowedRoot, Standing};
+pub(crate) use standing::{AllowedRoot, Standing, record_id};
 pub(crate) use trust_store::{Proposal, TrustStore, check_own_config, proposals};

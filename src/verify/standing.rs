@@ -1,6 +1,8 @@
 //! Which projects, and which foreign folders, the person has accepted (core 2.1, 4.3): signed records
 //! that name one folder by path, device, inode and birth.
 
+use std::path::Path;
+
 use super::document::{read_own, write_own};
 use super::error::TrustError;
 use super::key::{KeyPair, PublicKey};
@@ -61,11 +63,14 @@ impl AllowedRoot {
 }
 
 /// The record's id: the first half of the digest of the path, since a path is no id.
+pub(crate) fn record_id(kind: &str, path: &Path) -> Option<ItemId> {
+    let digest = Digest::of(path.as_os_str().as_encoded_bytes()).to_string();
+    format!("keys/{kind}/{}", &digest[..32]).parse().ok()
+}
+
 fn id(kind: &str, folder: &ProjectIdentity) -> Result<ItemId, TrustError> {
-    let digest = Digest::of(folder.path.as_os_str().as_encoded_bytes()).to_string();
-    format!("keys/{kind}/{}", &digest[..32])
-        .parse()
-        .map_err(|_| TrustError::NotFound { what: "no record can be named".into() })
+    record_id(kind, &folder.path)
+        .ok_or_else(|| TrustError::NotFound { what: "no record can be named".into() })
 }
 
 fn matches(

@@ -97,6 +97,10 @@ impl<'a> TrustStore<'a> {
         self.now
     }
 
+    pub(super) fn user(&self) -> Option<&'a Root> {
+        self.user
+    }
+
     /// The user's own public key.
     ///
     /// # Errors
@@ -190,7 +194,7 @@ impl<'a> TrustStore<'a> {
 
     /// The own key where it still speaks for you: once you revoked it, nothing that it ever said
     /// counts, but for revocations.
-    fn voice(&self) -> Result<Option<&PublicKey>, Arc<TrustError>> {
+    pub(super) fn voice(&self) -> Result<Option<&PublicKey>, Arc<TrustError>> {
         let Some(own) = self.own_or_err()? else { return Ok(None) };
         if !self.own_is_revoked() {
             return Ok(Some(own));

@@ -148,6 +148,7 @@ fn a_trace_tells_each_decision_in_order_and_changes_none() {
         "resolve_config config:execution/execution".into(),
         "resolve_env host".into(),
         "resolve_env rye".into(),
+        "interpreter".into(),
         "plan".into(),
     ]);
     let (status, got) = world.json(&["execute", "acme/mark", "--dry-run", "--trace"]);

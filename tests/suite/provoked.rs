@@ -11,17 +11,11 @@ const NATIVE: &str =
 #[test]
 fn what_a_signed_item_asks_for_and_this_build_cannot_do_is_refused() {
     let world = World::new();
-    for (name, field) in [
-        ("sandbox", "sandbox: {net: none}"),
-        ("python", "env_config: {interpreter: {type: venv_python}}"),
-    ] {
-        let tool = format!("{NATIVE}config: {{command: /bin/true}}\n");
-        world.signed(&format!(".ai/tools/{name}.yaml"), &tool);
-        world.works(&format!("tool:{name}"));
-        let tool = format!("{field}\n{tool}");
-        world.signed(&format!(".ai/tools/{name}.yaml"), &tool);
-        world.refused(&format!("tool:{name}"), "plan.not_built", 6);
-    }
+    let tool = format!("{NATIVE}config: {{command: /bin/true}}\n");
+    world.signed(".ai/tools/confined.yaml", &tool);
+    world.works("tool:confined");
+    world.signed(".ai/tools/confined.yaml", &format!("sandbox: {{net: none}}\n{tool}"));
+    world.refused("tool:confined", "plan.not_built", 6);
 }
 
 #[test]
@@ -63,6 +57,26 @@ fn what_cannot_be_signed_in_place_is_said() {
     assert_eq!(world.rye(&["sign", "rye/bash"]).code(), "sign.embedded");
     world.write(".ai/tools/acme/x.sh", "#!/bin/sh");
     assert_eq!(world.rye(&["sign", "acme/x"]).code(), "sign.shebang");
+}
+
+#[test]
+fn what_is_no_program_and_no_folder_of_packages_cannot_be_let_in() {
+    let world = World::new();
+    world.write("plain.txt", "x");
+    world.write("lib/x", "x");
+    for args in [
+        ["trust", "allow-interpreter", "none"],
+        ["trust", "allow-interpreter", "plain.txt"],
+        ["trust", "allow-interpreter", "lib"],
+        ["trust", "allow-deps", "lib"],
+        ["trust", "allow-deps", "none/node_modules"],
+        ["trust", "allow-deps", "plain.txt"],
+    ] {
+        let said = world.rye(&args);
+        assert_eq!((said.code().as_str(), said.status), ("trust.unfit", 4), "{args:?} {said:?}");
+    }
+    let said = world.rye(&["trust", "disallow", "plain.txt"]);
+    assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3), "{said:?}");
 }
 
 #[test]

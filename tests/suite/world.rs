@@ -221,7 +221,7 @@ fn write(path: &Path, bytes: &[u8]) -> PathBuf {
 }
 
 /// The folder of the real `python3`, found once.
-fn python_folder() -> &'static Path {
+pub fn python_folder() -> &'static Path {
     use std::sync::OnceLock;
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {

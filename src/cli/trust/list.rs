@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Named;
+use super::allow::Allowed;
 use crate::base::text::escape_line;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -45,12 +46,17 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
         rows.push(row(key, &trust));
     }
     let revoked = documents(rye, "revoked")?;
+    let allowed = super::allowed(rye)?;
     if out.is_json() {
         let keys: Vec<Value> = rows
             .iter()
             .map(|r| json!({"fingerprint": r.fingerprint, "owner": r.owner, "state": r.state, "scope": r.scope}))
             .collect();
-        out.success(json!({"keys": keys, "revoked": revoked}));
+        let allowed: Vec<Value> = allowed
+            .iter()
+            .map(|a| json!({"what": a.what, "path": a.path, "used": a.stale.is_none(), "why": a.stale}))
+            .collect();
+        out.success(json!({"keys": keys, "revoked": revoked, "allowed": allowed}));
         return Ok(Exit::DONE);
     }
     let paint = out.paint();
@@ -61,6 +67,13 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
     }
     for key in revoked {
         out.line(&format!("{key}  {}", paint.style(Style::Error, "revoked")));
+    }
+    for Allowed { what, path, stale } in allowed {
+        let state = match stale {
+            None => paint.style(Style::Good, "allowed"),
+            Some(why) => paint.style(Style::Warning, &format!("not used: {}", escape_line(&why))),
+        };
+        out.line(&format!("{what:<11}  `{}`  {state}", escape_line(&path)));
     }
     Ok(Exit::DONE)
 }

@@ -1,8 +1,11 @@
 //! `rye trust`: whom you believe, for what, where and until when.
 
 mod add;
+mod allow;
 mod list;
 mod review;
+
+pub(super) use allow::allowed;
 
 use std::path::PathBuf;
 
@@ -77,7 +80,7 @@ enum Verb {
         #[arg(long, default_value = "")]
         reason: String,
     },
-    /// List the keys you trust and have revoked
+    /// List the keys you trust and have revoked, and what of projects you let in
     List,
     /// Show one trust document
     Show {
@@ -90,6 +93,24 @@ enum Verb {
         /// The folder that holds `.ai`
         #[arg(value_name = "DIR")]
         folder: PathBuf,
+    },
+    /// Let tools run with a program of a project, such as `.venv/bin/python3`, as it is now
+    AllowInterpreter {
+        /// The program, or a file that chooses a version, such as `.python-version`
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+    },
+    /// Let Node tools load packages from a folder that nobody signed
+    AllowDeps {
+        /// The folder `node_modules`, or the one that holds it
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+    /// Take back what allow-interpreter or allow-deps let in
+    Disallow {
+        /// The program or the folder
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
     },
 }
 
@@ -132,6 +153,9 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         Verb::Revoke { key, reason } => revoke(key, reason, &rye, wired, out),
         Verb::List => list::run(&rye, out),
         Verb::Show { key } => list::show(key, &rye, out),
+        Verb::AllowInterpreter { path } => allow::interpreter(path, &rye, wired, out),
+        Verb::AllowDeps { folder } => allow::deps(folder, &rye, wired, out),
+        Verb::Disallow { path } => allow::disallow(path, &rye, wired, out),
         Verb::AllowRoot { .. } => Ok(Exit::DONE),
     }
 }

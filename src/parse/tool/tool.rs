@@ -6,6 +6,7 @@ use super::anchor::{Anchor, AnchorMode, VerifyDeps, anchor, verify_deps};
 use super::config_resolve::{ConfigResolve, config_resolve};
 use super::fields::{Fields, string, wrong};
 use super::files::files;
+use super::interpreter::Interpreter;
 use super::schema::schema;
 use crate::base::text::escape_line;
 use crate::diag::Diagnose;
@@ -28,7 +29,7 @@ pub(crate) struct Tool {
     /// `env_config.env` in the order written, values as text, templates not expanded.
     pub(crate) env: Vec<(String, String)>,
     /// `env_config.interpreter`.
-    pub(crate) interpreter: Option<Value>,
+    pub(crate) interpreter: Option<Interpreter>,
     pub(crate) config: Map<String, Value>,
     pub(crate) config_resolve: Option<ConfigResolve>,
     pub(crate) anchor: Option<Anchor>,
@@ -84,7 +85,10 @@ impl Tool {
         let fields = Fields::new(header);
         let env_config = fields.fields("env_config")?;
         let (env, interpreter) = match &env_config {
-            Some(config) => (config.env("env")?, config.value("interpreter")),
+            Some(config) => {
+                let block = config.fields("interpreter")?;
+                (config.env("env")?, block.as_ref().map(Interpreter::new).transpose()?)
+            }
             None => (Vec::new(), None),
         };
         let schema = schema(&fields)?;

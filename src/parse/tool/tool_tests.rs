@@ -5,6 +5,7 @@ use crate::parse::data::yaml;
 use crate::parse::error::Fault;
 use crate::parse::tool::anchor::{Anchor, AnchorMode, DepsScope, VerifyDeps};
 use crate::parse::tool::config_resolve::{ConfigResolve, MergeMode, WantedConfig};
+use crate::parse::{Interpreter, Search};
 use crate::verify::{Glob, Listed, PartsRoot};
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ unknown: [kept, out]
 config_schema: {type: object, examples: [{a: 1}]}
 examples: [{a: 2}]
 env_config:
-  interpreter: {type: system_binary}
+  interpreter: {type: system_binary, binary: x}
   env: {A: text, B: 1.50, _c: true}
 config: {command: x, args: ["{tool_path}", 1]}
 config_resolve: {path: a.yaml, mode: first_match}
@@ -56,7 +57,11 @@ effects: read
         description: Some("runs things".into()),
         schema: Some(json!({"type": "object", "examples": [{"a": 1}]})),
         env: text_map(&[("A", "text"), ("B", "1.50"), ("_c", "true")]),
-        interpreter: Some(json!({"type": "system_binary"})),
+        interpreter: Some(Interpreter {
+            search: Search::SystemBinary { candidates: vec!["x".into()] },
+            var: None,
+            fallback: None,
+        }),
         config: json!({"command": "x", "args": ["{tool_path}", 1]}).as_object().unwrap().clone(),
         config_resolve: Some(ConfigResolve {
             wanted: vec![WantedConfig {

@@ -14,6 +14,8 @@ fn world() -> World {
     world.write(&trusted(&stranger(2)), document(&stranger(2), "proposed", ""));
     fs::write(world.outside().join("key.pem"), pem(&stranger(3))).unwrap();
     trust(&world, &stranger(1), &[]);
+    fs::create_dir(world.project().join("node_modules")).unwrap();
+    assert_eq!(world.rye(&["trust", "allow-interpreter", "/bin/true"]).status, 0);
     world
 }
 
@@ -32,6 +34,9 @@ fn without_a_terminal_nothing_is_signed_or_trusted_below_a_run() {
         (&["trust", "revoke", &known], &known),
         (&["trust", "accept", &proposed], &proposed),
         (&["trust", "allow-root", "."], ""),
+        (&["trust", "allow-interpreter", "/bin/sh"], "/bin/sh"),
+        (&["trust", "allow-deps", "node_modules"], "node_modules"),
+        (&["trust", "disallow", "/bin/true"], "/bin/true"),
         (&["keys", "rotate"], ""),
     ];
     for (verb, shown) in verbs {

@@ -1,0 +1,200 @@
+//! What of a project a person lets in by name: its interpreters, version files and packages.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::base::text::escape_line;
+use crate::cli::confirm::confirm;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out::Out;
+use crate::cli::wire::Wired;
+use crate::id::{ItemId, Kind, Space};
+use crate::pipeline::{Rye, now};
+use crate::plan::file_identity;
+use crate::space::ProjectIdentity;
+use crate::verify::{
+    DEPS, FileIdentity, INTERPRETERS, Permit, TrustError, allow_deps, allow_file, record_id,
+    relative,
+};
+
+/// Files of a project that choose a version; no program, and allowed like one.
+const VERSION_FILES: [&str; 7] = [
+    ".python-version",
+    ".ruby-version",
+    ".node-version",
+    ".nvmrc",
+    ".tool-versions",
+    "mise.toml",
+    ".mise.toml",
+];
+
+/// `rye trust allow-interpreter`.
+pub(super) fn interpreter(
+    path: &Path,
+    rye: &Rye,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    let path = rye.located().cwd.join(path);
+    let unfit = |why| TrustError::Unfit { path: path.clone(), why };
+    let file = file_identity(rye.host(), &path).ok_or_else(|| unfit("it is no file"))?;
+    let is_program = rye.host().look(&path).is_some_and(|look| look.is_program);
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if !is_program && !VERSION_FILES.contains(&name) {
+        return Err(unfit("it is no program, and no file that chooses a version").into());
+    }
+    let pair = rye.own_pair()?;
+    let (shown, real) = (file.path.display().to_string(), file.real.display().to_string());
+    confirm(&format!("let tools run with `{shown}`"), &real, wired, out)?;
+    allow_file(rye.spaces().user()?, &pair, &file, now())?;
+    if out.is_json() {
+        out.success(json!({"path": shown, "real": real}));
+        return Ok(Exit::DONE);
+    }
+    let shown = escape_line(&shown);
+    out.line(&match is_program {
+        true => format!("tools may run with `{shown}`, as it is now ({})", escape_line(&real)),
+        false => format!("`{shown}`, as it is now, may choose versions"),
+    });
+    out.line(&format!("  take it back with `rye trust disallow {shown}`"));
+    Ok(Exit::DONE)
+}
+
+/// `rye trust allow-deps`.
+pub(super) fn deps(
+    folder: &Path,
+    rye: &Rye,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    const NAME: &str = "node_modules";
+    let path = rye.located().cwd.join(folder);
+    let inner = path.join(NAME);
+    let path = if path.ends_with(NAME) || !inner.is_dir() { path } else { inner };
+    let unfit = || TrustError::Unfit { path: path.clone(), why: "it is no folder `node_modules`" };
+    let identity = ProjectIdentity::of(&path).ok().filter(|_| path.is_dir());
+    let identity = identity.filter(|id| id.path.ends_with(NAME)).ok_or_else(unfit)?;
+    let pair = rye.own_pair()?;
+    let shown = identity.path.display().to_string();
+    confirm(&format!("let tools load packages from `{shown}`"), "", wired, out)?;
+    allow_deps(rye.spaces().user()?, &pair, &identity, now())?;
+    if out.is_json() {
+        out.success(json!({"path": shown}));
+        return Ok(Exit::DONE);
+    }
+    let shown = escape_line(&shown);
+    out.line(&format!("tools of its space may load packages from `{shown}`"));
+    out.line("  rye does not verify what lies in there: their integrity is shown as `external`");
+    out.line(&format!("  take it back with `rye trust disallow {shown}`"));
+    Ok(Exit::DONE)
+}
+
+/// `rye trust disallow`: also for what is not there any more.
+pub(super) fn disallow(
+    path: &Path,
+    rye: &Rye,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    let named = rye.located().cwd.join(path);
+    let user = rye.spaces().user()?;
+    let kinds = [INTERPRETERS, DEPS];
+    let records = names(&named)
+        .into_iter()
+        .flat_map(|name| kinds.into_iter().filter_map(move |kind| record_id(kind, &name)));
+    let records: Vec<PathBuf> = records.map(|id| user.path(&relative(&id))).collect();
+    let there: Vec<&PathBuf> = records.iter().filter(|path| path.is_file()).collect();
+    if there.is_empty() {
+        let what = format!("you have not allowed `{}`", named.display());
+        return Err(TrustError::NotFound { what }.into());
+    }
+    let shown = named.display().to_string();
+    confirm(&format!("no longer let `{shown}` in"), "", wired, out)?;
+    for path in there {
+        let io = |source| TrustError::Io { path: path.clone(), source };
+        match std::fs::remove_file(path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(e).into()),
+            _ => {}
+        }
+    }
+    if out.is_json() {
+        out.success(json!({"path": shown}));
+    } else {
+        out.line(&format!("`{}` is not let in any more", escape_line(&shown)));
+    }
+    Ok(Exit::DONE)
+}
+
+/// The names that a record of this path may have been written under.
+fn names(path: &Path) -> Vec<PathBuf> {
+    let mut names = vec![path.to_owned()];
+    names.extend(path.canonicalize());
+    if let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
+        names.extend(folder.canonicalize().map(|folder| folder.join(name)));
+    }
+    names
+}
+
+/// One thing that was let in, and what has become of it.
+pub(in crate::cli) struct Allowed {
+    pub(in crate::cli) what: &'static str,
+    pub(in crate::cli) path: String,
+    /// Why it is not used any more.
+    pub(in crate::cli) stale: Option<String>,
+}
+
+/// Everything that you let in; a record that cannot be read is in the list too.
+pub(in crate::cli) fn allowed(rye: &Rye) -> Result<Vec<Allowed>, CliError> {
+    let entries = rye.list(Space::User, Kind::Config)?;
+    let mut rows = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.ext == "toml") {
+        let row = match entry.item.id.folder().strip_prefix("keys/") {
+            Some(INTERPRETERS) => file(&entry.item.id, rye),
+            Some(DEPS) => folder(&entry.item.id, rye),
+            _ => continue,
+        };
+        rows.extend(row);
+    }
+    Ok(rows)
+}
+
+fn file(id: &ItemId, rye: &Rye) -> Option<Allowed> {
+    let what = "interpreter";
+    let record = match rye.trust().record::<FileIdentity>(id) {
+        Ok(record) => record?,
+        Err(error) => return Some(unreadable(what, id, &error)),
+    };
+    let stale = match file_identity(rye.host(), &record.path) {
+        None => Some("it is gone".to_owned()),
+        Some(file) => stale(rye.trust().permits_file(&file)),
+    };
+    Some(Allowed { what, path: record.path.display().to_string(), stale })
+}
+
+fn folder(id: &ItemId, rye: &Rye) -> Option<Allowed> {
+    let what = "packages";
+    let record = match rye.trust().record::<ProjectIdentity>(id) {
+        Ok(record) => record?,
+        Err(error) => return Some(unreadable(what, id, &error)),
+    };
+    let stale = match ProjectIdentity::of(&record.path) {
+        Err(_) => Some("it is gone".to_owned()),
+        Ok(folder) => stale(rye.trust().permits_deps(&folder)),
+    };
+    Some(Allowed { what, path: record.path.display().to_string(), stale })
+}
+
+fn unreadable(what: &'static str, id: &ItemId, error: &TrustError) -> Allowed {
+    let path = format!(".ai/{}", relative(id));
+    Allowed { what, path, stale: Some(error.to_string()) }
+}
+
+fn stale(permit: Permit) -> Option<String> {
+    match permit {
+        Permit::Given => None,
+        Permit::Unknown => Some("its record is about another path".into()),
+        Permit::Stale(why) => Some(why),
+    }
+}

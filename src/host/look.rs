@@ -1,0 +1,107 @@
+//! Looking at files of the real machine: what a path leads to, small contents, names.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::host::Look;
+use crate::base::bytes::{Bounded, read_at_most};
+
+/// Most symbolic links on the way to a file; the kernel follows no more either.
+const LINKS: usize = 40;
+
+/// See [`super::Host::look`].
+pub(super) fn look(path: &Path) -> Option<Look> {
+    let stat = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let mut steps = vec![place(path)?];
+    for _ in 0..LINKS {
+        let last = &steps[steps.len() - 1];
+        let Ok(target) = fs::read_link(last) else { break };
+        // A relative target is meant from the link's own folder.
+        let target = last.parent()?.join(target);
+        steps.push(place(&target)?);
+    }
+    let ctime_ns = stat.ctime().checked_mul(1_000_000_000)?.checked_add(stat.ctime_nsec())?;
+    Some(Look {
+        steps,
+        device: stat.dev(),
+        inode: stat.ino(),
+        size: stat.size(),
+        ctime_ns,
+        is_program: (stat.mode() & 0o111).count_ones() > 0,
+    })
+}
+
+/// The path with its folder real.
+fn place(path: &Path) -> Option<PathBuf> {
+    Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
+}
+
+/// See [`super::Host::read`].
+pub(super) fn read(path: &Path, cap: u64) -> Option<Vec<u8>> {
+    // A pipe is opened without waiting for a writer, and is no regular file then.
+    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+    let stat = file.metadata().ok().filter(fs::Metadata::is_file)?;
+    match read_at_most(&mut file, cap, stat.size()) {
+        Ok(Bounded::All(bytes)) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// See [`super::Host::names`].
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{look, names, read};
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn every_place_on_the_way_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(top.join("a/b")).unwrap();
+        fs::write(top.join("a/file"), "12345").unwrap();
+        symlink("../file", top.join("a/b/near")).unwrap();
+        symlink(top.join("a/b/near"), top.join("far")).unwrap();
+        symlink("a", top.join("folder")).unwrap();
+        let seen = look(&top.join("far")).unwrap();
+        let steps = ["far", "a/b/near", "a/file"].map(|step| top.join(step)).to_vec();
+        assert_eq!((seen.steps, seen.size, seen.is_program), (steps, 5, false));
+        let seen = look(&top.join("folder/b/../file")).unwrap();
+        assert_eq!((seen.place(), seen.real()), (&*top.join("a/file"), &*top.join("a/file")));
+        fs::set_permissions(top.join("a/file"), fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(look(&top.join("far")).unwrap().is_program);
+        symlink("loop", top.join("loop")).unwrap();
+        for none in ["none", "loop", "a", "none/file"] {
+            assert_eq!(look(&top.join(none)), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn reading_is_bounded_and_never_blocks() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "12345").unwrap();
+        assert_eq!(read(&file, 5), Some(b"12345".to_vec()));
+        assert_eq!((read(&file, 4), read(folder.path(), 5)), (None, None));
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        assert_eq!(read(&pipe, 5), None);
+        let mut found = names(folder.path());
+        found.sort();
+        assert_eq!(found, ["file", "pipe"]);
+        assert_eq!(names(&file), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,221 @@
+//! Finding a program, and judging whether it may be used (core 7.6).
+//!
+//! In:  a name or a path, the child's `PATH`, what the person allowed.
+//! Out: a [`Chosen`] program, and what was passed over on the way, each with its reason.
+//!
+//! A program is inside the project by any place on the way to it, by the folder of the `pyvenv.cfg`
+//! that it would read, or by the home which that names. Inside, it is used only if a record of yours
+//! names it as it is. A version manager's shim is never run: it would ask the project what to run.
+
+use std::path::{Path, PathBuf};
+
+use super::plan::Machine;
+use super::versions::{self, Version};
+use crate::base::Digest;
+use crate::base::limits::SMALL_TEXT_BYTES;
+use crate::host::{Host, Look};
+use crate::trace::PassedOver;
+use crate::verify::{FileIdentity, Permit};
+
+/// A program that may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    /// The path that is started.
+    pub(crate) path: PathBuf,
+    pub(crate) look: Look,
+    /// It lies inside the project, and a record of yours lets it in.
+    pub(crate) permitted: bool,
+}
+
+/// Looks for programs, and keeps what it passed over.
+pub(super) struct Seeker<'a> {
+    pub(super) machine: &'a Machine<'a>,
+    /// The child's `PATH`.
+    path: &'a str,
+    passed_over: Vec<PassedOver>,
+}
+
+/// What a Python installation says of itself beside its program.
+struct Venv {
+    cfg: PathBuf,
+    home: Option<PathBuf>,
+    sha256: String,
+}
+
+impl<'a> Seeker<'a> {
+    pub(super) fn new(machine: &'a Machine<'a>, path: &'a str) -> Self {
+        Self { machine, path, passed_over: Vec::new() }
+    }
+
+    /// What was passed over, in order.
+    pub(super) fn into_passed_over(self) -> Vec<PassedOver> {
+        self.passed_over
+    }
+
+    pub(super) fn passed_over(&self) -> &[PassedOver] {
+        &self.passed_over
+    }
+
+    pub(super) fn pass(&mut self, path: &Path, why: impl Into<String>, help: Option<String>) {
+        let passed = PassedOver { path: path.display().to_string(), why: why.into(), help };
+        if !self.passed_over.contains(&passed) {
+            self.passed_over.push(passed);
+        }
+    }
+
+    /// The first program of that name in the folders of the child's `PATH` that may be used.
+    pub(super) fn on_path(&mut self, name: &str) -> Option<Chosen> {
+        let folders: Vec<PathBuf> = std::env::split_paths(self.path).collect();
+        // A relative folder on the path would make the working directory decide what runs.
+        for folder in folders.iter().filter(|folder| folder.is_absolute()) {
+            let file = folder.join(name);
+            let Some(look) = self.look(&file) else { continue };
+            if !versions::is_shim(&file) {
+                if let Some(chosen) = self.judge(file, look, false) {
+                    return Some(chosen);
+                }
+                continue;
+            }
+            match versions::of_shim(self, &file, name) {
+                Ok(Version::System) => {}
+                Ok(Version::At(real)) => {
+                    if let Some(chosen) = self.at(&real, false) {
+                        return Some(chosen);
+                    }
+                }
+                Err(why) => self.pass(&file, why, None),
+            }
+        }
+        None
+    }
+
+    /// The program at a path, if it may be used; `searched` below the project, where nothing is used
+    /// without a record.
+    pub(super) fn at(&mut self, path: &Path, searched: bool) -> Option<Chosen> {
+        let look = self.look(path)?;
+        self.judge(path.to_owned(), look, searched)
+    }
+
+    fn look(&self, path: &Path) -> Option<Look> {
+        self.machine.host.look(path).filter(|look| look.is_program)
+    }
+
+    fn judge(&mut self, path: PathBuf, look: Look, searched: bool) -> Option<Chosen> {
+        if path.to_str().is_none() {
+            self.pass(&path, "its path is not UTF-8", None);
+            return None;
+        }
+        let venv = venv(self.machine.host, &look);
+        if !searched && !self.is_inside(&path, &look, venv.as_ref()) {
+            return Some(Chosen { path, look, permitted: false });
+        }
+        let identity = identity(&look, venv.map(|venv| venv.sha256));
+        match self.machine.trust.permits_file(&identity) {
+            Permit::Given => Some(Chosen { path, look, permitted: true }),
+            refused => {
+                self.refuse(&path, &refused);
+                None
+            }
+        }
+    }
+
+    fn refuse(&mut self, path: &Path, permit: &Permit) {
+        let why = match permit {
+            Permit::Stale(why) => format!("you allowed it, but {why}"),
+            _ => "it lies in the project, and you have not allowed it".to_owned(),
+        };
+        let help = format!("rye trust allow-interpreter {}", quoted(path));
+        self.pass(path, why, Some(help));
+    }
+
+    fn is_inside(&self, path: &Path, look: &Look, venv: Option<&Venv>) -> bool {
+        let host = self.machine.host;
+        let real = |path: &PathBuf| host.real_folder(path).unwrap_or_else(|| path.clone());
+        let mut places: Vec<PathBuf> = look.steps.clone();
+        places.push(path.to_owned());
+        if let Some(venv) = venv {
+            places.push(venv.cfg.clone());
+            places.extend(venv.home.iter().flat_map(|home| [home.clone(), real(home)]));
+        }
+        let guarded = &self.machine.guarded;
+        places.iter().any(|place| guarded.iter().any(|root| place.starts_with(root)))
+    }
+
+    /// The text of a version file at the top of the project, if a record of yours lets it in.
+    pub(super) fn project_text(&mut self, name: &str) -> Option<String> {
+        let path = self.machine.project_path.join(name);
+        let identity = text_identity(self.machine.host, &path)?;
+        match self.machine.trust.permits_file(&identity) {
+            Permit::Given => self.text(&path),
+            refused => {
+                self.refuse(&path, &refused);
+                None
+            }
+        }
+    }
+
+    /// A small text of the operator's own.
+    pub(super) fn text(&self, path: &Path) -> Option<String> {
+        String::from_utf8(self.machine.host.read(path, SMALL_TEXT_BYTES)?).ok()
+    }
+}
+
+/// What a record about the program, or version file, at `path` is bound to; `None` if there is no
+/// regular file, or one that is neither.
+pub(crate) fn file_identity(host: &dyn Host, path: &Path) -> Option<FileIdentity> {
+    let look = host.look(path)?;
+    if !look.is_program {
+        return text_identity(host, path);
+    }
+    let venv = venv(host, &look).map(|venv| venv.sha256);
+    Some(identity(&look, venv))
+}
+
+fn text_identity(host: &dyn Host, path: &Path) -> Option<FileIdentity> {
+    let look = host.look(path)?;
+    let bytes = host.read(path, SMALL_TEXT_BYTES)?;
+    Some(identity(&look, Some(Digest::of(&bytes).to_string())))
+}
+
+fn identity(look: &Look, text_sha256: Option<String>) -> FileIdentity {
+    FileIdentity {
+        path: look.place().to_owned(),
+        real: look.real().to_owned(),
+        size: look.size,
+        ctime_ns: look.ctime_ns,
+        text_sha256,
+    }
+}
+
+/// The `pyvenv.cfg` that a Python at one of these places would read: beside it or one folder up.
+fn venv(host: &dyn Host, look: &Look) -> Option<Venv> {
+    let mut folders: Vec<&Path> = look.steps.iter().filter_map(|step| step.parent()).collect();
+    folders.dedup();
+    let cfg =
+        folders.into_iter().flat_map(|folder| [Some(folder), folder.parent()]).flatten().find_map(
+            |f| {
+                let cfg = host.look(&f.join("pyvenv.cfg"))?;
+                Some((
+                    cfg.real().to_owned(),
+                    host.read(cfg.real(), SMALL_TEXT_BYTES).unwrap_or_default(),
+                ))
+            },
+        );
+    let (cfg, bytes) = cfg?;
+    let text = String::from_utf8_lossy(&bytes);
+    let home = text.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim().eq_ignore_ascii_case("home")).then(|| PathBuf::from(value.trim()))
+    });
+    Some(Venv { cfg, home, sha256: Digest::of(&bytes).to_string() })
+}
+
+/// A path as a shell needs it.
+pub(super) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./@%+:,".contains(c);
+    match text.chars().all(plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}

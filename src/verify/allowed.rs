@@ -1,0 +1,185 @@
+//! What inside a project the person let in by name (core 7.6, 7.9): programs that run tools, version
+//! files, and folders of packages. Signed records, each bound to what it was when it was written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::document::{read_own, write_own};
+use super::error::TrustError;
+use super::key::KeyPair;
+use super::standing::record_id;
+use super::trust_store::TrustStore;
+use crate::base::Timestamp;
+use crate::id::ItemId;
+use crate::space::{ProjectIdentity, Root};
+
+/// The folder of the records about programs and version files, below `config/keys`.
+pub(crate) const INTERPRETERS: &str = "interpreters";
+/// The folder of the records about folders of packages.
+pub(crate) const DEPS: &str = "deps";
+
+/// A program, or a version file, by more than its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FileIdentity {
+    /// The path, its folder real; the file itself may be a link.
+    pub(crate) path: PathBuf,
+    /// The file that it leads to.
+    pub(crate) real: PathBuf,
+    /// Bytes.
+    pub(crate) size: u64,
+    /// When the file last changed, in nanoseconds since 1970.
+    pub(crate) ctime_ns: i64,
+    /// SHA-256 of the small text that decides what it does: a program's `pyvenv.cfg`, or a version
+    /// file itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text_sha256: Option<String>,
+}
+
+impl FileIdentity {
+    /// What is different from the time when `self` was written; `None` if nothing is.
+    fn changed(&self, now: &Self) -> Option<&'static str> {
+        if self.path != now.path {
+            return Some("the record is about another path");
+        }
+        if self.real != now.real {
+            return Some("it leads to another file than it did then");
+        }
+        if (self.size, self.ctime_ns) != (now.size, now.ctime_ns) {
+            return Some("the file was changed since");
+        }
+        (self.text_sha256 != now.text_sha256).then_some("its `pyvenv.cfg` was changed since")
+    }
+}
+
+/// What the person's records say of something in a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Permit {
+    Unknown,
+    Given,
+    /// There is a record, and why it does not count.
+    Stale(String),
+}
+
+impl TrustStore<'_> {
+    /// Whether this program, or version file, was let in.
+    pub(crate) fn permits_file(&self, file: &FileIdentity) -> Permit {
+        let Some(id) = record_id(INTERPRETERS, &file.path) else { return Permit::Unknown };
+        match self.record::<FileIdentity>(&id) {
+            Ok(None) => Permit::Unknown,
+            Ok(Some(record)) => match record.changed(file) {
+                None => Permit::Given,
+                Some(why) => Permit::Stale(why.to_owned()),
+            },
+            Err(error) => Permit::Stale(format!("its record cannot be used: {error}")),
+        }
+    }
+
+    /// Whether this folder of packages was let in.
+    pub(crate) fn permits_deps(&self, folder: &ProjectIdentity) -> Permit {
+        let Some(id) = record_id(DEPS, &folder.path) else { return Permit::Unknown };
+        match self.record::<ProjectIdentity>(&id) {
+            Ok(None) => Permit::Unknown,
+            Ok(Some(record)) if record.is(folder) => Permit::Given,
+            Ok(Some(_)) => Permit::Stale("another folder lies there now".into()),
+            Err(error) => Permit::Stale(format!("its record cannot be used: {error}")),
+        }
+    }
+
+    /// A record of yours; `None` if there is none of that id.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(crate) fn record<T: DeserializeOwned>(
+        &self,
+        id: &ItemId,
+    ) -> Result<Option<T>, Arc<TrustError>> {
+        let Some(user) = self.user() else { return Ok(None) };
+        // Absent is the common case, and needs no key.
+        if matches!(user.read(&format!("config/{id}.toml")), Ok(None)) {
+            return Ok(None);
+        }
+        let text = read_own(user, id, "toml", self.voice()?, self.now()).map_err(Arc::new)?;
+        let parse = |text: String| {
+            toml::from_str(&text).map_err(|e| TrustError::Unreadable {
+                path: format!(".ai/config/{id}.toml"),
+                why: e.message().to_owned(),
+                help: None,
+            })
+        };
+        text.map(parse).transpose().map_err(Arc::new)
+    }
+}
+
+/// Writes the record that lets a program, or a version file, in.
+///
+/// # Errors
+/// `trust.io`, `trust.not_found` for a path that is not UTF-8.
+pub(crate) fn allow_file(
+    user: &Root,
+    pair: &KeyPair,
+    file: &FileIdentity,
+    now: Timestamp,
+) -> Result<(), TrustError> {
+    write(user, pair, INTERPRETERS, &file.path, file, now)
+}
+
+/// Writes the record that lets a folder of packages in.
+///
+/// # Errors
+/// `trust.io`, `trust.not_found` for a path that is not UTF-8.
+pub(crate) fn allow_deps(
+    user: &Root,
+    pair: &KeyPair,
+    folder: &ProjectIdentity,
+    now: Timestamp,
+) -> Result<(), TrustError> {
+    write(user, pair, DEPS, &folder.path, folder, now)
+}
+
+fn write(
+    user: &Root,
+    pair: &KeyPair,
+    kind: &str,
+    path: &Path,
+    record: &impl Serialize,
+    now: Timestamp,
+) -> Result<(), TrustError> {
+    let not_text = || TrustError::NotFound {
+        what: format!("`{}` is not UTF-8, so no record can name it", path.display()),
+    };
+    let id = record_id(kind, path).filter(|_| path.to_str().is_some()).ok_or_else(not_text)?;
+    let body = toml::to_string(record).map_err(|e| TrustError::NotFound { what: e.to_string() })?;
+    write_own(user.base(), &id, &body, pair, now).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FileIdentity;
+
+    #[test]
+    fn a_record_fits_one_state_of_one_file() {
+        let record = FileIdentity {
+            path: "/p/.venv/bin/python3".into(),
+            real: "/usr/bin/python3.11".into(),
+            size: 7,
+            ctime_ns: 1_700_000_000_123_456_789,
+            text_sha256: Some("ab".into()),
+        };
+        let text = toml::to_string(&record).unwrap();
+        assert_eq!(toml::from_str::<FileIdentity>(&text).unwrap(), record);
+        assert_eq!(record.changed(&record.clone()), None);
+        for other in [
+            FileIdentity { path: "/p/x".into(), ..record.clone() },
+            FileIdentity { real: "/p/evil".into(), ..record.clone() },
+            FileIdentity { size: 8, ..record.clone() },
+            FileIdentity { ctime_ns: 1, ..record.clone() },
+            FileIdentity { text_sha256: None, ..record.clone() },
+        ] {
+            assert!(record.changed(&other).is_some(), "{other:?}");
+        }
+    }
+}
