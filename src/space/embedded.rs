@@ -15,13 +15,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "config/execution/execution.yaml", bytes: include_bytes!("../../.ai/config/execution/execution.yaml") },
     // d84bb3fe0b774eb66b74201552d0789c15c53682fe4a3e18a9bc2efe87fd391f
     File { path: "directives/rye/core/create_directive.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_directive.md") },
-    // 44da556592b38cdc73ee48296e375e302d42c22f3937a77b674b48c59e5052b0
+    // af2eb8ad0035e839b6a071b60bba4a58d3604bd1cda1276d569e720319287696
     File { path: "directives/rye/core/create_tool.md", bytes: include_bytes!("../../.ai/directives/rye/core/create_tool.md") },
     // ae6f7122724292886f688402c5513df38c35126e08573551bb721902a3cc1cd0
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // d3ff67144430bab13805a78fcdb4f767e8ba105036f58821892b4220bfc29ee4
+    // 8fd65904eda1e4fe85bd6a2064f02a0d706ec520428d2c69ab3e6c0b838b4ae5
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
@@ -61,13 +61,15 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/diff.no_baseline.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.no_baseline.md") },
     // 81a43f996106df174ff73ad8077a90778a841cc2647f153a8b2e0e8369d7abfa
     File { path: "knowledge/rye/errors/diff.unknown_version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.unknown_version.md") },
+    // 68d2423cb09469eb4536e82e9a4be464023e6302bf5f4fc7226562c0db5d89b1
+    File { path: "knowledge/rye/errors/execute.http.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.http.md") },
     // 906363499b6cfdf9d7d0eb7c3f710d7679af20352716c3d74460acead866b2ca
     File { path: "knowledge/rye/errors/execute.interrupted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.interrupted.md") },
     // ca7d612890c646c8e3f8b85fcf12c6c7d3c8bc879799551fa0592ffb08672127
     File { path: "knowledge/rye/errors/execute.pin.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.pin.md") },
     // 3e2ccfb9e287efc7397952e2c3c2294ac6bfe6fa4ee847e55b237478988ad82d
     File { path: "knowledge/rye/errors/execute.spawn.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.spawn.md") },
-    // da1c4a0cf4e8660fe9e53578d7defe394791e3f7b86e1100ef94e2d0a637b3cc
+    // 10df2e426f972590f5bf56c2796fde5bc34d57dc13e4c99f487b1aa975083bbe
     File { path: "knowledge/rye/errors/execute.timeout.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.timeout.md") },
     // 71e61f918c98e821c36828a3c058460a73a9744d8d4308ac2b69bd64b27b3714
     File { path: "knowledge/rye/errors/execute.tool_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.tool_failed.md") },
@@ -157,7 +159,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.argument_nul.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_nul.md") },
     // 0b91171e7d6735b4fca296d1e2c62947efb1cd5bcceaf7cdc63c3f3cc67484bc
     File { path: "knowledge/rye/errors/plan.argument_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
-    // f165ca07a0ac8cafd378f1404229ee42ad6c64f3cddc0bea17f49655ff3ce5c1
+    // ee62c533f19bac5efd2f4c65f04df773d611fc09aa7f095a9bc2a655fd1e5e04
     File { path: "knowledge/rye/errors/plan.bad_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_config.md") },
     // 1f4dce4e588d28d049ae840b846d5aeedab82c35cb113d6370d5b22fcc6579c4
     File { path: "knowledge/rye/errors/plan.bad_env_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_env_file.md") },
@@ -171,11 +173,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.no_command.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.no_command.md") },
     // 48c52a7301a8824eb68919da93661d6abdbc133a3b912bd8f20f92dbd95ce0ea
     File { path: "knowledge/rye/errors/plan.not_built.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.not_built.md") },
-    // 3400caf195b3ccae1cfef0aaa6762f8a18cd32254b6778669eb2937e043575dc
+    // 873a131c6c1df482a83dc5e098527cb08dc6c8d68edfc56d7e9e87f17157cb0e
     File { path: "knowledge/rye/errors/plan.program_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.program_not_found.md") },
     // 421fa513f412c498a0673693a38c22d52b90a3a63f6e3ad61cac6eff3297e98d
     File { path: "knowledge/rye/errors/plan.refused_variable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.refused_variable.md") },
-    // 6173a3ff73aa8e17575c89f9b6e16bf8457bcfb0b1000fd4c1f6510241640545
+    // 2c6a260002451694ff6e3093e7549b11ae0a966e0a4769482dff987e2930ebb3
     File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
     // 4c9b401f49e69b07585402cc2e704d441b8d98203da3444787edfcf26479c8a8
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
@@ -217,6 +219,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/trust.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.malformed.md") },
     // 752d15dfc1f7616d40dfe478d54a01320ff89a3faac42afddb83418c173257ba
     File { path: "knowledge/rye/errors/trust.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.not_found.md") },
+    // 8b574b3de9242d9ece8514febd8792459e1e74c9e2ae1e4938e61b12890ffcd1
+    File { path: "knowledge/rye/errors/trust.unfit.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.unfit.md") },
     // 3a1bdf0321a242a15366c13c9416af5425aeae0ba74a2a95e775029ece1139e4
     File { path: "knowledge/rye/errors/validate.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/validate.io.md") },
     // 0bd43d8a3c733d9ca70ee15899c6fed928d8c98e0cb5834884f87176bb6c7fb8
@@ -265,7 +269,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // 46eb289fa21b6a6a4740ce980d4b47288df609f45ebc5a56b039e6de41c7f9dc
+    // a8fb4021e0ea195c64a5c53b569e1e19354598e36bccc40e8013612fc35a8ef5
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
@@ -273,23 +277,29 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 38d9a7ac2ed1319eebab21ec1bf4b9e5e995dc6b177e1fff9ee175a62864bd6c
+    // 53411948b036931c123adc0e9e942c974a3ab585863200dfdd73eee3db6c6103
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // b8a1cf57e44db71fa70a8b13b2eb307d86920788ba851ace9c7ba0b998f52e1a
+    // 1c1ba9a64c024a411322b6eb0cfa5d9bdedf08c1db049936df97adff0c67d908
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // d3b23c0edebaf0ce73f503a018e2aa793c6122d705fd93157b305d50ba6d3529
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
     // 007608bb2413a8146c1116b19f99a068bd130f2bf4749109128270f352036618
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
+    // ec19edc615f8f968597d1a6ecbcfc7bef77d5779b29eaaf6d289f0316169e2f9
+    File { path: "tools/rye/core/primitives/http_client.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/http_client.yaml") },
+    // e33cccc7002730b30fa513db32a6c23b2b977bf6ad294fcdcf55e0857ddfae17
+    File { path: "tools/rye/core/runtimes/http/request.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/http/request.yaml") },
     // 519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd
     File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
-    // dfa07e0df06f3ad676b804f5f6b394f9e18848cf3064a73b286b65abcd01e9d8
+    // edb6228830056b21f3d893a61793fcd6d2239d90f64038841829575255228170
+    File { path: "tools/rye/core/runtimes/node/lib/guard.cjs", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/lib/guard.cjs") },
+    // 02da5b78ee580c8ae1c635d9948fb5e630e7bb41d86d5c0172e5dba674eb4221
     File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
-    // 01268c66eb6a34c5395d2e7131b311456d3efe6a92c4a47beb650cd254c74f2c
+    // 8ad8beecad87b02891328f79cf81517029790fa86198bdf4b5de4d2360cd2ecb
     File { path: "tools/rye/core/runtimes/python/function.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },
     // 8f76d4b138fbb5c5a2025c0df9af09722688a1ca7fbbae427b5524fddea0cbe3
     File { path: "tools/rye/core/runtimes/python/lib/run.py", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/lib/run.py") },
-    // ec0e6fe9bf97f588ae5cd7ef856a1643fef8b610b165c7d7ed0172eea5adfa7f
+    // 542d1adfe97ec9b88d31db2f1b39681429e0b289eb55e68d3d873057b3ff5cc9
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },
