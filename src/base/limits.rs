@@ -63,3 +63,5 @@ pub(crate) const PARTS: usize = 1024;
 pub(crate) const PARTS_BYTES: usize = 64 << 20;
 /// Most files and folders looked at to find those that a pattern means.
 pub(crate) const PARTS_WALKED: usize = 20_000;
+/// Age at which a temporary file is one that a killed process left, in seconds: no write takes as long.
+pub(crate) const LEFTOVER_SECONDS: u64 = 600;

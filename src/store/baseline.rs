@@ -4,14 +4,14 @@
 //! included. A reader verifies that line before believing the bytes.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
 use crate::base::Digest;
-use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::bytes::{Bounded, read_at_most, sweep, temporary};
 use crate::base::limits::ITEM_BYTES;
 use crate::id::Ref;
 
@@ -50,13 +50,16 @@ impl Baselines {
         if self.find(base, item).is_some_and(|old| old == bytes) {
             return Ok(());
         }
-        let temporary = || tempfile::Builder::new().prefix(".rye-").tempfile_in(&self.folder);
-        let file = temporary().or_else(|_| {
+        // Beside the folder and not in it: that one grows large, and what is left is swept.
+        let beside = self.folder.parent().unwrap_or(&self.folder);
+        if !self.folder.is_dir() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-            temporary()
-        })?;
-        fs::write(file.path(), bytes)?;
-        file.persist(path).map(|_| ()).map_err(|e| e.error)
+        }
+        let mut file = temporary(beside)?;
+        file.write_all(bytes)?;
+        file.persist(path).map_err(|e| e.error)?;
+        sweep(beside);
+        Ok(())
     }
 
     fn path(&self, base: &Path, item: &Ref) -> PathBuf {

@@ -24,6 +24,7 @@ mod rotate;
 mod sig_line;
 mod sign;
 mod source;
+mod staged;
 mod standing;
 mod trust_store;
 

@@ -138,6 +138,13 @@ impl World {
         }
     }
 
+    /// A call of rye in the project, to be started by whoever wants to watch it.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rye"));
+        command.args(args).current_dir(self.project()).env_clear().envs(&self.env);
+        command
+    }
+
     /// Writes a file of the project and gives its path.
     pub fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
         write(&self.project().join(path), text.as_ref())
