@@ -54,7 +54,7 @@ fn would_run(world: &World) -> bool {
 /// The tool is signed, and carries a valid signature whatever happened.
 #[test]
 fn c06_signing_again_leaves_the_old_signature_or_the_other() {
-    let world = World::new();
+    let world = World::new_in_memory();
     long_signed(&world, FILE);
     assert!(runs(&world), "the fixture runs");
     try_all(&Case {
@@ -73,7 +73,7 @@ fn c06_signing_again_leaves_the_old_signature_or_the_other() {
 
 #[test]
 fn c06_a_first_signature_is_whole_or_not_there_and_so_is_the_acceptance_of_the_project() {
-    let world = World::empty();
+    let world = World::empty_in_memory();
     assert_eq!(world.rye(&["keys", "generate"]).status, 0);
     world.write(FILE, MARKER_SH);
     try_all(&Case {
@@ -98,7 +98,7 @@ fn c06_a_first_signature_is_whole_or_not_there_and_so_is_the_acceptance_of_the_p
 #[test]
 fn c06_of_a_batch_each_item_is_signed_or_as_it_was() {
     const FILES: [&str; 3] = [".ai/tools/acme/a.sh", ".ai/tools/acme/b.sh", ".ai/tools/other/c.sh"];
-    let world = World::new();
+    let world = World::new_in_memory();
     for file in FILES {
         world.write(file, MARKER_SH);
     }
@@ -138,7 +138,7 @@ fn c06_a_key_pair_is_there_or_not() {
         next: words("keys generate"),
         next_may_say: &["key.exists"],
         least: 12,
-        world: World::empty(),
+        world: World::empty_in_memory(),
     });
 }
 
@@ -162,13 +162,13 @@ fn c06_init_can_be_run_again_until_all_of_it_is_done() {
         next: words("init"),
         next_may_say: &[],
         least: 16,
-        world: World::empty(),
+        world: World::empty_in_memory(),
     });
 }
 
 /// A world in which every kind of document about trust is there, and the old key's fingerprint.
 fn settled() -> World {
-    let world = World::new();
+    let world = World::new_in_memory();
     long_signed(&world, FILE);
     let key = stranger(OTHER);
     fs::write(world.outside().join("other.pem"), pem(&key)).unwrap();
@@ -314,7 +314,7 @@ fn c06_a_rotation_is_done_or_not_begun() {
 
 #[test]
 fn c06_a_run_that_is_cut_short_leaves_a_folder_that_the_next_run_sweeps() {
-    let world = World::new();
+    let world = World::new_in_memory();
     long_signed(&world, FILE);
     say(&world, &["sign", ITEM]);
     try_all(&Case {

@@ -49,7 +49,6 @@ const FAULTS: &[Fault] = &[
     Fault::KilledBefore,
     Fault::KilledAfter,
     Fault::Fails(libc::EIO),
-    Fault::Fails(libc::ENOSPC),
     Fault::Full,
     Fault::ReadOnly,
 ];
@@ -66,7 +65,6 @@ fn try_all(case: &Case) {
     assert!(!touched.iter().any(|path| is_leftover(path)), "{touched:?}");
     assert!(clean.calls.len() >= case.least, "only these were seen: {:#?}", clean.calls);
     for fault in FAULTS {
-        let start = std::time::Instant::now();
         let mut hits = 0;
         loop {
             before.restore();
@@ -76,7 +74,7 @@ fn try_all(case: &Case) {
             hits += 1;
             assert!(hits < 1000, "{fault:?}: the calls have no end");
         }
-        eprintln!("{:?} {fault:?}: {hits} steps {:?}", case.args, start.elapsed());
+        eprintln!("{:?} {fault:?}: {hits} steps", case.args);
         let least = if *fault == Fault::Full { 1 } else { case.least };
         assert!(hits >= least, "{fault:?} met {hits} calls only");
     }
