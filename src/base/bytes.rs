@@ -80,7 +80,7 @@ pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
 /// What the file system says.
 pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut random = [0; RANDOM];
-    getrandom::fill(&mut random)?;
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
     let prefix = format!("{}{}", TEMPORARY.0, hex::encode(random));
     tempfile::Builder::new().prefix(&prefix).suffix(TEMPORARY.1).rand_bytes(0).tempfile_in(folder)
 }

@@ -477,6 +477,18 @@ impl World {
         }
     }
 
+    /// Runs rye by way of a program whose arguments end with rye's own path.
+    pub fn run_through(&self, program: &str, before: &[&str], args: &[&str]) -> Said {
+        let mut command = Command::new(program);
+        command.args(before).args(args).current_dir(self.project()).env_clear().envs(&self.env);
+        let output = command.stdin(Stdio::null()).output().expect("the program starts");
+        Said {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
     /// Every file, folder and link of both spaces: kind, mode, owner, and digest or size.
     pub fn snapshot(&self) -> BTreeMap<PathBuf, String> {
         use std::os::unix::fs::MetadataExt;
