@@ -56,6 +56,7 @@
 //! | `<user>/.ai/config/keys/signing/` | `verify::own_keys` | the same |
 //! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `verify::document` | the same |
 //! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `verify::trust_store` | you |
+//! | `<user>/.ai/state/rotation/` | `verify::staged`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::pin` |
 //!

@@ -26,6 +26,9 @@ pub(crate) const DATA_DEPTH: usize = 64;
 pub(crate) const OUTPUT_BYTES: usize = 16 << 20;
 /// Largest single argument in bytes: Linux refuses one over 128 KiB (core 7.7).
 pub(crate) const ARGUMENT_BYTES: usize = 96 << 10;
+/// Largest variable of a child's environment, name and value, in bytes: Linux refuses 128 KiB, and the
+/// private folder's path may still come into it.
+pub(crate) const VARIABLE_BYTES: usize = 124 << 10;
 /// Largest parameter object in bytes, from a file or standard input.
 pub(crate) const PARAMS_BYTES: u64 = 16 << 20;
 /// Default time for a run in milliseconds, until a runtime says otherwise (issue of configuration).

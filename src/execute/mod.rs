@@ -6,9 +6,10 @@
 //! Out: an [`Outcome`].
 //!
 //! A [`Primitive`] is the act at the end of a chain; `subprocess.rs` is the one built here, others
-//! are registered from above.
+//! are registered from above. `mask.rs` keeps secrets out of what is shown of a failure.
 
 mod error;
+mod mask;
 mod outcome;
 mod primitive;
 mod subprocess;

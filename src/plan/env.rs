@@ -32,6 +32,8 @@ pub(super) struct Env {
     own: Vec<(&'static str, String)>,
     /// Names whose values came from the host by declaration, or were made of such values.
     sealed: BTreeSet<String>,
+    /// Names that links ask for as secrets.
+    secrets: BTreeSet<String>,
 }
 
 impl Env {
@@ -79,7 +81,9 @@ impl Env {
             links.push(link.tool.env.clone());
         }
         record("rye".into(), own.iter().map(|(name, _)| (*name).to_owned()).collect());
-        Ok(Self { host, links, paths: Vec::new(), own, sealed })
+        let secrets = chain.links().iter().flat_map(|link| link.tool.secrets.iter().cloned());
+        let secrets = secrets.collect();
+        Ok(Self { host, links, paths: Vec::new(), own, sealed, secrets })
     }
 
     /// Refuses a template that would show a host-declared value where others can see it: the
@@ -94,6 +98,11 @@ impl Env {
             }
             None => Ok(()),
         }
+    }
+
+    /// The values that must not be shown.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.secrets.iter().filter_map(|name| self.host.get(name)).map(String::as_str)
     }
 
     /// The templates of the links.

@@ -14,11 +14,8 @@ mod chains;
 mod cli;
 mod config;
 mod directives;
-<<<<<<< HEAD
-mod files;
-=======
 mod faults;
->>>>>>> b6591a2 (writes: a rotation is done or not begun; temporary names nobody can foresee, swept when they are left; every call that changes the disk met by a fault)
+mod files;
 mod golden;
 mod keys;
 mod matrix;

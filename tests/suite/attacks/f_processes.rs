@@ -287,6 +287,28 @@ fn f08_a_secret_of_the_host_reaches_the_child_that_asks_for_it_and_nothing_else(
     assert_eq!(world.run("tool:garbage").1, "execute.spawn");
 }
 
+#[test]
+fn a_variable_that_no_process_can_be_given_is_said_before_anything_starts() {
+    let value = "x".repeat(100 << 10);
+    let world = World::new().env("ACME_LARGE", &value);
+    let env = |template: &str| {
+        format!("env: [ACME_LARGE]\nenv_config: {{env: {{ACME_X: {template}}}}}\n")
+    };
+    let script = ": >marker; echo ${#ACME_X}";
+    write_tool(&world, "one", script, &env("'${ACME_LARGE}'"));
+    let one = world.json(&["execute", "one"]).1;
+    assert_eq!(one["data"], value.len(), "the fixture runs: {one}");
+    write_tool(&world, "two", script, &env("'${ACME_LARGE}${ACME_LARGE}'"));
+    write_tool(&world, "zero", script, &env("\"a\\0b\""));
+    world.refused("two", "plan.variable_too_large", 6);
+    world.refused("zero", "plan.argument_nul", 6);
+    for item in ["two", "zero"] {
+        assert_eq!(world.rye(&["execute", item, "--dry-run", "--json"]).status, 6, "{item}");
+    }
+    let said = world.rye(&["execute", "two"]);
+    assert!(said.stderr.contains("`ACME_X`") && said.stderr.len() < 1000, "{said:?}");
+}
+
 /// What this process holds: descriptors, threads, children that are no more.
 fn held() -> (usize, usize, usize) {
     let count = |folder: &str| fs::read_dir(folder).unwrap().count();

@@ -101,7 +101,9 @@ fn check(
     let what = format!("{:?} {fault:?} at {hit:?}: {traced:?}", case.args);
     let killed = matches!(fault, Fault::KilledBefore | Fault::KilledAfter);
     assert_eq!(traced.status.is_none(), killed, "{what}");
-    assert!(!traced.stderr.contains("panicked") && traced.status != Some(70), "{what}");
+    let said = [&traced.stdout, &traced.stderr];
+    assert!(!said.iter().any(|text| text.contains("panicked")), "{what}");
+    assert_ne!(traced.status, Some(70), "{what}");
 
     let now = Tree::of(case.world.outside());
     let mut leftovers = Vec::new();
