@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_write_sweeps_what_killed_processes_left_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
-        let old = SystemTime::now() - Duration::from_secs(24 * 3600);
+        let old = SystemTime::now() - Duration::from_hours(24);
         let names = [".rye-0123456789abcdef.tmp", ".rye-notes.tmp", ".rye-0123456789abcdef"];
         for name in names {
             let file = fs::File::create(dir.path().join(name)).unwrap();

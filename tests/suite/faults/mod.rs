@@ -171,7 +171,7 @@ fn is_leftover(path: &Path) -> bool {
 
 /// What is left of a process that is long gone looks like this.
 fn age(path: &Path) {
-    let long_ago = SystemTime::now() - Duration::from_secs(24 * 3600);
+    let long_ago = SystemTime::now() - Duration::from_hours(24);
     if let Ok(file) = fs::File::open(path) {
         file.set_modified(long_ago).expect("an older time");
     }

@@ -64,6 +64,7 @@ pub fn trace(command: &mut Command, within: &Path, fault: Option<(usize, Fault)>
             _ => Ok(()),
         });
     }
+    #[expect(clippy::zombie_processes, reason = "waited for by `Run::until_it_ends`")]
     let child = command.spawn().unwrap_or_else(|error| {
         panic!(
             "`ptrace` does not work here ({error}), and the fault tests need it; in a container, \
@@ -74,7 +75,7 @@ pub fn trace(command: &mut Command, within: &Path, fault: Option<(usize, Fault)>
     let over = watch(leader);
     let within = within.canonicalize().expect("a folder");
     let mut run = Run { leader, within, fault, calls: Vec::new(), hit: None, inject: Vec::new() };
-    let status = run.to_its_end();
+    let status = run.until_it_ends();
     drop(over);
     let read = |name: &str| {
         String::from_utf8_lossy(&fs::read(said.path().join(name)).expect("a file")).into_owned()
@@ -87,7 +88,7 @@ pub fn trace(command: &mut Command, within: &Path, fault: Option<(usize, Fault)>
 fn watch(leader: pid_t) -> mpsc::Sender<()> {
     let (over, ended) = mpsc::channel::<()>();
     std::thread::spawn(move || {
-        if ended.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
+        if ended.recv_timeout(Duration::from_mins(1)) == Err(mpsc::RecvTimeoutError::Timeout) {
             kill(leader);
         }
     });
@@ -105,7 +106,7 @@ struct Run {
 }
 
 impl Run {
-    fn to_its_end(&mut self) -> Option<i32> {
+    fn until_it_ends(&mut self) -> Option<i32> {
         let mut ended = None;
         let mut known = BTreeSet::new();
         while let Some((pid, status)) = wait() {
