@@ -58,6 +58,7 @@
 //! | `<user>/.ai/config/keys/{interpreters,deps}/` | `verify::allowed` | the same |
 //! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `verify::trust_store` | you |
 //! | `<project>/.ai/rye.lock` | `lock`, in an accepted project | the same, for `rye lock` |
+//! | `<user>/.ai/state/rotation/` | `verify::staged`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::pin` |
 //!

@@ -1,9 +1,21 @@
 //! Reading at most so much, and writing all or nothing.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tempfile::NamedTempFile;
+
+use super::limits::LEFTOVER_SECONDS;
+
+/// Around the random part of a temporary name; no item's name begins with a dot.
+const TEMPORARY: (&str, &str) = (".rye-", ".tmp");
+/// Random bytes of a temporary name: nobody guesses them.
+const RANDOM: usize = 8;
 
 /// Bytes read under a cap, or the fact that there were more.
 #[derive(Debug)]
@@ -25,11 +37,16 @@ pub(crate) fn read_at_most(from: &mut impl Read, cap: u64, hint: u64) -> io::Res
 
 /// Replaces or makes `path` so that any crash leaves the old file or the whole of the other one.
 ///
-/// A temporary file with an unpredictable name in the same folder (`O_EXCL`), `fsync`, rename,
-/// `fsync` of the folder. Mode and owner of an existing file are kept; another gets `mode`.
+/// A [`temporary`] file in the same folder, `fsync`, rename, `fsync` of the folder. Mode and owner of
+/// an existing file are kept; another gets `mode`. What killed processes left in the folder is
+/// removed.
+///
+/// # Errors
+/// What the file system says. The file is then as it was, but for a folder that could not be
+/// `fsync`ed: then the whole of the other file is there already.
 pub(crate) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut file = tempfile::Builder::new().prefix(".rye-").tempfile_in(folder)?;
+    let mut file = temporary(folder)?;
     file.write_all(bytes)?;
     let old = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
     if let Some(old) = &old {
@@ -42,7 +59,57 @@ pub(crate) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<(
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;
-    File::open(folder)?.sync_all()
+    File::open(folder)?.sync_all()?;
+    sweep(folder);
+    Ok(())
+}
+
+/// Removes the file for good: after a crash it does not come back.
+///
+/// # Errors
+/// What the file system says.
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)?;
+    File::open(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?.sync_all()
+}
+
+/// A file of one's own in `folder`, removed when dropped. It is made anew (`O_EXCL`, so no link is
+/// followed) under a name that nobody can foresee.
+///
+/// # Errors
+/// What the file system says.
+pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut random = [0; RANDOM];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    let prefix = format!("{}{}", TEMPORARY.0, hex::encode(random));
+    tempfile::Builder::new().prefix(&prefix).suffix(TEMPORARY.1).rand_bytes(0).tempfile_in(folder)
+}
+
+/// Removes temporary files of ours that processes left in `folder` when they were killed: by name,
+/// owner and age. Once a folder and process, since a batch writes many files into one.
+pub(crate) fn sweep(folder: &Path) {
+    static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    if !SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
+        return;
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_temporary(&entry.file_name().to_string_lossy()) && is_leftover(&entry.path()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_temporary(name: &str) -> bool {
+    let random = name.strip_prefix(TEMPORARY.0).and_then(|n| n.strip_suffix(TEMPORARY.1));
+    random.is_some_and(|r| r.len() == 2 * RANDOM && r.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// Nobody writes to it any more, as far as its age can say.
+fn is_leftover(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let Ok(stat) = fs::symlink_metadata(path) else { return false };
+    let age = stat.modified().ok().and_then(|at| at.elapsed().ok());
+    stat.is_file() && stat.uid() == own && age > Some(Duration::from_secs(LEFTOVER_SECONDS))
 }
 
 #[cfg(test)]
@@ -50,6 +117,7 @@ mod tests {
     use super::{Bounded, read_at_most, write_atomic};
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::time::{Duration, SystemTime};
 
     #[test]
     fn reading_stops_at_the_cap() {
@@ -73,5 +141,23 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
         assert_eq!(fs::read(&path).unwrap(), b"2");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_write_sweeps_what_killed_processes_left_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - Duration::from_hours(24);
+        let names = [".rye-0123456789abcdef.tmp", ".rye-notes.tmp", ".rye-0123456789abcdef"];
+        for name in names {
+            let file = fs::File::create(dir.path().join(name)).unwrap();
+            file.set_modified(old).unwrap();
+        }
+        let young = ".rye-fedcba9876543210.tmp";
+        fs::write(dir.path().join(young), "").unwrap();
+        write_atomic(&dir.path().join("x"), b"1", 0o600).unwrap();
+        let left: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 4, "{left:?}");
+        assert!(!dir.path().join(names[0]).exists() && dir.path().join(young).exists());
     }
 }

@@ -30,6 +30,9 @@ pub(crate) const DATA_DEPTH: usize = 64;
 pub(crate) const OUTPUT_BYTES: usize = 16 << 20;
 /// Largest single argument in bytes: Linux refuses one over 128 KiB (core 7.7).
 pub(crate) const ARGUMENT_BYTES: usize = 96 << 10;
+/// Largest variable of a child's environment, name and value, in bytes: Linux refuses 128 KiB, and the
+/// private folder's path may still come into it.
+pub(crate) const VARIABLE_BYTES: usize = 124 << 10;
 /// Largest parameter object in bytes, from a file or standard input.
 pub(crate) const PARAMS_BYTES: u64 = 16 << 20;
 /// Default time for a run in milliseconds, until a runtime says otherwise (issue of configuration).
@@ -97,3 +100,5 @@ pub(crate) const SMALL_TEXT_BYTES: u64 = 64 << 10;
 /// How long a program that tells an interpreter's path may take, in milliseconds: it is in the way of
 /// every run.
 pub(crate) const INTERPRETER_COMMAND_MS: u64 = 5_000;
+/// Age at which a temporary file is one that a killed process left, in seconds: no write takes as long.
+pub(crate) const LEFTOVER_SECONDS: u64 = 600;

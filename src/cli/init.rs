@@ -36,7 +36,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     let keys = OwnKeys::of(user);
     let (pair, fresh_key) = match keys.pair() {
         Ok(_) => (rye.own_pair()?, false),
-        Err(KeyError::Missing) => {
+        Err(TrustError::Key(KeyError::Missing)) => {
             let failed = |e: getrandom::Error| KeyError::Io {
                 path: keys.folder(),
                 source: std::io::Error::other(e.to_string()),

@@ -6,11 +6,12 @@
 //! Out: an [`Outcome`].
 //!
 //! A [`Primitive`] is the act at the end of a chain; `subprocess.rs` and `http.rs` are built here,
-//! others are registered from above.
+//! others are registered from above. `mask.rs` keeps secrets out of what is shown of a failure.
 
 mod answer;
 mod error;
 mod http;
+mod mask;
 mod outcome;
 mod primitive;
 mod subprocess;

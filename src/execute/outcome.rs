@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::mask::Mask;
 use crate::base::limits::STDERR_TAIL;
 use crate::host::Ended;
 use crate::parse::json;
@@ -46,16 +47,16 @@ pub(crate) struct ToolFailure {
 
 impl Outcome {
     /// Reads a child's end as core 7.12 says.
-    pub(super) fn of(ended: &Ended) -> Self {
+    pub(super) fn of(ended: &Ended, mask: &Mask) -> Self {
         let stdout = String::from_utf8_lossy(&ended.stdout);
-        let stderr = String::from_utf8_lossy(&ended.stderr);
+        let stderr = shown_stderr(ended, mask);
         // Strictly: one JSON value in UTF-8, or it is text.
         let whole = std::str::from_utf8(&ended.stdout).ok().filter(|_| !ended.stdout_truncated);
         let value: Option<Value> = whole.and_then(|text| json(text).ok());
         let reported = value.as_ref().and_then(reported_error);
         let failed = reported.is_some() || ended.exit_code != Some(0);
         let failure = failed.then(|| ToolFailure {
-            message: reported.unwrap_or_else(|| status_text(ended)),
+            message: reported.map_or_else(|| status_text(ended), |said| mask.text(&said)),
             tail: tail(&stderr),
             of: "stderr_tail",
         });
@@ -113,6 +114,17 @@ fn status_text(ended: &Ended) -> String {
     }
 }
 
+/// What may be shown of standard error, all of it.
+fn shown_stderr(ended: &Ended, mask: &Mask) -> String {
+    let bytes = mask.bytes(&ended.stderr, ended.stderr_truncated);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The end of what may be shown of standard error.
+pub(super) fn stderr_tail(ended: &Ended, mask: &Mask) -> String {
+    tail(&shown_stderr(ended, mask))
+}
+
 /// The last bytes of a text, whole characters only.
 pub(super) fn tail(text: &str) -> String {
     let mut from = text.len().saturating_sub(STDERR_TAIL);
@@ -124,7 +136,7 @@ pub(super) fn tail(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Outcome;
+    use super::{Mask, Outcome};
     use crate::host::Ended;
     use serde_json::json;
 
@@ -135,7 +147,7 @@ mod tests {
             exit_code: Some(code),
             ..Ended::default()
         };
-        Outcome::of(&ended)
+        Outcome::of(&ended, &Mask::of(["hush"].into_iter()))
     }
 
     #[test]
@@ -166,5 +178,8 @@ mod tests {
         assert_eq!(message("{\"success\": \"false\"}", 0), None);
         assert_eq!(message("{}", 3).as_deref(), Some("the tool ended with status 3"));
         assert_eq!(outcome("x", 1).failure.unwrap().tail, "note\n");
+        let says = outcome("{\"success\": false, \"error\": \"no hush\"}", 0);
+        assert_eq!(says.failure.unwrap().message, "no ***");
+        assert_eq!(says.data["error"], "no hush", "data is the tool's own");
     }
 }

@@ -1,9 +1,9 @@
 //! The primitive `rye/core/primitives/execute`: a subprocess (core 7.11).
 
 use super::error::ExecuteError;
-use super::outcome::Outcome;
+use super::mask::Mask;
+use super::outcome::{Outcome, stderr_tail};
 use super::primitive::{Primitive, Running};
-use crate::base::limits::STDERR_TAIL;
 use crate::host::{Pin, PinError};
 use crate::plan::{Pinned, Plan};
 use crate::trace::Event;
@@ -41,12 +41,12 @@ impl Primitive for Subprocess {
         if let Some(signal) = ended.interrupted {
             return Err(ExecuteError::Interrupted { item: item(), signal });
         }
+        let mask = Mask::of(plan.secrets());
         if ended.timed_out {
-            let from = ended.stderr.len().saturating_sub(STDERR_TAIL);
-            let stderr_tail = String::from_utf8_lossy(&ended.stderr[from..]).into_owned();
+            let stderr_tail = stderr_tail(&ended, &mask);
             return Err(ExecuteError::Timeout { item: item(), after: plan.timeout(), stderr_tail });
         }
-        Ok(Outcome::of(&ended))
+        Ok(Outcome::of(&ended, &mask))
     }
 }
 

@@ -34,7 +34,8 @@ pub(crate) struct Ended {
     pub(crate) timed_out: bool,
     /// The signal that this process was sent while the child ran.
     pub(crate) interrupted: Option<i32>,
-    /// Peak resident memory of the child in KiB.
+    /// Peak resident memory of the child in KiB, never too little. The kernel counts from before the
+    /// program was loaded, so what is smaller than this process shows as this process's own peak.
     pub(crate) max_rss_kib: i64,
     pub(crate) duration: Duration,
 }
@@ -91,9 +92,11 @@ pub(crate) trait Host: Sync {
 
     /// Runs the child to its end in a process group of its own.
     ///
-    /// Promises: input and output flow at once, so no sizes deadlock; past the deadline, or when
-    /// this process is asked to end, the whole group is asked to end and then killed; when this
-    /// returns, nothing of the group runs. `started` is told the process id.
+    /// Promises: input and output flow at once, so no sizes deadlock; past the deadline the whole
+    /// group is asked to end and then killed; when this process is asked to end, the group is sent
+    /// the same signal and then killed; when this returns, nothing of the group runs. The child has
+    /// the given environment and folder, three streams and no other descriptor, and every signal is
+    /// let through and at its default. `started` is told the process id.
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended>;
 
     /// Sends one HTTP request and gives the answer, whatever its status; follows nothing.

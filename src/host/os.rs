@@ -2,11 +2,9 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,7 +14,7 @@ use super::host::{Ended, Host, Look, Spawn, search};
 use super::look;
 #[cfg(feature = "http")]
 use super::net::{Answer, Call, NetFault};
-use super::unix::{Signals, reap};
+use super::unix::{Signals, Started, hear_of_children, reap, start as start_child};
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
 
 /// The machine this process runs on.
@@ -74,22 +72,14 @@ impl Host for Os {
         let start = Instant::now();
         if self.adopts_orphans {
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+            hear_of_children();
         }
         // What was there before is not ours to end: a shell may have become this process.
         let strangers = if self.adopts_orphans { children() } else { Vec::new() };
         let signals = Signals::listen()?;
-        let child = Command::new(&spawn.program)
-            .args(&spawn.args)
-            .env_clear()
-            .envs(&spawn.env)
-            .current_dir(&spawn.cwd)
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        started(child.id());
-        let ended = Running::new(child, spawn, start)?.run_out(&signals);
+        let running = Running::new(start_child(spawn)?, spawn, start)?;
+        started(running.pid.as_raw_nonzero().get().cast_unsigned());
+        let ended = running.run_out(&signals);
         if self.adopts_orphans {
             sweep(&strangers);
         }
@@ -99,9 +89,12 @@ impl Host for Os {
 
 /// A child with its pipes. Dropping it kills the group.
 struct Running<'a> {
-    child: Child,
     pid: Pid,
-    stdin: &'a [u8],
+    /// Our ends; each is gone when it is done.
+    stdin: Option<OwnedFd>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    input: &'a [u8],
     cap: usize,
     start: Instant,
     deadline: Instant,
@@ -119,27 +112,21 @@ enum Phase {
 }
 
 impl<'a> Running<'a> {
-    fn new(child: Child, spawn: &'a Spawn, start: Instant) -> io::Result<Self> {
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| io::Error::other("the child has no process id"))?;
+    fn new(child: Started, spawn: &'a Spawn, start: Instant) -> io::Result<Self> {
+        let pid = Pid::from_raw(child.pid);
         let running = Self {
-            child,
-            pid,
-            stdin: &spawn.stdin,
+            pid: pid.ok_or_else(|| io::Error::other("the child has no process id"))?,
+            stdin: Some(child.stdin),
+            stdout: Some(child.stdout),
+            stderr: Some(child.stderr),
+            input: &spawn.stdin,
             cap: spawn.output_cap,
             start,
             deadline: start + spawn.timeout,
             ended: Ended::default(),
             reaped: false,
         };
-        for fd in [
-            running.child.stdin.as_ref().map(AsFd::as_fd),
-            running.child.stdout.as_ref().map(AsFd::as_fd),
-            running.child.stderr.as_ref().map(AsFd::as_fd),
-        ]
-        .into_iter()
-        .flatten()
-        {
+        for fd in [&running.stdin, &running.stdout, &running.stderr].into_iter().flatten() {
             rustix::io::ioctl_fionbio(fd, true)?;
         }
         Ok(running)
@@ -151,7 +138,7 @@ impl<'a> Running<'a> {
         let mut phase = Phase::Running;
         loop {
             self.write_stdin();
-            let silent = self.child.stdout.is_none() && self.child.stderr.is_none();
+            let silent = self.stdout.is_none() && self.stderr.is_none();
             if silent && matches!(phase, Phase::Draining(_)) {
                 break;
             }
@@ -167,17 +154,21 @@ impl<'a> Running<'a> {
                 && let Some(signal) = signals.take()
             {
                 self.ended.interrupted.get_or_insert(signal);
-                if matches!(phase, Phase::Running) {
-                    phase = self.ask_to_end();
-                    continue;
-                }
+                phase = match phase {
+                    // The tool hears what we heard, so that it can tell Ctrl-C from the rest.
+                    Phase::Running => self.ask_to_end(signal),
+                    // Somebody asks again: no more time.
+                    Phase::Ending(_) => Phase::Ending(Instant::now()),
+                    Phase::Draining(until) => Phase::Draining(until),
+                };
+                continue;
             }
             self.read_outputs();
             phase = match phase {
                 Phase::Running | Phase::Ending(_) if ready.exited => drain(),
                 Phase::Running if timed_out => {
                     self.ended.timed_out = true;
-                    self.ask_to_end()
+                    self.ask_to_end(Signal::TERM.as_raw())
                 }
                 Phase::Ending(_) if timed_out => {
                     let _ = kill_process_group(self.pid, Signal::KILL);
@@ -190,8 +181,9 @@ impl<'a> Running<'a> {
         self.finish()
     }
 
-    fn ask_to_end(&self) -> Phase {
-        let _ = kill_process_group(self.pid, Signal::TERM);
+    fn ask_to_end(&self, signal: i32) -> Phase {
+        let signal = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
+        let _ = kill_process_group(self.pid, signal);
         Phase::Ending(Instant::now() + Duration::from_millis(TERM_GRACE_MS))
     }
 
@@ -207,13 +199,13 @@ impl<'a> Running<'a> {
         if !drain {
             fds.push(PollFd::new(pidfd, PollFlags::IN));
         }
-        if let Some(stdin) = &self.child.stdin {
+        if let Some(stdin) = &self.stdin {
             fds.push(PollFd::new(stdin, PollFlags::OUT));
         }
-        if let Some(stdout) = &self.child.stdout {
+        if let Some(stdout) = &self.stdout {
             fds.push(PollFd::new(stdout, PollFlags::IN));
         }
-        if let Some(stderr) = &self.child.stderr {
+        if let Some(stderr) = &self.stderr {
             fds.push(PollFd::new(stderr, PollFlags::IN));
         }
         let left = Timespec::try_from(left).map_err(io::Error::other)?;
@@ -227,31 +219,31 @@ impl<'a> Running<'a> {
 
     /// Writes what the pipe takes now; closes it when all is written or the child reads no more.
     fn write_stdin(&mut self) {
-        while let Some(stdin) = &self.child.stdin {
-            if self.stdin.is_empty() {
-                self.child.stdin = None;
+        while let Some(stdin) = &self.stdin {
+            if self.input.is_empty() {
+                self.stdin = None;
                 return;
             }
-            match rustix::io::write(stdin, self.stdin) {
-                Ok(written) => self.stdin = &self.stdin[written..],
+            match rustix::io::write(stdin, self.input) {
+                Ok(written) => self.input = &self.input[written..],
                 Err(rustix::io::Errno::AGAIN) => return,
                 Err(rustix::io::Errno::INTR) => {}
-                Err(_) => self.child.stdin = None,
+                Err(_) => self.stdin = None,
             }
         }
     }
 
     fn read_outputs(&mut self) {
         let Ended { stdout, stdout_truncated, stderr, stderr_truncated, .. } = &mut self.ended;
-        if let Some(pipe) = &self.child.stdout
+        if let Some(pipe) = &self.stdout
             && drained(pipe, stdout, self.cap, stdout_truncated)
         {
-            self.child.stdout = None;
+            self.stdout = None;
         }
-        if let Some(pipe) = &self.child.stderr
+        if let Some(pipe) = &self.stderr
             && drained(pipe, stderr, self.cap, stderr_truncated)
         {
-            self.child.stderr = None;
+            self.stderr = None;
         }
     }
 
@@ -337,7 +329,3 @@ fn sweep(strangers: &[Pid]) {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "os_tests.rs"]
-mod tests;

@@ -3,10 +3,13 @@
 //! What runs is what was verified: the bytes in memory are written to a folder that only this user
 //! can enter, and those are run, never the file that a second look at the disk would find.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::Vars;
 
@@ -14,6 +17,9 @@ use super::Vars;
 #[derive(Debug)]
 pub(crate) struct Pin {
     folder: tempfile::TempDir,
+    /// Held while the folder is in use: a process in a container that shares this home does not see
+    /// ours, but it sees the lock.
+    _lock: Option<File>,
 }
 
 /// Why no private folder could be made.
@@ -52,7 +58,10 @@ impl Pin {
         let private = fs::Permissions::from_mode(0o700);
         let folder =
             tempfile::Builder::new().prefix(&prefix).permissions(private).tempdir_in(at)?;
-        Ok(Self { folder })
+        let lock = File::open(folder.path())
+            .ok()
+            .filter(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok());
+        Ok(Self { folder, _lock: lock })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -98,10 +107,18 @@ fn sweep(at: &Path) {
             .to_str()
             .and_then(|n| n.split_once('-'))
             .and_then(|(pid, _)| pid.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        let is_dead = |pid: u32| !Path::new(&format!("/proc/{pid}")).exists();
+        if pid.is_some_and(is_dead) && !is_locked(&entry.path()) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Whether a process holds the folder, also one that cannot be seen from here.
+fn is_locked(folder: &Path) -> bool {
+    let tried =
+        File::open(folder).map(|file| flock(&file, FlockOperation::NonBlockingLockExclusive));
+    matches!(tried, Ok(Err(Errno::WOULDBLOCK)))
 }
 
 #[cfg(test)]
@@ -127,6 +144,21 @@ mod tests {
         assert!(pin.write("x.py", b"2", false).is_err(), "a pinned file is written once");
         drop(pin);
         assert_eq!(fs::read_dir(&at).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_somebody_holds_is_not_swept() {
+        let base = tempfile::tempdir().unwrap();
+        fs::set_permissions(base.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let pin = Pin::below(base.path()).unwrap();
+        // As a process in another container would see it: a number that nobody here has.
+        let foreign = base.path().join("4194305-foreign");
+        fs::rename(pin.folder.path(), &foreign).unwrap();
+        drop(Pin::below(base.path()).unwrap());
+        assert!(foreign.exists(), "it is in use");
+        drop(pin);
+        drop(Pin::below(base.path()).unwrap());
+        assert!(!foreign.exists(), "nobody holds it any more");
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The few calls that no safe library offers.
 //!
 //! The one file with `unsafe`: `wait4` (peak memory of one child), `signalfd` and the signal mask
-//! (so that one poll loop hears children, pipes and signals), and `raise`.
-#![expect(unsafe_code, reason = "four libc calls without a safe wrapper; each has its own note")]
+//! (so that one poll loop hears children, pipes and signals), `posix_spawn`, dispositions, and `raise`.
+#![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
 
+use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+use super::host::Spawn;
 use crate::base::limits::REAP_MS;
 
 /// Exit code or signal, and peak memory in KiB.
@@ -53,15 +55,191 @@ pub(super) fn reap(pid: i32) -> io::Result<Option<Reaped>> {
     }))
 }
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP arrive on [`Signals::fd`] instead of ending the process.
+/// Whoever started us may have asked that children vanish unseen, which would lose their status. For a
+/// process that is ours alone.
+pub(super) fn hear_of_children() {
+    // SAFETY: the default disposition has no handler that could run.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// A child that was started, and our ends of its three streams.
+pub(super) struct Started {
+    pub(super) pid: i32,
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// Starts the child in a process group of its own, with the given environment and folder, with three
+/// streams and no other descriptor, with every signal let through and at its default.
+///
+/// `posix_spawn` by hand, because the standard library's hands down our signal mask, and with
+/// anything to be done in between it copies the page tables of this whole process first.
+pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
+    let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::from);
+    let program = text(spawn.program.as_os_str().as_encoded_bytes())?;
+    let cwd = text(spawn.cwd.as_os_str().as_encoded_bytes())?;
+    let args = spawn.args.iter().map(|arg| text(arg.as_encoded_bytes()));
+    let args = std::iter::once(Ok(program.clone())).chain(args).collect::<Result<Vec<_>, _>>()?;
+    let env = spawn
+        .env
+        .iter()
+        .map(|(name, value)| text(&[name.as_bytes(), b"=", value.as_encoded_bytes()].concat()));
+    let env = env.collect::<Result<Vec<_>, _>>()?;
+    let (their_stdin, stdin) = pipe()?;
+    let (stdout, their_stdout) = pipe()?;
+    let (stderr, their_stderr) = pipe()?;
+    let mut actions = Actions::new()?;
+    actions.close(&inheritable())?;
+    for (target, fd) in [&their_stdin, &their_stdout, &their_stderr].into_iter().enumerate() {
+        actions.put(fd, target)?;
+    }
+    actions.enter(&cwd)?;
+    let pid = actions.spawn(&program, &args, &env)?;
+    Ok(Started { pid, stdin, stdout, stderr })
+}
+
+/// A pipe, its reading end first; neither end is one of the three streams.
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let beyond = |fd: OwnedFd| match fd.as_raw_fd() {
+        0..=2 => rustix::io::fcntl_dupfd_cloexec(&fd, 3),
+        _ => Ok(fd),
+    };
+    Ok((beyond(read)?, beyond(write)?))
+}
+
+/// What is done in the child before it becomes the program.
+struct Actions {
+    actions: libc::posix_spawn_file_actions_t,
+    attributes: libc::posix_spawnattr_t,
+}
+
+impl Actions {
+    fn new() -> io::Result<Self> {
+        let mut actions = MaybeUninit::uninit();
+        let mut attributes = MaybeUninit::uninit();
+        let mut signals = MaybeUninit::uninit();
+        let flags = libc::POSIX_SPAWN_SETPGROUP
+            | libc::POSIX_SPAWN_SETSIGMASK
+            | libc::POSIX_SPAWN_SETSIGDEF;
+        let flags = libc::c_short::try_from(flags).map_err(io::Error::other)?;
+        // SAFETY: each structure is initialised by its own function before it is used; these fail
+        // only for want of memory, and then nothing of it is used.
+        unsafe {
+            checked(libc::posix_spawn_file_actions_init(actions.as_mut_ptr()))?;
+            checked(libc::posix_spawnattr_init(attributes.as_mut_ptr()))?;
+            let mut made =
+                Self { actions: actions.assume_init(), attributes: attributes.assume_init() };
+            let to = &raw mut made.attributes;
+            libc::sigemptyset(signals.as_mut_ptr());
+            checked(libc::posix_spawnattr_setsigmask(to, signals.as_ptr()))?;
+            libc::sigfillset(signals.as_mut_ptr());
+            checked(libc::posix_spawnattr_setsigdefault(to, signals.as_ptr()))?;
+            checked(libc::posix_spawnattr_setpgroup(to, 0))?;
+            checked(libc::posix_spawnattr_setflags(to, flags))?;
+            Ok(made)
+        }
+    }
+
+    fn close(&mut self, open: &[RawFd]) -> io::Result<()> {
+        for fd in open {
+            // SAFETY: the actions are initialised; the number is closed in the child alone.
+            let done =
+                unsafe { libc::posix_spawn_file_actions_addclose(&raw mut self.actions, *fd) };
+            checked(done)?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, fd: &OwnedFd, target: usize) -> io::Result<()> {
+        let target = RawFd::try_from(target).map_err(io::Error::other)?;
+        let actions = &raw mut self.actions;
+        // SAFETY: the actions are initialised; both numbers are copied.
+        checked(unsafe { libc::posix_spawn_file_actions_adddup2(actions, fd.as_raw_fd(), target) })
+    }
+
+    fn enter(&mut self, folder: &CStr) -> io::Result<()> {
+        let actions = &raw mut self.actions;
+        // SAFETY: the actions are initialised; the path is copied.
+        checked(unsafe { libc::posix_spawn_file_actions_addchdir_np(actions, folder.as_ptr()) })
+    }
+
+    /// # Errors
+    /// What an action, or becoming the program, failed with.
+    fn spawn(&self, program: &CStr, args: &[CString], env: &[CString]) -> io::Result<i32> {
+        let listed = |texts: &[CString]| {
+            let texts = texts.iter().map(|text| text.as_ptr().cast_mut());
+            texts.chain([std::ptr::null_mut()]).collect::<Vec<_>>()
+        };
+        let (args, env) = (listed(args), listed(env));
+        let mut pid = 0;
+        // SAFETY: both lists end with a null and outlive the call, as do the texts they point to,
+        // which are not written to; actions and attributes are initialised.
+        checked(unsafe {
+            libc::posix_spawn(
+                &raw mut pid,
+                program.as_ptr(),
+                &raw const self.actions,
+                &raw const self.attributes,
+                args.as_ptr(),
+                env.as_ptr(),
+            )
+        })?;
+        Ok(pid)
+    }
+}
+
+impl Drop for Actions {
+    fn drop(&mut self) {
+        // SAFETY: both were initialised and are not used again.
+        unsafe {
+            libc::posix_spawn_file_actions_destroy(&raw mut self.actions);
+            libc::posix_spawnattr_destroy(&raw mut self.attributes);
+        }
+    }
+}
+
+/// The `posix_spawn` family gives the error instead of setting it.
+fn checked(error: i32) -> io::Result<()> {
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// Descriptors beyond the three streams that a child would get.
+fn inheritable() -> Vec<RawFd> {
+    let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_open = |fd: &RawFd| {
+        // SAFETY: no pointers; the descriptor is looked at and not used.
+        let flags = unsafe { libc::fcntl(*fd, libc::F_GETFD) };
+        flags >= 0 && flags & libc::FD_CLOEXEC == 0
+    };
+    numbers.filter(|fd| *fd > 2).filter(is_open).collect()
+}
+
+/// What asks a process to end, in the order of how often it does.
+const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+
+/// Whether this process was told to pass over the signal, as `nohup` does.
+fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: nothing is set; the old action is written to `action`, for which zeroed is valid.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
+/// While it lives, what asks this process to end arrives on [`Signals::fd`] instead of ending it.
 pub(super) struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
 }
 
 impl Signals {
-    /// Blocks the three signals on this thread. Children do not inherit the mask: the standard
-    /// library's spawn clears it.
+    /// Blocks the signals on this thread, but for those that are passed over: a blocked signal is
+    /// never passed over. Children start with an empty mask.
     pub(super) fn listen() -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         let mut before = MaybeUninit::<libc::sigset_t>::uninit();
@@ -69,7 +247,7 @@ impl Signals {
         // `pthread_sigmask` before it is assumed to be initialised; the descriptor is fresh and owned.
         unsafe {
             libc::sigemptyset(set.as_mut_ptr());
-            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            for signal in ENDING.into_iter().filter(|signal| !is_ignored(*signal)) {
                 libc::sigaddset(set.as_mut_ptr(), signal);
             }
             let failed = libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());

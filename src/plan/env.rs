@@ -35,6 +35,8 @@ pub(super) struct Env {
     own: Vec<(String, String)>,
     /// Names whose values came from the host by declaration, or were made of such values.
     sealed: BTreeSet<String>,
+    /// Names that links ask for as secrets.
+    secrets: BTreeSet<String>,
 }
 
 impl Env {
@@ -83,7 +85,9 @@ impl Env {
         }
         record("rye".into(), own.iter().map(|(name, _)| (*name).to_owned()).collect());
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Ok(Self { host, links, paths: Vec::new(), own, sealed })
+        let secrets = chain.links().iter().flat_map(|link| link.tool.secrets.iter().cloned());
+        let secrets = secrets.collect();
+        Ok(Self { host, links, paths: Vec::new(), own, sealed, secrets })
     }
 
     /// Adds a name of rye's own, which no link can replace; what the host says of it is not used.
@@ -124,6 +128,11 @@ impl Env {
             }
         }
         takes(template, &taken)
+    }
+
+    /// The values that must not be shown.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.secrets.iter().filter_map(|name| self.host.get(name)).map(String::as_str)
     }
 
     /// The templates of the links.

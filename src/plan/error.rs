@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::base::limits::ARGUMENT_BYTES;
+use crate::base::limits::{ARGUMENT_BYTES, VARIABLE_BYTES};
 use crate::base::text::escape_line;
 use crate::chain::FetchError;
 use crate::diag::{Code, Diagnose, Place};
@@ -17,6 +17,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("plan.no_command"),
     Code("plan.program_not_found"),
     Code("plan.argument_too_large"),
+    Code("plan.variable_too_large"),
     Code("plan.argument_nul"),
     Code("plan.missing_secret"),
     Code("plan.secret_in_argv"),
@@ -69,7 +70,9 @@ pub(crate) enum PlanError {
     Fetch(#[from] FetchError),
     #[error(transparent)]
     Space(#[from] SpaceError),
-    #[error("an argument of `{item}` holds a NUL, which no process can be given")]
+    #[error("the variable `{name}` of `{item}` has {bytes} bytes; one may have {VARIABLE_BYTES}")]
+    VariableTooLarge { item: Ref, name: String, bytes: usize },
+    #[error("an argument or a variable of `{item}` holds a NUL, which no process can be given")]
     ArgumentNul { item: Ref },
 }
 
@@ -100,6 +103,7 @@ impl Diagnose for PlanError {
             Self::NoCommand { .. } => "plan.no_command",
             Self::ProgramNotFound { .. } => "plan.program_not_found",
             Self::ArgumentTooLarge { .. } => "plan.argument_too_large",
+            Self::VariableTooLarge { .. } => "plan.variable_too_large",
             Self::ArgumentNul { .. } => "plan.argument_nul",
             Self::BadEnvFile { .. } => "plan.bad_env_file",
             Self::RefusedVariable { .. } => "plan.refused_variable",
@@ -154,6 +158,9 @@ impl Diagnose for PlanError {
             Self::BadLimit { .. } => "see `rye explain plan.bad_config`".into(),
             Self::Fetch(inner) => return inner.help(),
             Self::Space(inner) => return inner.help(),
+            Self::VariableTooLarge { name, .. } => {
+                format!("set `{name}` to something shorter, such as the path of a file that holds it")
+            }
             Self::ArgumentTooLarge { .. } | Self::ArgumentNul { .. } => {
                 "pass parameters by standard input, which is the default, instead of `{params_json}`".into()
             }
@@ -185,6 +192,7 @@ impl Diagnose for PlanError {
         | Self::NoCommand { item }
         | Self::ProgramNotFound { item, .. }
         | Self::ArgumentTooLarge { item, .. }
+        | Self::VariableTooLarge { item, .. }
         | Self::MissingSecret { item, .. }
         | Self::SecretInArgv { item, .. }
         | Self::NotBuilt { item, .. }

@@ -191,6 +191,11 @@ impl Plan {
         }
     }
 
+    /// The values of declared secrets, for whoever shows what the act said.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.frame.env.secrets()
+    }
+
     pub(crate) fn item(&self) -> &Ref {
         &self.item
     }

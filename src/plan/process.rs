@@ -12,7 +12,7 @@ use super::plan::Machine;
 use super::program::{Chosen, Seeker};
 use super::template::plain;
 use super::tree::Tree;
-use crate::base::limits::ARGUMENT_BYTES;
+use crate::base::limits::{ARGUMENT_BYTES, VARIABLE_BYTES};
 use crate::id::Ref;
 
 /// One process, its templates not yet expanded.
@@ -46,7 +46,7 @@ impl Process {
     ///
     /// # Errors
     /// `plan.secret_in_argv`, `plan.no_command`, `plan.program_not_found`, `plan.argument_nul`,
-    /// `plan.argument_too_large`, `plan.bad_config`, `plan.unverified_program`.
+    /// `plan.argument_too_large`, `plan.variable_too_large`, `plan.bad_config`, `plan.unverified_program`.
     pub(super) fn of(
         item: &Ref,
         execution: Execution,
@@ -104,7 +104,7 @@ impl Process {
         shown.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
-    /// Argument sizes and NULs, with the private paths standing for themselves; then the folder,
+    /// Sizes and NULs of arguments and variables, with the private paths standing for themselves; then the folder,
     /// and that no argument names a file which no signature covers (core 7.8).
     fn check(
         &mut self,
@@ -122,6 +122,19 @@ impl Process {
             if argument.len() > ARGUMENT_BYTES {
                 let bytes = argument.len();
                 return Err(PlanError::ArgumentTooLarge { item: item(), bytes });
+            }
+        }
+        for (name, value) in &filled.env {
+            if value.contains('\0') {
+                return Err(PlanError::ArgumentNul { item: item() });
+            }
+            let bytes = name.len() + value.len();
+            if bytes > VARIABLE_BYTES {
+                return Err(PlanError::VariableTooLarge {
+                    item: item(),
+                    name: name.clone(),
+                    bytes,
+                });
             }
         }
         if !is_private(&self.execution.cwd) && !machine.host.is_folder(&expanded.cwd) {

@@ -37,7 +37,7 @@ impl Root {
     ///
     /// # Errors
     /// `space.not_a_file` for an `.ai` that is no folder; opening it never blocks.
-    pub(super) fn on_disk(space: Space, base: PathBuf) -> Result<Self, SpaceError> {
+    pub(crate) fn on_disk(space: Space, base: PathBuf) -> Result<Self, SpaceError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let folder = match rustix::fs::open(base.join(".ai"), flags, Mode::empty()) {
             Ok(folder) => Some(folder),

@@ -6,13 +6,13 @@
 //! bytes. One file a content: a version that is signed again, or runs again, moves to the end.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::bytes::{Bounded, read_at_most, sweep, temporary};
 use crate::base::limits::{ITEM_BYTES, VERSIONS_BYTES, VERSIONS_KEPT};
 use crate::base::{Digest, Timestamp};
 use crate::id::{Fingerprint, Ref};
@@ -94,20 +94,20 @@ impl Baselines {
             return Ok(());
         }
         let folder = self.path(base, item);
-        let temporary = || tempfile::Builder::new().prefix(".rye-").tempfile_in(&folder);
-        let file = temporary().or_else(|_| {
+        let mut file = temporary(&folder).or_else(|_| {
             // In an earlier layout the one version stood where the folder belongs.
             if fs::symlink_metadata(&folder).is_ok_and(|stat| !stat.is_dir()) {
                 fs::remove_file(&folder)?;
             }
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-            temporary()
+            temporary(&folder)
         })?;
-        fs::write(file.path(), bytes)?;
+        file.write_all(bytes)?;
         let order = known.first().map_or(0, |latest| latest.order.saturating_add(1));
         let Stamp { sha256, signed_at, key } = stamp;
         let name = format!("{order:010}-{}-{key}-{sha256}", signed_at.as_second());
         file.persist(folder.join(name)).map_err(|e| e.error)?;
+        sweep(&folder);
         let (same, others): (Vec<_>, Vec<_>) =
             known.into_iter().partition(|version| version.stamp.sha256 == sha256);
         for version in same {

@@ -267,17 +267,30 @@ pub(super) fn write_own_as(
     pair: &KeyPair,
     now: Timestamp,
 ) -> Result<PathBuf, TrustError> {
-    let path = base.join(format!(".ai/config/{id}.{ext}"));
     let item = Ref::new(Kind::Config, id.clone());
     let signed = sign_bytes(body.as_bytes(), &item, ext, &toml_comment(), pair, now);
     let signed = signed.map_err(|()| TrustError::Malformed {
         what: id.to_string(),
         why: "it cannot be signed".into(),
     })?;
+    write_document(base, id, ext, &signed)
+}
+
+/// Puts a signed document in its place below `base`, whole or not at all.
+///
+/// # Errors
+/// `trust.io`
+pub(super) fn write_document(
+    base: &Path,
+    id: &ItemId,
+    ext: &str,
+    signed: &[u8],
+) -> Result<PathBuf, TrustError> {
+    let path = base.join(format!(".ai/config/{id}.{ext}"));
     let write = || -> std::io::Result<()> {
         let folder = path.parent().ok_or(std::io::ErrorKind::InvalidInput)?;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        bytes::write_atomic(&path, &signed, 0o600)
+        bytes::write_atomic(&path, signed, 0o600)
     };
     write().map_err(|source| TrustError::Io { path: path.clone(), source })?;
     Ok(path)

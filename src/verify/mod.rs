@@ -26,6 +26,7 @@ mod rotate;
 mod sig_line;
 mod sign;
 mod source;
+mod staged;
 mod standing;
 mod trust_store;
 

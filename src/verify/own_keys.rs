@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::error::KeyError;
+use super::error::{KeyError, TrustError};
 use super::key::{KeyPair, PublicKey};
+use super::staged::finish;
 use crate::base::bytes::write_atomic;
 use crate::space::Root;
 
@@ -33,19 +34,30 @@ impl<'a> OwnKeys<'a> {
         self.folder().join("private_key.pem")
     }
 
-    /// The pair.
+    /// The pair, to sign with. What a call that was cut short left undone is done first, so that
+    /// nothing that is said from here on is older than what is there.
     ///
     /// # Errors
-    /// `key.missing`, `key.permissions`, `key.malformed`, `key.io`.
-    pub(crate) fn pair(&self) -> Result<KeyPair, KeyError> {
-        self.find_pair()?.ok_or(KeyError::Missing)
+    /// `key.missing`, `key.permissions`, `key.malformed`, `key.io`; `trust.io` and
+    /// `verify.trust_unreadable` for a rotation that cannot be finished.
+    pub(crate) fn pair(&self) -> Result<KeyPair, TrustError> {
+        let pair = self.find_pair()?.ok_or(KeyError::Missing)?;
+        finish(self.user, &pair.public())?;
+        if !self.public_path().exists() {
+            // Nothing depends on it while the private half is there.
+            let _ = self.write_public(&pair);
+        }
+        Ok(pair)
     }
 
     /// The public half, computed from the private key; without one, what `public_key.pem` says
     /// (a machine that only verifies).
     pub(crate) fn find_public(&self) -> Result<Option<PublicKey>, KeyError> {
         if let Some(pair) = self.find_pair()? {
-            return Ok(Some(pair.public()));
+            let public = pair.public();
+            // Where nothing can be written, what a rotation left undone fails closed when it is read.
+            let _ = finish(self.user, &public);
+            return Ok(Some(public));
         }
         let Some(bytes) = self.read("public_key.pem")? else { return Ok(None) };
         let malformed =
@@ -57,7 +69,11 @@ impl<'a> OwnKeys<'a> {
         }
     }
 
-    fn find_pair(&self) -> Result<Option<KeyPair>, KeyError> {
+    fn public_path(&self) -> PathBuf {
+        self.folder().join("public_key.pem")
+    }
+
+    pub(super) fn find_pair(&self) -> Result<Option<KeyPair>, KeyError> {
         let Some(bytes) = self.read("private_key.pem")?.map(Zeroizing::new) else {
             return Ok(None);
         };
@@ -107,13 +123,22 @@ impl<'a> OwnKeys<'a> {
         self.replace(pair)
     }
 
+    /// Makes `pair` your own, in one step; the public half follows.
+    ///
+    /// # Errors
+    /// `key.io`
     pub(super) fn replace(&self, pair: &KeyPair) -> Result<(), KeyError> {
         let folder = self.folder();
         let io = |source| KeyError::Io { path: folder.clone(), source };
         make_private(&folder).map_err(io)?;
         write_atomic(&self.private_path(), pair.to_pem().as_bytes(), 0o600).map_err(io)?;
-        let public = pair.public().to_pem();
-        write_atomic(&folder.join("public_key.pem"), public.as_bytes(), 0o644).map_err(io)
+        self.write_public(pair)
+    }
+
+    pub(super) fn write_public(&self, pair: &KeyPair) -> Result<(), KeyError> {
+        let path = self.public_path();
+        write_atomic(&path, pair.public().to_pem().as_bytes(), 0o644)
+            .map_err(|source| KeyError::Io { path, source })
     }
 }
 

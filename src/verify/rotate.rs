@@ -6,6 +6,7 @@ use super::document::{TrustDocument, read_own, write_own, write_own_as};
 use super::error::{KeyError, TrustError};
 use super::key::{KeyPair, PublicKey};
 use super::own_keys::OwnKeys;
+use super::staged::{Staged, finish};
 use super::trust_store::TrustStore;
 use crate::base::Timestamp;
 use crate::base::bytes::write_atomic;
@@ -25,7 +26,8 @@ pub(crate) struct Rotated {
 
 /// Makes a pair, keeps the old private key as `private_key.<fp>.pem`, signs your documents again,
 /// writes a statement signed by both keys, and trusts the old public key like any other so that
-/// what it signed keeps running until it is signed again.
+/// what it signed keeps running until it is signed again. Cut short anywhere, it is done or not begun
+/// (`staged.rs`).
 ///
 /// # Errors
 /// `key.missing` and the other `key.*`, `verify.trust_unreadable`, `trust.io`.
@@ -43,15 +45,38 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
         // What a key said that you revoked is not said again by the current one.
         documents.retain(|document| document.id.as_str().starts_with("keys/revoked/"));
     }
-    write_atomic(
-        &keys.folder().join(format!("private_key.{old_fp}.pem")),
-        old.to_pem().as_bytes(),
-        0o600,
-    )
-    .map_err(io)?;
-    keys.replace(&current)?;
-    for Document { id, ext, body } in &documents {
-        write_own_as(user.base(), id, ext, body, &current, now)?;
+    let staged = Staged::begin(user, old_fp, fp)?;
+    let sign = || stage(&staged, &documents, &old, &current, now, is_revoked);
+    let kept = path.join(format!("private_key.{old_fp}.pem"));
+    let keep = || write_atomic(&kept, old.to_pem().as_bytes(), 0o600).map_err(io);
+    let done = sign().and_then(|()| Ok(keep()?)).and_then(|()| Ok(keys.replace(&current)?));
+    // Also a step that failed may have been done: the key on disk says whose the documents are.
+    let replaced = keys.find_pair()?.is_some_and(|pair| pair.public().fingerprint() == fp);
+    if !replaced {
+        staged.discard();
+        let _ = std::fs::remove_file(&kept);
+        done?;
+        return Err(KeyError::Missing.into());
+    }
+    drop(staged);
+    finish(user, &current.public())?;
+    done?;
+    Ok(Rotated { old: old_fp, current: fp, documents: documents.len(), was_revoked: is_revoked })
+}
+
+/// Signs by the current key what the old one said, and what the rotation itself says.
+fn stage(
+    staged: &Staged,
+    documents: &[Document],
+    old: &KeyPair,
+    current: &KeyPair,
+    now: Timestamp,
+    is_revoked: bool,
+) -> Result<(), TrustError> {
+    let (old_fp, fp) = (old.public().fingerprint(), current.public().fingerprint());
+    let base = staged.base();
+    for Document { id, ext, body } in documents {
+        write_own_as(base, id, ext, body, current, now)?;
     }
     let statement = format!("rye:rotated:v1 from={old_fp} to={fp} at={now}");
     let mut table = toml::Table::new();
@@ -59,7 +84,7 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
     table.insert("old_signature".into(), hex::encode(old.sign(statement.as_bytes())).into());
     table.insert("signature".into(), hex::encode(current.sign(statement.as_bytes())).into());
     let body = toml::to_string(&table).unwrap_or_default();
-    write_own(user.base(), &id(&format!("keys/rotated/{old_fp}"))?, &body, &current, now)?;
+    write_own(base, &id(&format!("keys/rotated/{old_fp}"))?, &body, current, now)?;
     let document = TrustDocument {
         fingerprint: old_fp,
         owner: format!("you until {}", now.day()),
@@ -73,9 +98,9 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
     };
     let trusted = id(&format!("keys/trusted/{old_fp}"))?;
     if !is_revoked && !documents.iter().any(|known| known.id == trusted) {
-        write_own(user.base(), &trusted, &document.to_toml(), &current, now)?;
+        write_own(base, &trusted, &document.to_toml(), current, now)?;
     }
-    Ok(Rotated { old: old_fp, current: fp, documents: documents.len(), was_revoked: is_revoked })
+    Ok(())
 }
 
 /// A file that your own key must have signed, without its signature line.

@@ -55,7 +55,7 @@ impl Diagnose for SignError {
             Self::Shebang { .. } => "end the line with a line feed".into(),
             Self::TooLarge { .. } => "keep data out of items; a tool can read it from the project".into(),
             Self::Refused(inner) => return inner.help(),
-            Self::Io { .. } => "nothing was changed; mend the cause and sign again".into(),
+            Self::Io { .. } => "the file is as it was, or signed whole; mend the cause and sign again".into(),
         })
     }
 

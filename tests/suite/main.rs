@@ -14,6 +14,7 @@ mod chains;
 mod cli;
 mod config;
 mod directives;
+mod faults;
 mod files;
 mod golden;
 mod history;

@@ -48,7 +48,16 @@ pub struct World {
 impl World {
     /// A project folder and a user space without a key.
     pub fn empty() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self::of(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// The same in memory where the machine has a place for that: a disk takes its time for each
+    /// `fsync`, and whoever kills rye a thousand times has no use for it.
+    pub fn empty_in_memory() -> Self {
+        tempfile::tempdir_in("/dev/shm").map_or_else(|_| Self::empty(), Self::of)
+    }
+
+    fn of(folder: tempfile::TempDir) -> Self {
         // Nobody else may write above the project or the private folder of a run.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
         for name in ["project", "home"] {
@@ -66,7 +75,15 @@ impl World {
 
     /// The same after `rye init`: a key, an accepted project.
     pub fn new() -> Self {
-        let world = Self::empty();
+        Self::empty().set_up()
+    }
+
+    pub fn new_in_memory() -> Self {
+        Self::empty_in_memory().set_up()
+    }
+
+    fn set_up(self) -> Self {
+        let world = self;
         let said = world.rye(&["init"]);
         assert_eq!(said.status, 0, "{said:?}");
         world
@@ -136,6 +153,13 @@ impl World {
             stdout: String::from_utf8_lossy(&stdout).into_owned(),
             stderr: String::from_utf8_lossy(&stderr).into_owned(),
         }
+    }
+
+    /// A call of rye in the project, to be started by whoever wants to watch it.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rye"));
+        command.args(args).current_dir(self.project()).env_clear().envs(&self.env);
+        command
     }
 
     /// Writes a file of the project and gives its path.
@@ -460,6 +484,18 @@ impl World {
             .stdin(Stdio::null())
             .output()
             .expect("the program starts");
+        Said {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Runs rye by way of a program whose arguments end with rye's own path.
+    pub fn run_through(&self, program: &str, before: &[&str], args: &[&str]) -> Said {
+        let mut command = Command::new(program);
+        command.args(before).args(args).current_dir(self.project()).env_clear().envs(&self.env);
+        let output = command.stdin(Stdio::null()).output().expect("the program starts");
         Said {
             status: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

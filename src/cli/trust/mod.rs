@@ -187,7 +187,7 @@ fn remove(key: &str, rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, Cl
     confirm(&format!("stop trusting `{fingerprint}`"), "", wired, out)?;
     let id = document_id("trusted", fingerprint)?;
     let path = rye.spaces().user()?.path(&relative(&id));
-    std::fs::remove_file(&path).map_err(|source| TrustError::Io { path, source })?;
+    crate::base::bytes::remove_file(&path).map_err(|source| TrustError::Io { path, source })?;
     if out.is_json() {
         out.success(json!({"fingerprint": fingerprint}));
     } else {

@@ -14,3 +14,4 @@ mod d_trust;
 mod e_metadata;
 mod e_parsers;
 mod e_values;
+mod f_processes;
