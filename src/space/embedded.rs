@@ -21,7 +21,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 8fd65904eda1e4fe85bd6a2064f02a0d706ec520428d2c69ab3e6c0b838b4ae5
+    // 8472bc77be9bfbd11111da08736a5a7df7112ca3450f3cb508d2f8ee61b9f10f
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
@@ -63,7 +63,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/diff.unknown_version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.unknown_version.md") },
     // 68d2423cb09469eb4536e82e9a4be464023e6302bf5f4fc7226562c0db5d89b1
     File { path: "knowledge/rye/errors/execute.http.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.http.md") },
-    // 906363499b6cfdf9d7d0eb7c3f710d7679af20352716c3d74460acead866b2ca
+    // 5517392945cb12f5b5ad8d8adacb54efbd90d77fda3acc95ba8e8c5e113375f9
     File { path: "knowledge/rye/errors/execute.interrupted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.interrupted.md") },
     // ca7d612890c646c8e3f8b85fcf12c6c7d3c8bc879799551fa0592ffb08672127
     File { path: "knowledge/rye/errors/execute.pin.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.pin.md") },
@@ -155,7 +155,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/parse.xml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.xml.md") },
     // 4aff03fd9d4fcc63539a8124fe3d11cfb4e4fa9cb5d4dbd61c23f5411cc7a334
     File { path: "knowledge/rye/errors/parse.yaml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.yaml.md") },
-    // a6e38424ef413d0c723d59e0dc6d1b1d9e963e000e595587d6287e8ca533ab28
+    // 47cbbb396410fe252524f2d5e592f2c44f89e43d1eaa5da751794ae7cdf5da6b
     File { path: "knowledge/rye/errors/plan.argument_nul.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_nul.md") },
     // 0b91171e7d6735b4fca296d1e2c62947efb1cd5bcceaf7cdc63c3f3cc67484bc
     File { path: "knowledge/rye/errors/plan.argument_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
@@ -181,6 +181,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
     // 4c9b401f49e69b07585402cc2e704d441b8d98203da3444787edfcf26479c8a8
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
+    // 32f5ac2387c763e6e75686ad24aa79bccbe0021b53f2d5d14416c9e383cc31af
+    File { path: "knowledge/rye/errors/plan.variable_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.variable_too_large.md") },
     // b70bb64ebda75fd6f5e5398a0475b0cc63ec9752af6fed8e3b4f5cbbfda879c5
     File { path: "knowledge/rye/errors/resolve.ambiguous_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_file.md") },
     // 7ceeeac155d4570020cba5fa0ebbf036589e9b7ec0a0e51b4a2029eb4fdfe6d7
@@ -193,7 +195,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/sign.embedded.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.embedded.md") },
     // 9b5b926fcd29c42bb2e5b82748c6fef29b5dd4846695d28acbab5c3800a0a488
     File { path: "knowledge/rye/errors/sign.invalid.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.invalid.md") },
-    // d9d5884d8ed222888e2647dad056dd98afc7d109ed0edb56cf5d0b6b631a42e6
+    // c63d7abc71801185d181131acc52dc1d7ad2e6e0c22339a45245e566db8b3d50
     File { path: "knowledge/rye/errors/sign.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.io.md") },
     // 87429f1577ecdd3eee86a8ff99a8ccf08de1a1812cfe555695bc63e7ebc13d7f
     File { path: "knowledge/rye/errors/sign.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.reserved.md") },
@@ -277,7 +279,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 53411948b036931c123adc0e9e942c974a3ab585863200dfdd73eee3db6c6103
+    // 4a7680d22cc82ad3fc674f6686c5b826056319a066900b6747bce05ba1446858
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 1c1ba9a64c024a411322b6eb0cfa5d9bdedf08c1db049936df97adff0c67d908
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
