@@ -17,10 +17,11 @@ use crate::grant::Pattern;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::lock::Pin;
 use crate::parse::Item;
-use crate::plan::{Plan, Survey};
+use crate::plan::{Params, Plan, Survey};
 use crate::report::{Detail, Warned};
 use crate::space::{Entry, Listing};
 use crate::trace::{Quiet, Warnings};
+use crate::validate::{self, ValidChain};
 use crate::verify::{Source, TrustDocument, TrustStore};
 
 /// What became of one item under `rye verify`.
@@ -78,7 +79,8 @@ pub(crate) struct Why {
     pub(crate) chain: Option<Result<Vec<Detail>, Diagnostic>>,
     /// What the lock lists under the ref, and whether what answers holds to it, if that can be said.
     pub(crate) locked: Option<(Pin, Option<bool>)>,
-    /// For a tool that can be run: the program and the folders of packages that it would use.
+    /// For a tool that can be run: the program and the folders of packages that it would use, or the
+    /// rule that would stop it.
     pub(crate) survey: Option<Result<Survey, Diagnostic>>,
     /// Why nothing answers, if nothing does.
     pub(crate) refused: Option<Diagnostic>,
@@ -273,7 +275,8 @@ impl Rye {
         })
     }
 
-    /// What of this machine a tool would use; `None` for what is no tool, or has no sound chain.
+    /// What of this machine a tool would use, by the plan of a run without parameters; `None` for what
+    /// is no tool, or has no sound chain.
     fn survey_tool(
         &self,
         line: Line<'_>,
@@ -284,8 +287,16 @@ impl Rye {
         let is_primitive = |id: &ItemId| self.is_primitive(id);
         let (source, tool) = (source.clone(), tool.as_ref().clone());
         let chain = Chain::build(source, tool, &line, &is_primitive, &Quiet).ok()?;
-        let survey = Plan::survey_of(&chain, &self.machine(&line));
-        (chain.links().len() > 1).then(|| survey.map_err(|error| Diagnostic::from(&error)))
+        if chain.links().len() == 1 {
+            return None;
+        }
+        let asked = validate::Asked { target: "local".into(), thread: "inline".into() };
+        let valid = match ValidChain::judge(chain, &asked, &Quiet) {
+            Ok(valid) => valid,
+            Err(invalid) => return Some(Err(Diagnostic::from(&invalid))),
+        };
+        let plan = Plan::build(&valid, &Params::none(), &self.machine(&line), &Quiet);
+        Some(plan.map(|plan| plan.survey().clone()).map_err(|error| Diagnostic::from(&error)))
     }
 }
 

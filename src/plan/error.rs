@@ -147,7 +147,7 @@ impl Diagnose for PlanError {
                 "it would run without a check that its author asked for; use another version of rye".into()
             }
             Self::UnverifiedProgram { .. } => {
-                "put the code into a tool of its own and sign it, or name a program outside the project".into()
+                "list the file in the tool's `files` and sign the tool, or name a program outside the project".into()
             }
             Self::BadEnvFile { .. } => {
                 "write one `NAME=value` a line; a line that begins with `#` is a comment".into()

@@ -44,7 +44,7 @@ impl Params {
     }
 
     /// No parameters, where none are looked at.
-    pub(super) fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self(Map::new())
     }
 

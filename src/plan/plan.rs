@@ -25,7 +25,7 @@ use crate::chain::Chain;
 use crate::host::{Host, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::parse::{Anchor, EnvPath};
-use crate::trace::{Event, Quiet, Sink};
+use crate::trace::{Event, Sink};
 use crate::validate::ValidChain;
 use crate::verify::{Source, TrustStore};
 
@@ -146,25 +146,6 @@ impl Plan {
         };
         sink.record(Event::Plan { digest: plan.digest() });
         Ok(plan)
-    }
-
-    /// What of this machine a run of the chain would use; nothing but the program is judged.
-    ///
-    /// # Errors
-    /// Those of `plan.*` that need no parameters.
-    pub(crate) fn survey_of(chain: &Chain, machine: &Machine<'_>) -> Result<Survey, PlanError> {
-        if chain.primitive().item().id.as_str() == HTTP_CLIENT {
-            return Ok(Survey::default());
-        }
-        let tree = Tree::of(chain, None, &[]);
-        let mut frame = Frame {
-            names: names(&chain.tool().source, &Params::none(), machine),
-            env: Env::of(chain, machine.vars, Vec::new(), machine.shelf, &Quiet)?,
-            places: Some(tree.places().clone()),
-        };
-        let execution = Execution::of(chain)?;
-        let (survey, _) = Survey::make(chain, execution, &mut frame, &tree, machine, &Quiet)?;
-        Ok(survey)
     }
 
     /// What to start, once the verified bytes lie in the folder `pin`; for a plan that starts something.

@@ -32,4 +32,5 @@ mod stdlib;
 mod terminal;
 mod tidy;
 mod tools;
+mod why;
 mod world;
