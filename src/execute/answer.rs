@@ -7,35 +7,27 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::mask::Mask;
 use super::outcome::{Http, Outcome, ToolFailure, reported_error, tail};
 use crate::host::Answer;
 use crate::parse::json;
-use crate::plan::HttpRequest;
 
 /// A status from 400 on, and `{"success": false, …}`, are a failure of the tool. What is told of a
 /// failure holds no value of a declared secret, also where the server gave it back.
-pub(super) fn outcome(
-    answer: &Answer,
-    request: &HttpRequest,
-    attempts: u32,
-    duration: Duration,
-) -> Outcome {
+pub(super) fn outcome(answer: &Answer, mask: &Mask, attempts: u32, duration: Duration) -> Outcome {
     let text = std::str::from_utf8(&answer.body).ok();
     let value: Option<Value> = text.filter(|_| !answer.truncated).and_then(|text| json(text).ok());
     let reported = value.as_ref().and_then(reported_error);
     let failed = answer.status >= 400 || reported.is_some();
     let failure = failed.then(|| ToolFailure {
-        message: scrubbed(
-            &reported.unwrap_or_else(|| status_text(answer.status)),
-            &request.secrets,
-        ),
-        tail: scrubbed(&tail(&String::from_utf8_lossy(&answer.body)), &request.secrets),
+        message: reported.map_or_else(|| status_text(answer.status), |said| mask.text(&said)),
+        tail: tail(&String::from_utf8_lossy(&mask.bytes(&answer.body, answer.truncated))),
         of: "body_tail",
     });
     let is_whole_json = value.is_some();
     let data = value.unwrap_or_else(|| wrapped(answer));
     Outcome {
-        data: if failed { without(data, &request.secrets) } else { data },
+        data: if failed { without(data, mask) } else { data },
         exit_code: None,
         signal: None,
         duration,
@@ -76,24 +68,13 @@ fn wrapped(answer: &Answer) -> Value {
     out
 }
 
-/// The text with the name of a secret in the place of its value.
-pub(super) fn scrubbed(text: &str, secrets: &[(String, String)]) -> String {
-    let mut out = text.to_owned();
-    for (name, value) in secrets.iter().filter(|(_, value)| !value.is_empty()) {
-        out = out.replace(value, &format!("[{name}]"));
-    }
-    out
-}
-
-fn without(data: Value, secrets: &[(String, String)]) -> Value {
+fn without(data: Value, mask: &Mask) -> Value {
     match data {
-        Value::String(text) => scrubbed(&text, secrets).into(),
-        Value::Array(items) => items.into_iter().map(|item| without(item, secrets)).collect(),
+        Value::String(text) => mask.text(&text).into(),
+        Value::Array(items) => items.into_iter().map(|item| without(item, mask)).collect(),
         Value::Object(map) => {
             let members = map.into_iter();
-            Value::Object(
-                members.map(|(k, v)| (scrubbed(&k, secrets), without(v, secrets))).collect(),
-            )
+            Value::Object(members.map(|(k, v)| (mask.text(&k), without(v, mask))).collect())
         }
         other => other,
     }

@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::answer::{outcome, scrubbed};
+use super::answer::outcome;
 use super::error::{ExecuteError, HttpFault};
+use super::mask::Mask;
 use super::outcome::Outcome;
 use super::primitive::{Primitive, Running};
 use crate::base::Address;
@@ -27,9 +28,10 @@ impl Primitive for HttpClient {
             return Err(ExecuteError::OtherPlan { item: plan.item().clone() });
         };
         let until = start + plan.timeout();
-        let mut talk = Talk { plan, request, running, until, sent: 0, tries: 0 };
+        let mask = Mask::of(request.secrets.iter().map(|(_, value)| value.as_str()));
+        let mut talk = Talk { plan, request, mask, running, until, sent: 0, tries: 0 };
         let answer = talk.whole()?;
-        Ok(outcome(&answer, request, talk.sent, start.elapsed()))
+        Ok(outcome(&answer, &talk.mask, talk.sent, start.elapsed()))
     }
 }
 
@@ -37,6 +39,7 @@ impl Primitive for HttpClient {
 struct Talk<'a> {
     plan: &'a Plan,
     request: &'a HttpRequest,
+    mask: Mask,
     running: &'a Running<'a>,
     until: Instant,
     /// Requests sent so far.
@@ -125,7 +128,7 @@ impl Talk<'_> {
         let Some(to) = at.follow(location) else {
             return Err(self.failed(at, HttpFault::BadRedirect));
         };
-        let (from, origin) = (at.origin(), scrubbed(&to.origin(), &self.request.secrets));
+        let (from, origin) = (at.origin(), self.mask.text(&to.origin()));
         let is_same = to.origin() == from || to.origin() == from.replacen("http:", "https:", 1);
         let is_weaker = at.is_https() && !to.is_https();
         let followed = is_same || (self.request.is_plain && !is_weaker);
@@ -157,7 +160,7 @@ impl Talk<'_> {
         let item = self.plan.item().clone();
         let fault = match fault {
             HttpFault::Net(NetFault::Broken(why)) => {
-                HttpFault::Net(NetFault::Broken(scrubbed(&why, &self.request.secrets)))
+                HttpFault::Net(NetFault::Broken(self.mask.text(&why)))
             }
             other => other,
         };

@@ -1,8 +1,8 @@
 //! What a tool writes to standard error, and says of its failure, is shown without its secrets.
 //!
 //! The one rule: the bytes of every value that a link of the chain declared under `secrets` are
-//! replaced by `***` in standard error and in the error text, before anything is cut, kept or shown.
-//! What a tool gives as its data on standard output is its own. A secret in another spelling, such
+//! replaced by `***` in standard error, in the error text and in what a server answered when it
+//! failed, before anything is cut, kept or shown. What a tool gives as its data is its own. A secret in another spelling, such
 //! as base64, is not known as one.
 
 /// What stands for a secret.

@@ -72,7 +72,7 @@ pub(crate) enum PlanError {
     Space(#[from] SpaceError),
     #[error("the variable `{name}` of `{item}` has {bytes} bytes; one may have {VARIABLE_BYTES}")]
     VariableTooLarge { item: Ref, name: String, bytes: usize },
-    #[error("an argument or a variable of `{item}` holds a NUL, which no process can be given")]
+    #[error("an argument of `{item}` holds a NUL, which no process can be given")]
     ArgumentNul { item: Ref },
 }
 

@@ -104,8 +104,8 @@ impl Process {
         shown.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
-    /// Sizes and NULs of arguments and variables, with the private paths standing for themselves; then the folder,
-    /// and that no argument names a file which no signature covers (core 7.8).
+    /// Sizes of arguments and variables, and NULs, with the private paths standing for themselves;
+    /// then the folder, and that no argument names a file which no signature covers (core 7.8).
     fn check(
         &mut self,
         item: &Ref,
@@ -125,9 +125,6 @@ impl Process {
             }
         }
         for (name, value) in &filled.env {
-            if value.contains('\0') {
-                return Err(PlanError::ArgumentNul { item: item() });
-            }
             let bytes = name.len() + value.len();
             if bytes > VARIABLE_BYTES {
                 return Err(PlanError::VariableTooLarge {

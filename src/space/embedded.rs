@@ -155,7 +155,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/parse.xml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.xml.md") },
     // 4aff03fd9d4fcc63539a8124fe3d11cfb4e4fa9cb5d4dbd61c23f5411cc7a334
     File { path: "knowledge/rye/errors/parse.yaml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.yaml.md") },
-    // 47cbbb396410fe252524f2d5e592f2c44f89e43d1eaa5da751794ae7cdf5da6b
+    // a6e38424ef413d0c723d59e0dc6d1b1d9e963e000e595587d6287e8ca533ab28
     File { path: "knowledge/rye/errors/plan.argument_nul.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_nul.md") },
     // 0b91171e7d6735b4fca296d1e2c62947efb1cd5bcceaf7cdc63c3f3cc67484bc
     File { path: "knowledge/rye/errors/plan.argument_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
@@ -281,7 +281,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 4a7680d22cc82ad3fc674f6686c5b826056319a066900b6747bce05ba1446858
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 1c1ba9a64c024a411322b6eb0cfa5d9bdedf08c1db049936df97adff0c67d908
+    // 495b8a0a8434596d3c9a0e379b94cdefb4b0214a66452224e79203ad6c6e73b4
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // d3b23c0edebaf0ce73f503a018e2aa793c6122d705fd93157b305d50ba6d3529
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },

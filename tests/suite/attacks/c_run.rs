@@ -82,7 +82,11 @@ fn race(files: &[(std::path::PathBuf, Vec<u8>, Vec<u8>)], round: usize) {
     // Long enough for runs to begin on either side of the swap.
     std::thread::sleep(std::time::Duration::from_micros(200));
     put(good);
-    std::thread::sleep(std::time::Duration::from_micros(if round % 8 == 0 { 4_000 } else { 200 }));
+    std::thread::sleep(std::time::Duration::from_micros(if round.is_multiple_of(8) {
+        4_000
+    } else {
+        200
+    }));
 }
 
 #[test]
@@ -238,8 +242,7 @@ fn c10_a_command_or_an_argument_that_no_signature_covers_is_refused() {
     let script = "#!/bin/sh\n: > marker\n";
     for path in ["x", "x.py", ".ai/tools/acme/x.sh.txt"] {
         let file = world.write(path, script);
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
     let absolute = world.project().join("x").display().to_string();
     world.signed(".ai/tools/acme/run.yaml", &native("command: 'true'"));

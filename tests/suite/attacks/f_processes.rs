@@ -299,12 +299,8 @@ fn a_variable_that_no_process_can_be_given_is_said_before_anything_starts() {
     let one = world.json(&["execute", "one"]).1;
     assert_eq!(one["data"], value.len(), "the fixture runs: {one}");
     write_tool(&world, "two", script, &env("'${ACME_LARGE}${ACME_LARGE}'"));
-    write_tool(&world, "zero", script, &env("\"a\\0b\""));
     world.refused("two", "plan.variable_too_large", 6);
-    world.refused("zero", "plan.argument_nul", 6);
-    for item in ["two", "zero"] {
-        assert_eq!(world.rye(&["execute", item, "--dry-run", "--json"]).status, 6, "{item}");
-    }
+    assert_eq!(world.rye(&["execute", "two", "--dry-run", "--json"]).status, 6);
     let said = world.rye(&["execute", "two"]);
     assert!(said.stderr.contains("`ACME_X`") && said.stderr.len() < 1000, "{said:?}");
 }
@@ -368,6 +364,13 @@ fn ten_thousand_calls(base: &Path) {
             });
         }
     });
+    // A thread that was waited for may still be seen for a moment.
+    for _ in 0..100 {
+        if (held(), pins()) == before {
+            break;
+        }
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
     assert_eq!((held(), pins()), before);
     eprintln!("10000 calls");
 }

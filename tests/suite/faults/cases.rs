@@ -326,3 +326,50 @@ fn c06_a_run_that_is_cut_short_leaves_a_folder_that_the_next_run_sweeps() {
         world,
     });
 }
+
+/// Whether the lock says just what is there; `None` without one.
+fn lock_fits(world: &World) -> Option<bool> {
+    let lock = world.project().join(".ai/rye.lock");
+    let said = world.rye(&["lock", "--check", "--json"]);
+    assert!(matches!(said.status, 0 | 4), "the lock can be read: {said:?}");
+    lock.exists().then_some(said.status == 0)
+}
+
+#[test]
+fn c06_the_lock_is_there_whole_or_not() {
+    let world = World::new_in_memory();
+    long_signed(&world, FILE);
+    try_all(&Case {
+        args: words("lock"),
+        states: |world| {
+            assert!(would_run(world));
+            let fits = lock_fits(world);
+            assert_ne!(fits, Some(false), "a lock that is there fits");
+            vec![state(fits.is_some())]
+        },
+        next: words("lock"),
+        next_may_say: &[],
+        least: 6,
+        world,
+    });
+}
+
+#[test]
+fn c06_the_lock_says_the_old_version_or_the_other() {
+    let world = World::new_in_memory();
+    long_signed(&world, FILE);
+    say(&world, &["lock"]);
+    say(&world, &["sign", ITEM]);
+    assert!(would_run(&world) && lock_fits(&world) == Some(false), "the fixture has an old lock");
+    try_all(&Case {
+        args: words("lock --update"),
+        states: |world| {
+            assert!(would_run(world));
+            vec![state(lock_fits(world).expect("a lock"))]
+        },
+        next: words("lock --update"),
+        next_may_say: &[],
+        least: 6,
+        world,
+    });
+}
