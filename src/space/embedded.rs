@@ -281,7 +281,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 4a7680d22cc82ad3fc674f6686c5b826056319a066900b6747bce05ba1446858
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 1c1ba9a64c024a411322b6eb0cfa5d9bdedf08c1db049936df97adff0c67d908
+    // 916636edae6db3a1cbd06f58b198093199500bfd5cd594293509a4b651423a0e
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fb90f1546f4c457d5b51c83926850a37b1b8890016a38a2cf98ec02c372eb819
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
@@ -297,11 +297,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/node/lib/guard.cjs", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/lib/guard.cjs") },
     // 02da5b78ee580c8ae1c635d9948fb5e630e7bb41d86d5c0172e5dba674eb4221
     File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
-    // 8ad8beecad87b02891328f79cf81517029790fa86198bdf4b5de4d2360cd2ecb
+    // 6d189191194b3b0c1730b7daf7ac1343b80fc9ea22c7a2a0aa0f7d62210d9cc1
     File { path: "tools/rye/core/runtimes/python/function.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },
-    // 8f76d4b138fbb5c5a2025c0df9af09722688a1ca7fbbae427b5524fddea0cbe3
+    // b8230a8c2fbc0116dc562b2ac90aa0e72bc3d521bfe7c95bbe070b8f1e944120
     File { path: "tools/rye/core/runtimes/python/lib/run.py", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/lib/run.py") },
-    // 542d1adfe97ec9b88d31db2f1b39681429e0b289eb55e68d3d873057b3ff5cc9
+    // e32d20f961e0e6179e914e21fefff554d6e004ec4341220234d84aa0989f66ee
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },
