@@ -178,6 +178,42 @@ fn what_no_signature_covers_is_never_imported() {
 }
 
 #[test]
+fn a_module_of_the_tool_comes_before_an_installed_one_of_its_name() {
+    let world = World::new();
+    package(&world);
+    world.rye(&["sign", COUNT]);
+    counts(&world);
+    // A Python of its own whose installed packages hold a `lib` and a `more` as well.
+    let venv = world.outside().join("venv");
+    let made = world.shell(&format!(
+        "set -e; mkdir -p {venv}/bin
+         real=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+         ln -s $real {venv}/bin/python3
+         echo \"home = $(dirname $real)\" > {venv}/pyvenv.cfg
+         site=$({venv}/bin/python3 -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))')
+         mkdir -p $site/lib && echo \"raise SystemExit('installed')\" > $site/lib/__init__.py
+         echo 'name = \"installed\"' > $site/other.py
+         {venv}/bin/python3 -I -c 'import other; print(other.name)'; {venv}/bin/python3 -I -c 'import lib'",
+        venv = venv.display()
+    ));
+    assert_eq!(made, "installed\ninstalled\n", "the packages are installed there");
+    let path = format!("{}:/usr/bin:/bin", venv.join("bin").display());
+    let run = || {
+        let args = ["execute", COUNT, "-i", "text=the big world", "--json"];
+        let said = world.rye_env(&world.project(), &args, b"", &[("PATH", &path)]);
+        (said.status, said.json())
+    };
+    let (status, got) = run();
+    assert_eq!((status, &got["data"]["loud"]), (0, &json!("X1")), "{got}");
+    // What only is installed is found too.
+    let text = PACKAGE_PY.replace("import json\n", "import json\nimport other\n");
+    world.write(".ai/tools/acme/words/count.py", text.replace("shout(\"x\")", "other.name"));
+    world.rye(&["sign", COUNT]);
+    let (status, got) = run();
+    assert_eq!((status, &got["data"]["loud"]), (0, &json!("installed")), "{got}");
+}
+
+#[test]
 fn signing_again_takes_in_new_files_and_drops_those_that_went() {
     let world = World::new();
     package(&world);

@@ -1,18 +1,13 @@
 //! The shipped items: their declarations, their examples and what they refuse.
 
+mod shared;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use crate::world::World;
 use serde_json::{Map, Value, json};
-
-const TOOLS: &[&str] = &["edit", "glob", "grep", "list", "read", "write"];
-
-fn source(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".ai/tools/rye").join(path))
-        .unwrap()
-}
 
 /// Runs a shipped tool with these parameters.
 fn run(world: &World, tool: &str, params: &Value) -> (i32, Value) {
@@ -37,53 +32,6 @@ fn refusal(world: &World, tool: &str, params: &Value) -> String {
     assert!(!error.is_empty() && !error.contains("Traceback"), "{error}");
     assert_eq!(got["stderr_tail"], "", "{got}");
     error.to_owned()
-}
-
-/// The text between two marker lines, which stand once.
-fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
-    assert_eq!((text.matches(start).count(), text.matches(end).count()), (1, 1), "{start}");
-    text.split(start).nth(1).unwrap().split(end).next().unwrap()
-}
-
-#[test]
-fn code_that_tools_share_is_the_same_to_the_byte() {
-    let contained = (
-        "# --- contained paths: identical in every rye/file-system tool ---\n",
-        "# --- end of contained paths ---\n",
-        &["edit", "glob", "grep", "list", "read", "write"][..],
-    );
-    let replacing = (
-        "# --- replacing a file: identical in write and edit ---\n",
-        "# --- end of replacing a file ---\n",
-        &["edit", "write"][..],
-    );
-    let walking = (
-        "# --- walking folders: identical in list, glob and grep ---\n",
-        "# --- end of walking folders ---\n",
-        &["glob", "grep", "list"][..],
-    );
-    let patterns = (
-        "# --- path patterns: identical in glob and grep ---\n",
-        "# --- end of path patterns ---\n",
-        &["glob", "grep"][..],
-    );
-    for (start, end, tools) in [contained, replacing, walking, patterns] {
-        let texts: Vec<_> = tools.iter().map(|t| source(&format!("file-system/{t}.py"))).collect();
-        let first = between(&texts[0], start, end);
-        assert!(first.len() > 500, "{start}");
-        for (tool, text) in tools.iter().zip(&texts) {
-            assert_eq!(between(text, start, end), first, "{tool}");
-        }
-    }
-    let (start, end) = (
-        "# --- parameters and answers: identical in every rye tool ---\n",
-        "# --- end of parameters and answers ---\n",
-    );
-    let bash = source("bash.py");
-    for tool in TOOLS {
-        let text = source(&format!("file-system/{tool}.py"));
-        assert_eq!(between(&text, start, end), between(&bash, start, end), "{tool}");
-    }
 }
 
 /// The shipped tools that are run, by their refs.

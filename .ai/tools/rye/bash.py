@@ -1,12 +1,18 @@
-# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-21T10:01:43Z sha256=795450bc746f01f85f605469690e30de9ab519c94f498f75322a4880b922b0a1 key=78f7dae3a0d000131c0889808c8c822d sig=fU0dR_ljuGPGIPCjtVyH_IBlCZjL2FtQEKz0WMDKl6lwOV9cd5ivVuIg6_hQ-kKVJA4RgTHccJUzq83z3uVgDg
+# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-21T13:21:17Z sha256=4f7ad28fc8086f2b7cbba5f10b3f19def8722eb5f288bc253d66a116f1bf90e3 key=78f7dae3a0d000131c0889808c8c822d sig=vVkiySLqf9nHrfQvlInOUBTNsP3q6w0dMMBBGluN5Pmud-dpkQDyEX2qsmiwarcewkrGv-cUletsYxz4W5ZzBg
+# /// rye
+# [files]
+# "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
+# "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
+# ///
 """Runs a shell command in the project."""
-import json
 import os
 import selectors
 import signal
 import subprocess
 import sys
 import time
+
+from lib.params import Refused, main
 
 __version__ = "1.0.0"
 __tool_type__ = "tool"
@@ -53,87 +59,6 @@ MAX_HEAD = 256 * 1024  # bytes kept from the beginning of each stream
 MAX_TAIL = 256 * 1024  # bytes kept from its end, where errors stand
 GRACE_SECONDS = 1.0  # between asking a command to end and ending it
 DRAIN_SECONDS = 0.5  # for output already written when the shell ends and others hold the streams
-
-
-# --- parameters and answers: identical in every rye tool ---
-MAX_INPUT = 64 * 1024 * 1024  # bytes of parameters; four times the largest content of rye/file-system/write
-
-
-class Refused(Exception):
-    """A request that is not carried out. The message is one clear sentence for the caller."""
-
-    def __init__(self, message, **details):
-        super().__init__(message)
-        self.details = details
-
-
-def check(name, value, rule):
-    """One parameter against its entry in CONFIG_SCHEMA."""
-    if rule["type"] == "integer":
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)  # JSON Schema counts 3.0 as an integer
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise Refused("`%s` must be an integer" % name)
-        if not rule["minimum"] <= value <= rule["maximum"]:
-            raise Refused("`%s` must be from %d to %d" % (name, rule["minimum"], rule["maximum"]))
-    elif rule["type"] == "boolean":
-        if not isinstance(value, bool):
-            raise Refused("`%s` must be true or false" % name)
-    else:
-        if not isinstance(value, str):
-            raise Refused("`%s` must be a string" % name)
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            raise Refused("`%s` holds half of a surrogate pair, which is not text" % name)
-        if len(value) < rule.get("minLength", 0):
-            raise Refused("`%s` must not be empty" % name)
-        if len(value) > rule.get("maxLength", MAX_INPUT):
-            raise Refused("`%s` must not be longer than %d characters" % (name, rule["maxLength"]))
-    return value
-
-
-def read_params():
-    """The parameters from standard input, checked against CONFIG_SCHEMA, with defaults filled in."""
-    data = sys.stdin.buffer.read(MAX_INPUT + 1)
-    if len(data) > MAX_INPUT:
-        raise Refused("the parameters are larger than %d bytes" % MAX_INPUT)
-    try:
-        given = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise Refused("the parameters on standard input are not one JSON object in UTF-8")
-    if not isinstance(given, dict):
-        raise Refused("the parameters on standard input are not one JSON object in UTF-8")
-    rules = CONFIG_SCHEMA["properties"]
-    for name in given:
-        if name not in rules:
-            shown = name.encode("utf-8", "replace").decode("utf-8")
-            raise Refused("unknown parameter `%s`; known are: %s" % (shown, ", ".join(rules)))
-    for name in CONFIG_SCHEMA["required"]:
-        if name not in given:
-            raise Refused("the parameter `%s` is missing" % name)
-    params = {name: rule.get("default") for name, rule in rules.items()}
-    for name, value in given.items():
-        params[name] = check(name, value, rules[name])
-    return params
-
-
-def answer(result, status):
-    """Prints the result as one line of JSON and gives the exit status."""
-    text = json.dumps(result, ensure_ascii=False)
-    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
-    sys.stdout.buffer.flush()
-    return status
-
-
-def main():
-    try:
-        return answer(run(read_params()), 0)
-    except Refused as refused:
-        return answer(dict({"success": False, "error": str(refused)}, **refused.details), 1)
-    except OSError as error:
-        return answer({"success": False, "error": "the system refused: %s" % error.strerror}, 1)
-# --- end of parameters and answers ---
 
 
 class Capture:
@@ -264,4 +189,4 @@ def run(params):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(CONFIG_SCHEMA, run))

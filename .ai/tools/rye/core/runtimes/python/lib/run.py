@@ -2,13 +2,14 @@
 
 TOOL is the verified copy of the tool, ROOT the folder of its verified modules; both lie in the private
 folder of the run, RYE_PIN. Modules are found in Python's own library first, then below ROOT and in the
-folders of PYTHONPATH that lie in RYE_PIN. The working directory and the folder where the tool was
-written are never looked at, and the byte code of a module beside the tool is neither read nor written.
+folders of PYTHONPATH that lie in RYE_PIN, then among the installed packages. The working directory and
+the folder where the tool was written are never looked at, and the byte code of a module beside the tool
+is neither read nor written.
 """
 
 
 def pinned_modules(root):
-    """Makes the verified modules importable, behind everything else."""
+    """Makes the verified modules importable: behind Python's own library, before what is installed."""
     import os
     import sys
     from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
@@ -33,9 +34,14 @@ def pinned_modules(root):
         return FileFinder(folder, *loaders)
 
     sys.path_hooks.insert(0, finder)
+    library = os.path.dirname(os.__file__)
+    own = (library, os.path.join(library, "lib-dynload"))
+    behind = [at for at, folder in enumerate(sys.path, 1) if folder in own]
+    place = max(behind, default=len(sys.path))
     for folder in [root, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]:
         if is_private(folder) and folder not in sys.path:
-            sys.path.append(folder)
+            sys.path.insert(place, folder)
+            place += 1
 
 
 def read(path):
