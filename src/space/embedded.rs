@@ -281,9 +281,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 4a7680d22cc82ad3fc674f6686c5b826056319a066900b6747bce05ba1446858
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 495b8a0a8434596d3c9a0e379b94cdefb4b0214a66452224e79203ad6c6e73b4
+    // 6bd42cfca4f7ec71a2b73c9a0231117b9767997b156c64e7995037e72aa5b033
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
-    // d3b23c0edebaf0ce73f503a018e2aa793c6122d705fd93157b305d50ba6d3529
+    // fb90f1546f4c457d5b51c83926850a37b1b8890016a38a2cf98ec02c372eb819
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
     // 007608bb2413a8146c1116b19f99a068bd130f2bf4749109128270f352036618
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
@@ -297,24 +297,36 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/node/lib/guard.cjs", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/lib/guard.cjs") },
     // 02da5b78ee580c8ae1c635d9948fb5e630e7bb41d86d5c0172e5dba674eb4221
     File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
-    // 8ad8beecad87b02891328f79cf81517029790fa86198bdf4b5de4d2360cd2ecb
+    // 6d189191194b3b0c1730b7daf7ac1343b80fc9ea22c7a2a0aa0f7d62210d9cc1
     File { path: "tools/rye/core/runtimes/python/function.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },
-    // 8f76d4b138fbb5c5a2025c0df9af09722688a1ca7fbbae427b5524fddea0cbe3
+    // b8230a8c2fbc0116dc562b2ac90aa0e72bc3d521bfe7c95bbe070b8f1e944120
     File { path: "tools/rye/core/runtimes/python/lib/run.py", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/lib/run.py") },
-    // 542d1adfe97ec9b88d31db2f1b39681429e0b289eb55e68d3d873057b3ff5cc9
+    // e32d20f961e0e6179e914e21fefff554d6e004ec4341220234d84aa0989f66ee
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },
-    // 74b68f965653631344cc58148958a8746b497f3a951c8bd07fe5ced70596c77b
+    // 1a97f173f5d8798a96e046d147f6d023d52d40ed74332f43cf2cd5c974d1d222
     File { path: "tools/rye/file-system/edit.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/edit.py") },
-    // e87f75d3c6a80b42a77f172e2c66b85ab9d4178f0db93ea702b1970eaa42c5a9
+    // fd7ecdd2d497d2ccd124e3f778c879dc7dcfa8ecb5775f510db0681dc83c4ac7
     File { path: "tools/rye/file-system/glob.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/glob.py") },
-    // 89370323177b53c3de93e8a8a741d5691cedbb5067b1c4d563f53834776e91b7
+    // a8f4a65c7ac04480f417185709f9a6a90caa92fc4ed0291b6e3c4538435ae2b0
     File { path: "tools/rye/file-system/grep.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/grep.py") },
-    // cc693d4fc02fd6fdffa1f04c68fc7c05ea80f88eda21d9aecbdf5acf6475f551
+    // 9cd7d9d921d7e1deaaaba29c213d643f860e5629da67723de84a2c08ac8a9ce8
     File { path: "tools/rye/file-system/list.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/list.py") },
-    // 757e1aa8e4c3c68bb859687c0f601df7e3e20d9432a6de5acfb929ad74452b2a
+    // 8cfc861986a26a85a525d8ceda48d4431d0bb87c3d939098ad55b6e66e39839a
     File { path: "tools/rye/file-system/read.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/read.py") },
-    // 6e9cacc298123e81628848a069076adece4e91cec649ac3a5b0b5a457470b6b0
+    // 169653d0542b86bcfa4df5b9285f9a4c99f230f71f2a5b949ae764462341b486
     File { path: "tools/rye/file-system/write.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/write.py") },
+    // 16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43
+    File { path: "tools/rye/lib/__init__.py", bytes: include_bytes!("../../.ai/tools/rye/lib/__init__.py") },
+    // 60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463
+    File { path: "tools/rye/lib/params.py", bytes: include_bytes!("../../.ai/tools/rye/lib/params.py") },
+    // e0715770c090b995cc9487c0e34d0ea904d6e896c19770cacd1a5fabc8f1fc0d
+    File { path: "tools/rye/lib/paths.py", bytes: include_bytes!("../../.ai/tools/rye/lib/paths.py") },
+    // 62d92e73f1ba0c4dc158aa9526ef3e314f54ba094fa9f2b83a8083357e19b0a2
+    File { path: "tools/rye/lib/pattern.py", bytes: include_bytes!("../../.ai/tools/rye/lib/pattern.py") },
+    // 6e36c4d1a47b5cd04ba1373ac82b951bef67c694b6f14adee6d62d3474554d75
+    File { path: "tools/rye/lib/replace.py", bytes: include_bytes!("../../.ai/tools/rye/lib/replace.py") },
+    // 6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77
+    File { path: "tools/rye/lib/walk.py", bytes: include_bytes!("../../.ai/tools/rye/lib/walk.py") },
 ];
