@@ -279,7 +279,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 4a7680d22cc82ad3fc674f6686c5b826056319a066900b6747bce05ba1446858
+    // 6b2bdceb538a5c397e1286fa990230fa61c279ddfc7760cfa489dc37984eaeb3
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 6bd42cfca4f7ec71a2b73c9a0231117b9767997b156c64e7995037e72aa5b033
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

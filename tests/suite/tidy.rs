@@ -126,6 +126,26 @@ fn no_file_is_longer_than_one_idea() {
     }
 }
 
+/// The threat model names the tests that prove each claim: they are there, and none is without one.
+#[test]
+fn each_claim_of_the_threat_model_names_tests_that_are_there() {
+    let page = fs::read_to_string(root().join(".ai/knowledge/rye/threat-model.md")).unwrap();
+    let scope = page.split("## In scope").nth(1).unwrap().split("\n## ").next().unwrap();
+    let sources: String = files("tests/suite", "rs").into_iter().map(|(_, text)| text).collect();
+    let mut claims = 0;
+    for claim in scope.split("\n- ").skip(1) {
+        claims += 1;
+        let (said, proof) =
+            claim.split_once("\n  `").unwrap_or_else(|| panic!("no proof: {claim}"));
+        let proof = proof.lines().next().unwrap();
+        for name in proof.split('`').filter(|part| part.contains('_')) {
+            let test = format!("#[test]\nfn {name}()");
+            assert!(sources.contains(&test), "`{name}` is no test, for: {said}");
+        }
+    }
+    assert!(claims > 30, "the rule looked at {claims} claims only");
+}
+
 #[test]
 fn no_unfinished_marks() {
     // Written in two parts, so that this file is not its own finding.
