@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! text ─id→ Ref ─resolve→ Found ─verify→ Source ─parse→ Item ─chain→ Chain ─validate→ ValidChain
-//!       ─plan→ Plan ─execute→ Outcome ─report→ Report
+//!       ─plan→ Plan ─execute→ Outcome ─report→ Report, Receipt
 //! ```
 //!
 //! From `resolve` to `parse` is repeated for every link of the chain. A type is made only by the
@@ -28,7 +28,7 @@
 //! | 9 | `validate` | the chain, judged |
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
-//! | 12 | `report` `lock` | outcome and trace as text and JSON; what a project agreed to run |
+//! | 12 | `report` `lock` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run |
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
@@ -60,6 +60,7 @@
 //! | `<project>/.ai/rye.lock` | `lock`, in an accepted project | the same, for `rye lock` |
 //! | `<user>/.ai/state/rotation/` | `verify::staged`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
+//! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::pin` |
 //!
 //! # Start here

@@ -28,6 +28,44 @@ impl Digest {
     }
 }
 
+/// A digest in the making, for bytes that come piece by piece.
+#[derive(Clone, Default)]
+pub(crate) struct Digesting {
+    hasher: Sha256,
+    bytes: u64,
+}
+
+impl Digesting {
+    pub(crate) fn take(&mut self, piece: &[u8]) {
+        self.hasher.update(piece);
+        self.bytes += u64::try_from(piece.len()).unwrap_or(u64::MAX);
+    }
+
+    /// How many bytes were taken.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The digest of everything that was taken so far.
+    pub(crate) fn digest(&self) -> Digest {
+        Digest(self.hasher.clone().finalize().into())
+    }
+}
+
+impl fmt::Debug for Digesting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digesting({} bytes, {})", self.bytes, self.digest())
+    }
+}
+
+impl PartialEq for Digesting {
+    fn eq(&self, other: &Self) -> bool {
+        (self.bytes, self.digest()) == (other.bytes, other.digest())
+    }
+}
+
+impl Eq for Digesting {}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))
@@ -60,9 +98,16 @@ impl serde::Serialize for Digest {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(|()| serde::de::Error::custom("no SHA-256 in lower-case hex digits"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Digest;
+    use super::{Digest, Digesting};
 
     #[test]
     fn a_digest_has_one_spelling() {
@@ -73,5 +118,10 @@ mod tests {
         assert!(text.to_uppercase().parse::<Digest>().is_err());
         assert!(text[1..].parse::<Digest>().is_err());
         assert_eq!(Digest::of_parts(&[b"a", b"", b"bc"]), digest);
+        let mut digesting = Digesting::default();
+        for piece in [b"a".as_slice(), b"", b"bc"] {
+            digesting.take(piece);
+        }
+        assert_eq!((digesting.digest(), digesting.bytes()), (digest, 3));
     }
 }

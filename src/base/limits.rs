@@ -35,6 +35,10 @@ pub(crate) const ARGUMENT_BYTES: usize = 96 << 10;
 pub(crate) const VARIABLE_BYTES: usize = 124 << 10;
 /// Largest parameter object in bytes, from a file or standard input.
 pub(crate) const PARAMS_BYTES: u64 = 16 << 20;
+/// Largest plan file in bytes: parameters are stored as text in it, whose quotes are escaped twice.
+pub(crate) const PLAN_BYTES: u64 = 4 * PARAMS_BYTES;
+/// Largest receipt in bytes: a chain has few links, and outputs are digests.
+pub(crate) const RECEIPT_BYTES: u64 = 4 << 20;
 /// Default time for a run in milliseconds, until a runtime says otherwise (issue of configuration).
 pub(crate) const TIMEOUT_MS: u64 = 30_000;
 /// Longest time that a signed item may ask for in milliseconds: one day.

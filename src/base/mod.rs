@@ -6,11 +6,13 @@
 
 mod address;
 pub(crate) mod bytes;
+pub(crate) mod canon;
 pub(crate) mod digest;
 pub(crate) mod limits;
+pub(crate) mod staged;
 pub(crate) mod text;
 pub(crate) mod time;
 
 pub(crate) use address::Address;
-pub(crate) use digest::Digest;
+pub(crate) use digest::{Digest, Digesting};
 pub(crate) use time::Timestamp;

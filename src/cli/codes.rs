@@ -4,7 +4,7 @@ use crate::diag::Code;
 
 /// All codes, sorted. Each has a page at `knowledge:rye/errors/<code>`.
 pub(super) fn all() -> Vec<Code> {
-    let layers: [&[Code]; 14] = [
+    let layers: [&[Code]; 15] = [
         crate::id::CODES,
         crate::space::CODES,
         crate::resolve::CODES,
@@ -17,6 +17,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::plan::MATRIX_CODES,
         crate::execute::CODES,
         crate::lock::CODES,
+        crate::report::CODES,
         crate::pipeline::CODES,
         super::error::CODES,
     ];

@@ -1,13 +1,15 @@
 //! `rye execute`: run an item, or show what running it would do.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::error::CliError;
-use super::exit::Exit;
+use super::exit::{Exit, status};
 use super::input::Inputs;
 use super::out::Out;
 use super::wire::Wired;
 use crate::pipeline::Request;
+use crate::plan::PlanFile;
 use crate::report::trace_text;
 use crate::trace::{Quiet, Sink};
 
@@ -16,8 +18,8 @@ use crate::trace::{Quiet, Sink};
 #[command(visible_alias = "run")]
 pub(super) struct Args {
     /// What to run, such as `tool:acme/deploy` or `acme/deploy`
-    #[arg(value_name = "REF", add = super::complete::refs())]
-    item: String,
+    #[arg(value_name = "REF", required_unless_present = "plan", add = super::complete::refs())]
+    item: Option<String>,
     #[command(flatten)]
     inputs: Inputs,
     /// Check everything and show the plan; start nothing
@@ -44,9 +46,15 @@ pub(super) struct Args {
     /// Stop it after this many seconds, if that is sooner than the tool's own limit
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// Run only what this file of `rye plan` says; refuse if anything is different now
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    /// Write a signed receipt of the run, however it ends
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    receipt: Option<PathBuf>,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(number) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
@@ -55,14 +63,10 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
-    let given = args.inputs.read()?;
-    let mut request = Request::new(args.item.clone()).dry_run(args.dry_run);
-    request.params = given.params;
-    request.texts = given.texts;
+    let mut request = request(args)?;
     request.target.clone_from(&args.target);
     request.thread.clone_from(&args.thread);
     request.detached = args.detached;
-    request.timeout = args.timeout;
     request.locked = args.locked;
     let rye = wired.rye()?;
     // The JSON form of a tool's dry run always tells its decisions (core 7.13).
@@ -104,5 +108,31 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
             out.note(error.trim_end());
         }
     }
+    if let Some(lost) = report.lost_receipt() {
+        if !out.is_json() {
+            out.note(lost.to_text(out.paint_err()).trim_end());
+        }
+        return Ok(Exit::Status(status(lost.code.0)));
+    }
     Ok(Exit::Status(u8::from(report.tool_failed())))
+}
+
+/// What is asked for: by the arguments, and where they are silent by the plan.
+fn request(args: &Args) -> Result<Request, CliError> {
+    let plan = args.plan.as_deref().map(super::plan::read).transpose()?;
+    let given = args.inputs.read()?;
+    let planned = plan.as_ref().map(|plan| plan.item().to_string());
+    let item = args.item.clone().or(planned).unwrap_or_default();
+    let mut request = Request::new(item).dry_run(args.dry_run);
+    request.for_record = plan.is_some() || args.receipt.is_some();
+    request.timeout = args.timeout.or(plan.as_ref().map(PlanFile::timeout));
+    let stored = plan.as_ref().and_then(PlanFile::params);
+    request.params = match stored {
+        Some(stored) if given.params.is_empty() && given.texts.is_empty() => stored.clone(),
+        _ => given.params,
+    };
+    request.texts = given.texts;
+    request.receipt.clone_from(&args.receipt);
+    request.plan = plan;
+    Ok(request)
 }

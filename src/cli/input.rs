@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
@@ -111,6 +112,19 @@ fn read_file(path: &str) -> Result<String, CliError> {
     let open = File::open(path);
     let mut file = open.map_err(|source| CliError::InputFile { path: path.into(), source })?;
     read_text(path, &mut file)
+}
+
+/// The bytes of a file; `None` if there are more than `cap`.
+///
+/// # Errors
+/// `cli.input_file`
+pub(super) fn read_bytes(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, CliError> {
+    let failed = |source| CliError::InputFile { path: path.display().to_string(), source };
+    let mut file = File::open(path).map_err(failed)?;
+    match read_at_most(&mut file, cap, 0).map_err(failed)? {
+        Bounded::All(bytes) => Ok(Some(bytes)),
+        Bounded::More => Ok(None),
+    }
 }
 
 fn read_text(path: &str, from: &mut impl Read) -> Result<String, CliError> {

@@ -22,6 +22,8 @@ mod keys;
 mod list;
 mod lock;
 mod out;
+mod plan;
+mod receipt;
 mod show;
 mod sign;
 mod trust;
@@ -80,6 +82,8 @@ struct Common {
 #[derive(Subcommand)]
 enum Verb {
     Execute(execute::Args),
+    Plan(plan::Args),
+    Receipt(receipt::Args),
     Sign(sign::Args),
     Verify(verify::Args),
     List(list::Args),
@@ -124,6 +128,8 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn dispatch(verb: &Verb, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     match verb {
         Verb::Execute(args) => execute::run(args, wired, out),
+        Verb::Plan(args) => plan::run(args, wired, out),
+        Verb::Receipt(args) => receipt::run(args, wired, out),
         Verb::Sign(args) => sign::run(args, wired, out),
         Verb::Verify(args) => verify::run(args, wired, out),
         Verb::List(args) => list::run(args, wired, out),

@@ -31,6 +31,9 @@ impl Primitive for HttpClient {
         let mask = Mask::of(request.secrets.iter().map(|(_, value)| value.as_str()));
         let mut talk = Talk { plan, request, mask, running, until, sent: 0, tries: 0 };
         let answer = talk.whole()?;
+        if let Some(witness) = running.witness {
+            witness.heard(&answer);
+        }
         Ok(outcome(&answer, &talk.mask, talk.sent, start.elapsed()))
     }
 }

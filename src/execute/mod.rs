@@ -15,9 +15,11 @@ mod mask;
 mod outcome;
 mod primitive;
 mod subprocess;
+mod witness;
 
 pub(crate) use error::{CODES, ExecuteError};
 pub(crate) use http::HttpClient;
 pub(crate) use outcome::Outcome;
 pub(crate) use primitive::{Primitive, Running};
 pub(crate) use subprocess::Subprocess;
+pub(crate) use witness::{Output, Witness};

@@ -25,7 +25,8 @@ impl Primitive for Subprocess {
             files => Some(pinned(files, running).map_err(pin_error)?),
         };
         let spawn = plan.spawn(pin.as_ref().map(Pin::path));
-        let spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
+        let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
+        spawn.digests_output = running.witness.is_some();
         let sink = running.sink;
         tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
         let ended = running.host.run(&spawn, &mut |pid| sink.record(Event::Spawn { pid }));
@@ -38,6 +39,9 @@ impl Primitive for Subprocess {
             signal: ended.signal,
             timed_out: ended.timed_out,
         });
+        if let Some(witness) = running.witness {
+            witness.saw(&ended);
+        }
         if let Some(signal) = ended.interrupted {
             return Err(ExecuteError::Interrupted { item: item(), signal });
         }

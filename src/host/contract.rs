@@ -11,6 +11,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::{Ended, Host, Os, Spawn};
+use crate::base::Digest;
 
 const MIB: usize = 1 << 20;
 
@@ -23,6 +24,7 @@ fn sh(script: &str) -> Spawn {
         stdin: Vec::new(),
         timeout: Duration::from_mins(1),
         output_cap: MIB,
+        digests_output: false,
     }
 }
 
@@ -293,6 +295,17 @@ fn programs_are_found_on_absolute_folders_only(host: &dyn Host) {
     assert_eq!(host.real_file("/proc/self/../../etc/passwd".as_ref()), Some("/etc/passwd".into()));
 }
 
+fn outputs_are_digested_past_the_cap_where_that_is_asked_for(host: &dyn Host) {
+    let script = "printf abc; printf de >&2; printf fgh";
+    assert_eq!(run(host, &sh(script)).stdout_digest, None);
+    let ended = run(host, &Spawn { output_cap: 4, digests_output: true, ..sh(script) });
+    assert_eq!((text(&ended.stdout), ended.stdout_truncated), ("abcf", true));
+    let digest = |text: &[u8]| (Digest::of(text), u64::try_from(text.len()).unwrap());
+    let got = [ended.stdout_digest, ended.stderr_digest];
+    let got = got.map(|digest| digest.map(|it| (it.digest(), it.bytes())));
+    assert_eq!(got, [Some(digest(b"abcfgh")), Some(digest(b"de"))]);
+}
+
 macro_rules! promises {
     ($($promise:ident),* $(,)?) => {
         /// Each promise with its name.
@@ -325,6 +338,7 @@ promises!(
     a_child_that_closes_its_outputs_still_has_a_status,
     a_child_without_input_reads_its_end,
     output_over_the_cap_is_dropped_and_the_child_not_blocked,
+    outputs_are_digested_past_the_cap_where_that_is_asked_for,
     a_flood_does_not_outrun_the_deadline,
     past_the_deadline_the_child_may_clean_up,
     past_the_deadline_the_whole_group_is_gone,

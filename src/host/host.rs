@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::net::{Answer, Call, NetFault};
+use crate::base::{Digest, Digesting};
 
 /// One child to run. Inert until a [`Host`] takes it.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub(crate) struct Spawn {
     pub(crate) timeout: Duration,
     /// Bytes kept of standard output and of standard error, each; the rest is read and dropped.
     pub(crate) output_cap: usize,
+    /// Digest everything that comes out, also what is not kept.
+    pub(crate) digests_output: bool,
 }
 
 /// How a child ended.
@@ -31,6 +34,9 @@ pub(crate) struct Ended {
     pub(crate) stderr: Vec<u8>,
     pub(crate) stdout_truncated: bool,
     pub(crate) stderr_truncated: bool,
+    /// Everything that was read, where [`Spawn::digests_output`] asks for it.
+    pub(crate) stdout_digest: Option<Digesting>,
+    pub(crate) stderr_digest: Option<Digesting>,
     pub(crate) timed_out: bool,
     /// The signal that this process was sent while the child ran.
     pub(crate) interrupted: Option<i32>,
@@ -89,6 +95,9 @@ pub(crate) trait Host: Sync {
 
     /// The names in a folder that are UTF-8, unsorted; none if it cannot be read.
     fn names(&self, folder: &Path) -> Vec<String>;
+
+    /// SHA-256 of the regular file at `path`.
+    fn digest_file(&self, path: &Path) -> io::Result<Digest>;
 
     /// Runs the child to its end in a process group of its own.
     ///

@@ -1,7 +1,7 @@
 //! The real machine.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use super::look;
 use super::net::{Answer, Call, NetFault};
 use super::unix::{Signals, Started, hear_of_children, reap, start as start_child};
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
+use crate::base::{Digest, Digesting};
 
 /// The machine this process runs on.
 ///
@@ -41,6 +42,18 @@ impl Host for Os {
 
     fn real_file(&self, path: &Path) -> Option<PathBuf> {
         path.canonicalize().ok().filter(|real| real.is_file())
+    }
+
+    fn digest_file(&self, path: &Path) -> io::Result<Digest> {
+        let mut file = std::fs::File::open(path)?;
+        let mut digesting = Digesting::default();
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(digesting.digest()),
+                read => digesting.take(&buffer[..read]),
+            }
+        }
     }
 
     fn is_folder(&self, path: &Path) -> bool {
@@ -123,7 +136,11 @@ impl<'a> Running<'a> {
             cap: spawn.output_cap,
             start,
             deadline: start + spawn.timeout,
-            ended: Ended::default(),
+            ended: Ended {
+                stdout_digest: spawn.digests_output.then(Digesting::default),
+                stderr_digest: spawn.digests_output.then(Digesting::default),
+                ..Ended::default()
+            },
             reaped: false,
         };
         for fd in [&running.stdin, &running.stdout, &running.stderr].into_iter().flatten() {
@@ -234,14 +251,15 @@ impl<'a> Running<'a> {
     }
 
     fn read_outputs(&mut self) {
-        let Ended { stdout, stdout_truncated, stderr, stderr_truncated, .. } = &mut self.ended;
+        let Ended { stdout, stdout_truncated, stdout_digest, .. } = &mut self.ended;
         if let Some(pipe) = &self.stdout
-            && drained(pipe, stdout, self.cap, stdout_truncated)
+            && drained(pipe, stdout, self.cap, stdout_truncated, stdout_digest)
         {
             self.stdout = None;
         }
+        let Ended { stderr, stderr_truncated, stderr_digest, .. } = &mut self.ended;
         if let Some(pipe) = &self.stderr
-            && drained(pipe, stderr, self.cap, stderr_truncated)
+            && drained(pipe, stderr, self.cap, stderr_truncated, stderr_digest)
         {
             self.stderr = None;
         }
@@ -287,7 +305,13 @@ fn drain() -> Phase {
 }
 
 /// Reads what is there; true at the end of the pipe.
-fn drained(pipe: impl AsFd, into: &mut Vec<u8>, cap: usize, truncated: &mut bool) -> bool {
+fn drained(
+    pipe: impl AsFd,
+    into: &mut Vec<u8>,
+    cap: usize,
+    truncated: &mut bool,
+    digest: &mut Option<Digesting>,
+) -> bool {
     let mut buffer = [0; 16 << 10];
     // Bounded, so that a flood on one pipe does not starve the others.
     for _ in 0..64 {
@@ -297,6 +321,9 @@ fn drained(pipe: impl AsFd, into: &mut Vec<u8>, cap: usize, truncated: &mut bool
                 let keep = read.min(cap - into.len());
                 into.extend_from_slice(&buffer[..keep]);
                 *truncated |= keep < read;
+                if let Some(digest) = digest {
+                    digest.take(&buffer[..read]);
+                }
             }
             Err(rustix::io::Errno::INTR) => {}
             Err(rustix::io::Errno::AGAIN) => return false,

@@ -11,7 +11,7 @@ use crate::interpolate::InterpolateError;
 use crate::lock::LockError;
 use crate::parse::ParseError;
 use crate::plan::{MatrixError, PlanError};
-use crate::report::Warned;
+use crate::report::{ReceiptError, Warned};
 use crate::resolve::ResolveError;
 use crate::space::SpaceError;
 use crate::trace::Recorded;
@@ -49,6 +49,7 @@ pub(crate) enum Step {
     Rule(Arc<dyn Diagnose + Send + Sync>),
     Unsignable(#[from] super::sign::Unsignable),
     Versions(#[from] super::diff::VersionError),
+    Receipt(#[from] ReceiptError),
 }
 
 macro_rules! failure_from {
@@ -81,6 +82,7 @@ failure_from!(
     LockError,
     super::sign::Unsignable,
     super::diff::VersionError,
+    ReceiptError,
 );
 
 impl From<FetchError> for Failure {
@@ -122,6 +124,7 @@ impl Failure {
             Step::Lock(e) => e,
             Step::Rule(e) => e.as_ref(),
             Step::Versions(e) => e,
+            Step::Receipt(e) => e,
         }
     }
 

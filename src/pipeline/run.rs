@@ -1,20 +1,24 @@
 //! The line, from a reference to a report.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
 use super::failure::{Failed, Failure};
 use super::line::Line;
+use super::receipt::{Notary, Written};
 use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::Digest;
 use crate::chain::{Chain, Lineage, lineage};
-use crate::execute::Running;
+use crate::execute::{ExecuteError, Outcome, Running, Witness};
 use crate::id::{Kind, Query, Ref, Space};
 use crate::interpolate::{bind, render};
 use crate::parse::{Context, Directive, Item, Tool};
-use crate::plan::{Cell, Machine, MatrixError, Params, Plan, Target, Thread, typed};
+use crate::plan::{
+    Cell, Machine, MatrixError, Params, Plan, PlanError, PlanFile, Target, Thread, typed,
+};
 use crate::report::{Detail, DirectiveReport, Report, ToolReport, Warned, error_json};
 use crate::trace::{Event, Quiet, Sink, Warnings};
 use crate::validate::{Asked, ValidChain};
@@ -35,6 +39,12 @@ pub struct Request {
     /// Whatever takes part must be what the lock lists.
     pub(crate) locked: bool,
     pub(crate) timeout: Option<Duration>,
+    /// What must be planned again exactly, before anything starts.
+    pub(crate) plan: Option<PlanFile>,
+    /// Where a receipt of the run goes.
+    pub(crate) receipt: Option<PathBuf>,
+    /// The plan is for the record: its program is digested, and an item without a plan is refused.
+    pub(crate) for_record: bool,
 }
 
 impl Request {
@@ -50,6 +60,9 @@ impl Request {
             dry_run: false,
             locked: false,
             timeout: None,
+            plan: None,
+            receipt: None,
+            for_record: false,
         }
     }
 
@@ -139,6 +152,9 @@ impl Rye {
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");
         reached.item = found.item.to_string();
         cell.check(found.item.kind)?;
+        if request.for_record && found.item.kind != Kind::Tool {
+            return Err(PlanError::NotATool { item: found.item }.into());
+        }
         let (source, parsed) = line.admit(found)?;
         match parsed {
             Item::Tool(tool) => self.run_tool(line, source, *tool, request, reached),
@@ -169,24 +185,41 @@ impl Rye {
         }
         let params = Params::check(tool.item(), schema, given)?;
         let run_id = run_id();
-        let machine = Machine { run_id: &run_id, timeout: request.timeout, ..self.machine(&line) };
-        let plan = Plan::build(&valid, &params, &machine, line.sink)?;
-        let outcome = match request.dry_run {
-            true => None,
-            false => Some(self.execute(&plan, line.sink)?),
+        let receipts = self.receipts(request, line.trust, &run_id)?;
+        let machine = Machine {
+            run_id: &run_id,
+            timeout: request.timeout,
+            for_record: request.for_record || !receipts.is_empty(),
+            ..self.machine(&line)
         };
+        let plan = Plan::build(&valid, &params, &machine, line.sink)?;
+        if let Some(planned) = &request.plan {
+            planned.compare(&plan)?;
+        }
         let chain = valid.chain();
+        let sources = chain.links().iter().map(|link| &link.source).chain(plan.dependencies());
+        let warnings = warnings(sources);
+        // The plan that was compared is the plan that runs; nothing is built anew behind this line.
+        let (outcome, written) = match request.dry_run {
+            true => (None, Written::default()),
+            false => {
+                let notary = self.notary(receipts, line.trust)?;
+                let (outcome, written) = self.act(&plan, notary, &run_id, &warnings, line.sink)?;
+                (Some(outcome), written)
+            }
+        };
         if outcome.is_some() {
             line.remember(chain.links().iter().map(|link| &link.source), false);
         }
         let details = chain.links().iter().map(|l| Detail::of(&l.source, l.tool.version.clone()));
-        let sources = chain.links().iter().map(|link| &link.source).chain(plan.dependencies());
-        let warnings = warnings(sources);
         Ok(Report::Tool(Box::new(ToolReport {
             item: chain.tool().item().clone(),
             details: details.collect(),
             plan,
             outcome,
+            run_id,
+            receipts: written.paths,
+            lost: written.lost,
             warnings,
         })))
     }
@@ -205,16 +238,45 @@ impl Rye {
             guarded: self.guarded(),
             run_id: "",
             timeout: None,
+            for_record: false,
         }
     }
 
-    fn execute(&self, plan: &Plan, sink: &dyn Sink) -> Result<crate::execute::Outcome, Failure> {
+    /// Runs the plan; however that ends, the receipt is written.
+    fn act(
+        &self,
+        plan: &Plan,
+        notary: Option<Notary>,
+        run_id: &str,
+        warnings: &[Warned],
+        sink: &dyn Sink,
+    ) -> Result<(Outcome, Written), Failure> {
+        let witness = notary.as_ref().map(|notary| &notary.witness);
+        let result = self.execute(plan, witness, sink)?;
+        let written = notary.map(|notary| notary.write(plan, run_id, &result, warnings));
+        let written = written.unwrap_or_default();
+        match (result, written.lost) {
+            (Ok(outcome), lost) => Ok((outcome, Written { lost, ..written })),
+            (Err(_), Some(lost)) => Err(lost.into()),
+            (Err(error), None) => Err(error.into()),
+        }
+    }
+
+    /// # Errors
+    /// `chain.unknown_primitive`; how the act itself ended is the inner result.
+    fn execute(
+        &self,
+        plan: &Plan,
+        witness: Option<&Witness>,
+        sink: &dyn Sink,
+    ) -> Result<Result<Outcome, ExecuteError>, Failure> {
         let fallback = self.user_base().map(|base| base.join(".ai/state/pin"));
         let running = Running {
             host: self.host.as_ref(),
             vars: &self.at.vars,
             pin_fallback: fallback.as_deref(),
             sink,
+            witness,
         };
         // The chain ended at a primitive that is registered, so it is found here.
         let primitive =
@@ -224,7 +286,7 @@ impl Rye {
                     item: Ref::new(Kind::Tool, plan.primitive().clone()),
                 },
             })?;
-        Ok(primitive.run(plan, &running)?)
+        Ok(primitive.run(plan, &running))
     }
 }
 

@@ -147,6 +147,18 @@ impl Env {
         Self { paths, ..self }
     }
 
+    /// `NAME=template` of the links and of an anchor, in the order in which they are set; a secret stays a name.
+    pub(super) fn settings(&self) -> Vec<String> {
+        let links = self.links.iter().flatten();
+        let links = links.map(|(name, template)| format!("{name}={template}"));
+        let paths = self.paths.iter().map(|path| {
+            let own = vec![format!("${{{}}}", path.name)];
+            let folders = [path.prepend.clone(), own, path.append.clone()].concat();
+            format!("{}={}", path.name, folders.join(":"))
+        });
+        links.chain(paths).collect()
+    }
+
     /// Names and values, templates expanded in order.
     pub(super) fn resolve(&self, names: &Names) -> BTreeMap<String, String> {
         let mut env = self.host.clone();

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::drift::{self, Difference};
 use crate::base::limits::{ARGUMENT_BYTES, VARIABLE_BYTES};
 use crate::base::text::escape_line;
 use crate::chain::FetchError;
@@ -25,6 +26,9 @@ pub(crate) const CODES: &[Code] = &[
     Code("plan.bad_env_file"),
     Code("plan.refused_variable"),
     Code("plan.unverified_program"),
+    Code("plan.not_a_tool"),
+    Code("plan.malformed"),
+    Code("plan.drifted"),
 ];
 
 /// One violation of a schema.
@@ -70,6 +74,12 @@ pub(crate) enum PlanError {
     Fetch(#[from] FetchError),
     #[error(transparent)]
     Space(#[from] SpaceError),
+    #[error("`{item}` is a {}, and only the run of a tool has a plan and a receipt", .item.kind)]
+    NotATool { item: Ref },
+    #[error("the plan cannot be used: {}", escape_line(.why))]
+    Malformed { why: String },
+    #[error("`{item}` is not what was planned{}", drift::lines(.differences))]
+    Drifted { item: Ref, differences: Vec<Difference> },
     #[error("the variable `{name}` of `{item}` has {bytes} bytes; one may have {VARIABLE_BYTES}")]
     VariableTooLarge { item: Ref, name: String, bytes: usize },
     #[error("an argument of `{item}` holds a NUL, which no process can be given")]
@@ -114,6 +124,9 @@ impl Diagnose for PlanError {
             Self::SecretInArgv { .. } => "plan.secret_in_argv",
             Self::NotBuilt { .. } => "plan.not_built",
             Self::UnverifiedProgram { .. } => "plan.unverified_program",
+            Self::NotATool { .. } => "plan.not_a_tool",
+            Self::Malformed { .. } => "plan.malformed",
+            Self::Drifted { .. } => "plan.drifted",
         })
     }
 
@@ -158,6 +171,16 @@ impl Diagnose for PlanError {
             Self::BadLimit { .. } => "see `rye explain plan.bad_config`".into(),
             Self::Fetch(inner) => return inner.help(),
             Self::Space(inner) => return inner.help(),
+            Self::NotATool { item } => format!("see what it does with `rye execute {item} --dry-run`"),
+            Self::Malformed { .. } => {
+                "make it anew with `rye plan <ref> --out FILE`, and compare it with what was approved".into()
+            }
+            Self::Drifted { item, differences } if drift::of_params_alone(differences) => {
+                format!("give the parameters that `{item}` was planned with, or store them with `rye plan --with-params`")
+            }
+            Self::Drifted { item, .. } => {
+                format!("read what changed, then plan it again with `rye plan {item} --out FILE`")
+            }
             Self::VariableTooLarge { name, .. } => {
                 format!("set `{name}` to something shorter, such as the path of a file that holds it")
             }
@@ -199,6 +222,8 @@ impl Diagnose for PlanError {
         | Self::UnverifiedProgram { item, .. }
         | Self::RefusedVariable { item, .. }
         | Self::BadLimit { item, .. }
+        | Self::NotATool { item }
+        | Self::Drifted { item, .. }
         | Self::ArgumentNul { item }) = self
         else {
             return None;
@@ -220,6 +245,9 @@ impl Diagnose for PlanError {
             && let Ok(passed_over) = serde_json::to_value(passed_over)
         {
             data.insert("passed_over".into(), passed_over);
+        }
+        if let Self::Drifted { differences, .. } = self {
+            data.insert("differences".into(), serde_json::json!(differences));
         }
         data
     }

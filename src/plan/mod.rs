@@ -11,15 +11,19 @@
 //! - Templates of signed items are expanded in one pass; inserted values are never scanned.
 //! - Commands are argument vectors; nothing passes through a shell.
 //!
-//! Start at `plan.rs`; `survey.rs` is what a run would use of this machine; `matrix.rs` is the table
-//! of what may be asked for at all.
+//! Start at `plan.rs`; `survey.rs` is what a run would use of this machine; `document.rs` is the plan
+//! as data, `file.rs` that data in a file, `drift.rs` what differs between two; `matrix.rs` is the
+//! table of what may be asked for at all.
 
 mod config;
 mod dependencies;
 mod deps;
+mod document;
 mod dotenv;
+mod drift;
 mod env;
 mod error;
+mod file;
 mod frame;
 mod http;
 mod interpreter;
@@ -38,7 +42,9 @@ mod tree;
 mod versions;
 
 pub(crate) use dependencies::dependencies;
+pub(crate) use document::PlannedItem;
 pub(crate) use error::{CODES, PlanError};
+pub(crate) use file::PlanFile;
 pub(crate) use http::{HTTP_CLIENT, HttpRequest};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
 pub(crate) use params::{Params, check_config, check_examples, check_schema, typed};

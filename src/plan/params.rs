@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::error::{PlanError, Violation};
 use super::http::{HTTP_CLIENT, HTTP_REQUEST};
+use crate::base::canon::exact;
 use crate::base::text::near;
 use crate::id::{ItemId, Ref};
 
@@ -50,6 +51,11 @@ impl Params {
 
     pub(crate) fn as_map(&self) -> &Map<String, Value> {
         &self.0
+    }
+
+    /// The one text of these parameters: keys sorted, every digit of every number kept.
+    pub(crate) fn text(&self) -> String {
+        exact(&Value::Object(self.0.clone()))
     }
 }
 

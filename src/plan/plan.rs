@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::config::Execution;
 use super::deps;
+use super::document::{Content, PlannedItem};
 use super::env::Env;
 use super::error::PlanError;
 use super::frame::{Frame, is_private};
@@ -20,6 +21,7 @@ use super::survey::Survey;
 use super::template::Names;
 use super::tree::{Anchored, Pinned, Tree};
 use crate::base::Digest;
+use crate::base::canon::exact;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::Chain;
 use crate::host::{Host, Spawn, Vars};
@@ -44,6 +46,9 @@ pub(crate) struct Machine<'a> {
     pub(crate) run_id: &'a str,
     /// A caller may shorten the time, never lengthen it.
     pub(crate) timeout: Option<Duration>,
+    /// The plan is written down or a receipt of its run is: files are digested too that are not
+    /// otherwise, which an ordinary run does not pay for.
+    pub(crate) for_record: bool,
 }
 
 impl Machine<'_> {
@@ -62,15 +67,22 @@ impl Machine<'_> {
 pub(crate) struct Plan {
     item: Ref,
     primitive: ItemId,
-    act: Act,
-    frame: Frame,
-    survey: Survey,
+    pub(super) act: Act,
+    pub(super) frame: Frame,
+    pub(super) survey: Survey,
     tree: Option<Tree>,
     dependencies: Vec<Source>,
     timeout: Duration,
     pairs: Vec<String>,
     chain: Vec<String>,
-    digests: Vec<Value>,
+    links: Vec<PlannedItem>,
+    /// What the caller gave; what the tool gets may hold config beside it.
+    pub(super) params: Params,
+    /// The digest of that config.
+    pub(super) config: Option<Digest>,
+    /// There where the plan is for the record.
+    pub(super) content: Option<Content>,
+    digest: Digest,
 }
 
 /// What the end of the chain is asked to do.
@@ -107,6 +119,8 @@ impl Plan {
         let tree = Tree::of(chain, anchored.as_ref(), &modules);
         let resolved = layered::resolve(chain, machine.shelf, sink)?;
         let (limits, limited_by) = layered::limits(&item, machine.shelf, sink)?;
+        let given = params.clone();
+        let config = resolved.value.as_ref().map(|value| Digest::of(exact(value).as_bytes()));
         let params = match resolved.value {
             Some(value) => &params.clone().with_config(value),
             None => params,
@@ -131,7 +145,8 @@ impl Plan {
             Act::Http(_) => false,
         };
         frame.places = frame.places.filter(|_| uses_tree);
-        let plan = Self {
+        let content = Content::of(&act, &survey, machine);
+        let mut plan = Self {
             item,
             primitive: chain.primitive().item().id.clone(),
             timeout,
@@ -141,10 +156,15 @@ impl Plan {
             tree: uses_tree.then_some(tree),
             pairs: valid.pairs().to_vec(),
             chain: chain.ids(),
-            digests: chain.links().iter().map(|link| digest(&link.source)).collect(),
+            links: chain.links().iter().map(PlannedItem::link).collect(),
             dependencies: [modules, resolved.sources, limited_by].concat(),
+            params: given,
+            content,
+            config,
+            digest: Digest::of(&[]),
         };
-        sink.record(Event::Plan { digest: plan.digest() });
+        plan.digest = plan.document_digest()?;
+        sink.record(Event::Plan { digest: plan.digest });
         Ok(plan)
     }
 
@@ -161,6 +181,7 @@ impl Plan {
             stdin: expanded.input.into_bytes(),
             timeout: self.timeout,
             output_cap: OUTPUT_BYTES,
+            digests_output: false,
         })
     }
 
@@ -214,24 +235,14 @@ impl Plan {
         &self.chain
     }
 
-    /// The plan as data: no environment values; parameters only where a signed argument names them.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut out = match &self.act {
-            Act::Process(process) => process.to_json(&self.frame.fill(None)),
-            Act::Http(http) => http.to_json(),
-        };
-        let timeout_ms = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
-        out.insert("interpreter".into(), self.survey.program_json());
-        out.insert("external".into(), self.survey.external_json());
-        out.insert("timeout_ms".into(), timeout_ms.into());
-        out.insert("sandbox".into(), json!({"level": "off"}));
-        out.insert("digests".into(), json!(self.digests));
-        Value::Object(out)
+    /// The digest of the plan as data, [`Plan::to_json`].
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
     }
 
-    /// The digest of the plan as data.
-    pub(crate) fn digest(&self) -> Digest {
-        Digest::of(self.to_json().to_string().as_bytes())
+    /// The links that run, the tool first.
+    pub(crate) fn links(&self) -> &[PlannedItem] {
+        &self.links
     }
 }
 
@@ -315,11 +326,6 @@ impl Limits {
         let most = Duration::from_millis(most);
         asked.map_or(most, |asked| asked.min(most))
     }
-}
-
-fn digest(source: &Source) -> Value {
-    let signer = source.signer().map(|s| s.key);
-    json!({"item": source.item(), "sha256": source.digest(), "signer": signer})
 }
 
 /// What `{name}` stands for, but for the names of the private copy.

@@ -10,9 +10,11 @@ use super::error::PlanError;
 use super::frame::{Filled, Frame, is_private};
 use super::plan::Machine;
 use super::program::{Chosen, Seeker};
-use super::template::plain;
+use super::template::{plain, variables};
 use super::tree::Tree;
-use crate::base::limits::{ARGUMENT_BYTES, VARIABLE_BYTES};
+use crate::base::Digest;
+use crate::base::canon::exact;
+use crate::base::limits::{ARGUMENT_BYTES, OUTPUT_BYTES, VARIABLE_BYTES};
 use crate::id::Ref;
 
 /// One process, its templates not yet expanded.
@@ -65,6 +67,63 @@ impl Process {
         Ok((process, chosen))
     }
 
+    /// The program that is started, where it is no signed file.
+    pub(super) fn found(&self) -> Option<&Path> {
+        match &self.program {
+            Program::Found { path, .. } => Some(path),
+            Program::Pinned(_) | Program::Copy(_) => None,
+        }
+    }
+
+    /// This act's part of the plan as data: templates with names filled in, but for the private
+    /// folder's and the parameters; variables stay names, beside the digests of those whose values
+    /// reach the command line.
+    pub(super) fn document(&self, frame: &Frame) -> Map<String, Value> {
+        let mut filled = frame.fill(None);
+        filled.names.remove("params_json");
+        let scope = filled.scope();
+        let Execution { command, args, cwd, input_data, .. } = &self.execution;
+        let copy = |path: &String| Value::from(filled.pin.join(path).display().to_string());
+        let command_text = match &self.program {
+            Program::Found { path, .. } => path.display().to_string().into(),
+            Program::Pinned(template) => scope.names_only(template).into(),
+            Program::Copy(path) => copy(path),
+        };
+        let argument = |(at, template): (usize, &String)| match self.copies.get(&at) {
+            Some(path) => copy(path),
+            None => scope.names_only(template).into(),
+        };
+        let project = filled.names.get("project_path").map(plain).unwrap_or_default();
+        let cwd_text = Path::new(&project).join(scope.names_only(cwd)).display().to_string();
+        // A value that ends up in an argument decides what runs; the run's own name does not.
+        let used: BTreeMap<&str, Option<Digest>> = args
+            .iter()
+            .chain([cwd])
+            .chain(command)
+            .flat_map(|template| variables(template))
+            .filter(|name| *name != "RYE_RUN_ID")
+            .map(|name| (name, filled.env.get(name).map(|value| Digest::of(value.as_bytes()))))
+            .collect();
+        let stdin = match input_data {
+            Value::String(text) => json!({"text": text}),
+            // As text: numbers of a template keep their digits.
+            other => json!({"json": exact(other)}),
+        };
+        [
+            ("command", command_text),
+            ("args", args.iter().enumerate().map(argument).collect()),
+            ("argv_env", json!(used)),
+            ("cwd", cwd_text.into()),
+            ("stdin", stdin),
+            ("env", filled.env.keys().cloned().collect()),
+            ("env_set", json!(frame.env.settings())),
+            ("output_bytes", json!(OUTPUT_BYTES)),
+        ]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into_iter()
+        .collect()
+    }
+
     /// Whether anything of the private folder is used.
     pub(super) fn uses_private(&self) -> bool {
         let copied = matches!(self.program, Program::Copy(_)) || !self.copies.is_empty();
@@ -90,18 +149,6 @@ impl Process {
         let project = filled.names.get("project_path").map(plain).unwrap_or_default();
         let cwd = Path::new(&project).join(scope.text(&self.execution.cwd));
         Expanded { program, args, cwd, input }
-    }
-
-    /// The process as data: no environment values.
-    pub(super) fn to_json(&self, filled: &Filled) -> Map<String, Value> {
-        let expanded = self.expand(filled);
-        let shown = [
-            ("command", json!(expanded.program)),
-            ("args", json!(expanded.args)),
-            ("cwd", json!(expanded.cwd)),
-            ("env", json!(filled.env.keys().collect::<Vec<_>>())),
-        ];
-        shown.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
     /// Sizes of arguments and variables, and NULs, with the private paths standing for themselves;

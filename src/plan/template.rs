@@ -21,15 +21,28 @@ pub(super) struct Scope<'a> {
 impl Scope<'_> {
     /// Expands a text. A variable without value and default is empty; an unknown `{name}` stays.
     pub(super) fn text(&self, template: &str) -> String {
+        self.expand(template, true)
+    }
+
+    /// Expands the names alone: a text that holds no value of the environment.
+    pub(super) fn names_only(&self, template: &str) -> String {
+        self.expand(template, false)
+    }
+
+    fn expand(&self, template: &str, with_env: bool) -> String {
         let mut out = String::with_capacity(template.len());
         let mut rest = template;
         while let Some(at) = rest.find(['$', '{']) {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
             let taken = match variable(rest) {
-                Some((name, default, length)) => {
+                Some((name, default, length)) if with_env => {
                     let value = self.env.get(name).filter(|v| !v.is_empty());
                     out.push_str(value.map_or(default, String::as_str));
+                    length
+                }
+                Some((_, _, length)) => {
+                    out.push_str(&rest[..length]);
                     length
                 }
                 None => match name(rest).and_then(|n| Some((n, self.named(n)?))) {
@@ -149,6 +162,15 @@ mod tests {
         for (template, want) in rows {
             assert_eq!(expand(template), want, "{template}");
         }
+    }
+
+    #[test]
+    fn names_alone_leave_variables_as_they_stand() {
+        let names: Names = [("project_path", json!("/p/${HOME}"))].into();
+        let env = [("HOME".to_owned(), "/h".to_owned())].into();
+        let scope = Scope { names: &names, env: &env, params: None };
+        let got = scope.names_only("${HOME}/{project_path}/${NONE:-{project_path}}");
+        assert_eq!(got, "${HOME}//p/${HOME}/${NONE:-{project_path}}");
     }
 
     #[test]

@@ -1,16 +1,20 @@
-//! Report: outcome and trace to text and JSON.
+//! Report: outcome and trace to text and JSON, and the receipt of a run.
 //!
 //! Layer 12. Sees `execute`, `plan` and below. Changes no outcome.
 //!
 //! Wire names stand in `tests/golden/wire.txt` and are never renamed.
 
+mod error;
 mod failed;
+mod receipt;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
 mod report;
 mod text;
 mod tree;
 
+pub(crate) use error::{CODES, ReceiptError};
 pub(crate) use failed::{error_json, error_text};
+pub(crate) use receipt::{OutputRecord, Ran, Receipt, ResponseRecord};
 pub(crate) use report::{Detail, DirectiveReport, Report, ToolReport, Warned};
 pub(crate) use text::{chain_tree, external_tree, passed_over_text};
 pub(crate) use tree::trace_text;

@@ -1,11 +1,13 @@
 //! What a run is shown as.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::error::ReceiptError;
 use crate::base::Digest;
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic};
 use crate::execute::Outcome;
 use crate::id::{Fingerprint, Ref, Space};
 use crate::plan::Plan;
@@ -68,6 +70,11 @@ pub(crate) struct ToolReport {
     pub(crate) plan: Plan,
     /// `None` for a dry run.
     pub(crate) outcome: Option<Outcome>,
+    pub(crate) run_id: String,
+    /// Where receipts of the run were written.
+    pub(crate) receipts: Vec<PathBuf>,
+    /// A receipt that was asked for and could not be written once the run was done.
+    pub(crate) lost: Option<ReceiptError>,
     pub(crate) warnings: Vec<Warned>,
 }
 
@@ -102,6 +109,14 @@ impl Report {
     /// Whether the tool itself failed.
     pub(crate) fn tool_failed(&self) -> bool {
         matches!(self, Self::Tool(tool) if tool.outcome.as_ref().is_some_and(|o| o.failure.is_some()))
+    }
+
+    /// The receipt that is missing.
+    pub(crate) fn lost_receipt(&self) -> Option<Diagnostic> {
+        match self {
+            Self::Tool(tool) => tool.lost.as_ref().map(Diagnostic::from),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_tool(&self) -> bool {
@@ -176,6 +191,16 @@ impl ToolReport {
         let passed_over = self.plan.survey().passed_over();
         if self.outcome.is_none() && !passed_over.is_empty() {
             out.insert("passed_over".into(), json!(passed_over));
+        }
+        if !self.receipts.is_empty() {
+            metadata.insert("run_id".into(), json!(self.run_id));
+            let receipts = self.receipts.iter().map(|path| path.display().to_string());
+            metadata.insert("receipts".into(), receipts.collect());
+        }
+        if let Some(lost) = &self.lost {
+            // The tool's own answer stays; that the record of it is missing is what failed.
+            out.insert("status".into(), "error".into());
+            out.extend(Diagnostic::from(lost).to_json());
         }
         out.insert("metadata".into(), metadata.into());
         if wanted.chain_details {

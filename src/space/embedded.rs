@@ -21,11 +21,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 8472bc77be9bfbd11111da08736a5a7df7112ca3450f3cb508d2f8ee61b9f10f
+    // c6b051e6bc4b803c52f3ed6e4af98da1d557c4f82591997f7b948066ef99d7fe
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    // 5d0de3d18db93beca220451847ba9cafe3dd04952b2fa8a9f7f091a1adeca744
+    // 628ff322b02d84cf5b52b36a67245c4c871d64db2c33c1ba734ca555b66e8c3f
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
     File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
@@ -163,14 +163,20 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.bad_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_config.md") },
     // 1f4dce4e588d28d049ae840b846d5aeedab82c35cb113d6370d5b22fcc6579c4
     File { path: "knowledge/rye/errors/plan.bad_env_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_env_file.md") },
+    // 227199110658de169b5bd6f1dadc5e46937c10bd3e658dde4956fecbcea09613
+    File { path: "knowledge/rye/errors/plan.drifted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.drifted.md") },
     // bdc8bad53947e4655ec9702e2c87e12fe61132f86fe563dc3f00b6e0575d702b
     File { path: "knowledge/rye/errors/plan.invalid_parameters.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.invalid_parameters.md") },
     // a567c2354b610c0b8f06188ef434cc9205c3e81a90a72b081eec16439f69e7fa
     File { path: "knowledge/rye/errors/plan.invalid_schema.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.invalid_schema.md") },
+    // ca070f6a94a22ecfb50023f3e5d95901095a8c26799a31b87a623332fc5c18f2
+    File { path: "knowledge/rye/errors/plan.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.malformed.md") },
     // d8eb9b03a02ddc96923a045016d3b43a8bae1bb99b4e83a80603179db9e2245b
     File { path: "knowledge/rye/errors/plan.missing_secret.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.missing_secret.md") },
     // f543012fb24b511284fa6418211ce0264aa8f9f8fe8b10abe3db316e36206fcf
     File { path: "knowledge/rye/errors/plan.no_command.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.no_command.md") },
+    // a28f5e5c5bb848074b2798f12cb76982d61e8d8488b848b910c143cc8f0515fa
+    File { path: "knowledge/rye/errors/plan.not_a_tool.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.not_a_tool.md") },
     // 48c52a7301a8824eb68919da93661d6abdbc133a3b912bd8f20f92dbd95ce0ea
     File { path: "knowledge/rye/errors/plan.not_built.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.not_built.md") },
     // 873a131c6c1df482a83dc5e098527cb08dc6c8d68edfc56d7e9e87f17157cb0e
@@ -183,6 +189,20 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
     // 32f5ac2387c763e6e75686ad24aa79bccbe0021b53f2d5d14416c9e383cc31af
     File { path: "knowledge/rye/errors/plan.variable_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.variable_too_large.md") },
+    // cdc169240063ad1e7cc7033b99476d11ac51c9a3f85e332545c1341a8270944b
+    File { path: "knowledge/rye/errors/receipt.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/receipt.forged.md") },
+    // 4957b49ec6e9b1e64ae43f48b1b22e638431b6a39e3107b2e5f63c0e5908477e
+    File { path: "knowledge/rye/errors/receipt.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/receipt.io.md") },
+    // 7c1d097470509c9004e2e45bd8400aeb7c108eb63928425237c9911088e6df50
+    File { path: "knowledge/rye/errors/receipt.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/receipt.malformed.md") },
+    // 01c8d7562255ed2c5f26e5dd9b769c5f2e8c09d59df262acba1f45f1719d5dbc
+    File { path: "knowledge/rye/errors/receipt.other_plan.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/receipt.other_plan.md") },
+    // 7b9796f68666ef34c0c46c6ec9d9024aaee2ada6d5f043d44a0038c31a1d825f
+    File { path: "knowledge/rye/errors/receipt.other_run.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/receipt.other_run.md") },
+    // 5e69ee91acf96dbb0e895f25a762a36f0dc53a5342f07c07e0e9675d84522925
+    File { path: "knowledge/rye/errors/receipt.revoked.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/receipt.revoked.md") },
+    // 3cd0513615e7102e48e74ddacc3040bc99e802fa79113a14990b99d6949034d4
+    File { path: "knowledge/rye/errors/receipt.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/receipt.untrusted.md") },
     // b70bb64ebda75fd6f5e5398a0475b0cc63ec9752af6fed8e3b4f5cbbfda879c5
     File { path: "knowledge/rye/errors/resolve.ambiguous_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_file.md") },
     // 7ceeeac155d4570020cba5fa0ebbf036589e9b7ec0a0e51b4a2029eb4fdfe6d7
@@ -271,15 +291,17 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // a8fb4021e0ea195c64a5c53b569e1e19354598e36bccc40e8013612fc35a8ef5
+    // a433f7b0e6a1411e3a64918684992420ced3713d4bfcecf31670c46569a8edf4
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // 502b45d8157ed1c079487e939b147ccac5dd1f2fad20877d66b1b2e975bd9619
+    // f6fb1314e03335a525816c5e9446e24628128de299c2cdd9ff2bba685a27faad
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
+    // e6d41d24afca8c403741209db632f37797e8525637f55b5a59d76735dc2e03aa
+    File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 6b2bdceb538a5c397e1286fa990230fa61c279ddfc7760cfa489dc37984eaeb3
+    // 737a505ff21b6b2b565d39d7c37ff0fe619be7b108eb6059a41e698fe0a14ae3
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 6bd42cfca4f7ec71a2b73c9a0231117b9767997b156c64e7995037e72aa5b033
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

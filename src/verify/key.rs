@@ -7,6 +7,7 @@ use ed25519_dalek::pkcs8::{KeypairBytes, spki::der::pem::LineEnding};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use zeroize::Zeroizing;
 
+use super::dsse::pae;
 use super::memo;
 use crate::id::Fingerprint;
 
@@ -118,8 +119,14 @@ impl KeyPair {
         PublicKey(self.0.verifying_key())
     }
 
-    pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
+    /// Signs the statement of a signature line or of a rotation; this layer alone makes those.
+    pub(super) fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.0.sign(message).to_bytes()
+    }
+
+    /// Signs a DSSE payload: never the bytes themselves, always their encoding with type and length.
+    pub(super) fn sign_dsse(&self, payload_type: &str, payload: &[u8]) -> [u8; 64] {
+        self.sign(&pae(payload_type, payload))
     }
 }
 

@@ -17,6 +17,7 @@
 mod admit;
 mod allowed;
 mod document;
+mod dsse;
 mod error;
 mod key;
 mod memo;
@@ -29,10 +30,12 @@ mod source;
 mod staged;
 mod standing;
 mod trust_store;
+mod vouch;
 
 pub(crate) use admit::{DevMode, admit};
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
 pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, write_own};
+pub(crate) use dsse::Envelope;
 pub(crate) use error::{CODES, KeyError, Reason, Refused, TrustError};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
 pub(crate) use own_keys::OwnKeys;
@@ -43,3 +46,4 @@ pub(crate) use sign::{SignError, digest_to_sign, stage};
 pub(crate) use source::{Integrity, Source};
 pub(crate) use standing::{AllowedRoot, Standing, record_id};
 pub(crate) use trust_store::{Proposal, TrustStore, check_own_config, proposals};
+pub(crate) use vouch::Doubt;

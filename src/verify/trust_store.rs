@@ -50,6 +50,17 @@ pub(super) struct Candidate {
 struct Policy {
     #[serde(default)]
     allow_shadow: Vec<String>,
+    #[serde(default)]
+    receipts: Receipts,
+}
+
+/// When the run of a tool leaves a receipt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Receipts {
+    Always,
+    #[default]
+    OnRequest,
 }
 
 #[derive(Deserialize)]
@@ -145,13 +156,24 @@ impl<'a> TrustStore<'a> {
     /// # Errors
     /// `verify.trust_unreadable`
     pub(crate) fn may_shadow(&self, id: &ItemId) -> Result<bool, Arc<TrustError>> {
+        Ok(self.policy()?.allow_shadow.iter().any(|listed| listed == id.as_str()))
+    }
+
+    /// Whether the person's policy asks for a receipt of every run of a tool.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(crate) fn wants_receipts(&self) -> Result<bool, Arc<TrustError>> {
+        Ok(self.policy()?.receipts == Receipts::Always)
+    }
+
+    fn policy(&self) -> Result<&Policy, Arc<TrustError>> {
         let policy = self.policy.get_or_init(|| {
             let text = self.own_config("rye/policy").map_err(Arc::new)?;
             let Some((path, text)) = text else { return Ok(Policy::default()) };
             policy(&text).map_err(|why| Arc::new(TrustError::Unreadable { path, why, help: None }))
         });
-        let policy = policy.as_ref().map_err(Arc::clone)?;
-        Ok(policy.allow_shadow.iter().any(|listed| listed == id.as_str()))
+        policy.as_ref().map_err(Arc::clone)
     }
 
     /// The built-in file types and those that the user registered.
@@ -371,6 +393,21 @@ impl<'a> TrustStore<'a> {
         Ok(scope_of(document, item, space, project))
     }
 
+    /// Whether the person trusts the key in other projects than this one only.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(super) fn is_elsewhere(
+        &self,
+        key: Fingerprint,
+        here: Option<&ProjectIdentity>,
+    ) -> Result<bool, Arc<TrustError>> {
+        if self.own_or_err()?.is_some_and(|own| own.fingerprint() == key) {
+            return Ok(false);
+        }
+        Ok(self.known(key)?.document.as_ref().is_some_and(|document| names_others(document, here)))
+    }
+
     fn own_may_sign(&self, item: &Ref, space: Space) -> Result<bool, Arc<TrustError>> {
         if !item.id.is_reserved() {
             return Ok(true);
@@ -380,6 +417,18 @@ impl<'a> TrustStore<'a> {
         }
         Ok(item.is_own_config() || self.may_shadow(&item.id)?)
     }
+}
+
+/// Whether a document names projects, and this is none of them.
+fn names_others(document: &TrustDocument, project: Option<&ProjectIdentity>) -> bool {
+    let Some(projects) = &document.projects else { return false };
+    let here = project.is_some_and(|here| {
+        let mut written = document.project_ids.iter().filter(|id| id.path == here.path).peekable();
+        // A document that a person wrote by hand may name the path alone.
+        let same_folder = written.peek().is_none() || written.any(|id| id.is(here));
+        projects.contains(&here.path) && same_folder
+    });
+    !here
 }
 
 fn scope_of(
@@ -399,14 +448,9 @@ fn scope_of(
     if document.items.as_ref().is_some_and(|items| !lists(items)) {
         return Some("its trust document does not list this item");
     }
-    let projects = document.projects.as_ref()?;
-    let here = project.is_some_and(|here| {
-        let mut written = document.project_ids.iter().filter(|id| id.path == here.path).peekable();
-        // A document that a person wrote by hand may name the path alone.
-        let same_folder = written.peek().is_none() || written.any(|id| id.is(here));
-        projects.contains(&here.path) && same_folder
-    });
-    (space != Space::Project || !here).then_some("its trust document names other projects")
+    document.projects.as_ref()?;
+    let elsewhere = space != Space::Project || names_others(document, project);
+    elsewhere.then_some("its trust document names other projects")
 }
 
 fn unreadable(id: &ItemId, why: String) -> Arc<TrustError> {

@@ -342,6 +342,11 @@ fn d08_a_policy_or_file_types_that_are_not_signed_say_nothing() {
         world.write_home(policy, bad);
         refused(&world, "tool:rye/mine", "resolve.reserved", "policy");
     }
+    // Nor does taking its signature away free a run from what it asks for.
+    world.signed(".ai/tools/acme/plain.sh", MARKER_SH);
+    refused(&world, "tool:acme/plain", "verify.trust_unreadable", "policy");
+    put_home(&world, &world.own_key(), policy, shadow);
+    world.works("tool:acme/plain");
     let types = ".ai/config/rye/file-types.yaml";
     put(&world, &world.own_key(), ".ai/tools/acme/mark.bash2", MARKER_SH);
     put_home(&world, &world.own_key(), types, "bash2: {comment: \"#\", header: block}\n");

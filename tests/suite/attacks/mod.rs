@@ -15,3 +15,4 @@ mod e_metadata;
 mod e_parsers;
 mod e_values;
 mod f_processes;
+mod h_receipts;

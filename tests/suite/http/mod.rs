@@ -2,6 +2,7 @@
 
 mod answers;
 mod plan;
+mod records;
 mod redirects;
 mod requests;
 mod retries;

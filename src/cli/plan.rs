@@ -1,0 +1,81 @@
+//! `rye plan`: write down what a run would do, to approve it and to run exactly that later.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::error::CliError;
+use super::execute::seconds;
+use super::exit::Exit;
+use super::input::{Inputs, read_bytes};
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::limits::PLAN_BYTES;
+use crate::base::staged::Staged;
+use crate::pipeline::{Failure, Request};
+use crate::plan::{PlanError, PlanFile};
+use crate::report::Report;
+use crate::trace::Quiet;
+
+/// Write down what running a tool would do; `rye execute --plan` runs exactly that
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The tool, such as `tool:acme/deploy` or `acme/deploy`
+    #[arg(value_name = "REF", add = super::complete::refs())]
+    item: String,
+    #[command(flatten)]
+    inputs: Inputs,
+    /// The file to write; by default the plan goes to standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Store the parameters too, so that they need not be given again
+    #[arg(long)]
+    with_params: bool,
+    /// Plan for this many seconds at most, if that is less than the tool's own limit
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let given = args.inputs.read()?;
+    let mut request = Request::new(args.item.clone()).dry_run(true);
+    request.params = given.params;
+    request.texts = given.texts;
+    request.timeout = args.timeout;
+    request.for_record = true;
+    let rye = wired.rye()?;
+    let report = rye.run(&request, wired.start, &Quiet);
+    let report = report.map_err(|failed| CliError::Failed(Box::new(failed)))?;
+    out.warned(report.warnings());
+    // Anything but a tool was refused on the way.
+    let Report::Tool(tool) = report else { return Ok(Exit::DONE) };
+    let text = PlanFile::write(&tool.plan, args.with_params).map_err(Failure::from)?;
+    let Some(path) = &args.out else {
+        out.text(&String::from_utf8_lossy(&text));
+        return Ok(Exit::DONE);
+    };
+    // Parameters may be nobody else's business.
+    let mode = if args.with_params { 0o600 } else { 0o644 };
+    let written = Staged::at(path, mode).and_then(|file| file.finish(&text));
+    written.map_err(|source| CliError::Output { source })?;
+    let (path, digest) = (path.display().to_string(), tool.plan.digest());
+    if out.is_json() {
+        out.success(json!({"item_id": tool.item, "path": path, "sha256": digest}));
+    } else {
+        out.line(&format!("planned  {}  sha256 {digest}  {path}", tool.item));
+    }
+    Ok(Exit::DONE)
+}
+
+/// Reads a plan file.
+///
+/// # Errors
+/// `cli.input_file`, `plan.malformed`.
+pub(super) fn read(path: &Path) -> Result<PlanFile, CliError> {
+    let text = read_bytes(path, PLAN_BYTES)?;
+    let too_large =
+        || PlanError::Malformed { why: format!("it is larger than {} MiB", PLAN_BYTES >> 20) };
+    let text = text.ok_or_else(|| Failure::from(too_large()))?;
+    Ok(PlanFile::read(&text).map_err(Failure::from)?)
+}

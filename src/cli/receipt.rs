@@ -1,0 +1,96 @@
+//! `rye receipt`: whether the receipt of a run is what it says.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::input::read_bytes;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::limits::RECEIPT_BYTES;
+use crate::base::text::escape_line;
+use crate::diag::Style;
+use crate::pipeline::{Attested, Failure, Wanted};
+use crate::report::{OutputRecord, ReceiptError, ResponseRecord};
+
+/// Check the receipt of a run
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// Check who signed a receipt, that nothing in it was changed, and show what it says
+    Verify {
+        /// The receipt, as `rye execute --receipt` wrote it
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// It must be of this plan, a file of `rye plan`
+        #[arg(long, value_name = "FILE")]
+        plan: Option<PathBuf>,
+        /// It must be of this run
+        #[arg(long, value_name = "RUN_ID")]
+        run: Option<String>,
+    },
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let Verb::Verify { file, plan, run } = &args.verb;
+    let too_large = || ReceiptError::Malformed { why: "it is larger than 4 MiB".into() };
+    let text = read_bytes(file, RECEIPT_BYTES)?.ok_or_else(|| Failure::from(too_large()))?;
+    let plan = plan.as_deref().map(super::plan::read).transpose()?;
+    let wanted = Wanted { plan: plan.as_ref(), run_id: run.as_deref() };
+    let attested = wired.rye()?.attest(&text, wanted)?;
+    if out.is_json() {
+        let Attested { key, owner, receipt } = &attested;
+        out.success(json!({
+            "verified": true, "signer": key, "owner": owner, "receipt": receipt,
+        }));
+    } else {
+        show(&attested, out);
+    }
+    Ok(Exit::DONE)
+}
+
+fn show(attested: &Attested, out: &mut Out) {
+    let Attested { key, owner, receipt } = attested;
+    let ran = &receipt.predicate;
+    let paint = out.paint();
+    let output =
+        |output: &OutputRecord| format!("{} bytes  sha256 {}", output.bytes, output.sha256);
+    let how = match (ran.exit_code, ran.signal) {
+        (Some(code), _) => format!("{} (status {code})", ran.ended),
+        (None, Some(signal)) => format!("{} (signal {signal})", ran.ended),
+        (None, None) => ran.ended.clone(),
+    };
+    let digest = |sha256: &crate::base::Digest| format!("sha256 {sha256}");
+    let level = ran.sandbox.get("level").and_then(serde_json::Value::as_str).unwrap_or("unknown");
+    let program = ran.interpreter.get("real").and_then(serde_json::Value::as_str);
+    let good = paint.style(Style::Good, "receipt verified");
+    out.line(&format!("{good}  signed by `{}` {key}", escape_line(owner)));
+    let mut rows = vec![
+        ("run", ran.run_id.clone()),
+        ("tool", format!("{}  {}", receipt.item(), digest(&receipt.tool()))),
+        ("plan", digest(&ran.plan.sha256)),
+        ("parameters", digest(&ran.params.sha256)),
+        ("started", ran.started_at.clone()),
+        ("ended", ran.ended_at.clone()),
+        ("how", how),
+    ];
+    let streams = [("stdout", &ran.stdout), ("stderr", &ran.stderr)];
+    rows.extend(streams.into_iter().filter_map(|(name, it)| Some((name, output(it.as_ref()?)))));
+    if let Some(ResponseRecord { status, body }) = &ran.response {
+        rows.push(("answer", format!("status {status}  {}", output(body))));
+    }
+    rows.extend(program.map(|program| ("program", program.to_owned())));
+    rows.extend([("sandbox", level.to_owned()), ("rye", ran.rye.clone())]);
+    rows.extend(ran.warnings.iter().map(|w| ("DEV MODE", format!("{} {}", w.item, w.code))));
+    for (label, value) in rows {
+        let label = paint.style(Style::Dim, &format!("{label:>10}"));
+        out.line(&format!("{label}  {}", escape_line(&value)));
+    }
+}

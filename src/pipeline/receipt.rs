@@ -1,0 +1,172 @@
+//! Receipts: who signs them and where they go, settled before a run; and whose count.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use super::failure::Failure;
+use super::run::Request;
+use super::rye::Rye;
+use crate::base::staged::Staged;
+use crate::diag::Diagnose;
+use crate::execute::{ExecuteError, Outcome, Witness};
+use crate::id::Fingerprint;
+use crate::plan::{Plan, PlanFile};
+use crate::report::{Ran, Receipt, ReceiptError, Warned};
+use crate::verify::{Doubt, Envelope, KeyError, KeyPair, OwnKeys, TrustStore};
+
+/// A file and the mode that it gets.
+type Place = (PathBuf, u32);
+
+/// Everything that can fail before a run has not failed: there is a key, and a file for the receipt.
+pub(super) struct Notary {
+    pair: KeyPair,
+    files: Vec<Staged>,
+    pub(super) witness: Witness,
+    started_at: jiff::Timestamp,
+}
+
+/// What became of the receipts of a run.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub(super) paths: Vec<PathBuf>,
+    pub(super) lost: Option<ReceiptError>,
+}
+
+/// A receipt whose signature holds, and whose word it is.
+#[derive(Debug)]
+pub(crate) struct Attested {
+    pub(crate) key: Fingerprint,
+    pub(crate) owner: String,
+    pub(crate) receipt: Receipt,
+}
+
+/// What a receipt is held against.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) plan: Option<&'a PlanFile>,
+    pub(crate) run_id: Option<&'a str>,
+}
+
+impl Rye {
+    /// Where receipts of this run go: what was asked for, and what your policy asks for.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(super) fn receipts(
+        &self,
+        request: &Request,
+        trust: &TrustStore<'_>,
+        run_id: &str,
+    ) -> Result<Vec<Place>, Failure> {
+        if request.dry_run {
+            return Ok(Vec::new());
+        }
+        let mut places: Vec<Place> =
+            request.receipt.iter().map(|path| (path.clone(), 0o644)).collect();
+        if trust.wants_receipts()?
+            && let Some(user) = self.user_base()
+        {
+            places.push((user.join(format!(".ai/state/receipts/{run_id}.json")), 0o600));
+        }
+        Ok(places)
+    }
+
+    /// Settles who signs and takes the files; `None` where no receipt is wanted.
+    ///
+    /// # Errors
+    /// `key.*`, `receipt.revoked`, `receipt.io`: nothing has been run.
+    pub(super) fn notary(
+        &self,
+        places: Vec<Place>,
+        trust: &TrustStore<'_>,
+    ) -> Result<Option<Notary>, Failure> {
+        if places.is_empty() {
+            return Ok(None);
+        }
+        let user = self.spaces.get(crate::id::Space::User).ok_or(KeyError::Missing)?;
+        let pair = OwnKeys::of(user).pair()?;
+        if trust.own_is_revoked() {
+            return Err(
+                ReceiptError::Revoked { key: pair.public().fingerprint(), own: true }.into()
+            );
+        }
+        let state = user.base().join(".ai/state/receipts");
+        let files = places.into_iter().map(|(path, mode)| {
+            let made = match path.starts_with(&state) {
+                true => DirBuilder::new().recursive(true).mode(0o700).create(&state),
+                false => Ok(()),
+            };
+            made.and_then(|()| Staged::at(&path, mode))
+                .map_err(|source| ReceiptError::NoPlace { path, source })
+        });
+        let files = files.collect::<Result<_, _>>()?;
+        let started_at = jiff::Timestamp::now();
+        Ok(Some(Notary { pair, files, witness: Witness::default(), started_at }))
+    }
+
+    /// Checks a receipt: its form, whose it is, that they signed it, and what it is of.
+    ///
+    /// # Errors
+    /// `receipt.*`
+    pub(crate) fn attest(&self, text: &[u8], wanted: Wanted<'_>) -> Result<Attested, Failure> {
+        let envelope = Envelope::read(text).map_err(|why| ReceiptError::Malformed { why })?;
+        let (trust, key) = (self.trust(), envelope.key());
+        let own = trust.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
+        let voucher = trust.voucher(key, self.spaces.project_identity());
+        let doubted = |why: Doubt| ReceiptError::doubted(key, why, own);
+        let voucher = voucher.map_err(doubted)?;
+        let owner = voucher.owner;
+        let payload = envelope.payload(&voucher.key);
+        let payload = payload.ok_or_else(|| ReceiptError::Forged { key, owner: owner.clone() })?;
+        let receipt = Receipt::read(payload)?;
+        let of = receipt.predicate.plan.sha256;
+        if let Some(wanted) = wanted.plan.map(PlanFile::digest).filter(|wanted| *wanted != of) {
+            return Err(ReceiptError::OtherPlan { of, wanted }.into());
+        }
+        let of = &receipt.predicate.run_id;
+        if let Some(wanted) = wanted.run_id.filter(|wanted| wanted != of) {
+            let (of, wanted) = (of.clone(), wanted.to_owned());
+            return Err(ReceiptError::OtherRun { of, wanted }.into());
+        }
+        Ok(Attested { key, owner, receipt })
+    }
+}
+
+impl Notary {
+    /// Signs and writes what happened.
+    pub(super) fn write(
+        self,
+        plan: &Plan,
+        run_id: &str,
+        result: &Result<Outcome, ExecuteError>,
+        warnings: &[Warned],
+    ) -> Written {
+        let ended = match result {
+            Ok(Outcome { failure: None, .. }) => "success",
+            Ok(_) => "execute.tool_failed",
+            Err(error) => error.code().0,
+        };
+        let (witness, started_at) = (&self.witness, self.started_at);
+        // A clock that was set back must not make a receipt that contradicts itself.
+        let ended_at = jiff::Timestamp::now().max(started_at);
+        let ran = Ran { run_id, started_at, ended_at, ended, witness, warnings };
+        let mut written = Written::default();
+        let payload = match Receipt::of(plan, &ran).to_payload() {
+            Ok(payload) => payload,
+            Err(error) => return Written { lost: Some(error), ..written },
+        };
+        let text = Envelope::seal(&self.pair, payload).to_text();
+        for file in self.files {
+            let path = file.path().to_owned();
+            match file.finish(text.as_bytes()) {
+                Ok(()) => written.paths.push(path),
+                Err(source) => {
+                    let item = plan.item().clone();
+                    written.lost = Some(ReceiptError::Lost { item, ended, path, source });
+                }
+            }
+        }
+        written
+    }
+}

@@ -1,0 +1,152 @@
+//! A plan as data (core 9.1): the one source of `rye plan`, of a dry run's `plan` and of the digest.
+//!
+//! Inside is what decides what runs. Not inside: the run's name, times, values of the environment,
+//! secrets, the private folder's path; so the same question has the same answer, byte by byte.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::error::PlanError;
+use super::plan::{Act, Machine, Plan};
+use super::survey::Survey;
+use super::tree::Pinned;
+use crate::base::{Digest, Timestamp, canon};
+use crate::chain::Link;
+use crate::id::{Fingerprint, Ref, Space};
+use crate::verify::Source;
+
+/// What a plan file says that it is.
+pub(super) const FORMAT: &str = "rye/plan/v1";
+
+/// One link or dependency as a plan, and the receipt of its run, name it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct PlannedItem {
+    pub(crate) item: Ref,
+    /// SHA-256 of the file without its signature line.
+    pub(crate) sha256: Digest,
+    /// `None` where dev mode let an unsigned file through.
+    pub(crate) signer: Option<Fingerprint>,
+    pub(crate) signed_at: Option<Timestamp>,
+    pub(crate) version: Option<String>,
+    pub(crate) space: Space,
+}
+
+impl PlannedItem {
+    pub(super) fn link(link: &Link) -> Self {
+        Self::of(&link.source, link.tool.version.clone())
+    }
+
+    fn of(source: &Source, version: Option<String>) -> Self {
+        let signer = source.signer();
+        Self {
+            item: source.item().clone(),
+            sha256: source.digest(),
+            signer: signer.map(|s| s.key),
+            signed_at: signer.map(|s| s.at),
+            version,
+            space: source.space(),
+        }
+    }
+}
+
+/// What is known of the content of programs; a file may be one to run and not to read.
+pub(super) struct Content {
+    interpreter: Option<Digest>,
+    /// What is started, where that is another program.
+    command: Option<Digest>,
+}
+
+impl Content {
+    /// Reads the programs, where a plan is written down or a receipt is asked for.
+    pub(super) fn of(act: &Act, survey: &Survey, machine: &Machine<'_>) -> Option<Self> {
+        if !machine.for_record {
+            return None;
+        }
+        let digest = |path: &Path| machine.host.digest_file(path).ok();
+        let interpreter = survey.program();
+        let started = match act {
+            Act::Process(process) => process.found(),
+            Act::Http(_) => None,
+        };
+        let other = started.filter(|path| interpreter.is_none_or(|known| known.path != **path));
+        Some(Self {
+            interpreter: interpreter.and_then(|known| digest(known.look.real())),
+            command: other.and_then(digest),
+        })
+    }
+}
+
+impl Plan {
+    /// The plan as data. A key is written once, here or in the act's own part.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut out: Map<String, Value> = match &self.act {
+            Act::Process(process) => process.document(&self.frame),
+            Act::Http(http) => http.to_json(),
+        };
+        let rows = [
+            ("format", json!(FORMAT)),
+            ("item", json!(self.item())),
+            ("digests", json!(self.links())),
+            ("dependencies", json!(self.planned_dependencies())),
+            ("files", self.files()),
+            ("interpreter", self.interpreter()),
+            ("command_sha256", json!(self.content.as_ref().and_then(|it| it.command))),
+            ("external", self.survey.external_json()),
+            ("timeout_ms", json!(u64::try_from(self.timeout().as_millis()).unwrap_or(u64::MAX))),
+            ("sandbox", self.sandbox()),
+            ("params_sha256", json!(self.params_digest())),
+            ("config_sha256", json!(self.config)),
+        ];
+        out.extend(rows.map(|(key, value)| (key.to_owned(), value)));
+        Value::Object(out)
+    }
+
+    /// The program: for the record by its content, else by what the file system says of the file.
+    pub(crate) fn interpreter(&self) -> Value {
+        let mut program = self.survey.program_json();
+        if let (Some(content), Value::Object(map)) = (&self.content, &mut program) {
+            map.retain(|key, _| !["device", "inode", "size", "ctime_ns"].contains(&key.as_str()));
+            map.insert("sha256".into(), json!(content.interpreter));
+        }
+        program
+    }
+
+    /// What was verified beside the links; a plan for the record names it once, in a stable order.
+    pub(crate) fn planned_dependencies(&self) -> Vec<PlannedItem> {
+        let all = self.dependencies().iter();
+        let mut all: Vec<_> = all.map(|source| PlannedItem::of(source, None)).collect();
+        all.sort_by(|a, b| (&a.item, a.space).cmp(&(&b.item, b.space)));
+        all.dedup();
+        all
+    }
+
+    /// The files of the private folder with their digests; by their names alone where nothing is
+    /// written down, since the digests of the links cover them.
+    fn files(&self) -> Value {
+        let digest = |file: &Pinned| self.content.is_some().then(|| Digest::of(&file.bytes));
+        self.pinned().iter().map(|file| (file.path.clone(), json!(digest(file)))).collect()
+    }
+
+    /// The digest of the one text of the parameters that the caller gave.
+    pub(crate) fn params_digest(&self) -> Digest {
+        Digest::of(self.params.text().as_bytes())
+    }
+
+    /// The sandbox that the run is held to.
+    #[expect(clippy::unused_self, reason = "what holds a run is its plan's to say")]
+    pub(crate) fn sandbox(&self) -> Value {
+        json!({"level": "off"})
+    }
+
+    /// # Errors
+    /// `plan.bad_config`: the plan holds a number that its digest could not tell from another.
+    pub(super) fn document_digest(&self) -> Result<Digest, PlanError> {
+        let text = canon::write(&self.to_json()).map_err(|inexact| PlanError::BadConfig {
+            item: self.item().clone(),
+            pointer: "/config",
+            why: format!("cannot stand in a plan: {inexact}"),
+        })?;
+        Ok(Digest::of(&text))
+    }
+}

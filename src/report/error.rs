@@ -1,0 +1,110 @@
+//! What can be wrong with the receipt of a run.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::base::Digest;
+use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::{Fingerprint, Ref};
+use crate::verify::Doubt;
+
+pub(crate) const CODES: &[Code] = &[
+    Code("receipt.malformed"),
+    Code("receipt.untrusted"),
+    Code("receipt.revoked"),
+    Code("receipt.forged"),
+    Code("receipt.other_plan"),
+    Code("receipt.other_run"),
+    Code("receipt.io"),
+];
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum ReceiptError {
+    #[error("it is no receipt of rye: {}", escape_line(.why))]
+    Malformed { why: String },
+    #[error("the receipt is signed by `{key}`, {}", doubt(.why))]
+    Untrusted { key: Fingerprint, why: Doubt },
+    #[error("you revoked `{key}`, so no receipt by it counts")]
+    Revoked { key: Fingerprint, own: bool },
+    #[error("the signature of the receipt is not that of `{key}` ({})", escape_line(.owner))]
+    Forged { key: Fingerprint, owner: String },
+    #[error("the receipt is of the plan `{of}`, not of `{wanted}`")]
+    OtherPlan { of: Digest, wanted: Digest },
+    #[error("the receipt is of `{}`, not of `{}`", escape_line(.of), escape_line(.wanted))]
+    OtherRun { of: String, wanted: String },
+    #[error("no receipt can be written to `{}`, so nothing was run: {source}", .path.display())]
+    NoPlace { path: PathBuf, source: io::Error },
+    #[error("`{item}` was run and ended with {ended}, but its receipt `{}` could not be written: {source}", .path.display())]
+    Lost { item: Ref, ended: &'static str, path: PathBuf, source: io::Error },
+}
+
+fn doubt(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::Unknown => "which is neither your own key nor one that you trust".into(),
+        Doubt::Weak => "which is a weak key and proves nothing".into(),
+        Doubt::Example => "the example key, whose private half is public".into(),
+        Doubt::Elsewhere => "which you trust in other projects only".into(),
+        Doubt::Expired { at } => format!("which you trusted until {at}"),
+        Doubt::Revoked => "which you revoked".into(),
+        Doubt::Unreadable(error) => format!("and what you said of it cannot be read: {error}"),
+    }
+}
+
+impl ReceiptError {
+    /// Why the word of `key` does not count.
+    pub(crate) fn doubted(key: Fingerprint, why: Doubt, own: bool) -> Self {
+        match why {
+            Doubt::Revoked => Self::Revoked { key, own },
+            why => Self::Untrusted { key, why },
+        }
+    }
+}
+
+impl Diagnose for ReceiptError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Malformed { .. } => "receipt.malformed",
+            Self::Untrusted { .. } => "receipt.untrusted",
+            Self::Revoked { .. } => "receipt.revoked",
+            Self::Forged { .. } => "receipt.forged",
+            Self::OtherPlan { .. } => "receipt.other_plan",
+            Self::OtherRun { .. } => "receipt.other_run",
+            Self::NoPlace { .. } | Self::Lost { .. } => "receipt.io",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Malformed { .. } => {
+                "take the file as `rye execute --receipt` wrote it; another spelling is another file".into()
+            }
+            Self::Untrusted { why: Doubt::Unreadable(error), .. } => return error.help(),
+            Self::Untrusted { .. } => {
+                "if you know whose key it is, add it with `rye trust add <their key>.pem`".into()
+            }
+            Self::Revoked { own: true, .. } => "make another key with `rye keys rotate`".into(),
+            Self::Revoked { .. } => "ask for the same run by another key".into(),
+            Self::Forged { .. } => {
+                "it was changed after it was signed, or never was; ask for the original".into()
+            }
+            Self::OtherPlan { .. } | Self::OtherRun { .. } => {
+                "see what it is a receipt of with `rye receipt verify FILE`".into()
+            }
+            Self::NoPlace { .. } => "name a file in a folder that is there and that you may write".into(),
+            Self::Lost { .. } => "make room; the run itself is done and is not taken back".into(),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        None
+    }
+
+    fn item(&self) -> Option<String> {
+        match self {
+            Self::Lost { item, .. } => Some(item.to_string()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The receipt of a run (core 9.2): what ran, when, and how it ended, as an in-toto statement.
+//!
+//! In:  a plan and what was seen of its run; or the payload of an envelope whose signature holds.
+//! Out: a [`Receipt`], and its one text.
+//!
+//! Invariants
+//! - A receipt names digests, never contents: no parameter, no output, no value of the environment.
+//! - Its text is canonical, and [`Receipt::read`] takes no other text for it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::error::ReceiptError;
+use super::report::Warned;
+use crate::base::{Digest, canon};
+use crate::execute::{Output, Witness};
+use crate::id::Ref;
+use crate::plan::{Plan, PlannedItem};
+
+const STATEMENT: &str = "https://in-toto.io/Statement/v1";
+const PREDICATE: &str = "urn:rye:receipt:v1";
+
+/// A statement about one run. Field names are on the wire.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Receipt {
+    #[serde(rename = "_type")]
+    statement: String,
+    subject: [Subject; 1],
+    #[serde(rename = "predicateType")]
+    predicate_type: String,
+    pub(crate) predicate: Predicate,
+}
+
+/// The tool that ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Subject {
+    name: String,
+    digest: Sha256,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sha256 {
+    pub(crate) sha256: Digest,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Predicate {
+    pub(crate) run_id: String,
+    /// The rye that ran it.
+    pub(crate) rye: String,
+    /// The plan that was run, as `rye plan` writes it.
+    pub(crate) plan: Sha256,
+    pub(crate) params: Sha256,
+    /// Every link that ran, the tool first.
+    pub(crate) chain: Vec<LinkRecord>,
+    /// What was verified beside them: modules with a signature of their own, and config.
+    pub(crate) dependencies: Vec<LinkRecord>,
+    /// The program's paths and digest, as in the plan.
+    pub(crate) interpreter: Value,
+    /// In UTC, to the millisecond.
+    pub(crate) started_at: String,
+    pub(crate) ended_at: String,
+    /// `success`, or the code of the failure.
+    pub(crate) ended: String,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) stdout: Option<OutputRecord>,
+    pub(crate) stderr: Option<OutputRecord>,
+    /// The answer to an HTTP request.
+    pub(crate) response: Option<ResponseRecord>,
+    /// What dev mode let through.
+    pub(crate) warnings: Vec<WarningRecord>,
+    /// The sandbox that was in force.
+    pub(crate) sandbox: Value,
+}
+
+/// One link; the fields are those of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkRecord {
+    pub(crate) item: String,
+    pub(crate) sha256: Digest,
+    pub(crate) signer: Option<String>,
+    pub(crate) signed_at: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) space: String,
+}
+
+/// What came out of one stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OutputRecord {
+    /// Of everything that was read, also past the cap.
+    pub(crate) sha256: Digest,
+    pub(crate) bytes: u64,
+    pub(crate) truncated: bool,
+}
+
+/// The last answer of a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResponseRecord {
+    pub(crate) status: u16,
+    pub(crate) body: OutputRecord,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WarningRecord {
+    pub(crate) item: String,
+    pub(crate) code: String,
+}
+
+/// What a receipt says beside the plan.
+pub(crate) struct Ran<'a> {
+    pub(crate) run_id: &'a str,
+    pub(crate) started_at: jiff::Timestamp,
+    pub(crate) ended_at: jiff::Timestamp,
+    /// `success`, or the code of the failure.
+    pub(crate) ended: &'static str,
+    pub(crate) witness: &'a Witness,
+    pub(crate) warnings: &'a [Warned],
+}
+
+impl Receipt {
+    pub(crate) fn of(plan: &Plan, ran: &Ran<'_>) -> Self {
+        let tool = plan.links().first().map_or(Digest::of(&[]), |link| link.sha256);
+        let seen = ran.witness.seen().unwrap_or_default();
+        let warnings = ran.warnings.iter().map(|warned| WarningRecord {
+            item: warned.item_id.to_string(),
+            code: warned.code.to_string(),
+        });
+        Self {
+            statement: STATEMENT.into(),
+            subject: [Subject { name: plan.item().to_string(), digest: Sha256 { sha256: tool } }],
+            predicate_type: PREDICATE.into(),
+            predicate: Predicate {
+                run_id: ran.run_id.to_owned(),
+                rye: env!("RYE_VERSION").to_owned(),
+                plan: Sha256 { sha256: plan.digest() },
+                params: Sha256 { sha256: plan.params_digest() },
+                chain: plan.links().iter().map(LinkRecord::of).collect(),
+                dependencies: plan.planned_dependencies().iter().map(LinkRecord::of).collect(),
+                interpreter: plan.interpreter(),
+                started_at: millis(ran.started_at),
+                ended_at: millis(ran.ended_at),
+                ended: ran.ended.to_owned(),
+                exit_code: seen.exit_code,
+                signal: seen.signal,
+                stdout: seen.stdout.as_ref().map(OutputRecord::of),
+                stderr: seen.stderr.as_ref().map(OutputRecord::of),
+                response: seen
+                    .answer
+                    .map(|(status, body)| ResponseRecord { status, body: OutputRecord::of(&body) }),
+                warnings: warnings.collect(),
+                sandbox: plan.sandbox(),
+            },
+        }
+    }
+
+    /// The payload of the envelope.
+    ///
+    /// # Errors
+    /// The sandbox or the program holds a number that is not exact, which no plan lets through.
+    pub(crate) fn to_payload(&self) -> Result<Vec<u8>, ReceiptError> {
+        let document = serde_json::to_value(self).unwrap_or_default();
+        canon::write(&document).map_err(|e| malformed(e.to_string()))
+    }
+
+    /// Reads a payload.
+    ///
+    /// # Errors
+    /// `receipt.malformed`: it is not the one text of a receipt, or it contradicts itself.
+    pub(crate) fn read(payload: &[u8]) -> Result<Self, ReceiptError> {
+        let document = canon::read(payload).map_err(|e| malformed(e.to_string()))?;
+        let receipt: Self =
+            serde_json::from_value(document).map_err(|e| malformed(e.to_string()))?;
+        if receipt.statement != STATEMENT || receipt.predicate_type != PREDICATE {
+            return Err(malformed("it is another statement"));
+        }
+        // A field that is missing and one that is null are told apart here.
+        if receipt.to_payload()? != payload {
+            return Err(malformed("a field is missing or written in another way"));
+        }
+        receipt.consistent().map_err(malformed)?;
+        Ok(receipt)
+    }
+
+    fn consistent(&self) -> Result<(), &'static str> {
+        let [subject] = &self.subject;
+        let tool = self.predicate.chain.first().ok_or("its chain is empty")?;
+        if (&subject.name, subject.digest.sha256) != (&tool.item, tool.sha256) {
+            return Err("its subject is not the first link of its chain");
+        }
+        let mut named = self.predicate.chain.iter().chain(&self.predicate.dependencies);
+        if named.any(|link| link.item.parse::<Ref>().is_err()) {
+            return Err("a link or dependency is no ref");
+        }
+        let (from, to) = (&self.predicate.started_at, &self.predicate.ended_at);
+        match (time(from), time(to)) {
+            (Some(from), Some(to)) if from <= to => Ok(()),
+            _ => Err("its times are none"),
+        }
+    }
+
+    /// The ref of the tool.
+    pub(crate) fn item(&self) -> &str {
+        &self.subject[0].name
+    }
+
+    /// The tool's digest.
+    pub(crate) fn tool(&self) -> Digest {
+        self.subject[0].digest.sha256
+    }
+}
+
+impl LinkRecord {
+    fn of(planned: &PlannedItem) -> Self {
+        Self {
+            item: planned.item.to_string(),
+            sha256: planned.sha256,
+            signer: planned.signer.map(|key| key.to_string()),
+            signed_at: planned.signed_at.map(|at| at.to_string()),
+            version: planned.version.clone(),
+            space: planned.space.to_string(),
+        }
+    }
+}
+
+impl OutputRecord {
+    fn of(output: &Output) -> Self {
+        Self { sha256: output.sha256, bytes: output.bytes, truncated: output.truncated }
+    }
+}
+
+fn malformed(why: impl Into<String>) -> ReceiptError {
+    ReceiptError::Malformed { why: why.into() }
+}
+
+fn millis(at: jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
+}
+
+/// A time in its one spelling.
+fn time(text: &str) -> Option<jiff::Timestamp> {
+    text.parse().ok().filter(|at| millis(*at) == text)
+}
+
+#[cfg(test)]
+#[path = "receipt_tests.rs"]
+mod tests;

@@ -1,0 +1,169 @@
+//! DSSE envelopes: a payload, what it is, and one signature over both.
+//!
+//! What is signed is the pre-authentication encoding (PAE), which begins with `DSSEv1`. The statement
+//! of a signature line begins with `rye:signed:`, so a signature of the one is never one of the other.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::key::{KeyPair, PublicKey};
+use crate::base::canon;
+use crate::id::Fingerprint;
+
+/// What the payload is; nothing else is put into an envelope or taken out of one.
+const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+
+/// An in-toto statement with one signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Envelope {
+    payload: Vec<u8>,
+    key: Fingerprint,
+    sig: [u8; 64],
+}
+
+/// The envelope as JSON; DSSE, "protocol.md".
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Wire {
+    payload: String,
+    payload_type: String,
+    signatures: [WireSignature; 1],
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireSignature {
+    keyid: String,
+    sig: String,
+}
+
+impl Envelope {
+    /// Signs a payload.
+    pub(crate) fn seal(pair: &KeyPair, payload: Vec<u8>) -> Self {
+        let sig = pair.sign_dsse(PAYLOAD_TYPE, &payload);
+        Self { payload, key: pair.public().fingerprint(), sig }
+    }
+
+    /// Reads an envelope from its canonical text; says nothing about who signed it.
+    ///
+    /// # Errors
+    /// One sentence, for everything but one text for one envelope: other spaces, keys or orders,
+    /// other payload types, other numbers of signatures, other spellings of base64.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
+        let document = canon::read(text).map_err(|e| e.to_string())?;
+        let wire: Wire = serde_json::from_value(document)
+            .map_err(|e| format!("it is no envelope with one signature: {e}"))?;
+        if wire.payload_type != PAYLOAD_TYPE {
+            return Err(format!("its payload is `{}`, not `{PAYLOAD_TYPE}`", wire.payload_type));
+        }
+        let [WireSignature { keyid, sig }] = wire.signatures;
+        let decoded = |text: &str| STANDARD.decode(text).ok();
+        let payload = decoded(&wire.payload).ok_or("its payload is not base64")?;
+        let sig = decoded(&sig).and_then(|sig| sig.try_into().ok());
+        let sig = sig.ok_or("its signature is not base64 of 64 bytes")?;
+        let key = keyid.parse().map_err(|_| format!("its key id `{keyid}` is no fingerprint"))?;
+        Ok(Self { payload, key, sig })
+    }
+
+    /// The text of the envelope; ends with a line feed.
+    pub(crate) fn to_text(&self) -> String {
+        let signature =
+            WireSignature { keyid: self.key.to_string(), sig: STANDARD.encode(self.sig) };
+        let wire = Wire {
+            payload: STANDARD.encode(&self.payload),
+            payload_type: PAYLOAD_TYPE.into(),
+            signatures: [signature],
+        };
+        // Three texts: nothing here can fail, and the keys stand in canonical order.
+        serde_json::to_string(&wire).unwrap_or_default() + "\n"
+    }
+
+    /// The key that the envelope names.
+    pub(crate) fn key(&self) -> Fingerprint {
+        self.key
+    }
+
+    /// What was signed, if it was signed by `key`.
+    pub(crate) fn payload(&self, key: &PublicKey) -> Option<&[u8]> {
+        let named = key.fingerprint() == self.key;
+        let signed = named && key.verifies(&pae(PAYLOAD_TYPE, &self.payload), &self.sig);
+        signed.then_some(self.payload.as_slice())
+    }
+}
+
+/// `DSSEv1 <length> <type> <length> <payload>`.
+pub(super) fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
+    let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
+    [head.as_bytes(), payload].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Envelope, pae};
+    use crate::verify::KeyPair;
+
+    #[test]
+    fn the_encoding_is_that_of_the_specification() {
+        // The example of the DSSE specification.
+        let want = b"DSSEv1 29 http://example.com/HelloWorld 11 hello world";
+        assert_eq!(pae("http://example.com/HelloWorld", b"hello world"), want);
+    }
+
+    #[test]
+    fn an_envelope_is_its_text_and_a_flipped_bit_anywhere_is_refused() {
+        let pair = KeyPair::generate().unwrap();
+        let sealed = Envelope::seal(&pair, b"{\"a\":1}".to_vec());
+        let text = sealed.to_text();
+        assert_eq!(Envelope::read(text.as_bytes()), Ok(sealed.clone()));
+        assert_eq!(sealed.payload(&pair.public()), Some(b"{\"a\":1}".as_slice()));
+        let other = KeyPair::generate().unwrap();
+        assert_eq!(sealed.payload(&other.public()), None);
+        let good = text.as_bytes();
+        for at in 0..good.len() {
+            for bit in 0..8 {
+                let mut bytes = good.to_vec();
+                bytes[at] ^= 1 << bit;
+                let opened = Envelope::read(&bytes).ok();
+                let opened = opened.as_ref().and_then(|it| it.payload(&pair.public()));
+                assert_eq!(opened, None, "byte {at}, bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_but_one_envelope_with_one_signature_is_read() {
+        let pair = KeyPair::generate().unwrap();
+        let text = Envelope::seal(&pair, b"{}".to_vec()).to_text();
+        let signature = text.split(['[', ']']).nth(1).unwrap().to_owned();
+        let rows = [
+            ("two signatures", text.replace(&signature, &format!("{signature},{signature}"))),
+            ("no signature", text.replace(&signature, "")),
+            ("another type", text.replace("vnd.in-toto+json", "json")),
+            ("a field more", text.replace("\"payloadType\"", "\"payloadTypE\":1,\"payloadType\"")),
+            ("a field twice", text.replace("\"payload\"", "\"payload\":\"e30=\",\"payload\"")),
+            ("nested", format!("{{\"payload\":{text}}}")),
+            ("a list", format!("[{}]", text.trim())),
+            ("spaces", text.replace(':', ": ")),
+            ("no padding", text.replace("e30=", "e30")),
+            ("other last bits", text.replace("e30=", "e31=")),
+            (
+                "upper-case key",
+                text.replace(&pair.public().fingerprint().to_string(), &"A".repeat(32)),
+            ),
+        ];
+        for (what, other) in rows {
+            assert_ne!(other, text, "{what}");
+            assert!(Envelope::read(other.as_bytes()).is_err(), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_signature_of_an_envelope_is_none_of_an_item() {
+        let pair = KeyPair::generate().unwrap();
+        let statement = b"rye:signed:v2 item=tool:a ext=py".to_vec();
+        let sealed = Envelope::seal(&pair, statement.clone());
+        assert!(!pair.public().verifies(&statement, &sealed.sig));
+        assert!(!pae("x", &statement).starts_with(b"rye:"));
+    }
+}
