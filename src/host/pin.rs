@@ -34,7 +34,8 @@ impl Pin {
     /// Makes an empty private folder (0700) below `$XDG_RUNTIME_DIR/rye`, or else below `fallback`,
     /// and sweeps what dead processes left there.
     pub(crate) fn new(vars: &Vars, fallback: Option<&Path>) -> Result<Self, PinError> {
-        let runtime = vars.path("XDG_RUNTIME_DIR").filter(|dir| is_private(dir));
+        let runtime =
+            vars.path("XDG_RUNTIME_DIR").filter(|dir| is_private(dir) && is_safe_above(dir));
         let at = match (runtime, fallback) {
             (Some(dir), _) => dir.join("rye"),
             (None, Some(dir)) => dir.to_owned(),
@@ -52,6 +53,9 @@ impl Pin {
             return Err(io::Error::other(
                 "it must belong to you and be closed to others (chmod 700)",
             ));
+        }
+        if !is_safe_above(at) {
+            return Err(io::Error::other("a folder above it can be written by others"));
         }
         sweep(at);
         let prefix = format!("{}-", std::process::id());
@@ -91,6 +95,18 @@ impl Pin {
 fn is_private(dir: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == own && is_closed(m.mode()))
+}
+
+/// Whether nobody else can put another folder in the place of one above: each is of this user or of
+/// root, and others may not write it, or may not rename what is not theirs (core 7.9).
+fn is_safe_above(dir: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let Ok(real) = dir.canonicalize() else { return false };
+    real.ancestors().skip(1).all(|above| {
+        let Ok(stat) = fs::symlink_metadata(above) else { return false };
+        let is_sticky = stat.mode() & 0o1000 != 0;
+        (stat.uid() == own || stat.uid() == 0) && (stat.mode() & 0o002 == 0 || is_sticky)
+    })
 }
 
 /// No bit for group and others.
@@ -159,6 +175,19 @@ mod tests {
         drop(pin);
         drop(Pin::below(base.path()).unwrap());
         assert!(!foreign.exists(), "nobody holds it any more");
+    }
+
+    #[test]
+    fn a_folder_below_one_that_others_may_write_is_refused() {
+        let base = tempfile::tempdir().unwrap();
+        let open = base.path().join("open");
+        let at = open.join("pin");
+        fs::create_dir_all(&at).unwrap();
+        fs::set_permissions(&at, fs::Permissions::from_mode(0o700)).unwrap();
+        for (mode, fits) in [(0o755, true), (0o777, false), (0o1777, true)] {
+            fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(Pin::below(&at).is_ok(), fits, "{mode:o}");
+        }
     }
 
     #[test]

@@ -1,25 +1,24 @@
 //! Looking without running: list, verify, show, why.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 use super::failure::Failure;
 use super::line::Line;
-use super::parts::{checked, listed_paths};
+use super::parts::{Beside, checked};
 use super::rules::Hold;
 use super::rye::Rye;
 use super::sign::parallel;
 use crate::chain::Chain;
 use crate::diag::{Diagnose, Diagnostic, Place};
 use crate::grant::Pattern;
-use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::id::{Fingerprint, ItemId, Kind, Query, Ref, Space};
 use crate::lock::Pin;
 use crate::parse::Item;
 use crate::plan::{Params, Plan, Survey};
 use crate::report::{Detail, Warned};
-use crate::space::{Entry, Listing};
+use crate::space::{Entry, Listing, Root};
 use crate::trace::{Quiet, Warnings};
 use crate::validate::{self, ValidChain};
 use crate::verify::{Source, TrustDocument, TrustStore};
@@ -32,8 +31,9 @@ pub(crate) struct Checked {
     pub(crate) place: Place,
     pub(crate) bytes: usize,
     pub(crate) verdict: Verdict,
-    /// Where the files lie that its signed header lists.
-    parts: Vec<PathBuf>,
+    /// What its signed header lists, and who signed that.
+    beside: Option<(Beside, Fingerprint)>,
+    ext: String,
 }
 
 /// The verdict on one item.
@@ -145,13 +145,23 @@ impl Rye {
         });
         let mut checked: Vec<Checked> = rows.into_iter().flatten().collect();
         // A file that a verified tool lists needs no line of its own.
-        let parts: HashSet<PathBuf> =
-            checked.iter_mut().flat_map(|row| std::mem::take(&mut row.parts)).collect();
+        let tools: Vec<_> =
+            checked.iter_mut().filter_map(|row| Some((row.space, row.beside.take()?))).collect();
+        let identity = self.spaces.project_identity();
         checked.retain(|row| match &row.verdict {
-            Verdict::Bad(failure) if failure.code() == "verify.unsigned" => {
-                let root = self.spaces.get(row.space);
-                let relative = row.place.path.strip_prefix(".ai/").unwrap_or(&row.place.path);
-                root.is_none_or(|root| !parts.contains(&root.path(relative)))
+            // Only tools, and only for a key that may sign them: a header speaks for no other item.
+            Verdict::Bad(failure)
+                if failure.code() == "verify.unsigned" && row.item.kind == Kind::Tool =>
+            {
+                let embedded = self.spaces.get(row.space).is_some_and(Root::is_embedded);
+                let covers = |(space, (beside, key)): &(Space, (Beside, Fingerprint))| {
+                    let trust = line.trust;
+                    let scope = trust.out_of_scope(*key, &row.item, row.space, embedded, identity);
+                    *space == row.space
+                        && beside.holds(&row.item, &row.ext)
+                        && matches!(scope, Ok(None))
+                };
+                !tools.iter().any(covers)
             }
             _ => true,
         });
@@ -347,7 +357,7 @@ fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
     {
         return None;
     }
-    let Entry { item, space, .. } = entry.clone();
+    let Entry { item, space, ext } = entry.clone();
     let bad = |failure| {
         Some(Checked {
             item: item.clone(),
@@ -355,7 +365,8 @@ fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
             place: place.clone(),
             bytes: 0,
             verdict: Verdict::Bad(failure),
-            parts: Vec::new(),
+            beside: None,
+            ext: ext.clone(),
         })
     };
     let found = line.resolver(|resolver| match twin {
@@ -376,10 +387,11 @@ fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
         Err(error) => return bad(error.into()),
     };
     // Its header is signed, so what it lists is covered, or refused, with it.
-    let parts = listed_paths(line.rye, space, &item, source.ext(), source.text());
+    let beside = Beside::of(line.rye, &item, source.ext(), source.text());
+    let beside = beside.zip(source.signer().map(|signer| signer.key));
     let source = match checked(source, &line.rye.spaces) {
         Ok(source) => source,
-        Err(failure) => return bad(failure.into()).map(|row| Checked { parts, ..row }),
+        Err(failure) => return bad(failure.into()).map(|row| Checked { beside, ..row }),
     };
     let warned = super::run::warnings(std::iter::once(&source));
     let verdict = match parse.then(|| Item::parse(&source)) {
@@ -387,7 +399,7 @@ fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
         Some(Ok(item)) => Verdict::Good(Box::new(Detail::of(&source, item.version())), warned),
         None => Verdict::Good(Box::new(Detail::of(&source, None)), warned),
     };
-    Some(Checked { item, space, place, bytes, verdict, parts })
+    Some(Checked { item, space, place, bytes, verdict, beside, ext })
 }
 
 impl Described {

@@ -1,13 +1,12 @@
 //! Files that a tool lists: they are covered by its signature and are no items of their own.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use super::rye::Rye;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::{Item, listed_files};
 use crate::space::{Entry, FileType, Spaces};
-use crate::verify::{Refused, Scan, Source, parts_folder, scan};
+use crate::verify::{Listed, PartsRoot, Refused, Scan, Source, scan};
 
 /// The source with what its header lists, if it is a tool that lists files. What does not parse is
 /// left to those who parse it.
@@ -29,51 +28,66 @@ pub(super) fn checked(source: Source, spaces: &Spaces) -> Result<Source, Box<Ref
     }
 }
 
-/// Where the files lie that a tool's text lists or means, signed or not.
-pub(super) fn listed_paths(
-    rye: &Rye,
-    space: Space,
-    item: &Ref,
-    ext: &str,
-    text: &str,
-) -> Vec<PathBuf> {
-    let style = rye.types.find(item.kind, ext).map(|file_type| file_type.header);
-    let listed = style.and_then(|style| listed_files(text, &style));
-    let (Some(listed), Some(root)) = (listed, rye.spaces.get(space)) else { return Vec::new() };
-    let Ok(Some((folder, own))) = parts_folder(root, item, ext, listed.root) else {
-        return Vec::new();
-    };
-    let walked = listed.matched(&folder, &own).unwrap_or_default();
-    let matched = walked.iter().map(|walked| folder.path().join(&walked.path));
-    matched.chain(listed.digests.keys().map(|path| folder.path().join(path.as_str()))).collect()
+/// What a tool's header lists, and the folder that its paths begin at, below the one that holds `.ai`.
+#[derive(Debug)]
+pub(super) struct Beside {
+    folder: String,
+    listed: Listed,
+}
+
+impl Beside {
+    /// What a tool's text lists or means, signed or not; the folder is not looked at.
+    pub(super) fn of(rye: &Rye, item: &Ref, ext: &str, text: &str) -> Option<Self> {
+        let style = rye.types.find(item.kind, ext).map(|file_type| file_type.header)?;
+        let listed = listed_files(text, &style)?;
+        let folder = format!(".ai/{}/{}", item.kind.folder(), item.id.folder());
+        let folder = folder.trim_end_matches('/');
+        let folder = match listed.root {
+            PartsRoot::ToolDir => folder,
+            PartsRoot::ToolParent => folder.rsplit_once('/').map_or("", |(above, _)| above),
+            PartsRoot::Base => "",
+        };
+        Some(Self { folder: folder.to_owned(), listed })
+    }
+
+    /// Whether the entry is one of the files.
+    pub(super) fn holds(&self, entry: &Ref, ext: &str) -> bool {
+        let path = format!(".ai/{}/{}.{ext}", entry.kind.folder(), entry.id);
+        let below = match self.folder.as_str() {
+            "" => Some(path.as_str()),
+            folder => path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
+        };
+        below.is_some_and(|below| {
+            self.listed.means(below) || self.listed.digests.keys().any(|p| p.as_str() == below)
+        })
+    }
 }
 
 impl Rye {
     /// The entries without those that lie there as files of a tool. Who has a signature line of their
     /// own is always an item: an unsigned header cannot hide it.
     pub(super) fn without_parts(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
-        let read = |entry: &Entry| {
-            let root = self.spaces.get(entry.space)?;
-            let bytes = root.read(&entry.relative()).ok()??;
-            Some((root.path(&entry.relative()), bytes))
-        };
-        let mut parts = HashSet::new();
-        let mut unsigned = HashSet::new();
-        for entry in entries.iter().filter(|entry| entry.item.kind == Kind::Tool) {
-            let (Some((path, bytes)), Some(file_type)) =
-                (read(entry), self.types.find(entry.item.kind, &entry.ext))
+        let (mut tools, mut unsigned) = (Vec::new(), HashSet::new());
+        for entry in &entries {
+            let root = self.spaces.get(entry.space);
+            let read = root.and_then(|root| root.read(&entry.relative()).ok().flatten());
+            let (Some(bytes), Some(file_type)) =
+                (read, self.types.find(entry.item.kind, &entry.ext))
             else {
                 continue;
             };
             if has_no_line(&bytes, &file_type) {
-                unsigned.insert(path);
+                unsigned.insert(entry.clone());
             }
             let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-            parts.extend(listed_paths(self, entry.space, &entry.item, &entry.ext, text));
+            let beside = Beside::of(self, &entry.item, &entry.ext, text);
+            tools.extend(beside.map(|beside| (entry.space, beside)));
         }
         entries.retain(|entry| {
-            let path = self.spaces.get(entry.space).map(|root| root.path(&entry.relative()));
-            path.is_none_or(|path| !(parts.contains(&path) && unsigned.contains(&path)))
+            let is_part = |(space, beside): &(Space, Beside)| {
+                *space == entry.space && beside.holds(&entry.item, &entry.ext)
+            };
+            !unsigned.contains(entry) || !tools.iter().any(is_part)
         });
         entries
     }

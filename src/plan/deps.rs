@@ -33,7 +33,7 @@ pub(super) fn modules(
         return Err(refused(tool, vec![PartFinding::NoFolder]));
     };
     let recursive = asked.recursive && asked.scope != DepsScope::ToolSiblings;
-    let walked = folder.walk(&|path| recursive && enters(asked, path));
+    let walked = folder.walk("", &|path| recursive && enters(asked, path));
     let walked = walked.ok_or_else(|| refused(tool, vec![PartFinding::TooMany]))?;
     let whole = base_path(tool);
     let listed = chain.tool().tool.files.as_ref().map_or(PartsRoot::ToolDir, |l| l.root);

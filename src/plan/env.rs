@@ -190,7 +190,10 @@ fn declared(
     let of_project = of_project(chain, vars, shelf)?;
     let mut names = BTreeSet::new();
     for link in chain.links() {
-        let has = |name: &str| vars.get(name).is_some() || of_project.contains_key(name);
+        let has = |name: &str| {
+            let of_host = vars.text(name).is_some_and(|value| !value.is_empty());
+            of_host || of_project.contains_key(name)
+        };
         let missing: Vec<String> =
             link.tool.secrets.iter().filter(|name| !has(name)).cloned().collect();
         if !missing.is_empty() {
@@ -198,7 +201,11 @@ fn declared(
         }
         names.extend(link.tool.env_names.iter().chain(&link.tool.secrets).cloned());
     }
-    names.retain(|name| !FIXED.contains(&name.as_str()) && !KEPT_BACK.contains(&name.as_str()));
+    // What the project's file gave is kept out of commands and folders whatever its name.
+    names.retain(|name| {
+        let is_free = FIXED.contains(&name.as_str()) && !of_project.contains_key(name);
+        !is_free && !KEPT_BACK.contains(&name.as_str())
+    });
     Ok((names, of_project))
 }
 

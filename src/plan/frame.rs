@@ -60,7 +60,16 @@ impl Filled {
     }
 }
 
+/// The names of places in the private folder, as templates write them.
+const PLACES: [&str; 5] =
+    ["{tool_path}", "{tool_dir}", "{tool_parent}", "{anchor_path}", "{runtime_lib}"];
+
 /// Whether a template names a place in the private folder.
 pub(super) fn is_private(template: &str) -> bool {
-    ["{tool_", "{anchor_path}", "{runtime_lib}"].iter().any(|name| template.contains(name))
+    PLACES.iter().any(|name| template.contains(name))
+}
+
+/// Whether a text begins in the private folder and leads out of it, or may.
+pub(super) fn leaves_private(text: &str) -> bool {
+    is_private(text) && text.split(['/', ':', '=']).any(|part| part == "..")
 }

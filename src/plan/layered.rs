@@ -99,6 +99,13 @@ fn set(map: &mut Map<String, Value>, path: &[&str], value: &Value) {
         }
         return;
     }
+    // A whole mapping is set by its keys, so that the rule for limits holds in it as well.
+    if let (Some(Value::Object(old)), Value::Object(new)) = (map.get_mut(*first), value) {
+        for (key, value) in new {
+            set(old, &[key], value);
+        }
+        return;
+    }
     let limit = |value: &Value| value.as_f64();
     if matches!(*first, "timeout" | "timeout_ms")
         && let Some(old) = map.get(*first)
@@ -197,6 +204,9 @@ mod tests {
             (&["api", "timeout"], json!("none"), "/api/timeout", json!(10)),
             (&["timeout_ms"], json!(4), "/timeout_ms", json!(4)),
             (&["new", "x"], json!(1), "/new/x", json!(1)),
+            (&["api"], json!({"timeout": 60, "x": 1}), "/api/timeout", json!(10)),
+            (&["api"], json!({"timeout": 60, "x": 1}), "/api/url", json!("u")),
+            (&["api"], json!({"timeout": 60, "x": 1}), "/api/x", json!(1)),
             (&["timeout_ms", "x"], json!(1), "/timeout_ms", json!(5)),
         ];
         for (path, value, pointer, want) in rows {

@@ -304,7 +304,7 @@ fn anchor_paths(item: &Ref, anchor: &Anchor) -> Result<Vec<EnvPath>, PlanError> 
         let names = ["{anchor_path}", "{tool_dir}", "{tool_parent}", "{runtime_lib}"];
         let rest = names.iter().find_map(|name| text.strip_prefix(name));
         rest.is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && is_plain(rest)))
-            && !text.contains(':')
+            && !text.contains([':', '$'])
     };
     match templates.find(|text| !private(text)) {
         None => Ok(paths.clone()),

@@ -1,13 +1,13 @@
 //! The act of a chain that ends at `rye/core/primitives/execute`: one process.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use super::config::Execution;
 use super::error::PlanError;
-use super::frame::{Filled, Frame, is_private};
+use super::frame::{Filled, Frame, is_private, leaves_private};
 use super::plan::Machine;
 use super::program::{Chosen, Seeker};
 use super::template::{plain, variables};
@@ -189,16 +189,28 @@ impl Process {
             Program::Found { path, permitted: true } => Some(path.clone()),
             _ => None,
         };
+        let leads_out = |text: &str| {
+            leaves_private(text)
+                || (is_private(&self.execution.cwd) && text.split('/').any(|p| p == ".."))
+        };
+        let mut shown = expanded.args.iter().chain(filled.env.values());
+        if shown.any(|text| leaves_private(text)) || expanded.args.iter().any(|arg| leads_out(arg))
+        {
+            let why = "leads out of the folder of verified files by `..`".to_owned();
+            return Err(PlanError::BadConfig { item: item(), pointer: "/config/args", why });
+        }
         for (at, argument) in expanded.args.iter().enumerate() {
             let path = expanded.cwd.join(argument);
-            let Some(real) = machine.guards(&path) else { continue };
-            if permitted.as_ref() == Some(&path) {
+            // By its text first: a file that goes and comes again is still the one that is listed.
+            if let Some(copy) = tree.copy_of(&path) {
+                self.copies.insert(at, copy.to_owned());
                 continue;
             }
-            let Some(copy) = tree.copy_of(&real) else {
-                return Err(PlanError::UnverifiedProgram { item: item(), path });
-            };
-            self.copies.insert(at, copy.to_owned());
+            let seen = seen_by_child(&path, &expanded.cwd);
+            if permitted.as_ref() == Some(&path) || machine.guards(&seen).is_none() {
+                continue;
+            }
+            return Err(PlanError::UnverifiedProgram { item: item(), path });
         }
         Ok(())
     }
@@ -215,6 +227,10 @@ fn program(
     let item = || item.clone();
     let template =
         execution.command.as_ref().ok_or_else(|| PlanError::NoCommand { item: item() })?;
+    if leaves_private(template) {
+        let why = "leads out of the folder of verified files by `..`".to_owned();
+        return Err(PlanError::BadConfig { item: item(), pointer: "/config/command", why });
+    }
     if is_private(template) {
         return Ok((Program::Pinned(template.clone()), None));
     }
@@ -238,6 +254,10 @@ fn program(
     }
     // A relative path is meant from the project, wherever the child starts.
     let path = seek.machine.project_path.join(&program);
+    if let Some(copy) = tree.copy_of(&path) {
+        return Ok((Program::Copy(copy.to_owned()), None));
+    }
+    let path = seen_by_child(&path, seek.machine.project_path);
     if let Some(chosen) = interpreter.filter(|chosen| chosen.path == path) {
         return Ok(found(chosen.clone()));
     }
@@ -246,9 +266,19 @@ fn program(
     // What a signed item names outright is signed or lies outside; no record changes that.
     match seek.machine.guards(&path) {
         None => Ok(found(Chosen { path, look, permitted: false })),
-        Some(real) => match tree.copy_of(&real) {
-            Some(copy) => Ok((Program::Copy(copy.to_owned()), None)),
-            None => Err(PlanError::UnverifiedProgram { item: item(), path }),
-        },
+        Some(_) => Err(PlanError::UnverifiedProgram { item: item(), path }),
+    }
+}
+
+/// A path by which a process names itself, such as `/proc/self/cwd/x`, as the child will see it.
+fn seen_by_child(path: &Path, cwd: &Path) -> PathBuf {
+    let mut parts = path.components().skip(1);
+    let (proc, _, what) = (parts.next(), parts.next(), parts.next());
+    let is = |part: Option<Component<'_>>, name: &str| part.is_some_and(|p| p.as_os_str() == name);
+    let rest: PathBuf = parts.collect();
+    match is(proc, "proc") {
+        true if is(what, "cwd") => cwd.join(rest),
+        true if is(what, "root") => Path::new("/").join(rest),
+        _ => path.to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! The private folder of a run as it will be (core 7.9): which verified bytes lie where in it.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::error::PlanError;
 use super::shelf::Shelf;
@@ -65,7 +65,7 @@ impl Tree {
             places: Places {
                 tool: place(&whole),
                 anchor: place(folder_of(&whole, anchor)).trim_end_matches('/').to_owned(),
-                lib: lib(chain, &|path| place(&join(folder_of(&whole, listed), path))),
+                lib: lib(chain),
             },
         };
         tree.add(tree.places.tool.clone(), own.into(), false, tool.source.path().to_owned());
@@ -109,11 +109,11 @@ impl Tree {
         &self.places
     }
 
-    /// The pinned copy of a file, by the real path of the original.
-    pub(super) fn copy_of(&self, real: &Path) -> Option<&str> {
-        let is_it = |file: &&Pinned| {
-            file.origin.is_absolute() && file.origin.canonicalize().is_ok_and(|path| path == real)
-        };
+    /// The pinned copy of a file, by the path of the original as it is written: what lies there now is
+    /// not asked.
+    pub(super) fn copy_of(&self, path: &Path) -> Option<&str> {
+        let path = plain(path);
+        let is_it = |file: &&Pinned| file.origin.is_absolute() && file.origin == path;
         self.files.iter().find(is_it).map(|file| file.path.as_str())
     }
 }
@@ -153,14 +153,11 @@ impl<'a> Anchored<'a> {
     }
 }
 
-/// `{runtime_lib}`: the folder that the nearest link names whose anchor has one, in force or not.
-fn lib(chain: &Chain, place: &dyn Fn(&str) -> String) -> Option<String> {
-    let mut links = chain.links().iter().enumerate();
+/// `{runtime_lib}`: the folder that the nearest runtime names whose anchor has one, in force or not.
+fn lib(chain: &Chain) -> Option<String> {
+    let mut links = chain.links().iter().enumerate().skip(1);
     let named = links.find_map(|(at, link)| Some((at, link.tool.anchor.as_ref()?.lib.as_ref()?)));
-    named.map(|(at, lib)| match at {
-        0 => place(lib.as_str()),
-        at => format!("lib{at}/{lib}"),
-    })
+    named.map(|(at, lib)| format!("lib{at}/{lib}"))
 }
 
 fn is_marked(tool: &Link, anchor: &Anchor, shelf: &dyn Shelf) -> Result<bool, PlanError> {
@@ -194,6 +191,19 @@ fn height(root: PartsRoot) -> u8 {
         PartsRoot::ToolParent => 1,
         PartsRoot::Base => 2,
     }
+}
+
+/// The path without `.` and `..`, by its text alone.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(out.pop()),
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 fn below<'p>(path: &'p str, folder: &str) -> &'p str {

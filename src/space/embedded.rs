@@ -315,9 +315,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/http/request.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/http/request.yaml") },
     // 519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd
     File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
-    // edb6228830056b21f3d893a61793fcd6d2239d90f64038841829575255228170
+    // 71123be93dfe44bed4c18376c233d800c1cd5f1a34c0ac69a874d5143c7933bd
     File { path: "tools/rye/core/runtimes/node/lib/guard.cjs", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/lib/guard.cjs") },
-    // 02da5b78ee580c8ae1c635d9948fb5e630e7bb41d86d5c0172e5dba674eb4221
+    // 3aa5e687d9627c842616373cd030765747dd5fe4833bef517fb6aeea0513e944
     File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
     // 6d189191194b3b0c1730b7daf7ac1343b80fc9ea22c7a2a0aa0f7d62210d9cc1
     File { path: "tools/rye/core/runtimes/python/function.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },

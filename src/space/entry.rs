@@ -14,7 +14,7 @@ use crate::diag;
 use crate::id::{ItemId, Kind, Ref, Space};
 
 /// A file that is an item by its place and name; nothing of it was read.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) item: Ref,
     pub(crate) space: Space,

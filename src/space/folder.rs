@@ -14,7 +14,7 @@ use super::error::SpaceError;
 use super::join::{Opened, open_beneath, read_beneath};
 use super::rel_path::RelPath;
 use super::root::{Place, Root, embedded};
-use crate::base::limits::{PARTS_WALKED, WALK_DEPTH};
+use crate::base::limits::PARTS_WALKED;
 use crate::diag;
 
 /// One folder, held open: what is read through it lies below it.
@@ -93,11 +93,6 @@ impl Root {
 }
 
 impl Folder<'_> {
-    /// Where the folder lies on disk; for the embedded space a path that begins at `.ai`.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// A file of the folder as people are shown it.
     pub(crate) fn shown(&self, relative: &str) -> diag::Place {
         match self.is_base {
@@ -149,15 +144,17 @@ impl Folder<'_> {
         }
     }
 
-    /// Everything below the folder that is no folder, sorted; folders that `enter` refuses by their
-    /// path are passed over. `None` if there is more than a tool can have.
-    pub(crate) fn walk(&self, enter: &dyn Fn(&str) -> bool) -> Option<Vec<Walked>> {
+    /// Everything below the plain path `within` (nothing: the folder itself) that is no folder, sorted,
+    /// with its path below this folder. Folders that `enter` refuses by their path are passed over.
+    /// `None` if there is more than a tool can have.
+    pub(crate) fn walk(&self, within: &str, enter: &dyn Fn(&str) -> bool) -> Option<Vec<Walked>> {
         let mut found = Vec::new();
         if self.open.is_none() {
+            let prefix = if within.is_empty() { String::new() } else { format!("{within}/") };
             let below = EMBEDDED.iter().filter_map(|file| file.path.strip_prefix(&self.prefix));
             let entered = below.filter(|path| {
                 let mut folders = path.match_indices('/').map(|(at, _)| &path[..at]);
-                folders.all(enter)
+                path.starts_with(&prefix) && folders.all(|f| f.len() <= within.len() || enter(f))
             });
             found.extend(entered.map(|path| Walked { path: path.to_owned(), is_file: true }));
             return Some(found);
@@ -165,7 +162,14 @@ impl Folder<'_> {
         let relative = |path: &Path| {
             path.strip_prefix(&self.path).unwrap_or(path).to_string_lossy().into_owned()
         };
-        let walk = WalkDir::new(&self.path).min_depth(1).max_depth(WALK_DEPTH).follow_links(false);
+        let top = self.path.join(within);
+        match top.symlink_metadata() {
+            Ok(stat) if stat.is_dir() => {}
+            // A link in the place of the folder is named, and not followed.
+            Ok(_) => return Some(vec![Walked { path: within.to_owned(), is_file: false }]),
+            Err(_) => return Some(found),
+        }
+        let walk = WalkDir::new(&top).min_depth(1).follow_links(false);
         let entered = |entry: &walkdir::DirEntry| {
             !entry.file_type().is_dir() || entry.depth() == 0 || enter(&relative(entry.path()))
         };

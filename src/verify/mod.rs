@@ -39,7 +39,7 @@ pub(crate) use dsse::Envelope;
 pub(crate) use error::{CODES, KeyError, Reason, Refused, TrustError};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
 pub(crate) use own_keys::OwnKeys;
-pub(crate) use parts::{Glob, Listed, PartFinding, PartsRoot, parts_folder};
+pub(crate) use parts::{Glob, Listed, PartFinding, PartsRoot};
 pub(crate) use rotate::rotate;
 pub(crate) use sig_line::{Scan, scan};
 pub(crate) use sign::{SignError, digest_to_sign, stage};

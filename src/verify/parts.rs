@@ -73,6 +73,28 @@ impl Glob {
         &self.text
     }
 
+    /// The folders before the first segment that is no plain name.
+    fn prefix(&self) -> &str {
+        let folder = &self.text[..self.text.rfind('/').unwrap_or(0)];
+        let mut end = 0;
+        for (at, part) in folder.split('/').scan(0, |at, part| {
+            *at += part.len() + 1;
+            Some((*at - 1, part))
+        }) {
+            if Self::is_one(part) {
+                break;
+            }
+            end = at;
+        }
+        &folder[..end]
+    }
+
+    /// Whether something deeper than `depth` folders below the prefix can match.
+    fn reaches(&self, depth: usize) -> bool {
+        let rest = self.text[self.prefix().len()..].trim_start_matches('/');
+        rest.contains("**") || rest.split('/').count() > depth
+    }
+
     pub(crate) fn matches(&self, path: &str) -> bool {
         self.matcher.is_match(path)
     }
@@ -100,6 +122,8 @@ pub(crate) enum PartFinding {
     TooMany,
     /// The anchor's `root` is one that this item may not use.
     NoFolder,
+    /// The tool lists its own file, which can never hold its own digest.
+    Itself(String),
     /// A module of the tool that neither `files` nor a signature line of its own covers.
     Uncovered(String),
 }
@@ -114,8 +138,11 @@ impl std::fmt::Display for PartFinding {
             Self::Extra(path) => say(path, "is not listed"),
             Self::NotFilled(path) => say(path, "has no digest yet"),
             Self::Unusable(path) => say(path, "is a link, a device, set-id or too large"),
-            Self::TooMany => write!(f, "there are more files than a tool can have"),
+            Self::TooMany => {
+                write!(f, "there are more than {PARTS} files, or {} MiB of them", PARTS_BYTES >> 20)
+            }
             Self::NoFolder => write!(f, "its anchor begins at a folder that it may not use"),
+            Self::Itself(path) => say(path, "is the tool itself"),
             Self::Uncovered(path) => say(path, "is covered by no signature"),
         }
     }
@@ -154,15 +181,19 @@ impl Listed {
                 _ => findings.push(PartFinding::Unusable(walked.path)),
             }
         }
-        let mut digests = BTreeMap::new();
+        let (mut digests, mut total) = (BTreeMap::new(), 0);
         for path in paths {
             match folder.read(&path) {
-                Ok(Some(bytes)) => drop(digests.insert(path, Digest::of(&bytes))),
+                _ if path.as_str() == own => findings.push(PartFinding::Itself(path.to_string())),
+                Ok(Some(bytes)) => {
+                    total += bytes.len();
+                    digests.insert(path, Digest::of(&bytes));
+                }
                 Ok(None) => findings.push(PartFinding::Missing(path.to_string())),
                 Err(_) => findings.push(PartFinding::Unusable(path.to_string())),
             }
         }
-        if digests.len() > PARTS {
+        if digests.len() > PARTS || total > PARTS_BYTES {
             findings.push(PartFinding::TooMany);
         }
         if findings.is_empty() { Ok(digests) } else { Err(findings) }
@@ -180,16 +211,20 @@ impl Listed {
         folder: &Folder<'_>,
         own: &str,
     ) -> Result<Vec<Walked>, PartFinding> {
-        if self.patterns.is_empty() {
-            return Ok(Vec::new());
+        let mut found = BTreeSet::new();
+        for pattern in &self.patterns {
+            let enter = |path: &str| {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                let depth = path[pattern.prefix().len()..].matches('/').count();
+                let is_code = !matches!(name, "__pycache__" | "node_modules");
+                !name.starts_with('.') && is_code && pattern.reaches(depth)
+            };
+            let walked = folder.walk(pattern.prefix(), &enter).ok_or(PartFinding::TooMany)?;
+            found.extend(
+                walked.into_iter().filter(|file| file.path != own && pattern.matches(&file.path)),
+            );
         }
-        let enter = |path: &str| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            !name.starts_with('.') && !matches!(name, "__pycache__" | "node_modules")
-        };
-        let mut walked = folder.walk(&enter).ok_or(PartFinding::TooMany)?;
-        walked.retain(|file| file.path != own && self.means(&file.path));
-        Ok(walked)
+        Ok(found.into_iter().collect())
     }
 
     /// Reads what is listed and compares it.
@@ -238,7 +273,7 @@ impl Listed {
 ///
 /// # Errors
 /// `space.symlink`, `space.io`
-pub(crate) fn parts_folder<'s>(
+fn parts_folder<'s>(
     space: &'s Root,
     item: &Ref,
     ext: &str,

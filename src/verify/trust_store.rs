@@ -362,7 +362,7 @@ impl<'a> TrustStore<'a> {
     ///
     /// # Errors
     /// `verify.trust_unreadable`
-    pub(super) fn out_of_scope(
+    pub(crate) fn out_of_scope(
         &self,
         key: Fingerprint,
         item: &Ref,

@@ -247,6 +247,7 @@ fn files_that_cannot_be_listed_are_not_signed() {
         ("[none.txt]", "`none.txt` is missing"),
         ("[link.txt]", "is a link"),
         ("['*.txt']", "`link.txt` is a link"),
+        ("[x.yaml]", "`x.yaml` is the tool itself"),
     ] {
         world.write(".ai/tools/acme/x.yaml", tool(files));
         let said = world.rye(&["sign", "tool:acme/x"]);
@@ -423,4 +424,38 @@ fn verify_deps_asks_that_every_module_in_scope_is_covered() {
     world.write(".ai/tools/acme/words/notes.txt", "x");
     world.write(".ai/tools/acme/words/__pycache__/x.py", "x");
     counts(&world);
+}
+
+#[test]
+fn a_header_hides_no_item_that_its_signer_may_not_sign_and_no_config() {
+    let world = World::new();
+    let config = ".ai/config/execution/execution.yaml";
+    let tool = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+                config: {command: 'true'}\n";
+    let listing = format!(
+        "{tool}anchor: {{root: project_path, mode: always}}\nfiles: ['{config}', '.ai/tools/acme/p.sh']\n"
+    );
+    world.write(config, "defaults: {timeout: 5}\n");
+    world.write(".ai/tools/acme/p.sh", "echo\n");
+    world.signed(".ai/tools/acme/list.yaml", &listing);
+    let said = world.rye(&["verify", "--all", "--ci", "--json"]);
+    assert_eq!(said.status, 4, "{said:?}");
+    assert!(said.stdout.contains("config:execution/execution"), "{said:?}");
+    assert!(!said.stdout.contains("\"tool:acme/p\""), "a listed tool file is covered: {said:?}");
+}
+
+#[test]
+fn a_pattern_looks_only_where_its_files_can_lie() {
+    let world = World::new();
+    // More than a walk may meet, beside the one folder that is meant.
+    let many = world.project().join(".ai/tools/acme/target");
+    fs::create_dir_all(&many).unwrap();
+    for at in 0..20_100 {
+        fs::write(many.join(format!("{at}")), "").unwrap();
+    }
+    world.write(".ai/tools/acme/lib/a.txt", "x");
+    let tool = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+                config: {command: cat, args: ['{tool_dir}/lib/a.txt']}\nfiles: ['lib/**']\n";
+    world.signed(".ai/tools/acme/x.yaml", tool);
+    world.works("tool:acme/x");
 }

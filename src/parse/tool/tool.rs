@@ -94,7 +94,10 @@ impl Tool {
         let schema = schema(&fields)?;
         let anchor = anchor(&fields)?;
         let root = anchor.as_ref().filter(|anchor| anchor.mode != AnchorMode::Never);
-        let root = root.map_or(PartsRoot::ToolDir, |anchor| anchor.root);
+        // A runtime's anchor speaks of the tools that it runs; its own files lie beside it.
+        let is_link =
+            matches!(fields.string("tool_type")?.as_deref(), Some("runtime" | "primitive"));
+        let root = root.filter(|_| !is_link).map_or(PartsRoot::ToolDir, |anchor| anchor.root);
         let mut examples = fields.list("examples")?.cloned().unwrap_or_default();
         let of_schema = schema.as_ref().and_then(|schema| schema.get("examples")?.as_array());
         examples.extend(of_schema.into_iter().flatten().cloned());

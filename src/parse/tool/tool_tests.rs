@@ -89,7 +89,7 @@ effects: read
         env_names: vec!["HOME_DIR".into()],
         secrets: vec!["TOKEN".into()],
         files: Some(Listed {
-            root: PartsRoot::ToolParent,
+            root: PartsRoot::ToolDir,
             patterns: vec![Glob::new("data/**").unwrap()],
             digests: [("lib.py".parse().unwrap(), None)].into(),
             programs: vec![Glob::new("bin/*").unwrap()],

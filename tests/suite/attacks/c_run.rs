@@ -301,3 +301,103 @@ fn nothing_of_a_run_stays_in_the_folder_of_pinned_copies() {
     let left = |folder: &Path| fs::read_dir(folder).map(Iterator::count).unwrap_or_default();
     assert_eq!(left(&world.home().join(".ai/state/pin")), 0);
 }
+
+#[test]
+fn c10_no_way_leads_out_of_the_folder_of_verified_files() {
+    let world = World::new();
+    let tool = |more: &str| {
+        format!(
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n{more}\n"
+        )
+    };
+    world.write("evil.sh", "#!/bin/sh\n: > marker\n");
+    world.shell("chmod +x evil.sh; mkdir -p '{tool_x}'; cp evil.sh '{tool_x}/'");
+    world.signed(".ai/tools/acme/run.yaml", &tool("config: {command: 'true'}"));
+    world.works("tool:acme/run");
+    for (config, code) in [
+        ("config: {command: '{tool_dir}/../../../../../../project/evil.sh'}", "plan.bad_config"),
+        ("config: {command: sh, args: ['{tool_dir}/../../x/evil.sh']}", "plan.bad_config"),
+        ("config: {command: sh, args: ['../../evil.sh'], cwd: '{tool_dir}'}", "plan.bad_config"),
+        (
+            "env_config: {env: {A: '{tool_dir}/..'}}\nconfig: {command: sh, args: ['${A}/x']}",
+            "plan.bad_config",
+        ),
+        (
+            "env_config: {env: {A: '{tool_dir}'}}\nconfig: {command: sh, args: ['${A}/../x']}",
+            "plan.bad_config",
+        ),
+        ("config: {command: '{tool_x}/evil.sh'}", "plan.unverified_program"),
+        ("config: {command: sh, args: [/proc/self/cwd/evil.sh]}", "plan.unverified_program"),
+        (
+            "anchor: {mode: always, env_paths: {A: {append: ['{tool_dir}/${HOME}']}}}\n\
+             config: {command: 'true'}",
+            "plan.bad_config",
+        ),
+    ] {
+        world.signed(".ai/tools/acme/run.yaml", &tool(config));
+        assert_eq!(world.attempt("tool:acme/run"), refused(code), "{config}");
+    }
+    // Also when rye is called from a folder below the project.
+    world.signed(
+        ".ai/tools/acme/run.yaml",
+        &tool("config: {command: sh, args: [/proc/self/cwd/evil.sh]}"),
+    );
+    fs::create_dir_all(world.project().join("sub")).unwrap();
+    let said = world.rye_in(&world.project().join("sub"), &["execute", "tool:acme/run"], b"");
+    assert_eq!(said.code(), "plan.unverified_program", "{said:?}");
+}
+
+#[test]
+fn c01_a_listed_file_that_goes_and_comes_is_always_its_copy() {
+    let world = World::new();
+    let listed = world.write(".ai/tools/acme/lib/x.txt", "good\n");
+    world.signed(
+        ".ai/tools/acme/cat.yaml",
+        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+         config: {command: cat, args: ['.ai/tools/acme/lib/x.txt']}\nfiles: [lib/x.txt]\n",
+    );
+    let (_, got) = world.json(&["execute", "tool:acme/cat"]);
+    assert_eq!(got["data"]["stdout"], "good\n", "{got}");
+    let done = AtomicBool::new(false);
+    let vars = [("HOME".into(), world.home().into()), ("PATH".into(), "/usr/bin:/bin".into())];
+    let rye = RyeBuilder::new().vars(vars).cwd(world.project()).build().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                for (bytes, wait) in [(Some("good\n"), 60), (None, 30), (Some("EVIL\n"), 60)] {
+                    match bytes {
+                        Some(bytes) => {
+                            let beside = listed.with_extension("new");
+                            fs::write(&beside, bytes).unwrap();
+                            fs::rename(&beside, &listed).unwrap();
+                        }
+                        None => fs::remove_file(&listed).unwrap(),
+                    }
+                    std::thread::sleep(std::time::Duration::from_micros(wait));
+                }
+            }
+        });
+        for _ in 0..1_500 {
+            let got = rye.run_json(&Request::new("tool:acme/cat"));
+            let answer = got["data"]["stdout"].as_str();
+            assert!(answer.is_none_or(|text| text == "good\n"), "{got}");
+        }
+        done.store(true, Ordering::Release);
+    });
+}
+
+#[test]
+fn what_the_env_file_gives_is_kept_out_of_folders_and_commands_whatever_its_name() {
+    let world = World::new();
+    let tool = |more: &str| {
+        format!(
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+             env: [TMPDIR]\nconfig: {{command: pwd{more}}}\n"
+        )
+    };
+    world.signed(".ai/tools/acme/run.yaml", &tool(", cwd: '${TMPDIR:-/}'"));
+    let (_, got) = world.json(&["execute", "acme/run"]);
+    assert_eq!(got["data"]["stdout"], "/\n", "{got}");
+    world.write(".env", "TMPDIR=/etc\n");
+    assert_eq!(world.attempt("tool:acme/run"), refused("plan.secret_in_argv"));
+}

@@ -118,7 +118,7 @@ const EXPORT = /^export\s*(?:\*\s*(?:as\s+[\w$]+\s*)?|\{[^}]*\}\s*)from\s*(["'])
 const PLAIN = /^export\s+(?:const|let|var|function|async|class|default)\b|^export\s*\{[^}]*\}\s*(?:;|\n|$)(?!\s*(?:from|\/))/;
 function isPlain(text, file, seen) {
   if (/\b(eval|Function)\b/.test(text)) return false;
-  for (const { 0: word, index } of text.matchAll(/(?<![\w$.])(?:import|export)(?![\w$])/g)) {
+  for (const { 0: word, index } of text.matchAll(/(?<!(?<!\.\.)\.)(?<![\w$])(?:import|export)(?![\w$])/g)) {
     const rest = text.slice(index, index + 4096);
     if (word === "import" ? /^import\s*\.\s*meta\b/.test(rest) : PLAIN.test(rest)) continue;
     const specifier = (word === "import" ? FORM : EXPORT).exec(rest)?.[2];
@@ -150,7 +150,7 @@ if (!isMainThread && !parentPort) {
 } else {
   const compile = Module.prototype._compile;
   Module.prototype._compile = function (text, file) {
-    if (!isHooked && /(?<![\w$.])import(?![\w$])|\b(eval|Function)\b/.test(text)) hook();
+    if (!isHooked && /(?<!(?<!\.\.)\.)(?<![\w$])import(?![\w$])|\b(eval|Function)\b/.test(text)) hook();
     return Reflect.apply(compile, this, arguments);
   };
   const entry = process.argv[1];
