@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use super::limits::LEFTOVER_SECONDS;
@@ -82,19 +84,25 @@ pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut random = [0; RANDOM];
     getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
     let prefix = format!("{}{}", TEMPORARY.0, hex::encode(random));
-    tempfile::Builder::new().prefix(&prefix).suffix(TEMPORARY.1).rand_bytes(0).tempfile_in(folder)
+    let mut name = tempfile::Builder::new();
+    let file = name.prefix(&prefix).suffix(TEMPORARY.1).rand_bytes(0).tempfile_in(folder)?;
+    // Held for as long as it is open, so that nobody takes it for one that was left.
+    let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
+    Ok(file)
 }
 
 /// Removes temporary files of ours that processes left in `folder` when they were killed: by name,
-/// owner and age. Once a folder and process, since a batch writes many files into one.
+/// owner, age, and that nobody holds them. Once a folder and process, since a batch writes many files into one.
 pub(crate) fn sweep(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if !SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
         return;
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if is_temporary(&entry.file_name().to_string_lossy()) && is_leftover(&entry.path()) {
-            let _ = fs::remove_file(entry.path());
+        let path = entry.path();
+        let is_ours = is_temporary(&entry.file_name().to_string_lossy());
+        if is_ours && is_leftover(&path) && !is_held(&path) {
+            let _ = fs::remove_file(path);
         }
     }
 }
@@ -112,9 +120,17 @@ fn is_leftover(path: &Path) -> bool {
     stat.is_file() && stat.uid() == own && age > Some(Duration::from_secs(LEFTOVER_SECONDS))
 }
 
+/// Whether a process has it open, such as one that writes a receipt when its run is over.
+fn is_held(path: &Path) -> bool {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let opened = fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let tried = opened.map(|file| flock(&file, FlockOperation::NonBlockingLockExclusive));
+    matches!(tried, Ok(Err(Errno::WOULDBLOCK)))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Bounded, read_at_most, write_atomic};
+    use super::{Bounded, read_at_most, temporary, write_atomic};
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use std::time::{Duration, SystemTime};
@@ -154,7 +170,11 @@ mod tests {
         }
         let young = ".rye-fedcba9876543210.tmp";
         fs::write(dir.path().join(young), "").unwrap();
+        let held = temporary(dir.path()).unwrap();
+        held.as_file().set_modified(old).unwrap();
         write_atomic(&dir.path().join("x"), b"1", 0o600).unwrap();
+        assert!(held.path().exists(), "somebody still writes to it");
+        drop(held);
         let left: Vec<_> =
             fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left.len(), 4, "{left:?}");

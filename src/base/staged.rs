@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use super::bytes::{sweep, temporary};
+
 /// A temporary file beside `path`, which becomes `path` once it is written; dropped before that, it
 /// is removed and `path` is as it was.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ impl Staged {
         }
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
-        let file = tempfile::Builder::new().prefix(".rye-").tempfile_in(folder)?;
+        let file = temporary(folder)?;
         file.as_file().set_permissions(Permissions::from_mode(mode))?;
         // Absolute, so that nothing that happens in between leads elsewhere.
         Ok(Self { file, path: std::path::absolute(path)? })
@@ -45,7 +47,10 @@ impl Staged {
         self.file.write_all(bytes)?;
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|e| e.error)?;
-        self.path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+        let Some(folder) = self.path.parent() else { return Ok(()) };
+        File::open(folder)?.sync_all()?;
+        sweep(folder);
+        Ok(())
     }
 }
 

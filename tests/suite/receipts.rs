@@ -85,7 +85,14 @@ fn a_run_that_fails_leaves_a_receipt_too() {
         ("echo '{\"success\": false}'", "execute.tool_failed", 1, json!(0), json!(null)),
         ("kill -KILL $$", "execute.tool_failed", 1, json!(null), json!(9)),
         ("trap '' TERM; exec sleep 60", "execute.timeout", 6, json!(null), json!(9)),
-        ("kill -TERM \"$PPID\"; kill -KILL $$", "execute.interrupted", -1, json!(null), json!(9)),
+        // rye hands the signal on, and only this tool's own end is to be seen.
+        (
+            "trap '' TERM; kill -TERM \"$PPID\"; kill -KILL $$",
+            "execute.interrupted",
+            -1,
+            json!(null),
+            json!(9),
+        ),
     ];
     for (body, code, status, exit_code, signal) in rows {
         tool(&world, body);

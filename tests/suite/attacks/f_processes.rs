@@ -270,6 +270,15 @@ fn f08_a_secret_of_the_host_reaches_the_child_that_asks_for_it_and_nothing_else(
             assert!(got.status >= 0 && got.status != 70, "{name} {form:?}: {got:?}");
         }
     }
+    for name in ["tells", "fails"] {
+        let (plan, receipt) = (format!("../{name}.plan"), format!("../{name}.receipt"));
+        assert_eq!(say(&["plan", name, "--out", &plan]).status, 0);
+        say(&["execute", name, "--receipt", &receipt]);
+        say(&["receipt", "verify", &receipt, "--json"]);
+        for file in [plan, receipt] {
+            assert!(world.project().join(&file).exists(), "{file}");
+        }
+    }
     for more in [&["why", "tells"][..], &["show", "tells"], &["list"], &["doctor"], &["verify"]] {
         say(more);
     }

@@ -373,3 +373,42 @@ fn c06_the_lock_says_the_old_version_or_the_other() {
         world,
     });
 }
+
+#[test]
+fn c06_a_plan_is_written_whole_or_not_and_so_is_a_receipt() {
+    let world = World::new_in_memory();
+    long_signed(&world, FILE);
+    say(&world, &["sign", ITEM]);
+    // Folders that are there, and what a first run leaves, are no part of what is tried.
+    assert!(runs(&world));
+    try_all(&Case {
+        args: words(&format!("plan {ITEM} --out ../plan.json")),
+        states: |world| {
+            let there = world.outside().join("plan.json").exists();
+            let said = world.rye(&["execute", "--plan", "../plan.json", "--dry-run", "--json"]);
+            assert_eq!(said.status == 0, there, "{said:?}");
+            vec![state(there)]
+        },
+        next: words(&format!("plan {ITEM} --out ../plan.json")),
+        next_may_say: &[],
+        least: 5,
+        world,
+    });
+    let world = World::new_in_memory();
+    long_signed(&world, FILE);
+    say(&world, &["sign", ITEM]);
+    assert!(runs(&world));
+    try_all(&Case {
+        args: words(&format!("execute {ITEM} --receipt ../receipt.json")),
+        states: |world| {
+            let there = world.outside().join("receipt.json").exists();
+            let said = world.rye(&["receipt", "verify", "../receipt.json", "--json"]);
+            assert_eq!(said.status == 0, there, "{said:?}");
+            vec![state(there)]
+        },
+        next: words(&format!("execute {ITEM} --receipt ../receipt.json")),
+        next_may_say: &[],
+        least: 9,
+        world,
+    });
+}

@@ -190,8 +190,9 @@ fn whole(path: &Path, bytes: &[u8]) -> bool {
     if path.extension().is_some_and(|ext| ext == "pem") {
         return text.starts_with("-----BEGIN ") && text.trim_end().ends_with(" KEY-----");
     }
-    // What a lock says is told by the case.
-    if path.ends_with(".ai/rye.lock") {
+    // What these say is told by the case.
+    let told = [".ai/rye.lock", "plan.json", "receipt.json"];
+    if told.iter().any(|told| path.ends_with(told)) {
         return text.ends_with('\n');
     }
     let mut signed = text.split_inclusive('\n').filter(|line| line.contains("rye:signed:v2 "));

@@ -26,7 +26,9 @@ const WRITERS: &[&[&str]] = &[
     &["sign", ITEM],
     &["sign", "--all"],
     &["trust", "add", "../other.pem"],
-    &["execute", ITEM],
+    &["lock", "--update"],
+    &["plan", ITEM, "--out", "../plan.json"],
+    &["execute", ITEM, "--receipt", "../receipt.json"],
     &["keys", "rotate"],
 ];
 
