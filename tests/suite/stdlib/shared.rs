@@ -67,7 +67,7 @@ fn python_files() -> Vec<String> {
     for folder in ["", "file-system/", "lib/"] {
         for entry in fs::read_dir(top.join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
-            if name.ends_with(".py") {
+            if Path::new(&name).extension().is_some_and(|ext| ext == "py") {
                 files.push(format!("{folder}{name}"));
             }
         }
