@@ -303,7 +303,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 737a505ff21b6b2b565d39d7c37ff0fe619be7b108eb6059a41e698fe0a14ae3
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 6bd42cfca4f7ec71a2b73c9a0231117b9767997b156c64e7995037e72aa5b033
+    // 351436837bb087a48e372e31a5f6f8a29e485521c9e0272c6494f8f9ac1c4ce5
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fb90f1546f4c457d5b51c83926850a37b1b8890016a38a2cf98ec02c372eb819
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
@@ -319,11 +319,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/node/lib/guard.cjs", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/lib/guard.cjs") },
     // 3aa5e687d9627c842616373cd030765747dd5fe4833bef517fb6aeea0513e944
     File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
-    // 6d189191194b3b0c1730b7daf7ac1343b80fc9ea22c7a2a0aa0f7d62210d9cc1
+    // 30f9b1d9f9c89424c68fb723b309c0f63f395be887eb5cf71ef24d56921410f1
     File { path: "tools/rye/core/runtimes/python/function.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },
-    // b8230a8c2fbc0116dc562b2ac90aa0e72bc3d521bfe7c95bbe070b8f1e944120
+    // 4cc5cc96a33c083e2d9c953dcf4e80524473779c71541559ea700fa89e7abe6b
     File { path: "tools/rye/core/runtimes/python/lib/run.py", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/lib/run.py") },
-    // e32d20f961e0e6179e914e21fefff554d6e004ec4341220234d84aa0989f66ee
+    // 98a91119e3f26d516b4d53bc67e89fd1ac19fb9458bf98ce2b4274934ccdcd68
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },

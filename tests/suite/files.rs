@@ -198,18 +198,19 @@ fn a_module_of_the_tool_comes_before_an_installed_one_of_its_name() {
     ));
     assert_eq!(made, "installed\ninstalled\n", "the packages are installed there");
     let path = format!("{}:/usr/bin:/bin", venv.join("bin").display());
-    let run = || {
-        let args = ["execute", COUNT, "-i", "text=the big world", "--json"];
+    let run = |item: &str| {
+        let args = ["execute", item, "-i", "text=the big world", "--json"];
         let said = world.rye_env(&world.project(), &args, b"", &[("PATH", &path)]);
         (said.status, said.json())
     };
-    let (status, got) = run();
+    let (status, got) = run(COUNT);
     assert_eq!((status, &got["data"]["loud"]), (0, &json!("X1")), "{got}");
-    // What only is installed is found too.
+    // What only is installed is found too, also by a tool that has its name.
     let text = PACKAGE_PY.replace("import json\n", "import json\nimport other\n");
-    world.write(".ai/tools/acme/words/count.py", text.replace("shout(\"x\")", "other.name"));
-    world.rye(&["sign", COUNT]);
-    let (status, got) = run();
+    let text = text.replace("shout(\"x\")", "other.name");
+    world.write(".ai/tools/acme/words/other.py", text);
+    world.rye(&["sign", "tool:acme/words/other"]);
+    let (status, got) = run("tool:acme/words/other");
     assert_eq!((status, &got["data"]["loud"]), (0, &json!("installed")), "{got}");
 }
 

@@ -8,8 +8,11 @@ is neither read nor written.
 """
 
 
-def pinned_modules(root):
-    """Makes the verified modules importable: behind Python's own library, before what is installed."""
+def pinned_modules(tool, root):
+    """Makes the verified modules importable: behind Python's own library, before what is installed.
+
+    The tool itself is no module: it may have the name of a package that it uses.
+    """
     import os
     import sys
     from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
@@ -22,6 +25,11 @@ def pinned_modules(root):
             path = self.get_filename(name)
             return self.source_to_code(self.get_data(path), path)
 
+    class Modules(FileFinder):
+        def find_spec(self, name, target=None):
+            spec = super().find_spec(name, target)
+            return None if spec and spec.origin == tool and self.path == root else spec
+
     private = os.environ["RYE_PIN"] + os.sep
 
     def is_private(folder):
@@ -31,7 +39,7 @@ def pinned_modules(root):
         if not is_private(folder):
             raise ImportError("not a folder of verified modules", path=folder)
         loaders = (ExtensionFileLoader, EXTENSION_SUFFIXES), (VerifiedSource, SOURCE_SUFFIXES)
-        return FileFinder(folder, *loaders)
+        return Modules(folder, *loaders)
 
     sys.path_hooks.insert(0, finder)
     library = os.path.dirname(os.__file__)
@@ -111,7 +119,7 @@ def main():
 
     how, tool, root = sys.argv[1:4]
     sys.argv[:] = [tool]
-    pinned_modules(root)
+    pinned_modules(tool, root)
     if how == "function":
         answer_of(tool)
     code = read(tool)
