@@ -43,11 +43,13 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     };
     let difference = rye.diff(&query, &against)?;
     let (item, since) = (difference.item, difference.since);
+    let files: Vec<String> = difference.files.iter().map(ToString::to_string).collect();
     if out.is_json() {
         out.success(json!({
             "item_id": item, "path": difference.place.path, "since": since,
             "sha256": difference.sha256,
-            "changed": !difference.unified.is_empty(), "diff": difference.unified,
+            "changed": !difference.unified.is_empty() || !difference.files.is_empty(),
+            "diff": difference.unified, "files": files,
         }));
         return Ok(Exit::DONE);
     }
@@ -58,11 +60,14 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
             Against::Lock => "the lock lists",
             Against::Named(_) => "it was",
         };
-        out.line(&format!("`{item}` is what {what}, signed {since}"));
-        return Ok(Exit::DONE);
+        let but = if files.is_empty() { "" } else { "; the files beside it are not:" };
+        out.line(&format!("`{item}` is what {what}, signed {since}{but}"));
     }
     let text = painted(&difference.unified, out.paint());
     out.text(&text);
+    for file in files {
+        out.line(&file);
+    }
     Ok(Exit::DONE)
 }
 

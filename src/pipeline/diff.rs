@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
 use super::line::Line;
+use super::parts::checked;
 use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::text::escape_line;
@@ -14,8 +15,9 @@ use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Query, Ref};
 use crate::lock::{LockError, Pin};
 use crate::resolve::Found;
+use crate::space::Spaces;
 use crate::trace::Quiet;
-use crate::verify::{DevMode, Source, admit, digest_to_sign};
+use crate::verify::{DevMode, PartFinding, Reason, Source, admit, digest_to_sign};
 
 /// There is no version such as the one that was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +108,8 @@ pub(crate) struct Difference {
     pub(crate) sha256: Digest,
     /// Unified, without colours; empty if nothing differs.
     pub(crate) unified: String,
+    /// The files beside it that are not as that version lists them.
+    pub(crate) files: Vec<PartFinding>,
 }
 
 /// One known version of an item.
@@ -147,7 +151,7 @@ impl Rye {
             }
             Against::Named(text) => (line.named_version(&found, text)?, Some("")),
         };
-        Ok(Difference::between(&old, &found, name))
+        Ok(Difference::between(&old, &found, name).with_files(&old, &self.spaces))
     }
 
     /// The known versions of an item, the latest first; only those that verify.
@@ -190,14 +194,23 @@ impl Difference {
         let now = String::from_utf8_lossy(&found.bytes);
         let unified = unified(old.text(), &now, &found.place.path, &was);
         let (item, place) = (found.item.clone(), found.place.clone());
-        Self { item, place, since, sha256, unified }
+        Self { item, place, since, sha256, unified, files: Vec::new() }
+    }
+
+    /// With the files beside the item that are not as that version lists them.
+    fn with_files(self, old: &Source, spaces: &Spaces) -> Self {
+        let files = match checked(old.clone(), spaces).map_err(|refused| refused.reason) {
+            Err(Reason::Dependency { findings }) => findings,
+            _ => Vec::new(),
+        };
+        Self { files, ..self }
     }
 
     /// The file is what the lock lists.
     fn none(found: &Found, pin: &Pin) -> Self {
         let (item, place) = (found.item.clone(), found.place.clone());
         let (since, sha256) = (Some(pin.signed_at), pin.sha256);
-        Self { item, place, since, sha256, unified: String::new() }
+        Self { item, place, since, sha256, unified: String::new(), files: Vec::new() }
     }
 }
 
@@ -228,7 +241,8 @@ impl Line<'_> {
             there.embedded = root.is_embedded();
         }
         if let Some(old) = self.versions(&there).find(|source| source.digest() == pin.sha256) {
-            return Ok(Difference::between(&old, found, Some("locked")));
+            let difference = Difference::between(&old, found, Some("locked"));
+            return Ok(difference.with_files(&old, &self.rye.spaces));
         }
         if digest_to_sign(found) == pin.sha256 {
             return Ok(Difference::none(found, pin));

@@ -127,6 +127,9 @@ fn a_changed_missing_extra_or_linked_file_is_refused_and_named() {
         }
         let said = world.rye(&["why", COUNT]);
         assert!(said.stdout.contains("verify.dependency"), "{what}: {said:?}");
+        // Who looks at the change is told of the file too.
+        let said = world.rye(&["diff", COUNT]);
+        assert!(said.stdout.contains(says) && said.stdout.contains("are not:"), "{what}: {said:?}");
         // One finding, not one more for each file of the tool.
         let said = world.rye(&["verify", "--all"]);
         let codes: Vec<_> = said.stderr.lines().filter(|line| line.starts_with("error[")).collect();
