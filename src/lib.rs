@@ -33,6 +33,7 @@
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
+//! `fuzz` lists the fuzz targets of the layers; only tests and `tests/fuzz` compile it.
 //!
 //! # Invariants
 //!
@@ -73,6 +74,9 @@ mod chain;
 mod cli;
 mod diag;
 mod execute;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod fuzz;
 mod grant;
 mod host;
 mod id;

@@ -78,12 +78,20 @@ pub(crate) const NET_GRACE_MS: u64 = 500;
 /// Largest program whose header is read from a syntax tree, in bytes: a tree takes up to a thousand
 /// times the memory of its text.
 pub(crate) const PROGRAM_BYTES: usize = 512 << 10;
+/// Largest `rye/policy` or `rye/file-types`, in bytes: a page or two, and their reader's time grows
+/// with the square of the brackets that stand open.
+pub(crate) const OWN_CONFIG_BYTES: usize = 64 << 10;
+/// Most lines of a Python program that hold a backslash alone: at each of them its grammar reads on
+/// to the last one.
+pub(crate) const LONE_BACKSLASHES: usize = 100;
 /// Standard error shown with a failed tool, in bytes.
 pub(crate) const STDERR_TAIL: usize = 4 << 10;
 /// Most files one space may hold of a kind; a walk stops there instead of filling memory.
 pub(crate) const LISTED_FILES: usize = 200_000;
 /// Work that takes longer than this shows a progress bar, in milliseconds (core 11).
 pub(crate) const PROGRESS_AFTER_MS: u64 = 500;
+/// Longest sentence about a text, in characters: it may quote the text, which may be of any length.
+pub(crate) const MESSAGE_CHARS: usize = 400;
 /// Most near names offered with a "not found".
 pub(crate) const NEAR_NAMES: usize = 3;
 /// Longest directory walk below a kind's folder: ids have at most 16 segments.

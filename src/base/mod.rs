@@ -8,6 +8,8 @@ mod address;
 pub(crate) mod bytes;
 pub(crate) mod canon;
 pub(crate) mod digest;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 pub(crate) mod limits;
 pub(crate) mod staged;
 pub(crate) mod text;

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 
+use super::limits::MESSAGE_CHARS;
+
 /// A place in a text: line and column from 1, the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
@@ -14,11 +16,36 @@ pub(crate) struct Position {
 
 /// The position of byte `at` of `text`; past the end counts as the end.
 pub(crate) fn position(text: &[u8], at: usize) -> Position {
-    let before = &text[..at.min(text.len())];
-    let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
-    Position {
-        line: before.iter().filter(|&&b| b == b'\n').count() + 1,
-        column: String::from_utf8_lossy(&before[start..]).chars().count() + 1,
+    Places::new(text).find(at)
+}
+
+/// The positions of many bytes of a text; rising ones are found in one walk over it.
+pub(crate) struct Places<'t> {
+    text: &'t [u8],
+    at: usize,
+    found: Position,
+}
+
+impl<'t> Places<'t> {
+    pub(crate) fn new(text: &'t [u8]) -> Self {
+        Self { text, at: 0, found: Position { line: 1, column: 1 } }
+    }
+
+    /// The position of byte `at`; past the end counts as the end.
+    pub(crate) fn find(&mut self, at: usize) -> Position {
+        let at = at.min(self.text.len());
+        if at < self.at {
+            *self = Self::new(self.text);
+        }
+        let mut part = &self.text[self.at..at];
+        if let Some(feed) = part.iter().rposition(|&b| b == b'\n') {
+            self.found.line += part.iter().filter(|&&b| b == b'\n').count();
+            self.found.column = 1;
+            part = &part[feed + 1..];
+        }
+        self.found.column += String::from_utf8_lossy(part).chars().count();
+        self.at = at;
+        self.found
     }
 }
 
@@ -93,6 +120,17 @@ pub(crate) fn escape_line(text: &str) -> String {
     escape(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
+/// The same, cut where it would be more than a person reads.
+pub(crate) fn brief_line(text: &str) -> String {
+    // Only so much of it is looked at: a message may quote a whole file.
+    let start: String = text.chars().take(MESSAGE_CHARS + 1).collect();
+    let line = escape_line(&start);
+    match line.char_indices().nth(MESSAGE_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
 /// At most `most` of the names that a person may have meant by `name`, nearest first.
 pub(crate) fn near<'a>(
     name: &str,
@@ -126,7 +164,9 @@ pub(crate) fn near<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Position, escape, escape_line, lone_return, near, position, unfit};
+    use super::{
+        Places, Position, brief_line, escape, escape_line, lone_return, near, position, unfit,
+    };
 
     #[test]
     fn positions_count_characters() {
@@ -134,6 +174,10 @@ mod tests {
         assert_eq!(position(text, 3), Position { line: 1, column: 3 });
         assert_eq!(position(text, 5), Position { line: 2, column: 1 });
         assert_eq!(position(text, 99), Position { line: 2, column: 3 });
+        let mut places = Places::new(text);
+        for at in [0, 1, 3, 4, 5, 6, 2, 1, 99, 0] {
+            assert_eq!(places.find(at), position(text, at), "{at}");
+        }
     }
 
     #[test]
@@ -175,6 +219,11 @@ mod tests {
         assert_eq!(escape("a\u{202e}b"), "a\\u{202e}b");
         assert_eq!(escape("\u{feff}\r"), "\\u{feff}\\u{d}");
         assert_eq!(escape_line("a\nb\tc"), "a\\nb\\tc");
+        assert_eq!(brief_line("a\n\u{1b}"), "a\\n\\u{1b}");
+        for sign in ["é", "\n", "\u{1b}"] {
+            let brief = brief_line(&sign.repeat(1 << 22));
+            assert!(brief.chars().count() <= 401 && brief.ends_with('…'), "{brief}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Layer 3. Sees `id`, `diag`, `base`. A grant never grows.
 
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod pattern;
 
 pub(crate) use pattern::Pattern;

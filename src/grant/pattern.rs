@@ -47,7 +47,11 @@ impl FromStr for Pattern {
                 String::from("a pattern begins with a kind, such as `tool:`, or with `*:`")
             })?),
         };
-        if id.is_empty() || id.split('/').any(|segment| segment.contains("**") && segment != "**") {
+        // The glob library gives a slash at an end a meaning of its own: `**/` would match anything.
+        if id.split('/').any(str::is_empty) {
+            return Err("a pattern has no empty segments, as in `tool:acme/*`".into());
+        }
+        if id.split('/').any(|segment| segment.contains("**") && segment != "**") {
             return Err("`**` stands for whole segments, as in `tool:acme/**`".into());
         }
         let glob = GlobBuilder::new(id).literal_separator(true).build();
@@ -99,6 +103,11 @@ mod tests {
             "tool:***",
             "zap:a",
             "tool:a b",
+            "tool:",
+            "tool:**/",
+            "tool:a/**/",
+            "tool:/a",
+            "tool:a//b",
         ] {
             assert!(bad.parse::<Pattern>().is_err(), "{bad}");
         }

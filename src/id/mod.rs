@@ -6,6 +6,8 @@
 
 mod error;
 mod fingerprint;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod item_id;
 mod item_ref;
 mod kind;

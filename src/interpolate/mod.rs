@@ -12,6 +12,8 @@
 //! Start at `inputs.rs`; `template.rs` is the grammar.
 
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod inputs;
 mod render;
 mod template;

@@ -9,7 +9,7 @@
 //! Anything else is text. Every token keeps the text it was read from, so the tokens of a template
 //! put one behind the other are the template.
 
-use crate::base::text::position;
+use crate::base::text::Places;
 use crate::parse::{Directive, Finding};
 
 const OPEN: &str = "{input:";
@@ -113,8 +113,9 @@ pub(crate) fn undeclared(directive: &Directive, text: &str) -> Vec<Finding> {
     let unknown = placeholders(&directive.body)
         .into_iter()
         .filter(|(name, _)| !declared(name) && seen.insert(*name));
+    let mut places = Places::new(text.as_bytes());
     let finding = |(name, at): (&str, usize)| {
-        let place = position(text.as_bytes(), directive.body_start + at);
+        let place = places.find(directive.body_start + at);
         Finding::warning(format!("the body names `{name}`, which is no declared input"))
             .at(Some(place))
     };
@@ -197,6 +198,15 @@ mod tests {
         assert_eq!(found[0].severity, Severity::Warning);
         assert_eq!(found[0].position, Some(Position { line: 6, column: 5 }));
         assert_eq!(found[0].message, "the body names `b`, which is no declared input");
+    }
+
+    #[test]
+    fn many_undeclared_names_take_linear_time() {
+        let names: String = (0..200_000).map(|at| format!("{{input:a{at}}}\n")).collect();
+        let text = format!("```xml\n<directive/>\n```\n{names}");
+        let found = undeclared(&Directive::parse(&text).unwrap(), &text);
+        assert_eq!(found.len(), 200_000);
+        assert_eq!(found[199_999].position, Some(Position { line: 200_003, column: 1 }));
     }
 
     proptest! {

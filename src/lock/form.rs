@@ -57,7 +57,8 @@ pub(super) fn plain(text: &str) -> Option<Lock> {
         last = item;
         let mut value = |name: &str| {
             let value = lines.peek()?.strip_prefix(name)?.strip_prefix(" = \"")?;
-            let value = value.strip_suffix('"').filter(|v| !v.contains(['"', '\\']))?;
+            // A carriage return is the one control character that a lock's text may hold.
+            let value = value.strip_suffix('"').filter(|v| !v.contains(['"', '\\', '\r']))?;
             lines.next();
             Some(value)
         };
@@ -200,7 +201,7 @@ mod tests {
         assert!(good.contains(&item.to_string()));
         let mut read = 0;
         for at in 0..good.len() {
-            for put in ["", "\n", "\"", "\\", "'", "0", "z", " ", "#", "[", "é"] {
+            for put in ["", "\n", "\r", "\"", "\\", "'", "0", "z", " ", "#", "[", "é"] {
                 for len in [0, 1] {
                     let text = format!("{}{put}{}", &good[..at], &good[at + len..]);
                     if let Some(lock) = plain(&text) {

@@ -15,6 +15,8 @@
 mod error;
 mod file;
 mod form;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod pin;
 
 pub(crate) use error::{CODES, LockError};

@@ -1,6 +1,6 @@
 //! Why an admitted text is not an item.
 
-use crate::base::text::Position;
+use crate::base::text::{Position, brief_line};
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::Ref;
 
@@ -47,7 +47,8 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(code: Code, why: impl Into<String>) -> Self {
-        Self { code, position: None, why: why.into() }
+        // It may quote the text, and libraries quote it as it is.
+        Self { code, position: None, why: brief_line(&why.into()) }
     }
 
     pub(crate) fn at(self, position: Position) -> Self {

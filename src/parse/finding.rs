@@ -7,7 +7,7 @@ use super::directive::Directive;
 use super::directive::METADATA;
 use super::item::Item;
 use super::tool::{Constraints, Tool};
-use crate::base::text::{Position, escape_line, near, position};
+use crate::base::text::{Position, brief_line, escape_line, near, position};
 use crate::id::{ItemId, Ref};
 use crate::verify::Source;
 
@@ -28,7 +28,8 @@ pub(crate) struct Finding {
 
 impl Finding {
     pub(crate) fn error(message: impl Into<String>) -> Self {
-        Self { severity: Severity::Error, position: None, message: message.into() }
+        // It may quote a value, which may be of any length.
+        Self { severity: Severity::Error, position: None, message: brief_line(&message.into()) }
     }
 
     pub(crate) fn warning(message: impl Into<String>) -> Self {
@@ -119,7 +120,7 @@ fn of_directive(directive: &Directive, id: &ItemId) -> Vec<Finding> {
     findings
 }
 
-fn of_tool(tool: &Tool, text: &str) -> Vec<Finding> {
+pub(super) fn of_tool(tool: &Tool, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut error = |word: &str, message: String| {
         findings.push(Finding::error(message).at(place(text, word)));
@@ -239,6 +240,8 @@ mod tests {
             []
         );
         assert_eq!(of("description: x"), []);
+        let long = messages(of(&format!("version: {}", "v".repeat(1 << 20)))).concat();
+        assert!(long.starts_with("`/version`: `vvv") && long.chars().count() < 500, "{long}");
         let text = "a: 1\nversion: v1\nchild_constraints: {min_version: one, max_version: '2', version: '>>1'}";
         let findings = of(text);
         assert_eq!(findings[0].position, Some(Position { line: 2, column: 10 }));

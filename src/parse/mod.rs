@@ -18,6 +18,8 @@ mod describe;
 mod directive;
 mod error;
 mod finding;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod item;
 mod knowledge;
 mod tool;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::drift::{self, Difference};
 use crate::base::limits::{ARGUMENT_BYTES, VARIABLE_BYTES};
-use crate::base::text::escape_line;
+use crate::base::text::{brief_line, escape_line};
 use crate::chain::FetchError;
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Ref, Space};
@@ -76,7 +76,7 @@ pub(crate) enum PlanError {
     Space(#[from] SpaceError),
     #[error("`{item}` is a {}, and only the run of a tool has a plan and a receipt", .item.kind)]
     NotATool { item: Ref },
-    #[error("the plan cannot be used: {}", escape_line(.why))]
+    #[error("the plan cannot be used: {}", brief_line(.why))]
     Malformed { why: String },
     #[error("`{item}` is not what was planned{}", drift::lines(.differences))]
     Drifted { item: Ref, differences: Vec<Difference> },

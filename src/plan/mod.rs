@@ -25,6 +25,8 @@ mod env;
 mod error;
 mod file;
 mod frame;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod http;
 mod interpreter;
 mod layered;

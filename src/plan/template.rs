@@ -31,10 +31,15 @@ impl Scope<'_> {
 
     fn expand(&self, template: &str, with_env: bool) -> String {
         let mut out = String::with_capacity(template.len());
+        // Behind the last brace stands no placeholder; asking at each sign would take for ever.
+        let closed = closed(template).len();
         let mut rest = template;
         while let Some(at) = rest.find(['$', '{']) {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
+            if template.len() - rest.len() >= closed {
+                break;
+            }
             let taken = match variable(rest) {
                 Some((name, default, length)) if with_env => {
                     let value = self.env.get(name).filter(|v| !v.is_empty());
@@ -90,10 +95,18 @@ pub(super) fn named(template: &str) -> Option<&str> {
     name(template).filter(|name| name.len() + 2 == template.len())
 }
 
-/// The names of the variables that a template uses.
+/// The names of the variables that a template uses, also those inside of defaults.
 pub(super) fn variables(template: &str) -> Vec<&str> {
-    let places = template.match_indices('$');
-    places.filter_map(|(at, _)| variable(&template[at..])).map(|(name, _, _)| name).collect()
+    let closed = closed(template);
+    let places = closed.match_indices("${");
+    let used = places.filter_map(|(at, open)| head(&closed[at + open.len()..]));
+    let closes = |behind: &str| behind.starts_with('}') || behind.starts_with(":-");
+    used.filter(|(_, behind)| closes(behind)).map(|(name, _)| name).collect()
+}
+
+/// The template up to its last closing brace.
+fn closed(template: &str) -> &str {
+    &template[..template.rfind('}').map_or(0, |at| at + 1)]
 }
 
 /// A string as it is, anything else as compact JSON.
@@ -106,29 +119,32 @@ pub(super) fn plain(value: &Value) -> String {
 
 /// `${NAME}` or `${NAME:-default}` at the start: name, default, length.
 fn variable(text: &str) -> Option<(&str, &str, usize)> {
-    let inner = text.strip_prefix("${")?;
-    let end = inner.find('}')?;
-    let (name, default) = match inner[..end].split_once(":-") {
-        Some((name, default)) => (name, default),
-        None => (&inner[..end], ""),
+    let (name, behind) = head(text.strip_prefix("${")?)?;
+    let (default, rest) = match behind.strip_prefix(":-") {
+        Some(words) => words.split_once('}')?,
+        None => ("", behind.strip_prefix('}')?),
     };
-    let mut letters = name.bytes();
-    let first = letters.next().is_some_and(|b| b.is_ascii_uppercase() || b == b'_');
-    let rest = letters.all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
-    (first && rest).then_some((name, default, end + 3))
+    Some((name, default, text.len() - rest.len()))
+}
+
+/// The variable's name at the start, and what stands behind it.
+fn head(text: &str) -> Option<(&str, &str)> {
+    let part = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+    let (name, behind) = text.split_at(text.bytes().position(|b| !part(b)).unwrap_or(text.len()));
+    (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).then_some((name, behind))
 }
 
 /// `{name}` at the start: the name.
 fn name(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('{')?;
-    let name = &inner[..inner.find('}')?];
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-    (!name.is_empty() && name.bytes().all(plain)).then_some(name)
+    let name = &inner[..inner.bytes().position(|b| !plain(b))?];
+    (!name.is_empty() && inner[name.len()..].starts_with('}')).then_some(name)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Names, Scope};
+    use super::{Names, Scope, variables};
     use serde_json::json;
 
     fn expand(template: &str) -> String {
@@ -171,6 +187,32 @@ mod tests {
         let scope = Scope { names: &names, env: &env, params: None };
         let got = scope.names_only("${HOME}/{project_path}/${NONE:-{project_path}}");
         assert_eq!(got, "${HOME}//p/${HOME}/${NONE:-{project_path}}");
+    }
+
+    #[test]
+    fn the_variables_of_a_template_are_listed() {
+        let rows = [
+            ("${A}-${B1:-x}${_}", vec!["A", "B1", "_"]),
+            ("${A:-${B}}${C:-d", vec!["A", "B"]),
+            ("${A:-${B:-c}", vec!["A", "B"]),
+            ("${1}${a}${A-b}${A:b}${}$A{A}${A", vec![]),
+        ];
+        for (template, want) in rows {
+            assert_eq!(variables(template), want, "{template}");
+        }
+    }
+
+    #[test]
+    fn hostile_templates_take_linear_time() {
+        let size = 4 << 20;
+        for piece in ["{", "$", "${", "${A", "${A:-", "{a", "{tool_path", "${A:-{a"] {
+            let open = piece.repeat(size / piece.len());
+            assert_eq!(expand(&open), open, "{piece}");
+            assert_eq!(variables(&open), [""; 0], "{piece}");
+            let closed = format!("{open}}}");
+            assert!(expand(&closed).len() <= closed.len() * 32, "{piece}");
+            assert!(variables(&closed).len() <= size, "{piece}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::base::Digest;
-use crate::base::text::escape_line;
+use crate::base::text::{brief_line, escape_line};
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Ref};
 use crate::verify::Doubt;
@@ -22,7 +22,7 @@ pub(crate) const CODES: &[Code] = &[
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ReceiptError {
-    #[error("it is no receipt of rye: {}", escape_line(.why))]
+    #[error("it is no receipt of rye: {}", brief_line(.why))]
     Malformed { why: String },
     #[error("the receipt is signed by `{key}`, {}", doubt(.why))]
     Untrusted { key: Fingerprint, why: Doubt },

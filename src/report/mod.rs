@@ -6,6 +6,8 @@
 
 mod error;
 mod failed;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod receipt;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
 mod report;

@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use super::error::{Reason, TrustError};
 use super::key::{KeyPair, PublicKey};
-use super::sig_line::{Scan, scan};
+use super::sig_line::{MARK, Scan, scan};
 use super::sign::sign_bytes;
-use crate::base::text::unfit;
+use crate::base::text::{brief_line, unfit};
 use crate::base::{Digest, Timestamp, bytes};
 use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Ref};
@@ -65,7 +65,7 @@ impl TrustDocument {
     /// [`Unfit::Weak`] for a key that proves nothing; else one sentence on what is wrong. A
     /// fingerprint that is not the key's is wrong.
     pub(crate) fn parse(text: &str) -> Result<Self, Unfit> {
-        let raw: Raw = toml::from_str(text).map_err(|e| Unfit::Wrong(e.message().to_owned()))?;
+        let raw: Raw = toml::from_str(text).map_err(|e| Unfit::Wrong(brief_line(e.message())))?;
         let fingerprint: Fingerprint =
             raw.fingerprint.parse().map_err(|_| "`fingerprint` is no fingerprint")?;
         let public_key = match PublicKey::from_pem(&raw.public_key.pem) {
@@ -76,8 +76,15 @@ impl TrustDocument {
         if public_key.fingerprint() != fingerprint {
             return Err("`fingerprint` is not the fingerprint of `public_key.pem`".into());
         }
-        if raw.owner.contains('\n') || unfit(&raw.owner).is_some() || raw.owner.len() > 200 {
+        let is_line = !raw.owner.contains(char::is_control) && unfit(&raw.owner).is_none();
+        if !is_line || raw.owner.len() > 200 {
             return Err("`owner` is no short line of plain text".into());
+        }
+        // Written into a document of your own, it would be taken for a second signature line.
+        let paths = raw.projects.iter().flatten().chain(raw.project_ids.iter().map(|id| &id.path));
+        if raw.owner.contains(MARK) || paths.into_iter().any(|p| p.to_string_lossy().contains(MARK))
+        {
+            return Err("a value looks like a signature line".into());
         }
         let patterns = |texts: Vec<String>| -> Result<Vec<Pattern>, String> {
             texts
@@ -269,9 +276,12 @@ pub(super) fn write_own_as(
 ) -> Result<PathBuf, TrustError> {
     let item = Ref::new(Kind::Config, id.clone());
     let signed = sign_bytes(body.as_bytes(), &item, ext, &toml_comment(), pair, now);
-    let signed = signed.map_err(|()| TrustError::Malformed {
+    // What could not be read again would fail closed later, for good.
+    let readable =
+        signed.ok().filter(|signed| matches!(scan(signed, &toml_comment()), Ok(Scan::Line { .. })));
+    let signed = readable.ok_or_else(|| TrustError::Malformed {
         what: id.to_string(),
-        why: "it cannot be signed".into(),
+        why: "it cannot be signed: a value looks like a signature line".into(),
     })?;
     write_document(base, id, ext, &signed)
 }
@@ -298,7 +308,8 @@ pub(super) fn write_document(
 
 #[cfg(test)]
 mod tests {
-    use super::TrustDocument;
+    use super::{TrustDocument, write_own};
+    use crate::base::Timestamp;
     use crate::space::ProjectIdentity;
     use crate::verify::KeyPair;
 
@@ -334,11 +345,34 @@ mod tests {
     }
 
     #[test]
+    fn no_value_of_a_document_looks_like_a_signature_line() {
+        let evil = "x # rye:signed:v2";
+        let good = document();
+        assert_eq!(TrustDocument::parse(&good.to_toml()).as_ref(), Ok(&good));
+        let owner = TrustDocument { owner: evil.into(), ..good.clone() };
+        let project = TrustDocument { projects: Some(vec![evil.into()]), ..good.clone() };
+        for document in [owner, project] {
+            let error = TrustDocument::parse(&document.to_toml()).unwrap_err().to_string();
+            assert_eq!(error, "a value looks like a signature line");
+            // Nor is one written, wherever the value came from.
+            let folder = tempfile::tempdir().unwrap();
+            let id = "keys/trusted/x".parse().unwrap();
+            let (pair, now) = (KeyPair::generate().unwrap(), Timestamp::from_second(0));
+            let write = |body: &str| write_own(folder.path(), &id, body, &pair, now);
+            assert!(write(&document.to_toml()).is_err());
+            assert!(!folder.path().join(".ai").exists());
+            assert!(write(&good.to_toml()).is_ok_and(|path| path.is_file()));
+        }
+    }
+
+    #[test]
     fn wrong_documents_table() {
         let good = document().to_toml();
         let other = KeyPair::generate().unwrap().public();
         for (bad, why) in [
             (good.replace("acme build", "acme\\u202e"), "owner"),
+            (good.replace("acme build", "acme\\rbuild"), "owner"),
+            (good.replace("acme build", "acme\\tbuild"), "owner"),
             (good.replace(&document().fingerprint.to_string(), "x"), ""),
             (good.replacen("fingerprint = \"", "fingerprint = \"0", 1), "fingerprint"),
             (

@@ -19,6 +19,8 @@ mod allowed;
 mod document;
 mod dsse;
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod key;
 mod memo;
 mod own_keys;

@@ -10,7 +10,8 @@ use crate::base::{Digest, Timestamp};
 use crate::id::{Fingerprint, Ref};
 use crate::space::Comment;
 
-const MARK: &str = "rye:signed:";
+/// How every signature line begins behind its comment opener.
+pub(super) const MARK: &str = "rye:signed:";
 const VERSION: &str = "rye:signed:v2 ";
 
 /// A well-formed signature line.

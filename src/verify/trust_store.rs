@@ -12,6 +12,8 @@ use super::own_keys::OwnKeys;
 use super::sig_line::SigLine;
 use super::standing::{AllowedRoot, Standing};
 use crate::base::Timestamp;
+use crate::base::limits::OWN_CONFIG_BYTES;
+use crate::base::text::brief_line;
 use crate::diag::Diagnose;
 use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Ref, Space};
@@ -102,6 +104,14 @@ impl<'a> TrustStore<'a> {
             accepted: Mutex::new(None),
             policy: OnceLock::new(),
         }
+    }
+
+    /// A store without a user space, whose own key is this one.
+    #[cfg(any(test, feature = "fuzz"))]
+    pub(super) fn of_key(own: PublicKey, now: Timestamp) -> Self {
+        let store = Self::new(None, now);
+        store.own.get_or_init(|| Ok(Some(own)));
+        store
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -480,19 +490,25 @@ pub(crate) fn check_own_config(id: &str, ext: &str, text: &str) -> Result<(), St
 }
 
 fn policy(text: &str) -> Result<Policy, String> {
-    serde_yaml::from_str(text).map_err(|e| e.to_string())
+    yaml(text)
+}
+
+fn yaml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    if text.len() > OWN_CONFIG_BYTES {
+        return Err(format!("it is larger than {} KiB", OWN_CONFIG_BYTES >> 10));
+    }
+    serde_yaml::from_str(text).map_err(|e| brief_line(&e.to_string()))
 }
 
 /// The built-in types and those of the text; and a built-in extension that the text names in vain.
 fn register(text: &str) -> Result<(FileTypes, Option<String>), String> {
     let mut types = FileTypes::default();
     let mut known = None;
-    let registered: std::collections::BTreeMap<String, RegisteredType> =
-        serde_yaml::from_str(text).map_err(|e| e.to_string())?;
+    let registered: std::collections::BTreeMap<String, RegisteredType> = yaml(text)?;
     for (extension, registered) in registered {
         let plain = |b: u8| b.is_ascii_alphanumeric();
         if extension.is_empty() || extension.len() > 16 || !extension.bytes().all(plain) {
-            return Err(format!("`{extension}` is no extension"));
+            return Err(format!("`{}` is no extension", brief_line(&extension)));
         }
         let comment = registered.comment.trim();
         let printable = comment.bytes().all(|b| b.is_ascii_graphic());
@@ -539,4 +555,29 @@ fn read_proposal(project: &Root, relative: &str, name: &str) -> Result<TrustDocu
         return Err("its name is not its fingerprint".into());
     }
     Ok(document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_own_config;
+
+    #[test]
+    fn an_own_config_is_read_in_time_and_refused_in_one_line() {
+        let check = |id: &str, text: &str| check_own_config(id, "yaml", text);
+        assert_eq!(check("rye/policy", "allow_shadow: [rye/bash]"), Ok(()));
+        assert_eq!(check("rye/file-types", "sql: {comment: '--', header: block}"), Ok(()));
+        for (id, text, why) in [
+            ("rye/policy", "[".repeat(4 << 20), "it is larger than 64 KiB"),
+            ("rye/file-types", "- ".repeat(2 << 20), "it is larger than 64 KiB"),
+            (
+                "rye/file-types",
+                "\"a\\n\\e[2J\": {comment: '--', header: block}".into(),
+                "`a\\n\\u{1b}[2J` is",
+            ),
+            ("rye/policy", "\"a\\tb\": 1".into(), "`a\\tb`"),
+        ] {
+            let error = check(id, &text).expect_err("a fault");
+            assert!(error.contains(why) && !error.contains(char::is_control), "{error}");
+        }
+    }
 }

@@ -8,6 +8,8 @@
 //! - Nothing nests deeper than `DATA_DEPTH`; nothing grows beyond its file by aliases.
 //! - Numbers keep the digits they were written with; NaN and infinities are refused.
 
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod json;
 mod number;
 mod toml;

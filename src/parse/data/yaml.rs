@@ -119,10 +119,17 @@ impl Reader<'_> {
         let fault = own.unwrap_or_else(|| Fault::new(YAML, format!("it is not YAML: {said}")));
         match error.location() {
             Some(at) if at.line() > before => {
-                fault.at(Position { line: at.line() - before, column: at.column() })
+                let at = Position { line: at.line() - before, column: at.column() };
+                fault.at(self.end(before).filter(|end| at.line > end.line).unwrap_or(at))
             }
             _ => fault,
         }
+    }
+
+    /// The end of the text, which is where the reader misses something when it counts a line more.
+    fn end(&self, before: usize) -> Option<Position> {
+        let end = position(self.text.as_bytes(), self.text.len());
+        Some(Position { line: end.line.checked_sub(before)?, ..end })
     }
 
     /// Whether a text that stands in the document as it is stands there without quotes.
@@ -335,6 +342,10 @@ impl<'de> DeserializeSeed<'de> for Exact<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
         match self.0 {
+            // A whole number that the reader holds is exact; its text may have another base or sign.
+            Value::Number(number) if number.is_i64() || number.is_u64() => {
+                IgnoredAny::deserialize(from).map(drop)
+            }
             Value::Number(_) => from.deserialize_str(self),
             Value::Array(_) => from.deserialize_seq(self),
             Value::Object(_) => from.deserialize_map(self),

@@ -18,6 +18,9 @@ fn values_table() {
         ("[true, True, TRUE, false]", "[true,true,true,false]"),
         ("[~, null, Null, ]", "[null,null,null]"),
         ("[0o7, 0x1F, 0b11]", "[7,31,3]"),
+        ("[-0, +7, 0x1F]", "[0,7,31]"),
+        // A neighbour's digits change nothing.
+        ("[-0, +7, 0x1F, 1.50]", "[0,7,31,1.50]"),
         ("[1_000, 0755, 1:30, 2026-11-20]", r#"["1_000","0755","1:30","2026-11-20"]"#),
         ("[1.50, .5, 5., +1.0, 1e3, -0.0]", "[1.50,0.5,5.0,1.0,1e+3,-0.0]"),
         ("[0.1000000000000000055511151231257827]", "[0.1000000000000000055511151231257827]"),
@@ -131,7 +134,8 @@ fn a_fault_has_its_place_in_the_text() {
     let rows = [
         ("a: 1\nb: {c: 1,\n c: 2}", Position { line: 3, column: 2 }),
         ("---\na: !x 1", Position { line: 2, column: 4 }),
-        ("a: 1\nb: [", Position { line: 3, column: 1 }),
+        ("a: 1\nb: [", Position { line: 2, column: 5 }),
+        ("a: 1\nb: [\n", Position { line: 3, column: 1 }),
         ("é: 1\nb: .nan", Position { line: 2, column: 4 }),
     ];
     for (text, want) in rows {

@@ -11,7 +11,7 @@ use super::inputs::{Input, Output, inputs, outputs};
 use super::metadata::{Model, child, limits, line, model};
 use super::permissions::{Acknowledged, acknowledged, capabilities};
 use crate::base::limits::DATA_DEPTH;
-use crate::base::text::{Position, near, position};
+use crate::base::text::{Places, Position, near, position};
 use crate::diag::Diagnose;
 use crate::id::{IdError, ItemId};
 use crate::parse::data::{plain, too_deep};
@@ -165,7 +165,7 @@ impl Directive {
             actions: actions(root)?,
             preamble: trimmed(&text[layout.preamble.clone()]).1.to_owned(),
             body: body.to_owned(),
-            unknown: unknown(root, metadata),
+            unknown: unknown(root, metadata, text),
             fence: position(text.as_bytes(), layout.fence),
             root: root.position(),
             body_start: layout.body.start + blank,
@@ -174,8 +174,12 @@ impl Directive {
 }
 
 /// Children of the metadata that rye does not know, and such of the root as are nearly a name that
-/// it does know.
-fn unknown(root: Element<'_>, metadata: Option<Element<'_>>) -> Vec<(String, Position)> {
+/// it does know; in the order of the text.
+fn unknown(
+    root: Element<'_>,
+    metadata: Option<Element<'_>>,
+    text: &str,
+) -> Vec<(String, Position)> {
     let sections = ["metadata", "inputs", "outputs", "permissions"];
     let mistyped = |element: &Element<'_>| {
         let name = element.name();
@@ -183,8 +187,11 @@ fn unknown(root: Element<'_>, metadata: Option<Element<'_>>) -> Vec<(String, Pos
     };
     let below = metadata.into_iter().flat_map(|metadata| metadata.children().collect::<Vec<_>>());
     let strange = below.filter(|element| !METADATA.contains(&element.name()));
-    let found = root.children().filter(mistyped).chain(strange);
-    found.map(|element| (element.name().to_owned(), element.position())).collect()
+    let mut found: Vec<Element<'_>> = root.children().filter(mistyped).chain(strange).collect();
+    found.sort_by_key(Element::start);
+    let mut places = Places::new(text.as_bytes());
+    let found = found.into_iter();
+    found.map(|element| (element.name().to_owned(), places.find(element.start()))).collect()
 }
 
 fn attribute(root: Element<'_>, name: &str) -> Option<String> {

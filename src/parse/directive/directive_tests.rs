@@ -292,3 +292,19 @@ fn hostile_xml_is_refused() {
     assert!(fault.why.starts_with("its metadata is not XML: "), "{}", fault.why);
     assert_eq!(code(&with("<!-- </directive> --><![CDATA[</directive>]]>&lt;&amp;&#65;")), "ok");
 }
+
+#[test]
+fn many_unknown_elements_take_linear_time() {
+    // Their places are looked for in a long file; the fence holds as many as it may.
+    let metadata = "<a/>".repeat(16_000);
+    let text = format!(
+        "{}\n```xml\n<directive><metadata>{metadata}</metadata></directive>\n```\n",
+        "word\n".repeat(800_000),
+    );
+    let directive = Directive::parse(&text).unwrap();
+    assert_eq!(directive.unknown.len(), 16_000);
+    let place = |at: usize| Position { line: 800_003, column: 22 + 4 * at };
+    for at in [0, 1, 15_999] {
+        assert_eq!(directive.unknown[at].1, place(at));
+    }
+}

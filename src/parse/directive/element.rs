@@ -30,7 +30,12 @@ impl<'d> Element<'d> {
     }
 
     pub(super) fn position(&self) -> Position {
-        position(self.file.text.as_bytes(), self.file.xml + self.node.range().start)
+        position(self.file.text.as_bytes(), self.start())
+    }
+
+    /// Where it opens in the file, in bytes.
+    pub(super) fn start(&self) -> usize {
+        self.file.xml + self.node.range().start
     }
 
     pub(super) fn fault(&self, why: impl Into<String>) -> Fault {

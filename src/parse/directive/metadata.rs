@@ -1,5 +1,7 @@
 //! The metadata element: who, which model, what limits.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::element::Element;
@@ -51,11 +53,13 @@ pub(super) fn child<'d>(
 /// The values of an element, given as attributes or as children, each name once.
 fn values(element: Element<'_>) -> Result<Vec<(&str, String)>, Fault> {
     let mut values: Vec<(&str, String)> = Vec::new();
+    let mut seen = HashSet::new();
     for (name, value) in element.attributes() {
+        seen.insert(name);
         values.push((name, value.trim().to_owned()));
     }
     for child in element.children() {
-        if values.iter().any(|(name, _)| *name == child.name()) {
+        if !seen.insert(child.name()) {
             let why = format!("`{}` is given twice in `<{}>`", child.name(), element.name());
             return Err(child.fault(why));
         }

@@ -16,6 +16,8 @@ mod context;
 mod directive;
 mod element;
 mod fence;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod inputs;
 mod metadata;
 mod permissions;

@@ -31,7 +31,7 @@ pub(super) fn header(text: &str, types: bool) -> Result<Map<String, Value>, Faul
     Ok(map)
 }
 
-fn grammar(types: bool) -> Grammar {
+pub(super) fn grammar(types: bool) -> Grammar {
     let language: Language = if types {
         tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()
     } else {
@@ -44,6 +44,7 @@ fn grammar(types: bool) -> Grammar {
         scope: |kind, field| {
             kind == "class_static_block" || (FUNCTIONS.contains(&kind) && field == Some("body"))
         },
+        bracket,
         binding,
         literal,
     }
@@ -74,27 +75,9 @@ fn binding<'t>(path: &[Step<'t>]) -> Option<Form<'t>> {
     {
         return Some(declarator.node.child_by_field_name("value").map_or(Form::Other, Form::Plain));
     }
-    let is_pattern = |kind| {
-        matches!(
-            kind,
-            "object_pattern"
-                | "array_pattern"
-                | "rest_pattern"
-                | "pair_pattern"
-                | "parenthesized_expression"
-                | "non_null_expression"
-        )
-    };
-    // A default inside a pattern is read, its left side is bound.
-    let is_default = |at: usize| {
-        let kind = above[at].kind;
-        let left = path[at + 1].field == Some("left");
-        left && matches!(kind, "assignment_pattern" | "object_assignment_pattern")
-    };
-    let depth =
-        (0..above.len()).rev().find(|&at| !is_pattern(above[at].kind) && !is_default(at))?;
-    let field = path[depth + 1].field;
-    let bound = match above[depth].kind {
+    let depth = name.holder;
+    let (holder, field) = (above.get(depth)?, path[depth + 1].field);
+    let bound = match holder.kind {
         "variable_declarator"
         | "function_declaration"
         | "function_signature"
@@ -109,15 +92,29 @@ fn binding<'t>(path: &[Step<'t>]) -> Option<Form<'t>> {
         }
         "update_expression" => field == Some("argument"),
         "import_specifier" => {
-            field == Some("alias") || above[depth].node.child_by_field_name("alias").is_none()
+            field == Some("alias") || holder.node.child_by_field_name("alias").is_none()
         }
         "export_specifier" => field == Some("alias"),
         "import_clause" | "namespace_import" | "namespace_export" | "import_require_clause" => true,
         // `import name = other.thing`: only the first identifier is bound.
-        "import_alias" => above[depth].node.named_child(0) == Some(name.node),
+        "import_alias" => holder.node.named_child(0) == Some(name.node),
         _ => false,
     };
     bound.then_some(Form::Other)
+}
+
+/// A pattern around a name; a default inside one is read, its left side is bound.
+fn bracket(kind: &str, field: Option<&str>) -> bool {
+    match kind {
+        "object_pattern"
+        | "array_pattern"
+        | "rest_pattern"
+        | "pair_pattern"
+        | "parenthesized_expression"
+        | "non_null_expression" => true,
+        "assignment_pattern" | "object_assignment_pattern" => field == Some("left"),
+        _ => false,
+    }
 }
 
 /// The metadata tags of the first documentation comment, if it stands before any code, each with

@@ -329,3 +329,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn many_names_behind_many_brackets_take_linear_time() {
+    let (open, close, names) =
+        ("[".repeat(100_000), "]".repeat(100_000), "CONFIG, ".repeat(30_000));
+    assert_eq!(code(&format!("x = {open}{names}{close}")), "ok");
+    assert_eq!(code(&format!("let {open}{names}{close} = x")), "parse.duplicate_metadata");
+    assert_eq!(code(&format!("function f() {{ {open}{names}{close} = x }}")), "ok");
+}

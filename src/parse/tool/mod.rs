@@ -15,6 +15,8 @@ mod config_resolve;
 mod fields;
 mod files;
 mod fill;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod header;
 mod interpreter;
 mod javascript;

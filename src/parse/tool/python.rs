@@ -5,19 +5,35 @@ use serde_json::{Map, Value};
 use super::python_literal::literal;
 use super::python_outline::outline;
 use super::syntax::{Form, Grammar, Step, header as read};
+use crate::base::limits::LONE_BACKSLASHES;
 use crate::base::text::Position;
-use crate::parse::error::{ENCODING, Fault};
+use crate::parse::error::{ENCODING, Fault, LIMIT};
 
 /// The header of a Python file.
 ///
 /// # Errors
-/// `parse.encoding` for a coding line other than UTF-8; else those of a syntax header.
+/// `parse.encoding` for a coding line other than UTF-8, `parse.limit` for too many lone backslashes;
+/// else those of a syntax header.
 pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
     coding(text)?;
+    continuations(text)?;
     read(text, &grammar())
 }
 
-fn grammar() -> Grammar {
+/// Refuses many lines that only carry on the one before: no program needs them, and the parser would
+/// take minutes for a few thousand.
+fn continuations(text: &str) -> Result<(), Fault> {
+    let mut lone = text.lines().enumerate().filter(|(_, line)| line.trim() == "\\");
+    match lone.nth(LONE_BACKSLASHES) {
+        Some((at, _)) => {
+            let why = format!("more than {LONE_BACKSLASHES} lines hold a backslash alone");
+            Err(Fault::new(LIMIT, why).at(Position { line: at + 1, column: 1 }))
+        }
+        None => Ok(()),
+    }
+}
+
+pub(super) fn grammar() -> Grammar {
     Grammar {
         language: tree_sitter_python::LANGUAGE.into(),
         outline,
@@ -26,6 +42,7 @@ fn grammar() -> Grammar {
             let definition = matches!(kind, "function_definition" | "class_definition" | "lambda");
             definition && field == Some("body")
         },
+        bracket,
         binding,
         literal,
     }
@@ -66,23 +83,8 @@ fn binding<'t>(path: &[Step<'t>]) -> Option<Form<'t>> {
         // A bare annotation (`name: str`) has no value and so is no plain binding.
         return Some(assignment.node.child_by_field_name("right").map_or(Form::Other, Form::Plain));
     }
-    // A target may hold the name inside further brackets and stars.
-    let is_bracket = |kind| {
-        matches!(
-            kind,
-            "pattern_list"
-                | "tuple_pattern"
-                | "list_pattern"
-                | "list_splat_pattern"
-                | "parenthesized_expression"
-                | "expression_list"
-                | "tuple"
-                | "list"
-                | "as_pattern_target"
-        )
-    };
-    let depth = above.iter().rposition(|step| !is_bracket(step.kind))?;
-    let (holder, field) = (&above[depth], path[depth + 1].field);
+    let depth = name.holder;
+    let (holder, field) = (above.get(depth)?, path[depth + 1].field);
     let bound = match holder.kind {
         "assignment" | "augmented_assignment" | "for_statement" | "type_alias_statement" => {
             field == Some("left")
@@ -94,7 +96,6 @@ fn binding<'t>(path: &[Step<'t>]) -> Option<Form<'t>> {
         _ => false,
     };
     let above = &above[..depth];
-    let inside = |kind| above.iter().any(|step| step.kind == kind);
     let first_of_dotted = holder.kind == "dotted_name" && holder.node.child(0) == Some(name.node);
     let imported = first_of_dotted
         && holder.field == Some("name")
@@ -104,8 +105,23 @@ fn binding<'t>(path: &[Step<'t>]) -> Option<Form<'t>> {
         && holder.field == Some("left")
         && above.last().is_some_and(|step| step.kind == "type_alias_statement");
     // Any name in a `case` pattern may capture; the ones that do not are not worth telling apart.
-    let captured = inside("case_pattern") || holder.kind == "case_pattern";
-    (bound || imported || alias || captured).then_some(Form::Other)
+    (bound || imported || alias || holder.in_case).then_some(Form::Other)
+}
+
+/// A target may hold the name inside further brackets and stars.
+fn bracket(kind: &str, _: Option<&str>) -> bool {
+    matches!(
+        kind,
+        "pattern_list"
+            | "tuple_pattern"
+            | "list_pattern"
+            | "list_splat_pattern"
+            | "parenthesized_expression"
+            | "expression_list"
+            | "tuple"
+            | "list"
+            | "as_pattern_target"
+    )
 }
 
 #[cfg(test)]

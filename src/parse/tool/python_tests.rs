@@ -2,6 +2,7 @@
 
 use super::{Grammar, grammar, header, read};
 use crate::base::text::Position;
+use crate::parse::tool::syntax::NAMES;
 use proptest::collection::vec;
 use proptest::prelude::{prop_assert_eq, proptest};
 use proptest::sample::select;
@@ -311,6 +312,23 @@ fn hostile_files_are_refused_in_time() {
         let _ = writeln!(many, "print(__version__, {i})");
     }
     assert_eq!(code(&many), "ok");
+    assert_eq!(code(&format!("x = 1{}\n", " \\\n".repeat(90))), "ok");
+    assert_eq!(code(&format!("x = 1{}\n", " \\\n".repeat(200_000))), "parse.limit");
+    assert_eq!(code(&"#\n".repeat(100_000)), "ok");
+    // Many names behind many brackets: what holds a name is found without a walk for each.
+    let (open, close, names) =
+        ("[".repeat(100_000), "]".repeat(100_000), "CONFIG, ".repeat(30_000));
+    assert_eq!(code(&format!("x = {open}{names}{close}")), "ok");
+    assert_eq!(code(&format!("{open}{names}{close} = x")), "parse.duplicate_metadata");
+    assert_eq!(
+        code(&format!("match x:\n case {open}{names}{close}: pass\n")),
+        "parse.duplicate_metadata"
+    );
+    // Many faults in bodies that say none of the names, in a text that is parsed whole.
+    let faults = " def g(): $\n".repeat(20_000);
+    let whole = "x = f\"{a[\"k\"]}\"\n";
+    let found = code(&format!("{whole}class A:\n x = 1\n{faults}"));
+    assert!(["ok", "parse.syntax"].contains(&found), "{found}");
     let mut seed = 1_u64;
     let noise = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -358,4 +376,72 @@ proptest! {
             prop_assert_eq!(read(&text, &grammar()), whole);
         }
     }
+}
+
+/// Asks Python what the names at top level are, one JSON mapping a line; null for what it refuses.
+const ORACLE: &str = r"
+import ast, json, sys, warnings
+warnings.simplefilter('ignore')
+names = sys.argv[1].split()
+for path in sys.argv[2:]:
+    try:
+        tree = ast.parse(open(path, 'rb').read())
+    except Exception:
+        print('null')
+        continue
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            target = node.target
+        else:
+            continue
+        if isinstance(target, ast.Name) and target.id in names:
+            try:
+                found[target.id] = ast.literal_eval(node.value)
+            except Exception:
+                pass
+    print(json.dumps(found, default=str))
+";
+
+/// Numbers as Python's `float` sees them.
+fn rounded(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
+        Value::Array(items) => items.iter().map(rounded).collect(),
+        Value::Object(map) => map.iter().map(|(key, item)| (key.clone(), rounded(item))).collect(),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn what_python_itself_reads_is_what_is_read_here() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fuzz/corpus/python");
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+    let asked = std::process::Command::new("python3")
+        .args(["-I", "-c", ORACLE, &names.join(" ")])
+        .args(&paths)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(asked.stdout).unwrap();
+    assert_eq!(said.lines().count(), paths.len(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let mut compared = 0;
+    for (path, said) in paths.iter().zip(said.lines()) {
+        let text = String::from_utf8(std::fs::read(path).unwrap()).unwrap_or_default();
+        // A lone surrogate is no JSON, and no literal here.
+        let theirs: Value = serde_json::from_str(said).unwrap_or_default();
+        let (Ok(ours), Value::Object(theirs)) = (header(&text), theirs) else { continue };
+        let theirs = theirs.iter().map(|(name, value)| {
+            let (_, key) = NAMES.iter().find(|(known, _)| known == name).unwrap();
+            ((*key).to_owned(), rounded(value))
+        });
+        compared += usize::from(!ours.is_empty());
+        let theirs: Value = theirs.collect();
+        assert_eq!(rounded(&Value::Object(ours)), theirs, "{}", path.display());
+    }
+    assert!(compared >= 10, "only {compared} inputs have a header");
 }

@@ -52,6 +52,9 @@ pub(super) struct Grammar {
     pub(super) spelled: &'static [&'static str],
     /// Whether a child with this field of a node of this kind has names of its own.
     pub(super) scope: fn(kind: &str, field: Option<&str>) -> bool,
+    /// Whether a node of this kind is only a bracket around its child with this field, so that what
+    /// holds the one holds the other.
+    pub(super) bracket: fn(kind: &str, field: Option<&str>) -> bool,
     /// How the node at the end of the path binds its name, if it does.
     pub(super) binding: for<'t> fn(path: &[Step<'t>]) -> Option<Form<'t>>,
     /// The value of a literal.
@@ -65,6 +68,10 @@ pub(super) struct Step<'t> {
     pub(super) field: Option<&'t str>,
     /// Inside a scope of its own, such as a function's body.
     local: bool,
+    /// The place in the path of the nearest node above that is no bracket.
+    pub(super) holder: usize,
+    /// Inside a pattern of a `case`.
+    pub(super) in_case: bool,
 }
 
 /// How a name is bound.
@@ -190,9 +197,11 @@ fn bindings<'t>(text: &str, tree: &'t Tree, grammar: &Grammar) -> Result<Vec<Bin
     let mut found = Vec::new();
     let mut path: Vec<Step<'t>> = Vec::new();
     let mut cursor = tree.walk();
+    let mut names = Names { text, around: None };
     loop {
-        path.push(step(&cursor, path.last(), grammar));
-        if let Some(binding) = binding(&path, text, grammar)? {
+        path.push(step(&cursor, &path, grammar));
+        no_error(&path, text, &mut names)?;
+        if let Some(binding) = binding(&path, text, grammar) {
             found.push(binding);
         }
         if cursor.goto_first_child() {
@@ -210,40 +219,64 @@ fn bindings<'t>(text: &str, tree: &'t Tree, grammar: &Grammar) -> Result<Vec<Bin
     }
 }
 
-fn step<'t>(cursor: &TreeCursor<'t>, parent: Option<&Step<'t>>, grammar: &Grammar) -> Step<'t> {
+fn step<'t>(cursor: &TreeCursor<'t>, path: &[Step<'t>], grammar: &Grammar) -> Step<'t> {
     let (node, field) = (cursor.node(), cursor.field_name());
+    let (kind, parent) = (node.kind(), path.last());
     let local = parent.is_some_and(|p| p.local || (grammar.scope)(p.kind, field));
-    Step { node, kind: node.kind(), field, local }
+    let bracket = parent.filter(|p| (grammar.bracket)(p.kind, field));
+    let holder = bracket.map_or(path.len().saturating_sub(1), |bracket| bracket.holder);
+    let in_case = parent.is_some_and(|p| p.in_case) || kind == "case_pattern";
+    Step { node, kind, field, local, holder, in_case }
 }
 
-/// What the last node of the path binds; a fault if it is an error that cannot be passed over.
-fn binding<'t>(
-    path: &[Step<'t>],
-    text: &str,
-    grammar: &Grammar,
-) -> Result<Option<Binding<'t>>, Fault> {
-    let Some(step) = path.last() else { return Ok(None) };
-    let node = step.node;
-    if node.is_error() || node.is_missing() {
-        let around = path.get(1).map_or(text, |top| spelling(text, top.node));
-        if !step.local || names_any(around) {
-            return Err(fault(text, node, SYNTAX, complaint(text, node)));
+/// Whether statements at top level say any of the names, each looked through once.
+struct Names<'t> {
+    text: &'t str,
+    around: Option<(Range<usize>, bool)>,
+}
+
+impl Names<'_> {
+    fn in_range(&mut self, range: Range<usize>) -> bool {
+        match &self.around {
+            Some((known, says)) if *known == range => *says,
+            _ => {
+                let says = names_any(self.text.get(range.clone()).unwrap_or_default());
+                self.around = Some((range, says));
+                says
+            }
         }
     }
+}
+
+/// A fault if the last node of the path is an error that cannot be passed over.
+fn no_error(path: &[Step<'_>], text: &str, names: &mut Names<'_>) -> Result<(), Fault> {
+    let Some(step) = path.last() else { return Ok(()) };
+    if !step.node.is_error() && !step.node.is_missing() {
+        return Ok(());
+    }
+    let around = path.get(1).map_or(0..text.len(), |top| top.node.byte_range());
+    if step.local && !names.in_range(around) {
+        return Ok(());
+    }
+    Err(fault(text, step.node, SYNTAX, complaint(text, step.node)))
+}
+
+/// What the last node of the path binds.
+fn binding<'t>(path: &[Step<'t>], text: &str, grammar: &Grammar) -> Option<Binding<'t>> {
+    let step = path.last()?;
+    let node = step.node;
     if !grammar.spelled.contains(&step.kind) {
-        return Ok(None);
+        return None;
     }
     let spelled = spelling(text, node);
-    let Some((_, key)) = NAMES.iter().find(|(name, _)| *name == spelled) else {
-        return Ok(None);
+    let (_, key) = NAMES.iter().find(|(name, _)| *name == spelled)?;
+    let value = match (grammar.binding)(path)? {
+        Form::Plain(value) => Some(value),
+        Form::Other if !step.local => None,
+        Form::Global => None,
+        Form::Other => return None,
     };
-    let value = match (grammar.binding)(path) {
-        Some(Form::Plain(value)) => Some(value),
-        Some(Form::Other) if !step.local => None,
-        Some(Form::Global) => None,
-        _ => return Ok(None),
-    };
-    Ok(Some(Binding { key, name: node, value }))
+    Some(Binding { key, name: node, value })
 }
 
 /// Whether a bracket closes the one that was opened.

@@ -1,5 +1,7 @@
 //! A tool: what its signed header says, typed.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::anchor::{Anchor, AnchorMode, VerifyDeps, anchor, verify_deps};
@@ -172,11 +174,10 @@ fn ports(fields: &Fields<'_>, key: &str, required: bool) -> Result<Option<Vec<Po
         }
         Some(other) => return Err(wrong(&pointer, "a list or a mapping of names", other)),
     };
-    for (at, port) in ports.iter().enumerate() {
-        if ports[..at].iter().any(|before| before.name == port.name) {
-            let why = format!("`{pointer}` names `{}` twice", escape_line(&port.name));
-            return Err(Fault::new(DUPLICATE_METADATA, why));
-        }
+    let mut seen = HashSet::new();
+    if let Some(again) = ports.iter().find(|port| !seen.insert(port.name.as_str())) {
+        let why = format!("`{pointer}` names `{}` twice", escape_line(&again.name));
+        return Err(Fault::new(DUPLICATE_METADATA, why));
     }
     Ok(Some(ports))
 }

@@ -1,7 +1,7 @@
 //! Headers in, tools or codes out.
 
 use super::{Constraints, Port, Tool};
-use crate::parse::data::yaml;
+use crate::parse::data::{toml, yaml};
 use crate::parse::error::Fault;
 use crate::parse::tool::anchor::{Anchor, AnchorMode, DepsScope, VerifyDeps};
 use crate::parse::tool::config_resolve::{ConfigResolve, MergeMode, WantedConfig};
@@ -215,4 +215,12 @@ fn parameters_become_one_schema() {
         assert_eq!(tool(&text).map(|tool| tool.schema), Ok(Some(want)), "{text:?}");
     }
     assert_eq!(tool("parameters: null").map(|tool| tool.schema), Ok(None));
+}
+
+#[test]
+fn many_ports_take_linear_time() {
+    let names: String = (0..200_000).map(|at| format!("'p{at}',")).collect();
+    let value = toml(&format!("inputs = [{names}]")).unwrap();
+    let tool = Tool::new(value.as_object().unwrap()).unwrap();
+    assert_eq!(tool.inputs.map(|ports| ports.len()), Some(200_000));
 }

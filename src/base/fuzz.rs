@@ -1,0 +1,83 @@
+//! What every fuzz target checks of places and messages, and the target for texts that are shown.
+
+use super::text::{Position, brief_line, escape, escape_line, lone_return, position, unfit};
+use super::{Digest, Timestamp, canon};
+
+/// Longest message for people, in bytes; what it quotes is cut before it is shown.
+const MESSAGE: usize = 5_000;
+
+/// The text of an item: what `verify` lets through to the readers.
+pub(crate) fn item_text(data: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(data).ok()?;
+    (unfit(text).is_none() && lone_return(data).is_none()).then_some(text)
+}
+
+/// A message must be one short line that a terminal can show.
+pub(crate) fn is_message(message: &str) {
+    assert!(message.len() <= MESSAGE, "a message of {} bytes", message.len());
+    assert!(!message.contains(['\n', '\r', '\t']), "more than a line: {message:?}");
+    assert_eq!(unfit(message), None, "not to be shown: {message:?}");
+}
+
+/// A place must be one that the text has, or the one behind its last character.
+pub(crate) fn is_within(text: &str, place: Position) {
+    let line = text.split('\n').nth(place.line.wrapping_sub(1));
+    let columns = line.map(|line| line.chars().count() + 1);
+    let fits = place.column >= 1 && columns.is_some_and(|columns| place.column <= columns);
+    assert!(fits, "{place:?} is no place of {text:?}");
+}
+
+/// Shown text steers no terminal and loses nothing; positions are places; times and digests have
+/// one spelling.
+pub(crate) fn text(data: &[u8]) {
+    for at in [0, data.len() / 2, data.len()] {
+        let place = position(data, at);
+        let lines = data.iter().filter(|&&b| b == b'\n').count() + 1;
+        assert!((1..=lines).contains(&place.line) && place.column >= 1, "{place:?}");
+    }
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (shown, line) = (escape(text), escape_line(text));
+    assert_eq!(unfit(&shown), None, "{shown:?}");
+    assert_eq!(lone_return(shown.as_bytes()), None, "{shown:?}");
+    assert!(!line.contains(['\n', '\t']), "{line:?}");
+    assert_eq!(escape(&shown), shown, "what is shown is shown as it is");
+    assert!(shown.len() <= text.len() * 6 && line.len() <= text.len() * 6);
+    if unfit(text).is_none() && !text.contains('\r') {
+        assert_eq!(shown, text);
+    }
+    if let Some(found) = unfit(text) {
+        assert!(text[found.at..].starts_with(found.char));
+        is_within(text, position(data, found.at));
+    }
+    for (at, char) in text.char_indices() {
+        // Written apart from the rule: what may stand in a text is at least this.
+        let plain = char.is_ascii_graphic() || matches!(char, ' ' | '\n' | '\t' | '\r');
+        assert!(!plain || unfit(&text[at..at + 1]).is_none(), "{char:?}");
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        assert_eq!(time.to_string(), text);
+        assert_eq!(Timestamp::from_second(time.as_second()), time);
+    }
+    if let Ok(digest) = text.parse::<Digest>() {
+        assert_eq!(digest.to_string(), text);
+    }
+}
+
+/// A document has one canonical text: what is read is written with the same bytes, and what is
+/// written from any other text of the document is that text.
+pub(crate) fn canonical(data: &[u8]) {
+    match canon::read(data) {
+        Ok(document) => {
+            let written = canon::write(&document);
+            assert_eq!(written.as_deref(), Ok(data.strip_suffix(b"\n").unwrap_or(data)));
+        }
+        Err(why) => is_message(&brief_line(&why.to_string())),
+    }
+    let Ok(document) = serde_json::from_slice::<serde_json::Value>(data) else { return };
+    if let Ok(written) = canon::write(&document) {
+        assert_eq!(canon::read(&written).as_ref(), Ok(&document));
+    }
+    let exact = canon::exact(&document);
+    let again = serde_json::from_str::<serde_json::Value>(&exact);
+    assert_eq!(again.ok().as_ref().map(canon::exact), Some(exact));
+}

@@ -1,0 +1,188 @@
+//! Fuzz targets for the headers of tools.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::fill::fill;
+use super::syntax::{Grammar, NAMES, header as read};
+use super::tool::Tool;
+use super::{block, header, javascript, python};
+use crate::base::Digest;
+use crate::base::fuzz::{is_message, is_within, item_text};
+use crate::parse::error::{ENCODING, Fault, METADATA};
+use crate::parse::fuzz::{is_bounded, is_fault};
+use crate::space::HeaderStyle;
+
+type Header = Result<Map<String, Value>, Fault>;
+
+/// What is read of a program's outline is what is read of all of it, and was said in it.
+pub(crate) fn python(data: &[u8]) {
+    let Some(text) = item_text(data) else { return };
+    let header = python::header(text);
+    let of_the_text =
+        |fault: &Fault| fault.code == ENCODING || fault.why.contains("a backslash alone");
+    if !header.as_ref().is_err_and(of_the_text) {
+        is_of_the_whole(text, &header, python::grammar());
+    }
+    is_said(text, &header, NAMES);
+    is_tool(text, &HeaderStyle::Python);
+}
+
+/// The same for JavaScript, and for TypeScript where the first byte is a `t`.
+pub(crate) fn javascript(data: &[u8]) {
+    let Some((choice, data)) = data.split_first() else { return };
+    let Some(text) = item_text(data) else { return };
+    let types = *choice == b't';
+    let style = if types { HeaderStyle::TypeScript } else { HeaderStyle::JavaScript };
+    let header = javascript::header(text, types);
+    let tags = ["version", "tool_type", "executor_id", "category", "description"];
+    let names: Vec<(&str, &str)> = NAMES.iter().copied().chain(tags.map(|t| (t, t))).collect();
+    is_said(text, &header, &names);
+    if !text.contains("/**") {
+        is_of_the_whole(text, &header, javascript::grammar(types));
+    }
+    is_tool(text, &style);
+}
+
+fn is_of_the_whole(text: &str, header: &Header, grammar: Grammar) {
+    let whole = read(text, &Grammar { outline: |_| None, ..grammar });
+    match (header, &whole) {
+        (Ok(header), Ok(whole)) => assert_eq!(header, whole),
+        (Err(_), Ok(whole)) => panic!("{header:?}, but of the whole text {whole:?}"),
+        // A body that is left out may hold what the grammar does not understand.
+        (Ok(_) | Err(_), Err(_)) => {}
+    }
+}
+
+/// No key comes from nowhere: the name that binds it stands in the text.
+fn is_said(text: &str, header: &Header, names: &[(&str, &str)]) {
+    assert!(text.len() < 1 << 20);
+    match header {
+        Ok(map) => {
+            for (key, value) in map {
+                let said = names.iter().any(|(name, of)| of == key && text.contains(name));
+                assert!(said, "{key}");
+                is_bounded(value, text.len());
+            }
+        }
+        Err(fault) => is_fault(text, fault),
+    }
+}
+
+/// The block's TOML is what stands behind the comment openers, and nothing of it is lost. The first
+/// byte chooses the comment style.
+pub(crate) fn header_block(data: &[u8]) {
+    let Some((choice, data)) = data.split_first() else { return };
+    let Some(text) = item_text(data) else { return };
+    let comment = match choice {
+        b'-' => "--",
+        b'/' => "//",
+        _ => "#",
+    };
+    let opener = format!("{comment} /// rye");
+    let opens = text.split('\n').filter(|line| line.trim_end() == opener).count();
+    match block::header(text, comment) {
+        Ok(map) => {
+            assert!(opens == 1 || (opens == 0 && map.is_empty()), "{opens} blocks, {map:?}");
+            is_bounded(&Value::Object(map.clone()), 2 * text.len() + 1);
+            assert_eq!(Ok(map), by_lines(text, comment), "{text:?}");
+        }
+        Err(fault) => {
+            assert!(opens > 0, "no block is no fault");
+            is_fault(text, &fault);
+        }
+    }
+    is_tool(text, &HeaderStyle::Block { comment: comment.into() });
+}
+
+/// The block's table, read in the simplest way.
+fn by_lines(text: &str, comment: &str) -> Result<Map<String, Value>, Fault> {
+    let is = |line: &str, mark: &str| line.trim_end() == format!("{comment} {mark}");
+    let lines = text.split('\n').skip_while(|line| !is(line, "/// rye")).skip(1);
+    let mut inside = String::new();
+    for line in lines.take_while(|line| !is(line, "///")) {
+        let behind = line.strip_prefix(comment).unwrap_or_default();
+        let behind = if behind.trim().is_empty() { "" } else { &behind[1..] };
+        inside.push_str(&format!("{behind}\n"));
+    }
+    match crate::parse::data::toml(&inside)? {
+        Value::Object(map) => Ok(map),
+        _ => Err(Fault::new(METADATA, "no table")),
+    }
+}
+
+/// A tool in YAML or, where the first byte is a `t`, in TOML.
+pub(crate) fn tool_header(data: &[u8]) {
+    let Some((choice, data)) = data.split_first() else { return };
+    let Some(text) = item_text(data) else { return };
+    is_tool(text, if *choice == b't' { &HeaderStyle::Toml } else { &HeaderStyle::Yaml });
+}
+
+/// What is declared of a tool is well-formed, or the fault can be shown.
+fn is_tool(text: &str, style: &HeaderStyle) {
+    let parsed = header::parse(text, style);
+    assert_eq!(parsed, header::parse(text, style), "twice the same");
+    let tool = match parsed {
+        Ok(tool) => tool,
+        Err(fault) => return is_fault(text, &fault),
+    };
+    let names = tool.env.iter().map(|(name, _)| name);
+    for name in names.chain(&tool.env_names).chain(&tool.secrets) {
+        let part = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        assert!(name.bytes().all(part) && !name.is_empty(), "{name:?}");
+        assert!(!name.starts_with(|c: char| c.is_ascii_digit()), "{name:?}");
+    }
+    assert!(tool.env.iter().all(|(_, value)| !value.contains('\0')));
+    assert!(tool.schema.as_ref().is_none_or(Value::is_object));
+    for ports in [&tool.inputs, &tool.outputs].into_iter().flatten() {
+        let names: HashSet<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+        assert_eq!(names.len(), ports.len());
+    }
+    for finding in crate::parse::finding::of_tool(&tool, text) {
+        is_message(&finding.message);
+        if let Some(place) = finding.position {
+            is_within(text, place);
+        }
+    }
+}
+
+/// Filling in the digests of a tool's files changes nothing else, and once is as good as twice. The
+/// first byte chooses the header's style.
+pub(crate) fn files(data: &[u8]) {
+    let Some((choice, data)) = data.split_first() else { return };
+    let Some(text) = item_text(data) else { return };
+    let style = match choice {
+        b't' => HeaderStyle::Toml,
+        b'#' => HeaderStyle::Block { comment: "#".into() },
+        b'-' => HeaderStyle::Block { comment: "--".into() },
+        b'p' => HeaderStyle::Python,
+        _ => HeaderStyle::Yaml,
+    };
+    let Ok(tool) = header::parse(text, &style) else { return };
+    let Some(listed) = &tool.files else { return };
+    let digest = Digest::of(data);
+    let paths = ["lib/a.py", "b: {c}.py", "'\"ü # %.txt"].map(str::parse).into_iter().flatten();
+    let digests = paths.map(|path| (path, digest)).collect();
+    let filled = match fill(text, &style, listed, &digests) {
+        Ok(filled) => filled,
+        Err(why) => return is_message(&why),
+    };
+    let again = match header::parse(&filled, &style) {
+        Ok(again) => again,
+        Err(fault) => panic!("{fault:?} in {filled:?}"),
+    };
+    let Some(listed) = &again.files else { panic!("no files in {filled:?}") };
+    assert_eq!(listed.digests.len(), digests.len());
+    assert!(listed.digests.values().all(|found| *found == Some(digest)));
+    assert_eq!(Tool { files: None, ..again.clone() }, Tool { files: None, ..tool });
+    assert_eq!(fill(&filled, &style, listed, &digests).as_ref(), Ok(&filled), "{text:?}");
+    if !matches!(style, HeaderStyle::Toml) {
+        // What stands before the header and behind it is what is run.
+        let key = if style == HeaderStyle::Yaml { "files:" } else { "/// rye" };
+        let before = |text: &str| text.find(key).map(|at| text[..at].to_owned());
+        assert_eq!(before(&filled), before(text));
+        let behind = |text: &str| text.rsplit(" ///").next().map(str::to_owned);
+        assert!(style == HeaderStyle::Yaml || behind(&filled) == behind(text), "{filled:?}");
+    }
+}
