@@ -52,7 +52,7 @@ pub(crate) fn text(data: &[u8]) {
     for (at, char) in text.char_indices() {
         // Written apart from the rule: what may stand in a text is at least this.
         let plain = char.is_ascii_graphic() || matches!(char, ' ' | '\n' | '\t' | '\r');
-        assert!(!plain || unfit(&text[at..at + 1]).is_none(), "{char:?}");
+        assert!(!plain || unfit(&text[at..=at]).is_none(), "{char:?}");
     }
     if let Ok(time) = text.parse::<Timestamp>() {
         assert_eq!(time.to_string(), text);

@@ -51,8 +51,8 @@ fn is_path_below(id: &ItemId, text: &str) {
     let path = root.join(format!("{id}.py"));
     let below = path.strip_prefix(root).unwrap_or(Path::new(""));
     let parts: Vec<Component<'_>> = below.components().collect();
-    assert_eq!(parts.len(), text.split('/').count(), "{path:?}");
-    assert!(parts.iter().all(|part| matches!(part, Component::Normal(_))), "{path:?}");
+    assert_eq!(parts.len(), text.split('/').count(), "{}", path.display());
+    assert!(parts.iter().all(|part| matches!(part, Component::Normal(_))), "{}", path.display());
     assert_eq!(path.file_stem().and_then(|stem| stem.to_str()), Some(id.name()));
     let whole = match id.folder() {
         "" => id.name().to_owned(),

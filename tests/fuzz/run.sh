@@ -9,8 +9,8 @@
 #
 #     tests/fuzz/run.sh keep [target…]
 #
-# takes the inputs that reach anything which the committed ones do not reach into
-# `tests/fuzz/corpus/<target>`, which `cargo test` replays.
+# picks anew, from all that was found, the inputs in `tests/fuzz/corpus/<target>` that `cargo test`
+# replays. Name an input that stands for a mended fault by hand: such files are kept as they are.
 set -euo pipefail
 cd -- "$(dirname -- "$0")/../.."
 
@@ -19,6 +19,8 @@ shift || true
 host=$(rustc -vV | sed -n 's/^host: //p')
 work=$PWD/target/fuzz
 corpus=tests/fuzz/corpus
+# Most inputs of a target that are kept: each is run by every `cargo test`.
+most=150
 
 # What `cargo fuzz` passes, less the sanitizers, which only a nightly compiler has: count every edge,
 # tell the fuzzer what is compared with what, and keep branches apart that an optimiser would join.
@@ -43,10 +45,18 @@ for target in "${targets[@]}"; do
     found=$work/found/$target
     mkdir -p "$found" "$corpus/$target"
     if [ "$what" = keep ]; then
-        "$fuzz" -merge=1 -max_len=1024 "$corpus/$target" "$found" 2>&1 | grep MERGE-OUTER
+        picked=$(mktemp -d)
+        "$fuzz" -set_cover_merge=1 -max_len=1024 "$picked" "$corpus/$target" "$found" 2>&1 |
+            grep "MERGE-OUTER.*added" || true
+        # A file named by its digest is the search's; one that a person named stays.
+        find "$corpus/$target" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
+        # The first ones reach the most.
+        find "$picked" -type f -printf '%T@ %p\n' | sort -n | head -n "$most" | cut -d' ' -f2 |
+            xargs -r cp -t "$corpus/$target"
+        rm -r "$picked"
     else
         echo "== $target, $what s"
-        "$fuzz" -max_total_time="$what" -max_len=4096 -timeout=10 -dict=tests/fuzz/words.dict -print_final_stats=1 \
-            -artifact_prefix="$work/$target-" "$found" "$corpus/$target"
+        "$fuzz" -max_total_time="$what" -max_len=4096 -timeout=10 -print_final_stats=1 \
+            -dict=tests/fuzz/words.dict -artifact_prefix="$work/$target-" "$found" "$corpus/$target"
     fi
 done
