@@ -161,7 +161,7 @@ pub(crate) fn plan_file(data: &[u8]) {
             assert!(!matches!(item, Some(Ok(_))) || timeout.is_none(), "{error}");
         }
     }
-    for (key, value) in [("more", json!(1)), ("params", "{}".into()), ("format", "x".into())] {
+    for (key, value) in [("more", json!(1)), ("params", "[]".into()), ("format", "x".into())] {
         if document.get(key) != Some(&value) {
             assert!(PlanFile::read(&with(&document, key, value)).is_err(), "{key} was put in");
         }
