@@ -301,7 +301,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 737a505ff21b6b2b565d39d7c37ff0fe619be7b108eb6059a41e698fe0a14ae3
+    // db3f822366c85c3e56c0a2336d7d248164826bc0aa6daade36766ab7dc02ac07
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 351436837bb087a48e372e31a5f6f8a29e485521c9e0272c6494f8f9ac1c4ce5
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

@@ -51,7 +51,7 @@ for target in "${targets[@]}"; do
         # A file named by its digest is the search's; one that a person named stays.
         find "$corpus/$target" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
         # The first ones reach the most.
-        find "$picked" -type f -printf '%T@ %p\n' | sort -n | head -n "$most" | cut -d' ' -f2 |
+        find "$picked" -type f -printf '%T@ %p\n' | sort -n | sed -n "1,${most}p" | cut -d' ' -f2 |
             xargs -r cp -t "$corpus/$target"
         rm -r "$picked"
     else
