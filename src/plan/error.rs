@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::drift::{self, Difference};
+use super::record::{Difference, difference_lines, of_params_alone};
 use crate::base::limits::{ARGUMENT_BYTES, VARIABLE_BYTES};
 use crate::base::text::{brief_line, escape_line};
 use crate::chain::FetchError;
@@ -78,7 +78,7 @@ pub(crate) enum PlanError {
     NotATool { item: Ref },
     #[error("the plan cannot be used: {}", brief_line(.why))]
     Malformed { why: String },
-    #[error("`{item}` is not what was planned{}", drift::lines(.differences))]
+    #[error("`{item}` is not what was planned{}", difference_lines(.differences))]
     Drifted { item: Ref, differences: Vec<Difference> },
     #[error("the variable `{name}` of `{item}` has {bytes} bytes; one may have {VARIABLE_BYTES}")]
     VariableTooLarge { item: Ref, name: String, bytes: usize },
@@ -175,7 +175,7 @@ impl Diagnose for PlanError {
             Self::Malformed { .. } => {
                 "make it anew with `rye plan <ref> --out FILE`, and compare it with what was approved".into()
             }
-            Self::Drifted { item, differences } if drift::of_params_alone(differences) => {
+            Self::Drifted { item, differences } if of_params_alone(differences) => {
                 format!("give the parameters that `{item}` was planned with, or store them with `rye plan --with-params`")
             }
             Self::Drifted { item, .. } => {

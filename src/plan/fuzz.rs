@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::document::FORMAT;
 use super::dotenv::{is_loader, read};
-use super::drift::differences;
-use super::file::PlanFile;
+use super::record::FORMAT;
+use super::record::PlanFile;
+use super::record::differences;
 use super::template::{Names, Scope, plain, variables};
 use crate::base::fuzz::is_message;
 use crate::base::{Digest, canon};

@@ -1,7 +1,7 @@
 //! Plan: chain, parameters and environment to an inert, printable plan.
 //!
 //! Layer 10. Sees `validate`, `host` and below. Starts nothing, but for a program that a user or system
-//! item asks for its interpreter (`interpreter.rs`).
+//! item asks for its interpreter (`machine/interpreter.rs`).
 //!
 //! In:  a `ValidChain`, the caller's parameters, the environment.
 //! Out: a [`Plan`]: what would be run, to the last argument.
@@ -11,47 +11,39 @@
 //! - Templates of signed items are expanded in one pass; inserted values are never scanned.
 //! - Commands are argument vectors; nothing passes through a shell.
 //!
-//! Start at `plan.rs`; `survey.rs` is what a run would use of this machine; `document.rs` is the plan
-//! as data, `file.rs` that data in a file, `drift.rs` what differs between two; `matrix.rs` is the
-//! table of what may be asked for at all.
+//! Start at `plan.rs`; `machine` is what a run would use of this machine; `record` is the plan as data,
+//! in a file, and what differs between two; `matrix.rs` is the table of what may be asked for at all.
 
 mod config;
 mod dependencies;
 mod deps;
-mod document;
 mod dotenv;
-mod drift;
 mod env;
 mod error;
-mod file;
 mod frame;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod http;
-mod interpreter;
 mod layered;
+mod machine;
 mod matrix;
-mod packages;
 mod params;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
 mod plan;
 mod process;
-mod program;
+mod record;
 mod shelf;
-mod survey;
 mod template;
 mod tree;
-mod versions;
 
 pub(crate) use dependencies::dependencies;
-pub(crate) use document::PlannedItem;
 pub(crate) use error::{CODES, PlanError};
-pub(crate) use file::PlanFile;
 pub(crate) use http::{HTTP_CLIENT, HttpRequest};
+pub(crate) use machine::{Survey, file_identity};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
 pub(crate) use params::{Params, check_config, check_examples, check_schema, typed};
 pub(crate) use plan::{Machine, Plan};
-pub(crate) use program::file_identity;
+pub(crate) use record::PlanFile;
+pub(crate) use record::PlannedItem;
 pub(crate) use shelf::{ConfigCopy, Shelf};
-pub(crate) use survey::Survey;
 pub(crate) use tree::Pinned;

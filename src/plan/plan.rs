@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use super::config::Execution;
 use super::deps;
-use super::document::{Content, PlannedItem};
 use super::env::Env;
 use super::error::PlanError;
 use super::frame::{Frame, is_private};
 use super::http::{HTTP_CLIENT, Http, HttpRequest};
 use super::layered::{self, Limits};
+use super::machine::Survey;
 use super::params::Params;
 use super::process::Process;
+use super::record::{Content, PlannedItem};
 use super::shelf::Shelf;
-use super::survey::Survey;
 use super::template::Names;
 use super::tree::{Anchored, Pinned, Tree};
 use crate::base::Digest;

@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 
 use super::embedded::EMBEDDED;
 use super::error::SpaceError;
-use super::join::{Opened, open_beneath, read_beneath};
+use super::join::{open_beneath, read_beneath};
 use super::rel_path::RelPath;
 use super::root::{Place, Root, embedded};
 use crate::base::limits::PARTS_WALKED;
@@ -114,18 +114,14 @@ impl Folder<'_> {
             return Ok(embedded(&format!("{}{path}", self.prefix)).map(Cow::Borrowed));
         };
         let place = || self.shown(path.as_str());
-        match read_beneath(open, path.as_str()) {
-            // A copy would lose the bits, and with them what its author meant.
-            Ok(Opened::Bytes(_)) if self.is_set_id(path) => {
-                Err(SpaceError::NotAFile { place: place() })
-            }
-            Ok(Opened::Bytes(bytes)) => Ok(Some(Cow::Owned(bytes))),
-            Ok(Opened::Missing) => Ok(None),
-            Ok(Opened::NotAFile) => Err(SpaceError::NotAFile { place: place() }),
-            Ok(Opened::TooLarge) => Err(SpaceError::TooLarge { place: place() }),
-            Ok(Opened::Link) => Err(SpaceError::Symlink { place: place() }),
-            Err(source) => Err(SpaceError::Io { place: place(), source }),
+        let opened = read_beneath(open, path.as_str())
+            .map_err(|source| SpaceError::Io { place: place(), source })?;
+        let bytes = opened.bytes(place)?.map(Cow::Owned);
+        // A copy would lose the bits, and with them what its author meant.
+        if bytes.is_some() && self.is_set_id(path) {
+            return Err(SpaceError::NotAFile { place: place() });
         }
+        Ok(bytes)
     }
 
     fn is_set_id(&self, path: &RelPath) -> bool {

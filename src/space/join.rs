@@ -6,8 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 
+use super::error::SpaceError;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::ITEM_BYTES;
+use crate::diag::Place;
 
 /// What a path below a root turned out to be.
 #[derive(Debug)]
@@ -18,6 +20,26 @@ pub(super) enum Opened {
     TooLarge,
     /// A link stands in the way, or the path would leave the root.
     Link,
+}
+
+impl Opened {
+    /// The bytes of a regular file, or `None` where nothing is.
+    ///
+    /// # Errors
+    /// `space.not_a_file`, `space.too_large`, `space.symlink`: a file that is there but cannot be used
+    /// is an error, never a miss.
+    pub(super) fn bytes(
+        self,
+        place: impl FnOnce() -> Place,
+    ) -> Result<Option<Vec<u8>>, SpaceError> {
+        match self {
+            Self::Bytes(bytes) => Ok(Some(bytes)),
+            Self::Missing => Ok(None),
+            Self::NotAFile => Err(SpaceError::NotAFile { place: place() }),
+            Self::TooLarge => Err(SpaceError::TooLarge { place: place() }),
+            Self::Link => Err(SpaceError::Symlink { place: place() }),
+        }
+    }
 }
 
 /// Reads the regular file at the plain relative path `relative` below `root`.

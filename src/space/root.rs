@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::embedded::EMBEDDED;
 use super::error::SpaceError;
-use super::join::{Opened, open_beneath, read_beneath};
+use super::join::{open_beneath, read_beneath};
 use crate::diag;
 use crate::id::Space;
 
@@ -112,14 +112,9 @@ impl Root {
             Place::Disk(Some(folder)) => folder,
         };
         let place = || self.shown(relative);
-        match read_beneath(folder, relative) {
-            Ok(Opened::Bytes(bytes)) => Ok(Some(Cow::Owned(bytes))),
-            Ok(Opened::Missing) => Ok(None),
-            Ok(Opened::NotAFile) => Err(SpaceError::NotAFile { place: place() }),
-            Ok(Opened::TooLarge) => Err(SpaceError::TooLarge { place: place() }),
-            Ok(Opened::Link) => Err(SpaceError::Symlink { place: place() }),
-            Err(source) => Err(SpaceError::Io { place: place(), source }),
-        }
+        let opened = read_beneath(folder, relative)
+            .map_err(|source| SpaceError::Io { place: place(), source })?;
+        Ok(opened.bytes(place)?.map(Cow::Owned))
     }
 }
 

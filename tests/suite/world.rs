@@ -491,10 +491,17 @@ impl World {
         }
     }
 
-    /// Runs rye by way of a program whose arguments end with rye's own path.
-    pub fn run_through(&self, program: &str, before: &[&str], args: &[&str]) -> Said {
+    /// rye started by another program, which is given `before`, rye's path and `args`.
+    pub fn command_through(&self, program: &str, before: &[&str], args: &[&str]) -> Command {
         let mut command = Command::new(program);
-        command.args(before).args(args).current_dir(self.project()).env_clear().envs(&self.env);
+        command.args(before).arg(env!("CARGO_BIN_EXE_rye")).args(args);
+        command.current_dir(self.project()).env_clear().envs(&self.env);
+        command
+    }
+
+    /// Runs rye by way of another program.
+    pub fn run_through(&self, program: &str, before: &[&str], args: &[&str]) -> Said {
+        let mut command = self.command_through(program, before, args);
         let output = command.stdin(Stdio::null()).output().expect("the program starts");
         Said {
             status: output.status.code().unwrap_or(-1),

@@ -46,7 +46,7 @@ fn f01_a_flood_is_capped_and_memory_bounded() {
     for (name, script, start) in rows {
         tool(&world, name, &format!("{script}; echo ended >&2"));
         // Addresses, in KiB; without a bound the second row alone would ask for ten times as much.
-        let args = ["-c", "ulimit -v 1000000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_rye")];
+        let args = ["-c", "ulimit -v 1000000; exec \"$0\" \"$@\""];
         let said = world.run_through("bash", &args, &["execute", name, "--json"]);
         let json = said.json();
         assert_eq!((said.status, &json["metadata"]["truncated"]), (0, &true.into()), "{name}");
@@ -115,19 +115,13 @@ fn f06_what_a_tool_leaves_behind_holds_nothing_and_is_ended() {
 
 /// Starts a tool, sends rye a signal once the tool says that it is there, and gives the signal that
 /// ended rye and what the tool wrote.
-fn interrupted(world: &World, name: &str, signal: &str, prefix: &[&str]) -> (Option<i32>, String) {
+fn interrupted(world: &World, name: &str, signal: &str) -> (Option<i32>, String) {
     let (ready, heard) = (world.project().join("ready"), world.project().join("heard"));
     for file in [&ready, &heard] {
         drop(fs::remove_file(file));
     }
-    let mut command = world.command(&["execute", name]);
-    if !prefix.is_empty() {
-        let rye = command.get_program().to_owned();
-        let env = world.command(&[]);
-        command = Command::new(prefix[0]);
-        command.args(&prefix[1..]).arg(rye).args(["execute", name]).current_dir(world.project());
-        command.env_clear().envs(env.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    }
+    // Whoever runs the tests may pass over a signal, as `nohup` does, and what it starts inherits that.
+    let mut command = world.command_through("env", &["--default-signal"], &["execute", name]);
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = quiet.spawn().unwrap();
     let start = Instant::now();
@@ -153,12 +147,12 @@ fn f06_ctrl_c_and_its_like_reach_the_tool_and_then_end_rye_and_nothing_is_left()
     tool(&world, "listens", LISTENS);
     tool(&world, "deaf", &LISTENS.replace("trap \"echo $s >>heard; exit 0\" $s", "trap '' $s"));
     for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3)] {
-        let got = interrupted(&world, "listens", &format!("-{signal}"), &[]);
+        let got = interrupted(&world, "listens", &format!("-{signal}"));
         assert_eq!(got, (Some(number), format!("{signal}\n")));
         let left = fs::read_to_string(world.project().join("left")).unwrap();
         assert!(!runs(left.trim()), "{signal}");
     }
-    assert_eq!(interrupted(&world, "deaf", "-INT", &[]), (Some(2), String::new()));
+    assert_eq!(interrupted(&world, "deaf", "-INT"), (Some(2), String::new()));
     let left = fs::read_to_string(world.project().join("left")).unwrap();
     assert!(!runs(left.trim()), "a tool that does not listen is killed");
     let pins = fs::read_dir(world.home().join(".ai/state/pin")).into_iter().flatten().count();
@@ -172,15 +166,13 @@ fn f06_a_signal_that_rye_was_told_to_pass_over_ends_nothing() {
     tool(&world, "works", script);
     let go = world.project().join("go");
     let ready = world.project().join("ready");
-    let mut child = world.command(&["execute", "works"]);
     // As `nohup` starts it.
-    let args = ["-c", "trap '' HUP; exec \"$0\" execute works", env!("CARGO_BIN_EXE_rye")];
-    let env: Vec<_> =
-        child.get_envs().filter_map(|(n, v)| Some((n.to_owned(), v?.to_owned()))).collect();
-    child = Command::new("bash");
-    child.args(args).current_dir(world.project()).env_clear().envs(env).stdout(Stdio::null());
-    let mut child = child.spawn().unwrap();
+    let deaf = ["-c", "trap '' HUP; exec \"$0\" \"$@\""];
+    let mut command = world.command_through("bash", &deaf, &["execute", "works"]);
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let start = Instant::now();
     while !ready.exists() {
+        assert!(start.elapsed() < Duration::from_secs(30), "it did not start");
         std::thread::park_timeout(Duration::from_millis(5));
     }
     let sent = Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
@@ -199,7 +191,7 @@ for s in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGUSR1): signal.signal(s, sign
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM})
 fd = os.open('/etc/passwd', os.O_RDONLY); os.set_inheritable(fd, True); os.dup2(fd, 9)
 os.execv(sys.argv[1], sys.argv[1:])";
-    let args = ["-c", odd, env!("CARGO_BIN_EXE_rye")];
+    let args = ["-c", odd];
     let said = world.run_through("python3", &args, &["execute", "seven", "--json"]);
     let json = said.json();
     assert_eq!((said.status, &json["metadata"]["exit_code"]), (1, &7.into()), "{json}");

@@ -24,7 +24,7 @@ pub(crate) struct Difference {
 }
 
 /// Everything that differs, in the order of `was`.
-pub(super) fn differences(was: &Value, is: &Value) -> Vec<Difference> {
+pub(in crate::plan) fn differences(was: &Value, is: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     compare("", Some(was), Some(is), &mut found);
     for difference in &mut found {
@@ -36,12 +36,12 @@ pub(super) fn differences(was: &Value, is: &Value) -> Vec<Difference> {
 }
 
 /// Whether the only difference is which parameters were given.
-pub(super) fn of_params_alone(differences: &[Difference]) -> bool {
+pub(in crate::plan) fn of_params_alone(differences: &[Difference]) -> bool {
     differences.iter().all(|difference| difference.path == "/params_sha256")
 }
 
 /// The differences for a person, a line each.
-pub(super) fn lines(differences: &[Difference]) -> String {
+pub(in crate::plan) fn difference_lines(differences: &[Difference]) -> String {
     let mut out = String::new();
     for Difference { path, item, was, is } in differences {
         let about = item.as_ref().map(|item| format!(" ({item})")).unwrap_or_default();
@@ -110,7 +110,7 @@ fn names(was: &[Value], is: &[Value], found: &mut Vec<Difference>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{differences, lines};
+    use super::{difference_lines, differences};
     use serde_json::json;
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
         let is = json!({"env": ["B", "C"], "args": ["x", "z"], "digests": [{"item": "tool:a", "sha256": "2"}],
             "same": [1], "list": [1, 2], "fresh": "e\u{1b}"});
         assert_eq!(
-            lines(&differences(&was, &is)),
+            difference_lines(&differences(&was, &is)),
             "\n/env/A: was `A`, is not there\n/env/C: was not there, is `C`\n/args/1: was `y`, is `z`\
              \n/digests/0/sha256 (tool:a): was `1`, is `2`\n/gone: was `1`, is not there\
              \n/list: was `[1]`, is `[1,2]`\n/fresh: was not there, is `e\\u{1b}`"

@@ -7,17 +7,17 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::error::PlanError;
-use super::plan::{Act, Machine, Plan};
-use super::survey::Survey;
-use super::tree::Pinned;
 use crate::base::{Digest, Timestamp, canon};
 use crate::chain::Link;
 use crate::id::{Fingerprint, Ref, Space};
+use crate::plan::error::PlanError;
+use crate::plan::machine::Survey;
+use crate::plan::plan::{Act, Machine, Plan};
+use crate::plan::tree::Pinned;
 use crate::verify::Source;
 
 /// What a plan file says that it is.
-pub(super) const FORMAT: &str = "rye/plan/v1";
+pub(in crate::plan) const FORMAT: &str = "rye/plan/v1";
 
 /// One link or dependency as a plan, and the receipt of its run, name it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -33,7 +33,7 @@ pub(crate) struct PlannedItem {
 }
 
 impl PlannedItem {
-    pub(super) fn link(link: &Link) -> Self {
+    pub(in crate::plan) fn link(link: &Link) -> Self {
         Self::of(&link.source, link.tool.version.clone())
     }
 
@@ -51,7 +51,7 @@ impl PlannedItem {
 }
 
 /// What is known of the content of programs; a file may be one to run and not to read.
-pub(super) struct Content {
+pub(in crate::plan) struct Content {
     interpreter: Option<Digest>,
     /// What is started, where that is another program.
     command: Option<Digest>,
@@ -59,7 +59,7 @@ pub(super) struct Content {
 
 impl Content {
     /// Reads the programs, where a plan is written down or a receipt is asked for.
-    pub(super) fn of(act: &Act, survey: &Survey, machine: &Machine<'_>) -> Option<Self> {
+    pub(in crate::plan) fn of(act: &Act, survey: &Survey, machine: &Machine<'_>) -> Option<Self> {
         if !machine.for_record {
             return None;
         }
@@ -141,7 +141,7 @@ impl Plan {
 
     /// # Errors
     /// `plan.bad_config`: the plan holds a number that its digest could not tell from another.
-    pub(super) fn document_digest(&self) -> Result<Digest, PlanError> {
+    pub(in crate::plan) fn document_digest(&self) -> Result<Digest, PlanError> {
         let text = canon::write(&self.to_json()).map_err(|inexact| PlanError::BadConfig {
             item: self.item().clone(),
             pointer: "/config",

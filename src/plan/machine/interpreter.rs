@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::error::PlanError;
 use super::program::{Chosen, Seeker};
 use super::versions::{Version, of_manager};
 use crate::base::limits::{INTERPRETER_COMMAND_MS, SMALL_TEXT_BYTES};
@@ -11,12 +10,13 @@ use crate::chain::{Chain, Link};
 use crate::host::Spawn;
 use crate::id::Space;
 use crate::parse::{Interpreter, Search};
+use crate::plan::error::PlanError;
 
 /// The variable of the interpreter that the chain asks for, and the program; `None` if no link asks.
 ///
 /// # Errors
 /// `plan.bad_config`, `plan.program_not_found`
-pub(super) fn find(
+pub(in crate::plan) fn find(
     chain: &Chain,
     seek: &mut Seeker<'_>,
 ) -> Result<Option<(String, Chosen)>, PlanError> {

@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 
 use super::document::FORMAT;
 use super::drift::differences;
-use super::error::PlanError;
-use super::plan::Plan;
 use crate::base::{Digest, canon};
 use crate::id::Ref;
 use crate::parse::json;
+use crate::plan::error::PlanError;
+use crate::plan::plan::Plan;
 
 /// A plan that was written down.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,11 +9,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::plan::Machine;
 use super::versions::{self, Version};
 use crate::base::Digest;
 use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::host::{Host, Look};
+use crate::plan::plan::Machine;
 use crate::trace::PassedOver;
 use crate::verify::{FileIdentity, Permit};
 
@@ -28,8 +28,8 @@ pub(crate) struct Chosen {
 }
 
 /// Looks for programs, and keeps what it passed over.
-pub(super) struct Seeker<'a> {
-    pub(super) machine: &'a Machine<'a>,
+pub(in crate::plan) struct Seeker<'a> {
+    pub(in crate::plan) machine: &'a Machine<'a>,
     /// The child's `PATH`.
     path: &'a str,
     passed_over: Vec<PassedOver>,
@@ -43,20 +43,25 @@ struct Venv {
 }
 
 impl<'a> Seeker<'a> {
-    pub(super) fn new(machine: &'a Machine<'a>, path: &'a str) -> Self {
+    pub(in crate::plan) fn new(machine: &'a Machine<'a>, path: &'a str) -> Self {
         Self { machine, path, passed_over: Vec::new() }
     }
 
     /// What was passed over, in order.
-    pub(super) fn into_passed_over(self) -> Vec<PassedOver> {
+    pub(in crate::plan) fn into_passed_over(self) -> Vec<PassedOver> {
         self.passed_over
     }
 
-    pub(super) fn passed_over(&self) -> &[PassedOver] {
+    pub(in crate::plan) fn passed_over(&self) -> &[PassedOver] {
         &self.passed_over
     }
 
-    pub(super) fn pass(&mut self, path: &Path, why: impl Into<String>, help: Option<String>) {
+    pub(in crate::plan) fn pass(
+        &mut self,
+        path: &Path,
+        why: impl Into<String>,
+        help: Option<String>,
+    ) {
         let passed = PassedOver { path: path.display().to_string(), why: why.into(), help };
         if !self.passed_over.contains(&passed) {
             self.passed_over.push(passed);
@@ -64,7 +69,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// The first program of that name in the folders of the child's `PATH` that may be used.
-    pub(super) fn on_path(&mut self, name: &str) -> Option<Chosen> {
+    pub(in crate::plan) fn on_path(&mut self, name: &str) -> Option<Chosen> {
         let folders: Vec<PathBuf> = std::env::split_paths(self.path).collect();
         // A relative folder on the path would make the working directory decide what runs.
         for folder in folders.iter().filter(|folder| folder.is_absolute()) {
@@ -91,7 +96,7 @@ impl<'a> Seeker<'a> {
 
     /// The program at a path, if it may be used; `searched` below the project, where nothing is used
     /// without a record.
-    pub(super) fn at(&mut self, path: &Path, searched: bool) -> Option<Chosen> {
+    pub(in crate::plan) fn at(&mut self, path: &Path, searched: bool) -> Option<Chosen> {
         let look = self.look(path)?;
         self.judge(path.to_owned(), look, searched)
     }
@@ -142,7 +147,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// The text of a version file at the top of the project, if a record of yours lets it in.
-    pub(super) fn project_text(&mut self, name: &str) -> Option<String> {
+    pub(in crate::plan) fn project_text(&mut self, name: &str) -> Option<String> {
         let path = self.machine.project_path.join(name);
         let identity = text_identity(self.machine.host, &path)?;
         match self.machine.trust.permits_file(&identity) {
@@ -155,7 +160,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// A small text of the operator's own.
-    pub(super) fn text(&self, path: &Path) -> Option<String> {
+    pub(in crate::plan) fn text(&self, path: &Path) -> Option<String> {
         String::from_utf8(self.machine.host.read(path, SMALL_TEXT_BYTES)?).ok()
     }
 }
@@ -211,7 +216,7 @@ fn venv(host: &dyn Host, look: &Look) -> Option<Venv> {
 }
 
 /// A path as a shell needs it.
-pub(super) fn quoted(path: &Path) -> String {
+pub(in crate::plan) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./@%+:,".contains(c);
     match text.chars().all(plain) {

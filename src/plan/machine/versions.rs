@@ -15,7 +15,7 @@ use crate::parse::Manager;
 
 /// What a manager's settings come to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(in crate::plan) enum Version {
     At(PathBuf),
     /// The machine's own program, not one of the manager's.
     System,
@@ -24,7 +24,7 @@ pub(super) enum Version {
 type Answer = Result<Version, String>;
 
 /// Whether a `PATH` hit is a version manager's stand-in.
-pub(super) fn is_shim(file: &Path) -> bool {
+pub(in crate::plan) fn is_shim(file: &Path) -> bool {
     file.parent().and_then(Path::file_name).is_some_and(|folder| folder == "shims")
 }
 
@@ -32,7 +32,7 @@ pub(super) fn is_shim(file: &Path) -> bool {
 ///
 /// # Errors
 /// One sentence on why there is none.
-pub(super) fn of_shim(seek: &mut Seeker<'_>, shim: &Path, program: &str) -> Answer {
+pub(in crate::plan) fn of_shim(seek: &mut Seeker<'_>, shim: &Path, program: &str) -> Answer {
     let host = seek.machine.host;
     let root = shim.parent().and_then(Path::parent).unwrap_or(shim).to_owned();
     if host.is_folder(&root.join("versions")) {
@@ -50,7 +50,11 @@ pub(super) fn of_shim(seek: &mut Seeker<'_>, shim: &Path, program: &str) -> Answ
 ///
 /// # Errors
 /// One sentence on why there is none.
-pub(super) fn of_manager(seek: &mut Seeker<'_>, manager: Manager, program: &str) -> Answer {
+pub(in crate::plan) fn of_manager(
+    seek: &mut Seeker<'_>,
+    manager: Manager,
+    program: &str,
+) -> Answer {
     let root = |vars: &[&str], below: &str| {
         let named = vars.iter().find_map(|var| seek.machine.vars.path(var));
         let home = || seek.machine.vars.path("HOME").map(|home| home.join(below));

@@ -6,17 +6,17 @@
 
 use std::path::PathBuf;
 
-use super::plan::Machine;
 use super::program::quoted;
 use crate::chain::Chain;
 use crate::id::Space;
+use crate::plan::plan::Machine;
 use crate::space::ProjectIdentity;
 use crate::trace::PassedOver;
 use crate::verify::Permit;
 
 /// The folders named `name` that a record of yours lets in, nearest first, and those that are there
 /// and are passed over.
-pub(super) fn find(
+pub(in crate::plan) fn find(
     chain: &Chain,
     machine: &Machine<'_>,
     name: &str,

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::config::Execution;
-use super::env::DEPS_VAR;
-use super::error::PlanError;
-use super::frame::Frame;
 use super::interpreter;
 use super::packages;
-use super::plan::Machine;
-use super::process::Process;
 use super::program::{Chosen, Seeker};
-use super::tree::Tree;
 use crate::chain::Chain;
+use crate::plan::config::Execution;
+use crate::plan::env::DEPS_VAR;
+use crate::plan::error::PlanError;
+use crate::plan::frame::Frame;
+use crate::plan::plan::Machine;
+use crate::plan::process::Process;
+use crate::plan::tree::Tree;
 use crate::trace::{Event, PassedOver, Sink};
 
 /// See the module.
@@ -35,7 +35,7 @@ impl Survey {
     /// # Errors
     /// `plan.bad_config`, `plan.no_command`, `plan.program_not_found`, `plan.argument_nul`,
     /// `plan.secret_in_argv`, `plan.argument_too_large`, `plan.unverified_program`.
-    pub(super) fn make(
+    pub(in crate::plan) fn make(
         chain: &Chain,
         execution: Execution,
         frame: &mut Frame,

@@ -1,0 +1,16 @@
+//! What of this machine a run would use, and whether it may.
+//!
+//! In:  the signed wish for an interpreter or a program, and what the person allowed.
+//! Out: a [`Survey`]: the program chosen, the folders of packages, and what was passed over, with why.
+//!
+//! Start at `survey.rs`; `program.rs` judges one program, `versions.rs` reads version managers.
+
+mod interpreter;
+mod packages;
+mod program;
+mod survey;
+mod versions;
+
+pub(crate) use program::file_identity;
+pub(in crate::plan) use program::{Chosen, Seeker};
+pub(crate) use survey::Survey;
