@@ -35,22 +35,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
 use error::CliError;
 use exit::Exit;
 use out::Out;
 use wire::Wired;
-
-/// A manager for directives and tools whose every file is signed
-#[derive(Parser)]
-#[command(name = "rye", version = env!("RYE_VERSION"), disable_help_subcommand = false, max_term_width = 100)]
-struct Args {
-    #[command(flatten)]
-    common: Common,
-    #[command(subcommand)]
-    verb: Option<Verb>,
-}
 
 /// What every verb takes.
 #[derive(clap::Args, Clone)]
@@ -79,72 +69,95 @@ struct Common {
     yes: bool,
 }
 
-#[derive(Subcommand)]
-enum Verb {
-    Execute(execute::Args),
-    Plan(plan::Args),
-    Receipt(receipt::Args),
-    Sign(sign::Args),
-    Verify(verify::Args),
-    List(list::Args),
-    Show(show::Args),
-    Fetch(fetch::Args),
-    Why(why::Args),
-    Diff(diff::Args),
-    Lock(lock::Args),
-    Keys(keys::Args),
-    Trust(trust::Args),
-    Init(init::Args),
-    Doctor(doctor::Args),
-    Explain(explain::Args),
-    Completions(completions::Args),
+/// The verbs, in the order of `rye --help`; each is the module of its name, with `Args` and `run`.
+macro_rules! verbs {
+    ($($verb:ident)*) => {
+        const VERBS: &[&str] = &[$(stringify!($verb)),*];
+
+        /// The grammar of one verb.
+        fn grammar(verb: &str) -> Option<Command> {
+            match verb {
+                $(stringify!($verb) => Some($verb::Args::augment_args(Command::new(stringify!($verb)))),)*
+                _ => None,
+            }
+        }
+
+        /// Runs a verb, if its part of the command line is what it takes.
+        fn dispatch(
+            verb: &str,
+            matches: &ArgMatches,
+            wired: &Wired,
+            out: &mut Out,
+        ) -> Result<Result<Exit, CliError>, clap::Error> {
+            match verb {
+                $(stringify!($verb) => Ok($verb::run(&$verb::Args::from_arg_matches(matches)?, wired, out)),)*
+                _ => Ok(list::here(wired, out)),
+            }
+        }
+    };
+}
+
+verbs! {
+    execute
+    plan
+    receipt
+    sign
+    verify
+    list
+    show
+    fetch
+    why
+    diff
+    lock
+    keys
+    trust
+    init
+    doctor
+    explain
+    completions
+}
+
+/// The grammar without its verbs.
+fn bare() -> Command {
+    Common::augment_args(Command::new("rye"))
+        .version(env!("RYE_VERSION"))
+        .about("A manager for directives and tools whose every file is signed")
+        .max_term_width(100)
+}
+
+/// The whole grammar.
+fn command() -> Command {
+    VERBS.iter().filter_map(|verb| grammar(verb)).fold(bare(), Command::subcommand)
+}
+
+/// What a command line needs of the grammar. Each verb's part takes time and memory to build, so a
+/// line that begins with a verb gets that one alone.
+fn command_for(argv: &[OsString]) -> Command {
+    let verb = argv.get(1).and_then(|verb| grammar(verb.to_str()?));
+    verb.map_or_else(command, |verb| bare().subcommand(verb))
 }
 
 /// Reads the command line, runs the verb, shows the result.
 pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     if std::env::var_os("COMPLETE").is_some() {
-        complete::answer(Args::command);
+        complete::answer(command);
     }
     let argv: Vec<OsString> = argv.into_iter().collect();
-    let matches = match Args::command().try_get_matches_from(&argv) {
-        Ok(matches) => matches,
+    let read = command_for(&argv).try_get_matches_from(&argv);
+    let (matches, common) = match read.and_then(|m| Ok((Common::from_arg_matches(&m)?, m))) {
+        Ok((common, matches)) => (matches, common),
         Err(error) => return usage(&error, &argv),
     };
-    let args = match Args::from_arg_matches(&matches) {
-        Ok(args) => args,
+    let mut out = Out::new(&common);
+    out::logs(common.verbose);
+    let wired = Wired::new(common);
+    let (verb, rest) = matches.subcommand().unwrap_or(("", &matches));
+    let done = match dispatch(verb, rest, &wired, &mut out) {
+        Ok(done) => done,
         Err(error) => return usage(&error, &argv),
-    };
-    let mut out = Out::new(&args.common);
-    out::logs(args.common.verbose);
-    let wired = Wired::new(args.common);
-    let done = match &args.verb {
-        None => list::here(&wired, &mut out),
-        Some(verb) => dispatch(verb, &wired, &mut out),
     };
     let exit = done.unwrap_or_else(|error| out.fail(&error));
     out.end(exit).end()
-}
-
-fn dispatch(verb: &Verb, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
-    match verb {
-        Verb::Execute(args) => execute::run(args, wired, out),
-        Verb::Plan(args) => plan::run(args, wired, out),
-        Verb::Receipt(args) => receipt::run(args, wired, out),
-        Verb::Sign(args) => sign::run(args, wired, out),
-        Verb::Verify(args) => verify::run(args, wired, out),
-        Verb::List(args) => list::run(args, wired, out),
-        Verb::Show(args) => show::run(args, wired, out),
-        Verb::Fetch(args) => fetch::run(args, wired, out),
-        Verb::Why(args) => why::run(args, wired, out),
-        Verb::Diff(args) => diff::run(args, wired, out),
-        Verb::Lock(args) => lock::run(args, wired, out),
-        Verb::Keys(args) => keys::run(args, wired, out),
-        Verb::Trust(args) => trust::run(args, wired, out),
-        Verb::Init(args) => init::run(args, wired, out),
-        Verb::Doctor(args) => doctor::run(args, wired, out),
-        Verb::Explain(args) => explain::run(args, wired, out),
-        Verb::Completions(args) => completions::run(args, wired, out),
-    }
 }
 
 /// A command line that clap did not understand, or a question for help.

@@ -59,7 +59,8 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let mode = if args.with_params { 0o600 } else { 0o644 };
     let written = Staged::at(path, mode).and_then(|file| file.finish(&text));
     written.map_err(|source| CliError::Output { source })?;
-    let (path, digest) = (path.display().to_string(), tool.plan.digest());
+    let digest = tool.plan.digest().map_err(Failure::from)?;
+    let path = path.display().to_string();
     if out.is_json() {
         out.success(json!({"item_id": tool.item, "path": path, "sha256": digest}));
     } else {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::failure::Failure;
 use super::run::Request;
 use super::rye::Rye;
+use crate::base::Digest;
 use crate::base::staged::Staged;
 use crate::diag::Diagnose;
 use crate::execute::{ExecuteError, Outcome, Witness};
@@ -21,6 +22,7 @@ type Place = (PathBuf, u32);
 /// Everything that can fail before a run has not failed: there is a key, and a file for the receipt.
 pub(super) struct Notary {
     pair: KeyPair,
+    plan_digest: Digest,
     files: Vec<Staged>,
     pub(super) witness: Witness,
     started_at: jiff::Timestamp,
@@ -75,10 +77,11 @@ impl Rye {
     /// Settles who signs and takes the files; `None` where no receipt is wanted.
     ///
     /// # Errors
-    /// `key.*`, `receipt.revoked`, `receipt.io`: nothing has been run.
+    /// `key.*`, `receipt.revoked`, `receipt.io`, `plan.bad_config`: nothing has been run.
     pub(super) fn notary(
         &self,
         places: Vec<Place>,
+        plan: &Plan,
         trust: &TrustStore<'_>,
     ) -> Result<Option<Notary>, Failure> {
         if places.is_empty() {
@@ -102,7 +105,8 @@ impl Rye {
         });
         let files = files.collect::<Result<_, _>>()?;
         let started_at = jiff::Timestamp::now();
-        Ok(Some(Notary { pair, files, witness: Witness::default(), started_at }))
+        let plan_digest = plan.digest()?;
+        Ok(Some(Notary { pair, plan_digest, files, witness: Witness::default(), started_at }))
     }
 
     /// Checks a receipt: its form, whose it is, that they signed it, and what it is of.
@@ -147,10 +151,10 @@ impl Notary {
             Ok(_) => "execute.tool_failed",
             Err(error) => error.code().0,
         };
-        let (witness, started_at) = (&self.witness, self.started_at);
+        let (plan_digest, witness, started_at) = (self.plan_digest, &self.witness, self.started_at);
         // A clock that was set back must not make a receipt that contradicts itself.
         let ended_at = jiff::Timestamp::now().max(started_at);
-        let ran = Ran { run_id, started_at, ended_at, ended, witness, warnings };
+        let ran = Ran { run_id, plan_digest, started_at, ended_at, ended, witness, warnings };
         let mut written = Written::default();
         let payload = match Receipt::of(plan, &ran).to_payload() {
             Ok(payload) => payload,

@@ -203,7 +203,7 @@ impl Rye {
         let (outcome, written) = match request.dry_run {
             true => (None, Written::default()),
             false => {
-                let notary = self.notary(receipts, line.trust)?;
+                let notary = self.notary(receipts, &plan, line.trust)?;
                 let (outcome, written) = self.act(&plan, notary, &run_id, &warnings, line.sink)?;
                 (Some(outcome), written)
             }

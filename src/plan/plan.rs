@@ -1,5 +1,6 @@
 //! A plan and how it is made.
 
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,7 +83,7 @@ pub(crate) struct Plan {
     pub(super) config: Option<Digest>,
     /// There where the plan is for the record.
     pub(super) content: Option<Content>,
-    digest: Digest,
+    digest: OnceCell<Digest>,
 }
 
 /// What the end of the chain is asked to do.
@@ -146,7 +147,7 @@ impl Plan {
         };
         frame.places = frame.places.filter(|_| uses_tree);
         let content = Content::of(&act, &survey, machine);
-        let mut plan = Self {
+        let plan = Self {
             item,
             primitive: chain.primitive().item().id.clone(),
             timeout,
@@ -161,10 +162,11 @@ impl Plan {
             params: given,
             content,
             config,
-            digest: Digest::of(&[]),
+            digest: OnceCell::new(),
         };
-        plan.digest = plan.document_digest()?;
-        sink.record(Event::Plan { digest: plan.digest });
+        if machine.for_record || sink.has_reader() {
+            sink.record(Event::Plan { digest: plan.digest()? });
+        }
         Ok(plan)
     }
 
@@ -235,9 +237,16 @@ impl Plan {
         &self.chain
     }
 
-    /// The digest of the plan as data, [`Plan::to_json`].
-    pub(crate) fn digest(&self) -> Digest {
-        self.digest
+    /// The digest of the plan as data, [`Plan::to_json`]; made when first asked for.
+    ///
+    /// # Errors
+    /// `plan.bad_config`: the plan holds a number that its digest could not tell from another.
+    pub(crate) fn digest(&self) -> Result<Digest, PlanError> {
+        if let Some(digest) = self.digest.get() {
+            return Ok(*digest);
+        }
+        let digest = self.document_digest()?;
+        Ok(*self.digest.get_or_init(|| digest))
     }
 
     /// The links that run, the tool first.

@@ -119,6 +119,7 @@ pub(crate) struct WarningRecord {
 /// What a receipt says beside the plan.
 pub(crate) struct Ran<'a> {
     pub(crate) run_id: &'a str,
+    pub(crate) plan_digest: Digest,
     pub(crate) started_at: jiff::Timestamp,
     pub(crate) ended_at: jiff::Timestamp,
     /// `success`, or the code of the failure.
@@ -142,7 +143,7 @@ impl Receipt {
             predicate: Predicate {
                 run_id: ran.run_id.to_owned(),
                 rye: env!("RYE_VERSION").to_owned(),
-                plan: Sha256 { sha256: plan.digest() },
+                plan: Sha256 { sha256: ran.plan_digest },
                 params: Sha256 { sha256: plan.params_digest() },
                 chain: plan.links().iter().map(LinkRecord::of).collect(),
                 dependencies: plan.planned_dependencies().iter().map(LinkRecord::of).collect(),

@@ -10,6 +10,11 @@ use crate::id::Ref;
 pub(crate) trait Sink: Sync {
     /// Takes one event.
     fn record(&self, event: Event);
+
+    /// Whether anybody reads the events; what costs something to tell is made for a reader alone.
+    fn has_reader(&self) -> bool {
+        true
+    }
 }
 
 /// Listens to nothing.
@@ -17,6 +22,10 @@ pub(crate) struct Quiet;
 
 impl Sink for Quiet {
     fn record(&self, _: Event) {}
+
+    fn has_reader(&self) -> bool {
+        false
+    }
 }
 
 /// An event and when it came, in microseconds since the recorder was made.
@@ -76,5 +85,9 @@ impl Sink for Warnings<'_> {
             kept.extend(warnings.iter().map(|warning| (item_id.clone(), warning.clone())));
         }
         self.inner.record(event);
+    }
+
+    fn has_reader(&self) -> bool {
+        self.inner.has_reader()
     }
 }

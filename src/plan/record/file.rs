@@ -35,7 +35,7 @@ impl PlanFile {
     /// `plan.bad_config`, as for the plan itself.
     pub(crate) fn write(plan: &Plan, with_params: bool) -> Result<Vec<u8>, PlanError> {
         let mut document = plan.to_json();
-        document["sha256"] = plan.digest().to_string().into();
+        document["sha256"] = plan.digest()?.to_string().into();
         if with_params {
             document["params"] = plan.params.text().into();
         }
@@ -99,9 +99,9 @@ impl PlanFile {
     /// Whether `plan`, made anew, is the plan that was written down.
     ///
     /// # Errors
-    /// `plan.drifted` with everything that differs.
+    /// `plan.drifted` with everything that differs; `plan.bad_config`, as for the plan itself.
     pub(crate) fn compare(&self, plan: &Plan) -> Result<(), PlanError> {
-        if plan.digest() == self.digest {
+        if plan.digest()? == self.digest {
             return Ok(());
         }
         let differences = differences(&self.document, &plan.to_json());
