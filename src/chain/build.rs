@@ -133,7 +133,7 @@ fn next(by: &Link, executor: &ItemId, fetch: &dyn Fetch) -> Result<Link, Fault> 
 }
 
 /// Of refs, the ids of what may stand behind a tool: `executor_id` is a plain id.
-fn executors(refs: Vec<String>) -> Vec<String> {
+pub(crate) fn executors(refs: Vec<String>) -> Vec<String> {
     let ids = refs.into_iter().filter_map(|item| item.strip_prefix("tool:").map(str::to_owned));
     ids.filter(|id| id.contains("/runtimes/") || id.contains("/primitives/")).collect()
 }

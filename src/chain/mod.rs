@@ -13,7 +13,7 @@ mod extends;
 mod fetch;
 mod link;
 
-pub(crate) use build::Chain;
+pub(crate) use build::{Chain, executors};
 pub(crate) use error::{CODES, ChainError, Fault};
 pub(crate) use extends::{Lineage, lineage};
 pub(crate) use fetch::{Fetch, FetchError};

@@ -11,6 +11,7 @@ use super::parts::checked;
 use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::Digest;
+use crate::chain::{Fetch as _, executors};
 use crate::diag::{Code, Diagnose, Place};
 use crate::grant::Pattern;
 use crate::id::{Kind, Query, Ref, Space};
@@ -199,6 +200,7 @@ impl Rye {
             found.space == Space::User && trust.may_shadow(&found.item.id).unwrap_or(false);
         let own_config = found.space == Space::User && found.item.is_own_config();
         let may = may_shadow || own_config;
+        let found_in = found.space;
         let staged = stage(found.clone(), pair, trust.now(), may)?;
         let staged = match self.with_digests(staged.source())? {
             // The header lists the files as they are now; what is signed says so.
@@ -222,6 +224,7 @@ impl Rye {
         findings.extend(schema_findings(&parsed));
         if let Item::Tool(tool) = &parsed {
             findings.extend(wishes(tool, source.item()));
+            findings.extend(lost_executor(tool, found_in, line));
         }
         if let Item::Directive(directive) = &parsed {
             findings.extend(undeclared(directive, source.text()));
@@ -304,6 +307,23 @@ impl Rye {
         }
         Ok(pair)
     }
+}
+
+/// An executor that a tool of `space` would not find. It may be written and signed later.
+fn lost_executor(tool: &Tool, space: Space, line: Line<'_>) -> Option<Finding> {
+    let executor = Ref::new(Kind::Tool, tool.executor.clone()?);
+    let found = line.resolver(|resolver| resolver.resolve(&executor, space, &Quiet));
+    if !matches!(found, Ok(None)) {
+        return None;
+    }
+    let fault = match line.find_above(&executor, space) {
+        Some(above) => format!("lies only in the {above} space, out of reach of this one"),
+        None => match executors(line.near(&executor)).as_slice() {
+            [] => "is in no space".to_owned(),
+            near => format!("is in no space; did you mean `{}`?", near.join("` or `")),
+        },
+    };
+    Some(Finding::warning(format!("it cannot run yet: its executor `{}` {fault}", executor.id)))
 }
 
 /// What a tool should say of itself and does not.

@@ -408,3 +408,19 @@ fn a_python_function_answers_with_what_it_returns_or_with_its_exception() {
         assert!(data.is_null() && status == 1 || got["data"] == data, "{code}: {got}");
     }
 }
+
+#[test]
+fn signing_warns_of_an_executor_that_is_in_no_space_and_names_the_near_ones() {
+    let world = World::new();
+    let text = shell("echo hi");
+    world.signed(".ai/tools/fine.sh", &text);
+    let lost = text.replace("shell/script", "shell/scirpt");
+    world.write(".ai/tools/lost.sh", lost);
+    let said = world.rye(&["sign", "lost", "--json"]);
+    let warnings = &said.json()["items"][0]["warnings"];
+    let told = "it cannot run yet: its executor `rye/core/runtimes/shell/scirpt` is in no space; \
+                did you mean `rye/core/runtimes/shell/script`";
+    let mut messages = warnings.as_array().unwrap().iter().filter_map(|w| w["message"].as_str());
+    assert!(messages.any(|message| message.starts_with(told)), "{said:?}");
+    assert_eq!(world.run("lost"), (3, "chain.executor_not_found".into()));
+}
