@@ -52,6 +52,8 @@ pub(crate) struct Look {
     /// The path that was asked for, then that of each symbolic link's target, each with its folder
     /// real; the last is the file itself. Never empty.
     pub(crate) steps: Vec<PathBuf>,
+    /// The symbolic links to folders that were followed on the way, each with its own folder real.
+    pub(crate) hops: Vec<PathBuf>,
     pub(crate) device: u64,
     pub(crate) inode: u64,
     /// Bytes.
@@ -70,6 +72,11 @@ impl Look {
     /// The file itself.
     pub(crate) fn real(&self) -> &Path {
         &self.steps[self.steps.len() - 1]
+    }
+
+    /// Every place that decides which file it is.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Path> {
+        self.steps.iter().chain(&self.hops).map(PathBuf::as_path)
     }
 }
 

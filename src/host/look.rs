@@ -1,5 +1,6 @@
 //! Looking at files of the real machine: what a path leads to, small contents, names.
 
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -13,17 +14,11 @@ const LINKS: usize = 40;
 /// See [`super::Host::look`].
 pub(super) fn look(path: &Path) -> Option<Look> {
     let stat = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    let mut steps = vec![place(path)?];
-    for _ in 0..LINKS {
-        let last = &steps[steps.len() - 1];
-        let Ok(target) = fs::read_link(last) else { break };
-        // A relative target is meant from the link's own folder.
-        let target = last.parent()?.join(target);
-        steps.push(place(&target)?);
-    }
+    let (steps, hops) = walk(path)?;
     let ctime_ns = stat.ctime().checked_mul(1_000_000_000)?.checked_add(stat.ctime_nsec())?;
     Some(Look {
         steps,
+        hops,
         device: stat.dev(),
         inode: stat.ino(),
         size: stat.size(),
@@ -32,9 +27,38 @@ pub(super) fn look(path: &Path) -> Option<Look> {
     })
 }
 
-/// The path with its folder real.
-fn place(path: &Path) -> Option<PathBuf> {
-    Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
+/// Follows a path as the kernel does: the places of the file itself, and the links to folders.
+fn walk(path: &Path) -> Option<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (mut steps, mut hops) = (Vec::new(), Vec::new());
+    let mut here = PathBuf::from("/");
+    // What is still to be walked, the next part last.
+    let mut ahead = Vec::new();
+    let push = |ahead: &mut Vec<OsString>, path: &Path| {
+        ahead.extend(path.components().rev().map(|part| part.as_os_str().to_owned()));
+    };
+    push(&mut ahead, &std::path::absolute(path).ok()?);
+    while let Some(part) = ahead.pop() {
+        match part.as_encoded_bytes() {
+            b"/" => here = PathBuf::from("/"),
+            b"." => {}
+            // Every folder so far is real, so the one above is the one that the kernel means.
+            b".." => drop(here.pop()),
+            _ => {
+                let place = here.join(&part);
+                let target = fs::read_link(&place).ok();
+                if steps.len() + hops.len() > LINKS {
+                    return None;
+                }
+                match (&target, ahead.is_empty()) {
+                    (None, false) => here = place,
+                    (_, true) => steps.push(place),
+                    (Some(_), false) => hops.push(place),
+                }
+                target.iter().for_each(|target| push(&mut ahead, target));
+            }
+        }
+    }
+    (!steps.is_empty()).then_some((steps, hops))
 }
 
 /// See [`super::Host::read`].

@@ -8,7 +8,7 @@ use crate::base::Timestamp;
 use crate::execute::Primitive;
 use crate::host::Host;
 use crate::id::{ItemId, Space};
-use crate::space::{FileTypes, Spaces, Where};
+use crate::space::{FileTypes, Root, Spaces, Where};
 use crate::store::Baselines;
 use crate::verify::{DevMode, TrustError, TrustStore};
 
@@ -67,10 +67,15 @@ impl Rye {
         TrustStore::new(self.spaces.get(Space::User), now())
     }
 
-    /// The real folders of the project, if it is one, and of the `.ai` folders on disk.
+    /// The real folders of the project and of the `.ai` folders on disk. A folder without `.ai` is a
+    /// project too: one that tools work in, and that may be somebody's clone.
     pub(super) fn guarded(&self) -> Vec<PathBuf> {
-        let project = self.spaces.get(Space::Project).filter(|root| root.exists());
-        let project = project.map(|_| self.spaces.project_path().to_owned());
+        let project = self.spaces.project_path();
+        let is_one = self.spaces.get(Space::Project).is_some_and(Root::exists);
+        // Where nothing says that it is one, a folder of the home or of the machine's programs is none.
+        let system = ["/usr/bin", "/usr/local/bin", "/opt"].map(Path::new);
+        let holds_own = self.user_base().into_iter().chain(system).any(|p| p.starts_with(project));
+        let project = (is_one || !holds_own).then(|| project.to_owned());
         let spaces = [Space::User, Space::System].into_iter().filter_map(|s| self.spaces.get(s));
         let spaces = spaces.filter(|root| !root.is_embedded()).map(|root| root.path(""));
         project.into_iter().chain(spaces.filter_map(|path| path.canonicalize().ok())).collect()

@@ -47,7 +47,7 @@ impl Frame {
         let mut env = self.env.resolve(&names);
         let pin = pin.unwrap_or(Path::new("{private folder}")).to_owned();
         if self.places.is_some() {
-            env.insert("RYE_PIN".into(), pin.display().to_string());
+            env.insert(PIN_VAR.into(), pin.display().to_string());
         }
         Filled { names, env, pin }
     }
@@ -60,16 +60,40 @@ impl Filled {
     }
 }
 
-/// The names of places in the private folder, as templates write them.
-const PLACES: [&str; 5] =
-    ["{tool_path}", "{tool_dir}", "{tool_parent}", "{anchor_path}", "{runtime_lib}"];
+/// The variable that names the private folder to the child.
+pub(super) const PIN_VAR: &str = "RYE_PIN";
 
-/// Whether a template names a place in the private folder.
-pub(super) fn is_private(template: &str) -> bool {
-    PLACES.iter().any(|name| template.contains(name))
+/// What stands for the private folder until it is made; with a sign in it that no name of ours has.
+const STAND_IN: &str = "/{private folder}";
+
+/// The place that only some chains have.
+const RUNTIME_LIB: &str = "{runtime_lib}";
+
+impl Frame {
+    /// As [`Frame::fill`] will be, with a stand-in for the private folder: what is judged before the
+    /// run is what the run will expand, not what templates look like.
+    pub(super) fn rehearse(&self) -> Filled {
+        self.fill(Some(Path::new(STAND_IN)))
+    }
+
+    /// Whether a template names a place that this chain does not have.
+    pub(super) fn lacks_place(&self, template: &str) -> bool {
+        let has_lib = self.places.as_ref().is_some_and(|places| places.lib.is_some());
+        !has_lib && template.contains(RUNTIME_LIB)
+    }
 }
 
-/// Whether a text begins in the private folder and leads out of it, or may.
+/// Whether a rehearsed text names the private folder.
+pub(super) fn is_private(text: &str) -> bool {
+    text.contains(STAND_IN)
+}
+
+/// Whether a rehearsed text leads out of the private folder, or may.
 pub(super) fn leaves_private(text: &str) -> bool {
     is_private(text) && text.split(['/', ':', '=']).any(|part| part == "..")
+}
+
+/// The path below the private folder that a rehearsed text is.
+pub(super) fn below_private(text: &str) -> Option<&Path> {
+    Path::new(text).strip_prefix(STAND_IN).ok()
 }

@@ -33,6 +33,7 @@ mod plan;
 mod process;
 mod record;
 mod shelf;
+mod start;
 mod template;
 mod tree;
 

@@ -11,7 +11,7 @@ use super::config::Execution;
 use super::deps;
 use super::env::Env;
 use super::error::PlanError;
-use super::frame::{Frame, is_private};
+use super::frame::{Frame, PIN_VAR, is_private};
 use super::http::{HTTP_CLIENT, Http, HttpRequest};
 use super::layered::{self, Limits};
 use super::machine::Survey;
@@ -53,11 +53,15 @@ pub(crate) struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    /// The real path of the file that `path` leads to, if it lies where somebody else may have put it.
-    pub(super) fn guards(&self, path: &Path) -> Option<PathBuf> {
-        let real = self.host.real_file(path)?;
-        let within = |root: &PathBuf| real.starts_with(root) || path.starts_with(root);
-        self.guarded.iter().any(within).then_some(real)
+    /// Whether a file is there that somebody else may have put there: by its name, by what it is in
+    /// the end, or by a link on the way.
+    pub(super) fn guards(&self, path: &Path) -> bool {
+        let Some(look) = self.host.look(path) else { return false };
+        look.places().chain([path]).any(|place| self.is_guarded(place))
+    }
+
+    pub(super) fn is_guarded(&self, place: &Path) -> bool {
+        self.guarded.iter().any(|root| place.starts_with(root))
     }
 }
 
@@ -141,7 +145,9 @@ impl Plan {
         // A program that never looks at the tool's file needs no copy of it, and a request none at all.
         let uses_tree = match &act {
             Act::Process(process) => {
-                process.uses_private() || frame.env.templates().any(is_private)
+                let rehearsed = frame.rehearse();
+                let mut set = rehearsed.env.iter().filter(|(name, _)| *name != PIN_VAR);
+                process.uses_private(&rehearsed) || set.any(|(_, value)| is_private(value))
             }
             Act::Http(_) => false,
         };

@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::config::Execution;
 use super::error::PlanError;
-use super::frame::{Filled, Frame, is_private, leaves_private};
+use super::frame::{Filled, Frame, below_private, is_private, leaves_private};
 use super::machine::{Chosen, Seeker};
 use super::plan::Machine;
+use super::start::Program;
 use super::template::{plain, variables};
 use super::tree::Tree;
 use crate::base::Digest;
@@ -21,18 +22,26 @@ use crate::id::Ref;
 pub(crate) struct Process {
     execution: Execution,
     program: Program,
-    /// Arguments that name a signed file where it lies; the child is given its pinned copy.
-    copies: BTreeMap<usize, String>,
+    /// Arguments that name a signed file where it lies, also behind `--option=`; the child is given
+    /// its pinned copy.
+    copies: BTreeMap<usize, Copy>,
 }
 
-/// What is started.
-enum Program {
-    /// An absolute path, found before the run; `permitted` if it lies in the project and you let it in.
-    Found { path: PathBuf, permitted: bool },
-    /// A file of the private folder, as a template.
-    Pinned(String),
-    /// A signed file, by its path in the private folder.
-    Copy(String),
+/// Said of a text that names the private folder and a way up.
+const OUT: &str = "leads out of the folder of verified files by `..`";
+
+/// An argument that is a pinned copy.
+struct Copy {
+    /// `--option=`, or nothing.
+    option: String,
+    /// Below the private folder.
+    path: String,
+}
+
+impl Copy {
+    fn argument(&self, pin: &Path) -> String {
+        format!("{}{}", self.option, pin.join(&self.path).display())
+    }
 }
 
 /// A process to the last argument.
@@ -61,18 +70,21 @@ impl Process {
         for template in shown {
             frame.env.keep_out(item, template)?;
         }
-        let (program, chosen) = program(item, &execution, frame, tree, seek, interpreter)?;
+        let lacking = execution.texts().chain(frame.env.templates()).find(|t| frame.lacks_place(t));
+        if let Some(template) = lacking {
+            let why = format!("says `{template}`, and no runtime of this tool has such a folder");
+            return Err(PlanError::BadConfig { item: item.clone(), pointer: "/config", why });
+        }
+        let filled = frame.rehearse();
+        let (program, chosen) = Program::of(item, &execution, &filled, tree, seek, interpreter)?;
         let mut process = Self { execution, program, copies: BTreeMap::new() };
-        process.check(item, &frame.fill(None), tree, seek.machine)?;
+        process.check(item, &filled, tree, seek.machine)?;
         Ok((process, chosen))
     }
 
     /// The program that is started, where it is no signed file.
     pub(super) fn found(&self) -> Option<&Path> {
-        match &self.program {
-            Program::Found { path, .. } => Some(path),
-            Program::Pinned(_) | Program::Copy(_) => None,
-        }
+        self.program.found()
     }
 
     /// This act's part of the plan as data: templates with names filled in, but for the private
@@ -83,16 +95,12 @@ impl Process {
         filled.names.remove("params_json");
         let scope = filled.scope();
         let Execution { command, args, cwd, input_data, .. } = &self.execution;
-        let copy = |path: &String| Value::from(filled.pin.join(path).display().to_string());
-        let command_text = match &self.program {
-            Program::Found { path, .. } => path.display().to_string().into(),
-            Program::Pinned(template) => scope.names_only(template).into(),
-            Program::Copy(path) => copy(path),
-        };
         let argument = |(at, template): (usize, &String)| match self.copies.get(&at) {
-            Some(path) => copy(path),
-            None => scope.names_only(template).into(),
+            Some(copy) => copy.argument(&filled.pin),
+            None => scope.names_only(template),
         };
+        let before = self.program.arguments(&filled.pin).into_iter();
+        let arguments: Vec<String> = before.chain(args.iter().enumerate().map(argument)).collect();
         let project = filled.names.get("project_path").map(plain).unwrap_or_default();
         let cwd_text = Path::new(&project).join(scope.names_only(cwd)).display().to_string();
         // A value that ends up in an argument decides what runs; the run's own name does not.
@@ -110,8 +118,8 @@ impl Process {
             other => json!({"json": exact(other)}),
         };
         [
-            ("command", command_text),
-            ("args", args.iter().enumerate().map(argument).collect()),
+            ("command", self.program.path(&filled.pin).display().to_string().into()),
+            ("args", json!(arguments)),
             ("argv_env", json!(used)),
             ("cwd", cwd_text.into()),
             ("stdin", stdin),
@@ -124,10 +132,12 @@ impl Process {
         .collect()
     }
 
-    /// Whether anything of the private folder is used.
-    pub(super) fn uses_private(&self) -> bool {
-        let copied = matches!(self.program, Program::Copy(_)) || !self.copies.is_empty();
-        copied || self.execution.texts().any(is_private)
+    /// Whether anything of the private folder is used, by what was rehearsed.
+    pub(super) fn uses_private(&self, rehearsed: &Filled) -> bool {
+        let copied = self.program.found().is_none() || !self.copies.is_empty();
+        let Expanded { args, cwd, input, .. } = self.expand(rehearsed);
+        let named = args.iter().chain([&input]).any(|text| is_private(text));
+        copied || named || is_private(&cwd.to_string_lossy()) || self.program.is_script()
     }
 
     pub(super) fn expand(&self, filled: &Filled) -> Expanded {
@@ -136,16 +146,13 @@ impl Process {
             Value::Null => String::new(),
             other => plain(&other),
         };
-        let program = match &self.program {
-            Program::Found { path, .. } => path.clone(),
-            Program::Pinned(template) => scope.text(template).into(),
-            Program::Copy(path) => filled.pin.join(path),
-        };
+        let program = self.program.path(&filled.pin);
         let arg = |(at, template): (usize, &String)| match self.copies.get(&at) {
-            Some(path) => filled.pin.join(path).display().to_string(),
+            Some(copy) => copy.argument(&filled.pin),
             None => scope.text(template),
         };
-        let args = self.execution.args.iter().enumerate().map(arg).collect();
+        let before = self.program.arguments(&filled.pin).into_iter();
+        let args = before.chain(self.execution.args.iter().enumerate().map(arg)).collect();
         let project = filled.names.get("project_path").map(plain).unwrap_or_default();
         let cwd = Path::new(&project).join(scope.text(&self.execution.cwd));
         Expanded { program, args, cwd, input }
@@ -181,97 +188,58 @@ impl Process {
                 });
             }
         }
-        if !is_private(&self.execution.cwd) && !machine.host.is_folder(&expanded.cwd) {
-            let why = format!("names `{}`, which is no folder", expanded.cwd.display());
-            return Err(PlanError::BadConfig { item: item(), pointer: "/config/cwd", why });
-        }
-        let permitted = match &self.program {
-            Program::Found { path, permitted: true } => Some(path.clone()),
-            _ => None,
+        let cwd = expanded.cwd.to_string_lossy().into_owned();
+        let in_private = below_private(&cwd);
+        let bad = |pointer, why: &str| {
+            Err(PlanError::BadConfig { item: item(), pointer, why: why.into() })
         };
-        let leads_out = |text: &str| {
-            leaves_private(text)
-                || (is_private(&self.execution.cwd) && text.split('/').any(|p| p == ".."))
-        };
-        let mut shown = expanded.args.iter().chain(filled.env.values());
-        if shown.any(|text| leaves_private(text)) || expanded.args.iter().any(|arg| leads_out(arg))
-        {
-            let why = "leads out of the folder of verified files by `..`".to_owned();
-            return Err(PlanError::BadConfig { item: item(), pointer: "/config/args", why });
+        // Below a folder of verified files, `..` on its own leads there too.
+        let is_up =
+            |text: &String| in_private.is_some() && text.split('/').any(|part| part == "..");
+        if leaves_private(&cwd) {
+            return bad("/config/cwd", OUT);
         }
-        for (at, argument) in expanded.args.iter().enumerate() {
-            let path = expanded.cwd.join(argument);
-            // By its text first: a file that goes and comes again is still the one that is listed.
-            if let Some(copy) = tree.copy_of(&path) {
-                self.copies.insert(at, copy.to_owned());
-                continue;
+        if expanded.args.iter().any(|text| leaves_private(text) || is_up(text)) {
+            return bad("/config/args", OUT);
+        }
+        if filled.env.values().any(|text| leaves_private(text)) {
+            return bad("/env", OUT);
+        }
+        let is_folder = match in_private {
+            Some(folder) => tree.is_folder(folder),
+            None => machine.host.is_folder(&expanded.cwd),
+        };
+        if !is_folder {
+            return bad("/config/cwd", &format!("names `{cwd}`, which is no folder"));
+        }
+        let before = expanded.args.len() - self.execution.args.len();
+        for (at, argument) in expanded.args.iter().skip(before).enumerate() {
+            let (option, named) = option_value(argument).unwrap_or(("", argument));
+            for (option, named) in [("", argument.as_str()), (option, named)] {
+                let path = expanded.cwd.join(named);
+                // By its text first: a file that goes and comes again is still the one that is listed.
+                if let Some(file) = tree.copy_of(&path) {
+                    self.copies.insert(at, Copy { option: option.into(), path: file.path.clone() });
+                    break;
+                }
+                let seen = seen_by_child(&path, &expanded.cwd);
+                if !is_private(named) && !self.program.permits(&path) && machine.guards(&seen) {
+                    return Err(PlanError::UnverifiedProgram { item: item(), path });
+                }
             }
-            let seen = seen_by_child(&path, &expanded.cwd);
-            if permitted.as_ref() == Some(&path) || machine.guards(&seen).is_none() {
-                continue;
-            }
-            return Err(PlanError::UnverifiedProgram { item: item(), path });
         }
         Ok(())
     }
 }
 
-fn program(
-    item: &Ref,
-    execution: &Execution,
-    frame: &Frame,
-    tree: &Tree,
-    seek: &mut Seeker<'_>,
-    interpreter: Option<&Chosen>,
-) -> Result<(Program, Option<Chosen>), PlanError> {
-    let item = || item.clone();
-    let template =
-        execution.command.as_ref().ok_or_else(|| PlanError::NoCommand { item: item() })?;
-    if leaves_private(template) {
-        let why = "leads out of the folder of verified files by `..`".to_owned();
-        return Err(PlanError::BadConfig { item: item(), pointer: "/config/command", why });
-    }
-    if is_private(template) {
-        return Ok((Program::Pinned(template.clone()), None));
-    }
-    let program = frame.fill(None).scope().text(template);
-    if program.is_empty() {
-        return Err(PlanError::NoCommand { item: item() });
-    }
-    if program.contains('\0') {
-        return Err(PlanError::ArgumentNul { item: item() });
-    }
-    let missing = |seek: &Seeker<'_>, program| {
-        let passed_over = seek.passed_over().to_vec();
-        PlanError::ProgramNotFound { item: item(), program, passed_over }
-    };
-    let found = |chosen: Chosen| {
-        let (path, permitted) = (chosen.path.clone(), chosen.permitted);
-        (Program::Found { path, permitted }, Some(chosen))
-    };
-    if !program.contains('/') {
-        return seek.on_path(&program).map(found).ok_or_else(|| missing(seek, program));
-    }
-    // A relative path is meant from the project, wherever the child starts.
-    let path = seek.machine.project_path.join(&program);
-    if let Some(copy) = tree.copy_of(&path) {
-        return Ok((Program::Copy(copy.to_owned()), None));
-    }
-    let path = seen_by_child(&path, seek.machine.project_path);
-    if let Some(chosen) = interpreter.filter(|chosen| chosen.path == path) {
-        return Ok(found(chosen.clone()));
-    }
-    let look = seek.machine.host.look(&path).filter(|look| look.is_program);
-    let look = look.ok_or_else(|| missing(seek, program))?;
-    // What a signed item names outright is signed or lies outside; no record changes that.
-    match seek.machine.guards(&path) {
-        None => Ok(found(Chosen { path, look, permitted: false })),
-        Some(_) => Err(PlanError::UnverifiedProgram { item: item(), path }),
-    }
+/// `--option=value` in two: `--option=` and `value`.
+fn option_value(argument: &str) -> Option<(&str, &str)> {
+    let at = argument.strip_prefix('-')?.find('=')? + 2;
+    Some(argument.split_at(at))
 }
 
 /// A path by which a process names itself, such as `/proc/self/cwd/x`, as the child will see it.
-fn seen_by_child(path: &Path, cwd: &Path) -> PathBuf {
+pub(super) fn seen_by_child(path: &Path, cwd: &Path) -> PathBuf {
     let mut parts = path.components().skip(1);
     let (proc, _, what) = (parts.next(), parts.next(), parts.next());
     let is = |part: Option<Component<'_>>, name: &str| part.is_some_and(|p| p.as_os_str() == name);

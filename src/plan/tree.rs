@@ -109,12 +109,22 @@ impl Tree {
         &self.places
     }
 
+    /// The file at a path below the private folder.
+    pub(super) fn at(&self, path: &Path) -> Option<&Pinned> {
+        self.files.iter().find(|file| Path::new(&file.path) == path)
+    }
+
+    /// Whether a path below the private folder is a folder in it.
+    pub(super) fn is_folder(&self, path: &Path) -> bool {
+        self.files.iter().any(|file| Path::new(&file.path).ancestors().skip(1).any(|f| f == path))
+    }
+
     /// The pinned copy of a file, by the path of the original as it is written: what lies there now is
     /// not asked.
-    pub(super) fn copy_of(&self, path: &Path) -> Option<&str> {
+    pub(super) fn copy_of(&self, path: &Path) -> Option<&Pinned> {
         let path = plain(path);
         let is_it = |file: &&Pinned| file.origin.is_absolute() && file.origin == path;
-        self.files.iter().find(is_it).map(|file| file.path.as_str())
+        self.files.iter().find(is_it)
     }
 }
 

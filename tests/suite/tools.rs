@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const EXECUTE: &str = "rye/core/primitives/execute";
 
 /// A shell tool that runs this script.
-fn shell(script: &str) -> String {
+pub fn shell(script: &str) -> String {
     MARKER_SH.replace(": > marker\necho '{\"ran\": true}'\n", script)
 }
 

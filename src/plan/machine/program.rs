@@ -136,14 +136,13 @@ impl<'a> Seeker<'a> {
     fn is_inside(&self, path: &Path, look: &Look, venv: Option<&Venv>) -> bool {
         let host = self.machine.host;
         let real = |path: &PathBuf| host.real_folder(path).unwrap_or_else(|| path.clone());
-        let mut places: Vec<PathBuf> = look.steps.clone();
+        let mut places: Vec<PathBuf> = look.places().map(Path::to_owned).collect();
         places.push(path.to_owned());
         if let Some(venv) = venv {
             places.push(venv.cfg.clone());
             places.extend(venv.home.iter().flat_map(|home| [home.clone(), real(home)]));
         }
-        let guarded = &self.machine.guarded;
-        places.iter().any(|place| guarded.iter().any(|root| place.starts_with(root)))
+        places.iter().any(|place| self.machine.is_guarded(place))
     }
 
     /// The text of a version file at the top of the project, if a record of yours lets it in.

@@ -311,7 +311,10 @@ fn c10_no_way_leads_out_of_the_folder_of_verified_files() {
         )
     };
     world.write("evil.sh", "#!/bin/sh\n: > marker\n");
-    world.shell("chmod +x evil.sh; mkdir -p '{tool_x}'; cp evil.sh '{tool_x}/'");
+    world.shell(
+        "chmod +x evil.sh; mkdir -p '{tool_x}' '{runtime_lib}'
+         cp evil.sh '{tool_x}/'; cp evil.sh '{runtime_lib}/'",
+    );
     world.signed(".ai/tools/acme/run.yaml", &tool("config: {command: 'true'}"));
     world.works("tool:acme/run");
     for (config, code) in [
@@ -327,6 +330,26 @@ fn c10_no_way_leads_out_of_the_folder_of_verified_files() {
             "plan.bad_config",
         ),
         ("config: {command: '{tool_x}/evil.sh'}", "plan.unverified_program"),
+        ("config: {command: '{runtime_lib}/evil.sh'}", "plan.bad_config"),
+        (
+            "config: {command: sh, args: ['evil.sh'], cwd: '{tool_dir}/../../../..'}",
+            "plan.bad_config",
+        ),
+        (
+            "config: {command: sh, args: ['${RYE_PIN}/../../evil.sh', '{tool_path}']}",
+            "plan.bad_config",
+        ),
+        (
+            "env_config: {env: {UP: '../../..'}}\nconfig: {command: '{tool_dir}/${UP}/evil.sh'}",
+            "plan.bad_config",
+        ),
+        (
+            "env_config: {env: {LIB: '{tool_dir}/..'}}\nconfig: {command: sh, args: [x]}",
+            "plan.bad_config",
+        ),
+        ("config: {command: sh, args: ['--init-file=./evil.sh']}", "plan.unverified_program"),
+        ("config: {command: '{tool_dir}/nope'}", "plan.bad_config"),
+        ("config: {command: '{tool_path}'}", "plan.bad_config"),
         ("config: {command: sh, args: [/proc/self/cwd/evil.sh]}", "plan.unverified_program"),
         (
             "anchor: {mode: always, env_paths: {A: {append: ['{tool_dir}/${HOME}']}}}\n\
@@ -400,4 +423,107 @@ fn what_the_env_file_gives_is_kept_out_of_folders_and_commands_whatever_its_name
     assert_eq!(got["data"]["stdout"], "/\n", "{got}");
     world.write(".env", "TMPDIR=/etc\n");
     assert_eq!(world.attempt("tool:acme/run"), refused("plan.secret_in_argv"));
+}
+
+#[test]
+fn c10_a_file_that_is_named_like_a_place_stops_no_tool() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/sh.sh", &crate::tools::shell("echo ran"));
+    let (_, fine) = world.json(&["execute", "tool:acme/sh"]);
+    assert_eq!(fine["data"]["stdout"], "ran\n", "{fine}");
+    for name in ["{tool_path}", "{private folder}"] {
+        world.write(name, "x");
+    }
+    let (_, got) = world.json(&["execute", "tool:acme/sh"]);
+    assert_eq!(got["data"]["stdout"], "ran\n", "{got}");
+}
+
+#[test]
+fn c10_a_clone_without_an_ai_folder_decides_nothing_either() {
+    let world = World::new();
+    let clone = world.outside().join("clone");
+    let script = "#!/bin/sh\n: > marker\n";
+    fs::create_dir_all(clone.join("bin")).unwrap();
+    for name in ["x.sh", "bin/mytool"] {
+        fs::write(clone.join(name), script).unwrap();
+    }
+    world.shell(&format!("chmod +x {0}/x.sh {0}/bin/mytool", clone.display()));
+    let tool = |config: &str| {
+        format!(
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n{config}\n"
+        )
+    };
+    let path = format!("{}/bin:/usr/bin:/bin", clone.display());
+    for (config, code) in [
+        ("config: {command: 'true'}", ""),
+        ("config: {command: ./x.sh}", "plan.unverified_program"),
+        ("config: {command: sh, args: [x.sh]}", "plan.unverified_program"),
+        ("config: {command: mytool}", "plan.program_not_found"),
+    ] {
+        world.signed_home(".ai/tools/acme/run.yaml", &tool(config));
+        let mut command = world.command(&["execute", "tool:acme/run", "--json"]);
+        let output = command.current_dir(&clone).env("PATH", &path).output().unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(said["code"].as_str().unwrap_or_default(), code, "{config}: {said}");
+        assert!(!clone.join("marker").exists(), "{config}");
+    }
+}
+
+#[test]
+fn c10_a_link_of_the_project_on_the_way_decides_nothing() {
+    let world = World::new();
+    let outside = world.outside();
+    fs::create_dir_all(outside.join("evil")).unwrap();
+    fs::write(outside.join("evil/prog"), "#!/bin/sh\n: > marker\n").unwrap();
+    let link = |from: &str, to: std::path::PathBuf| {
+        std::os::unix::fs::symlink(to, outside.join(from)).unwrap();
+    };
+    let hop = world.project().join("hop");
+    std::os::unix::fs::symlink(outside.join("evil"), &hop).unwrap();
+    std::os::unix::fs::symlink(outside.join("evil/prog"), world.project().join("hopfile")).unwrap();
+    link("straight", outside.join("evil/prog"));
+    link("by-folder", hop);
+    link("by-file", world.project().join("hopfile"));
+    world.shell(&format!("chmod +x {}/evil/prog", outside.display()));
+    let run = |command: &str| {
+        let text = format!(
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+             config: {{command: '{}/{command}'}}\n",
+            outside.display()
+        );
+        world.signed(".ai/tools/acme/run.yaml", &text);
+        world.attempt("tool:acme/run")
+    };
+    assert_ne!(run("straight"), refused("plan.unverified_program"));
+    for command in ["by-folder/prog", "by-file"] {
+        assert_eq!(run(command), refused("plan.unverified_program"), "{command}");
+    }
+}
+
+#[test]
+fn c09_a_script_that_asks_env_for_its_interpreter_gets_one_that_may_be_used() {
+    let world = World::new();
+    world.write(".ai/tools/acme/bin/prog", "#!/usr/bin/env hello\n");
+    world.shell("mkdir -p venv/bin ../machine; chmod +x .ai/tools/acme/bin/prog");
+    for (folder, text) in [("venv/bin", "project"), ("../machine", "machine")] {
+        world.write(&format!("{folder}/hello"), format!("#!/bin/sh\necho {text} $*\n"));
+    }
+    world.shell("chmod +x venv/bin/hello ../machine/hello");
+    world.signed(
+        ".ai/tools/acme/run.yaml",
+        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+         config: {command: '{tool_dir}/bin/prog', args: [more]}\nfiles: [bin/prog]\nexec_files: [bin/prog]\n",
+    );
+    let project = world.project().display().to_string();
+    let run = |path: &str| {
+        let args = ["execute", "tool:acme/run", "--json"];
+        world.rye_env(&world.project(), &args, b"", &[("PATH", path)])
+    };
+    let outside = world.outside().display();
+    let said = run(&format!("{project}/venv/bin:{outside}/machine:/usr/bin:/bin"));
+    let json = said.json();
+    let told = json["data"]["stdout"].as_str().unwrap_or_default();
+    assert!(told.starts_with("machine ") && told.ends_with("/tool/bin/prog more\n"), "{json}");
+    let said = run(&format!("{project}/venv/bin:/usr/bin:/bin"));
+    assert_eq!(said.code(), "plan.program_not_found", "{said:?}");
 }
