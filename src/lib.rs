@@ -30,6 +30,7 @@
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `lock` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run |
 //! | 13 | `pipeline` | the facade [`Rye`] |
+//! | 14 | `trial` | test specs beside items, and what came of them |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
@@ -90,6 +91,7 @@ mod resolve;
 mod space;
 mod store;
 mod trace;
+mod trial;
 mod validate;
 mod verify;
 

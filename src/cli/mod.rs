@@ -26,6 +26,7 @@ mod plan;
 mod receipt;
 mod show;
 mod sign;
+mod test;
 mod trust;
 mod verify;
 mod why;
@@ -112,6 +113,7 @@ verbs! {
     keys
     trust
     init
+    test
     doctor
     explain
     completions

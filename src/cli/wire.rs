@@ -21,7 +21,19 @@ impl Wired {
     /// `space.*`, `verify.trust_unreadable`.
     pub(super) fn rye(&self) -> Result<Rye, CliError> {
         // A process that serves one command may end what its children leave behind.
-        let builder = RyeBuilder::new().host(Box::new(Os::new(true)));
+        self.rye_on(Os::new(true))
+    }
+
+    /// For several runs at once: what one leaves behind cannot be told from what another one started.
+    ///
+    /// # Errors
+    /// Those of [`Self::rye`].
+    pub(super) fn rye_for_many(&self) -> Result<Rye, CliError> {
+        self.rye_on(Os::new(false))
+    }
+
+    fn rye_on(&self, host: Os) -> Result<Rye, CliError> {
+        let builder = RyeBuilder::new().host(Box::new(host));
         let builder = match &self.common.project {
             Some(project) => builder.project(project.clone()),
             None => builder,

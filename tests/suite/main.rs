@@ -34,5 +34,6 @@ mod stdlib;
 mod terminal;
 mod tidy;
 mod tools;
+mod trials;
 mod why;
 mod world;
