@@ -30,7 +30,7 @@
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `lock` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run |
 //! | 13 | `pipeline` | the facade [`Rye`] |
-//! | 14 | `trial` | test specs beside items, and what came of them |
+//! | 14 | `git` `trial` | what is about to be committed; test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
@@ -78,6 +78,7 @@ mod execute;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod fuzz;
+mod git;
 mod grant;
 mod host;
 mod id;

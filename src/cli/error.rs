@@ -4,6 +4,7 @@ use std::io;
 
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose, Diagnostic};
+use crate::git::{CheckError, GitError};
 use crate::pipeline::{Failed, Failure};
 use crate::trial::FindError;
 
@@ -49,6 +50,21 @@ where
 {
     fn from(error: E) -> Self {
         Self::Failure(error.into())
+    }
+}
+
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> Self {
+        Self::House(Box::new(error))
+    }
+}
+
+impl From<CheckError> for CliError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Git(error) => error.into(),
+            CheckError::Rye(failure) => Self::Failure(failure),
+        }
     }
 }
 

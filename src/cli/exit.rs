@@ -41,16 +41,17 @@ pub(crate) fn status(code: &str) -> u8 {
         | "diff.no_baseline"
         | "diff.unknown_version"
         | "diff.ambiguous_version"
+        | "git.no_repository"
         | "test.no_item"
         | "test.no_spec" => 3,
         "plan.drifted" | "plan.malformed" => 4,
         "plan.not_a_tool" => 2,
-        "receipt.io" | "test.io" => 6,
+        "git.failed" | "git.io" | "receipt.io" | "test.io" => 6,
         _ => match code.split('.').next().unwrap_or_default() {
             "cli" => 2,
             "id" => 3,
             "verify" | "validate" | "resolve" | "matrix" | "lock" | "space" | "sign" | "key"
-            | "trust" | "receipt" => 4,
+            | "trust" | "receipt" | "git" => 4,
             "parse" | "interpolate" | "chain" | "test" => 5,
             "plan" | "execute" | "sandbox" => 6,
             "protocol" | "remote" | "mcp" | "thread" => 7,

@@ -16,6 +16,7 @@ mod execute;
 mod exit;
 mod explain;
 mod fetch;
+mod git;
 mod init;
 mod input;
 mod keys;
@@ -114,6 +115,7 @@ verbs! {
     trust
     init
     test
+    git
     doctor
     explain
     completions

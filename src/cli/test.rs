@@ -50,10 +50,9 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     if args.list {
         return Ok(list(&suites, &table, out));
     }
-    let jobs = args.jobs.map_or_else(
-        || std::thread::available_parallelism().map_or(1, usize::from),
-        usize::from,
-    );
+    let jobs = args
+        .jobs
+        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let start = Instant::now();
     for suite in &suites {
         if let (Err(diagnostic), false) = (&suite.cases, out.is_json()) {

@@ -33,12 +33,16 @@ impl Wired {
     }
 
     fn rye_on(&self, host: Os) -> Result<Rye, CliError> {
-        let builder = RyeBuilder::new().host(Box::new(host));
-        let builder = match &self.common.project {
+        Ok(self.builder().host(Box::new(host)).build()?)
+    }
+
+    /// A builder that knows where the project is.
+    pub(super) fn builder(&self) -> RyeBuilder {
+        let builder = RyeBuilder::new();
+        match &self.common.project {
             Some(project) => builder.project(project.clone()),
             None => builder,
-        };
-        Ok(builder.build()?)
+        }
     }
 
     pub(super) fn recorder(&self) -> Recorder {

@@ -6,10 +6,11 @@ use std::path::Path;
 use walkdir::WalkDir;
 
 use super::embedded::EMBEDDED;
-use super::error::SpaceError;
+use super::error::{ODD_FILE, SpaceError};
 use super::file_type::FileTypes;
 use super::root::{Place, Root};
 use crate::base::limits::{LISTED_FILES, WALK_DEPTH};
+use crate::base::text::escape_line;
 use crate::diag;
 use crate::id::{ItemId, Kind, Ref, Space};
 
@@ -33,6 +34,21 @@ impl Entry {
 pub(crate) struct Odd {
     pub(crate) place: diag::Place,
     pub(crate) why: String,
+}
+
+impl Odd {
+    /// The same as any other failure.
+    pub(crate) fn diagnostic(&self) -> diag::Diagnostic {
+        let path = escape_line(&self.place.path);
+        diag::Diagnostic {
+            code: ODD_FILE,
+            message: format!("`{path}` has an item's extension and cannot be one: {}", self.why),
+            help: Some("rename it, or take it out of `.ai`".into()),
+            place: Some(self.place.clone()),
+            item: None,
+            data: serde_json::Map::new(),
+        }
+    }
 }
 
 /// The files of a kind in one root, sorted by ref.
@@ -95,7 +111,8 @@ impl Root {
         let mut specs = Vec::new();
         if let Place::Disk(Some(_)) = self.place() {
             self.walk(kind, &mut |relative, _| {
-                let spec = relative.rsplit_once('.').filter(|(id, ext)| is_test_spec(kind, id, ext));
+                let spec =
+                    relative.rsplit_once('.').filter(|(id, ext)| is_test_spec(kind, id, ext));
                 let named = spec.and_then(|(id, ext)| Some((id.strip_suffix(".test")?, ext)));
                 if let Some((id, ext)) = named
                     && let Ok(id) = id.parse()

@@ -22,7 +22,13 @@ pub(crate) enum TestError {
     #[error("the test spec cannot be used: {}{why}", at(.pointer))]
     Malformed { place: Place, pointer: String, why: String },
     #[error("the test spec holds `{}`, which means nothing {}", escape_line(.key), within(.pointer))]
-    UnknownKey { place: Place, pointer: String, key: String, near: Vec<String>, known: &'static [&'static str] },
+    UnknownKey {
+        place: Place,
+        pointer: String,
+        key: String,
+        near: Vec<String>,
+        known: &'static [&'static str],
+    },
     #[error("no test spec lies beside `{}`", escape_line(.asked))]
     NoSpec { asked: String, near: Vec<String> },
     #[error("a test spec lies here, but no `{item}`")]

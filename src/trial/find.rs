@@ -130,7 +130,11 @@ fn suite(rye: &Rye, spec: &Entry, specs: &[Entry], items: &[Entry]) -> Suite {
 fn cases(rye: &Rye, spec: &Entry, place: &Place) -> Result<Vec<Case>, Diagnostic> {
     let gone = || {
         let why = "it is gone".to_owned();
-        Diagnostic::from(&TestError::Malformed { place: place.clone(), pointer: String::new(), why })
+        Diagnostic::from(&TestError::Malformed {
+            place: place.clone(),
+            pointer: String::new(),
+            why,
+        })
     };
     let root = rye.spaces().get(spec.space).ok_or_else(gone)?;
     let bytes = root.read(&spec.relative()).map_err(|error| Diagnostic::from(&error))?;

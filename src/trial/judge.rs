@@ -39,7 +39,9 @@ impl Finding {
                 }
             }
             (None, Some(got)) => {
-                out.push_str(&got.lines().take(TAIL_LINES).map(|l| format!("\n+ {l}")).collect::<String>());
+                out.push_str(
+                    &got.lines().take(TAIL_LINES).map(|l| format!("\n+ {l}")).collect::<String>(),
+                );
             }
             _ => {}
         }
@@ -181,12 +183,7 @@ fn ended(expect: &Expect, came: &Came, findings: &mut Vec<Finding>) {
     }
 }
 
-fn file(
-    what: &str,
-    is: &FileIs,
-    at: &Workplace,
-    path: &crate::space::RelPath,
-) -> Option<Finding> {
+fn file(what: &str, is: &FileIs, at: &Workplace, path: &crate::space::RelPath) -> Option<Finding> {
     if let FileIs::Absent = is {
         return at.holds(path).then(|| plain(what, "was to be absent, but is there"));
     }
@@ -231,7 +228,8 @@ fn same(one: &Value, other: &Value) -> bool {
 
 /// `1`, `1.0` and `1e0` are one number; whole numbers of any size are compared digit by digit.
 fn same_number(one: &Number, other: &Number) -> bool {
-    let whole = |n: &Number| n.to_string().trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
+    let whole =
+        |n: &Number| n.to_string().trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
     if one == other || (whole(one) && whole(other)) {
         return one.to_string() == other.to_string();
     }
@@ -255,7 +253,8 @@ fn includes(got: &Value, expected: &Value) -> bool {
 fn shown(got: &Value, expected: &Value) -> Value {
     match (got, expected) {
         (Value::Object(got), Value::Object(expected)) => {
-            let asked = expected.iter().filter_map(|(k, e)| Some((k.clone(), shown(got.get(k)?, e))));
+            let asked =
+                expected.iter().filter_map(|(k, e)| Some((k.clone(), shown(got.get(k)?, e))));
             Value::Object(asked.collect())
         }
         (Value::Array(got), Value::Array(expected)) if got.len() == expected.len() => {

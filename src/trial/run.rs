@@ -99,9 +99,12 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> Verdict {
         Ok(workplace) => workplace,
         Err(error) => {
             let why = Diagnostic::from(&error).message;
-            let finding =
-                Finding { what: "setup".into(), why, expected: None, got: None };
-            return Verdict { findings: vec![finding], elapsed: start.elapsed(), interrupted: None };
+            let finding = Finding { what: "setup".into(), why, expected: None, got: None };
+            return Verdict {
+                findings: vec![finding],
+                elapsed: start.elapsed(),
+                interrupted: None,
+            };
         }
     };
     let mut request = Request::new(suite.query.to_string()).dry_run(case.dry_run);
@@ -110,9 +113,7 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> Verdict {
     request.workplace = Some(workplace.path().to_owned());
     let (came, interrupted) = match rye.run(&request, start, &Quiet) {
         Ok(report) => (Came::of(&report), None),
-        Err(failed) => {
-            (Came::refused(&failed.failure.diagnostic()), failed.failure.interrupted())
-        }
+        Err(failed) => (Came::refused(&failed.failure.diagnostic()), failed.failure.interrupted()),
     };
     let findings = judge(&case.expect, &came, &workplace);
     Verdict { findings, elapsed: start.elapsed(), interrupted }

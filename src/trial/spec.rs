@@ -86,9 +86,8 @@ impl At<'_> {
 /// `test.malformed`, `test.unknown_key`
 pub(super) fn read(bytes: &[u8], place: &Place) -> Result<Vec<Case>, TestError> {
     let top = At { place, pointer: String::new() };
-    let malformed = |place: Place, why: String| {
-        TestError::Malformed { place, pointer: String::new(), why }
-    };
+    let malformed =
+        |place: Place, why: String| TestError::Malformed { place, pointer: String::new(), why };
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = position(bytes, error.valid_up_to());
         malformed(place.clone().at(at), "it is not UTF-8".into())

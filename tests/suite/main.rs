@@ -16,6 +16,7 @@ mod config;
 mod directives;
 mod faults;
 mod files;
+mod git;
 mod golden;
 mod history;
 #[cfg(feature = "http")]

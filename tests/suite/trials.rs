@@ -186,7 +186,8 @@ fn only_verified_bytes_run() {
     let file = world.project().join(".ai/tools/acme/echo.sh");
     assert_eq!(tried(&world).0, 0, "the fixture itself is good");
     let marker = world.outside().join("marker");
-    fs::write(&file, ECHO_SH.replace("given=$(cat)", &format!("touch {}", marker.display()))).unwrap();
+    fs::write(&file, ECHO_SH.replace("given=$(cat)", &format!("touch {}", marker.display())))
+        .unwrap();
     let said = world.rye(&["test"]);
     assert!(said.stdout.contains("it was to succeed, but verify.unsigned"), "{said:?}");
     // The refusal can be what is expected.
@@ -200,7 +201,14 @@ fn a_project_that_is_not_accepted_has_none_of_its_specs_read() {
     let world = world("cases:\n  - {name: a}\n");
     assert_eq!(tried(&world).0, 0, "the fixture itself is good");
     let clone = world.outside().join("clone");
-    assert!(Command::new("cp").arg("-r").args([world.project(), clone.clone()]).status().unwrap().success());
+    assert!(
+        Command::new("cp")
+            .arg("-r")
+            .args([world.project(), clone.clone()])
+            .status()
+            .unwrap()
+            .success()
+    );
     // Not even to find out that it is broken.
     fs::write(clone.join(".ai/tools/acme/echo.test.yaml"), "{").unwrap();
     let said = world.rye_in(&clone, &["test"], b"");
@@ -250,10 +258,8 @@ fn a_tool_may_list_its_spec_and_may_ask_that_all_beside_it_is_signed() {
     world.write(spec, "cases:\n  - {name: b}\n");
     let said = world.rye(&["test"]);
     assert!(said.stdout.contains("verify.dependency"), "it is covered by the signature: {said:?}");
-    let asking = MARKER_SH.replace(
-        "# ///\n:",
-        "# [verify_deps]\n# enabled = true\n# scope = \"tool_dir\"\n# ///\n:",
-    );
+    let asking = MARKER_SH
+        .replace("# ///\n:", "# [verify_deps]\n# enabled = true\n# scope = \"tool_dir\"\n# ///\n:");
     world.signed(".ai/tools/acme/count.sh", &asking);
     assert_eq!(tried(&world).0, 0, "a spec is nothing that a tool loads");
     world.write(".ai/tools/acme/other.txt", "x");
@@ -284,7 +290,11 @@ fn a_malformed_spec_is_refused_with_the_key_and_near_names() {
         ("cases:\n  - {nmae: a}\n", "test.unknown_key", "did you mean `name`?"),
         ("case:\n  - {name: a}\n", "test.unknown_key", "did you mean `cases`?"),
         ("cases:\n  - {expect: {resutl: 1}}\n", "test.unknown_key", "did you mean `result`?"),
-        ("cases:\n  - {expect: {files: {a: {is: 1}}}}\n", "test.unknown_key", "cases[0].expect.files.a"),
+        (
+            "cases:\n  - {expect: {files: {a: {is: 1}}}}\n",
+            "test.unknown_key",
+            "cases[0].expect.files.a",
+        ),
         ("cases:\n  - {name: a}\n  - {name: a}\n", "test.malformed", "the name of another case"),
         ("cases:\n  - {timeout_ms: 0}\n", "test.malformed", "timeout_ms"),
         ("cases:\n  - {setup: {../x: y}}\n", "test.malformed", "`.` or `..`"),
@@ -317,13 +327,17 @@ fn items_are_chosen_by_ref_and_pattern_and_near_names_are_offered() {
     world.write(".ai/directives/acme/greet.test.yaml", "cases:\n  - {name: b}\n");
     let names = |args: &[&str]| {
         let said = world.rye(&[&["test", "--list"], args].concat());
-        said.stdout.lines().map(|line| line.rsplit(' ').next().unwrap().to_owned()).collect::<String>()
+        said.stdout
+            .lines()
+            .map(|line| line.rsplit(' ').next().unwrap().to_owned())
+            .collect::<String>()
     };
     assert_eq!(names(&[]), "ab");
     assert_eq!(names(&["acme/echo"]), "a");
     assert_eq!(names(&["directive:**"]), "b");
     assert_eq!(names(&["tool:acme/*", "directive:acme/greet"]), "ab");
-    for (asked, near) in [("acme/ecoh", "tool:acme/echo"), ("tool:acme/mark", "`rye test --list`")] {
+    for (asked, near) in [("acme/ecoh", "tool:acme/echo"), ("tool:acme/mark", "`rye test --list`")]
+    {
         let said = world.rye(&["test", asked]);
         assert_eq!((said.code().as_str(), said.status), ("test.no_spec", 3), "{said:?}");
         assert!(said.stderr.contains(near), "{said:?}");
@@ -352,7 +366,8 @@ fn the_answer_has_one_order_however_many_run_at_once() {
 fn a_case_has_the_time_that_its_spec_gives() {
     let world = World::new();
     world.signed(".ai/tools/acme/slow.sh", &MARKER_SH.replace(": > marker", "sleep 60"));
-    let spec = "timeout_ms: 60000\ncases:\n  - {timeout_ms: 200, expect: {code: execute.timeout}}\n";
+    let spec =
+        "timeout_ms: 60000\ncases:\n  - {timeout_ms: 200, expect: {code: execute.timeout}}\n";
     world.write(".ai/tools/acme/slow.test.yaml", spec);
     assert_eq!(tried(&world), (0, vec![("passed".into(), vec![])]));
 }
@@ -372,7 +387,10 @@ fn junit_is_well_formed_whatever_the_names_and_the_output_hold() {
     let counts = |node: roxmltree::Node<'_, '_>| {
         ["tests", "failures", "errors"].map(|name| node.attribute(name).unwrap().to_owned())
     };
-    assert_eq!((root.tag_name().name(), counts(root)), ("testsuites", ["3", "1", "1"].map(str::to_owned)));
+    assert_eq!(
+        (root.tag_name().name(), counts(root)),
+        ("testsuites", ["3", "1", "1"].map(str::to_owned))
+    );
     let cases: Vec<_> = document.descendants().filter(|n| n.has_tag_name("testcase")).collect();
     let names: Vec<_> = cases.iter().map(|case| case.attribute("name").unwrap()).collect();
     assert_eq!(names, ["good <&> \"x\"", "bad", "spec"]);
@@ -440,8 +458,12 @@ fn the_specs_of_every_shipped_tool_and_directive_pass() {
     let said = world.rye_env(&world.project(), &args, b"", &env);
     let got = said.json();
     assert_eq!(said.status, 0, "{got:#}");
-    let tried: std::collections::BTreeSet<_> =
-        got["cases"].as_array().unwrap().iter().map(|case| case["item_id"].as_str().unwrap()).collect();
+    let tried: std::collections::BTreeSet<_> = got["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| case["item_id"].as_str().unwrap())
+        .collect();
     let (_, listed) = world.json(&["list", "--space", "system"]);
     for item in listed["items"].as_array().unwrap() {
         assert!(tried.contains(item["item_id"].as_str().unwrap()), "no spec: {item}");

@@ -1,0 +1,143 @@
+//! What is staged, judged as it is staged.
+
+use std::collections::BTreeSet;
+
+use super::error::GitError;
+use super::program::Repository;
+use crate::diag::Diagnostic;
+use crate::id::{Kind, Space};
+use crate::pipeline::{Checked, Failure, Hold, Rye, RyeBuilder, Verdict};
+
+/// Refusals that are about this person's trust and not about the file: another one, who trusts the
+/// signer, commits it.
+const MATTERS_OF_TRUST: [&str; 5] = [
+    "verify.expired",
+    "verify.out_of_scope",
+    "verify.project_not_accepted",
+    "verify.trust_unreadable",
+    "verify.untrusted",
+];
+
+/// How much a finding weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// The file is not to be committed.
+    Refused,
+    /// It may be, and whoever runs it here is refused.
+    Warned,
+}
+
+/// Something about a staged file.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) weight: Weight,
+    pub(crate) diagnostic: Diagnostic,
+}
+
+/// What is known after a check.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Staged files of `.ai` folders that differ from what is committed.
+    pub(crate) files: usize,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Why a check stopped.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CheckError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Rye(#[from] Failure),
+}
+
+/// The folders, relative to the top with a slash at the end, whose `.ai` has changes staged.
+///
+/// # Errors
+/// `git.failed`
+pub(crate) fn projects(repository: &Repository) -> Result<BTreeSet<String>, GitError> {
+    let changed = repository.changed()?;
+    Ok(changed.iter().filter_map(|path| Some(split(path)?.0.to_owned())).collect())
+}
+
+/// `sub/.ai/tools/x.py` as `sub/` and `.ai/tools/x.py`.
+fn split(path: &str) -> Option<(&str, &str)> {
+    let at = match path.starts_with(".ai/") {
+        true => 0,
+        false => path.find("/.ai/")? + 1,
+    };
+    Some(path.split_at(at))
+}
+
+/// Judges what is staged of one project: each file that differs from what is committed, and whatever
+/// else fails because of it. `builder` is that of the project itself, whose standing counts.
+///
+/// # Errors
+/// `git.failed`, `git.io`, `space.*`, `verify.trust_unreadable`
+pub(crate) fn check(
+    repository: &Repository,
+    prefix: &str,
+    builder: RyeBuilder,
+) -> Result<Findings, CheckError> {
+    let changed = repository.changed()?;
+    let changed: BTreeSet<&str> = changed
+        .iter()
+        .filter_map(|path| split(path))
+        .filter_map(|(found, path)| (found == prefix).then_some(path))
+        .collect();
+    let folder = tempfile::Builder::new().prefix("rye-staged-").tempdir();
+    let folder = folder.map_err(GitError::io(std::env::temp_dir()))?;
+    repository.write_staged(prefix, folder.path())?;
+    let rye = builder.strict().project_files(folder.path().to_owned()).build()?;
+    if rye.spaces().get(Space::Project).is_none() {
+        return Ok(Findings::default());
+    }
+    let listing = rye.survey(&[])?;
+    let own = |space: Space| space == Space::Project;
+    let entries: Vec<_> = listing.entries.into_iter().filter(|e| own(e.space)).collect();
+    let rows = rye.verify_all(entries.clone(), true, Hold::Listed, &|| ());
+    let mut findings: Vec<Finding> = rows.iter().filter_map(|row| finding(row, &changed)).collect();
+    let bad = |row: &Checked| matches!(row.verdict, Verdict::Bad(_));
+    let refused: BTreeSet<_> = rows.iter().filter(|row| bad(row)).map(|row| &row.item).collect();
+    let sound = entries.into_iter().filter(|entry| !refused.contains(&entry.item)).collect();
+    findings.extend(drift(&rye, sound, &changed));
+    for odd in listing.odd.into_iter().filter(|odd| changed.contains(odd.place.path.as_str())) {
+        findings.push(Finding { weight: Weight::Refused, diagnostic: odd.diagnostic() });
+    }
+    Ok(Findings { files: changed.len(), findings })
+}
+
+/// What the lock says of items that are sound: a row that lists other bytes is to be written anew in
+/// the same commit.
+fn drift(rye: &Rye, entries: Vec<crate::space::Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
+    let rows = rye.verify_all(entries, false, Hold::Exact, &|| ());
+    let differs =
+        |row: &&Checked| matches!(&row.verdict, Verdict::Bad(f) if f.code() == "lock.differs");
+    rows.iter().filter(differs).filter_map(|row| finding(row, changed)).collect()
+}
+
+/// The finding of a row, if what is staged has to do with it.
+fn finding(row: &Checked, changed: &BTreeSet<&str>) -> Option<Finding> {
+    let Verdict::Bad(failure) = &row.verdict else { return None };
+    let code = failure.code();
+    let is_about_lock = code.starts_with("lock.")
+        || ["verify.signer_changed", "verify.space_changed", "verify.rolled_back"].contains(&code);
+    let concerned = changed.contains(row.place.path.as_str())
+        || (is_about_lock && changed.contains(".ai/rye.lock"))
+        || (code == "verify.dependency" && row.item.kind == Kind::Tool && parts(changed))
+        || (code == "resolve.ambiguous_file" && changed.iter().any(|path| is_twin(row, path)));
+    let trust = MATTERS_OF_TRUST.contains(&code);
+    let weight = if trust { Weight::Warned } else { Weight::Refused };
+    concerned.then(|| Finding { weight, diagnostic: failure.diagnostic() })
+}
+
+/// Whether a file that a tool may list has changed.
+fn parts(changed: &BTreeSet<&str>) -> bool {
+    changed.iter().any(|path| path.starts_with(".ai/tools/"))
+}
+
+/// Whether the file at `path` gives the same id as this row's.
+fn is_twin(row: &Checked, path: &str) -> bool {
+    let stem = format!(".ai/{}/{}.", row.item.kind.folder(), row.item.id);
+    path.strip_prefix(&stem).is_some_and(|ext| !ext.contains(['.', '/']))
+}
