@@ -29,6 +29,7 @@ mod promises;
 mod provoked;
 mod readme;
 mod receipts;
+mod sarif;
 mod signing;
 mod spaces;
 mod stdlib;
