@@ -58,7 +58,12 @@ fn is_sarif(log: &Value) {
         }
         for result in list(&run["results"]) {
             let known = [
-                "ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints",
+                "ruleId",
+                "ruleIndex",
+                "level",
+                "message",
+                "locations",
+                "partialFingerprints",
                 "properties",
             ];
             fits(result, &known, &["message"]);
