@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         Verb::Uninstall => places(Wanted::Out, wired, out),
         Verb::Status => places(Wanted::Look, wired, out),
         Verb::Check => staged(wired, out),
-        Verb::Merge(args) => drive(args, wired, out),
+        Verb::Merge(args) => Ok(drive(args, wired, out)),
     }
 }
 
@@ -78,7 +78,9 @@ fn places(wanted: Wanted, wired: &Wired, out: &mut Out) -> Result<Exit, CliError
         return Ok(Exit::DONE);
     }
     if !out.is_json() {
-        rows.iter().for_each(|row| show(row, out));
+        for row in &rows {
+            show(row, out);
+        }
     }
     if wanted == Wanted::In && kept.is_empty() && !out.is_json() {
         out.line("\neach commit is checked from here on; `.gitattributes` is for the others too: commit it");
@@ -165,7 +167,7 @@ fn staged(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
 }
 
 /// The status is what git asks for: 0 if nobody has to look, else 1.
-fn drive(args: &Merge, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn drive(args: &Merge, wired: &Wired, out: &mut Out) -> Exit {
     let sides = Sides {
         base: &args.base,
         ours: &args.ours,
@@ -180,12 +182,12 @@ fn drive(args: &Merge, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
         Err(error) => {
             // git takes any other status for a driver that broke, and stops the whole merge.
             out.fail(&error.into());
-            return Ok(Exit::Status(1));
+            return Exit::Status(1);
         }
     };
     match merged {
-        Merged::Kept | Merged::Plain { conflicts: 0 } => Ok(Exit::DONE),
-        Merged::Plain { .. } => Ok(Exit::Status(1)),
+        Merged::Kept | Merged::Plain { conflicts: 0 } => Exit::DONE,
+        Merged::Plain { .. } => Exit::Status(1),
         Merged::Unsigned { item, conflicts } => {
             let path = escape_line(&args.path);
             let first = match conflicts {
@@ -197,7 +199,7 @@ fn drive(args: &Merge, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
                 "rye: `{path}` is another text than either side signed: {first}, then run \
                  `rye sign {item}` and `git add {path}`"
             ));
-            Ok(Exit::Status(1))
+            Exit::Status(1)
         }
     }
 }

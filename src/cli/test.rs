@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// Only say which cases there are
     #[arg(long)]
     list: bool,
-    /// Also write the report as JUnit's XML
+    /// Also write the report as XML in the form of `JUnit`
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     junit: Option<PathBuf>,
 }

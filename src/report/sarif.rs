@@ -4,7 +4,7 @@
 //! Out: one log of one run. A rule is a code; a place in the project is relative to its folder
 //!      (`%SRCROOT%`), one in another space to that space, and an embedded item has a name only.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
@@ -40,8 +40,7 @@ pub(crate) fn sarif(
     exit: u8,
 ) -> Value {
     // A rule has one index, and rules stand in the order of their codes.
-    let codes: BTreeMap<Code, ()> = findings.iter().map(|(_, found)| (found.code, ())).collect();
-    let codes: Vec<Code> = codes.into_keys().collect();
+    let codes: BTreeSet<Code> = findings.iter().map(|(_, found)| found.code).collect();
     let index = |code: Code| codes.iter().position(|known| *known == code);
     let results: Vec<Value> =
         findings.iter().map(|(level, found)| result(*level, found, index(found.code))).collect();

@@ -1,4 +1,4 @@
-//! JUnit's XML, as CI systems read it.
+//! The XML of `JUnit`, as CI systems read it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,14 +13,14 @@ pub(crate) fn junit(suites: &[(&Suite, Vec<Verdict>)]) -> String {
     let broken = |suite: &Suite| usize::from(suite.cases.is_err());
     let failed = |all: &[Verdict]| all.iter().filter(|one| !one.findings.is_empty()).count();
     let time = |all: &[Verdict]| all.iter().map(|one| one.elapsed).sum::<Duration>();
-    let sum = |of: &dyn Fn(&(&Suite, Vec<Verdict>)) -> usize| suites.iter().map(of).sum::<usize>();
+    let tests: usize = suites.iter().map(|(suite, all)| all.len() + broken(suite)).sum();
+    let failures: usize = suites.iter().map(|(_, all)| failed(all)).sum();
+    let errors: usize = suites.iter().map(|(suite, _)| broken(suite)).sum();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(
         out,
-        "<testsuites name=\"rye test\" tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{}\">",
-        sum(&|(suite, all)| all.len() + broken(suite)),
-        sum(&|(_, all)| failed(all)),
-        sum(&|(suite, _)| broken(suite)),
+        "<testsuites name=\"rye test\" tests=\"{tests}\" failures=\"{failures}\" \
+         errors=\"{errors}\" time=\"{}\">",
         seconds(suites.iter().map(|(_, all)| time(all)).sum()),
     );
     for (suite, all) in suites {

@@ -3,7 +3,7 @@
 //! Layer 14. Sees the facade. Starts nothing but by it, so only verified bytes run.
 //!
 //! In:  `<item>.test.yaml` beside tools and directives of one space.
-//! Out: for each case what was expected and what came, as text, JSON and JUnit.
+//! Out: for each case what was expected and what came, and a report for CI.
 //!
 //! Invariants
 //! - A spec is data: inputs, files to begin with, and what is expected. It names no item but the one

@@ -108,7 +108,7 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> Verdict {
         }
     };
     let mut request = Request::new(suite.query.to_string()).dry_run(case.dry_run);
-    request.params = case.inputs.clone();
+    request.params.clone_from(&case.inputs);
     request.timeout = case.timeout;
     request.workplace = Some(workplace.path().to_owned());
     let (came, interrupted) = match rye.run(&request, start, &Quiet) {
