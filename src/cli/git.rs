@@ -48,6 +48,7 @@ struct Merge {
     ours: PathBuf,
     theirs: PathBuf,
     marker: u32,
+    #[arg(allow_hyphen_values = true)]
     path: String,
 }
 
@@ -125,11 +126,23 @@ fn staged(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
         None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
     };
     let repository = Repository::of(&folder)?;
+    let here = folder.canonicalize().unwrap_or(folder);
+    let here = here.ancestors().find(|folder| folder.join(".ai").is_dir()).unwrap_or(&here);
+    let projects = projects(&repository, here)?;
+    for prefix in &projects.passed_over {
+        if out.is_json() {
+            break;
+        }
+        let prefix = escape_line(prefix);
+        out.note(&format!(
+            "not checked: `{prefix}.ai`; `rye git install` in `{prefix}` has it checked"
+        ));
+    }
     let (mut files, mut refused) = (0, 0);
     let mut rows = Vec::new();
-    for prefix in projects(&repository)? {
-        let builder = wired.builder().project(repository.top().join(&prefix));
-        let found = check(&repository, &prefix, builder)?;
+    for prefix in &projects.judged {
+        let builder = wired.builder().project(repository.top().join(prefix));
+        let found = check(&repository, prefix, builder)?;
         files += found.files;
         for finding in found.findings {
             let diagnostic = finding.diagnostic;
@@ -149,7 +162,9 @@ fn staged(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
             }
         }
     }
-    let counts = json!({"files": files, "refused": refused, "findings": rows});
+    let counts = json!({
+        "files": files, "refused": refused, "findings": rows, "not_checked": projects.passed_over,
+    });
     let error = match (refused, out.is_json()) {
         (0, true) => {
             out.success(counts);

@@ -63,6 +63,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         if !out.is_json() {
             table.show(suite, case, &verdict, out);
         }
+        out.warned(&verdict.warnings);
         table.keep(suite, verdict);
     });
     if let Some(file) = &args.junit {
@@ -219,12 +220,16 @@ fn rows(table: &Table<'_>) -> Value {
         match &suite.cases {
             Err(diagnostic) => rows.push(broken(suite, diagnostic)),
             Ok(cases) => rows.extend(cases.iter().zip(verdicts).map(|(case, verdict)| {
-                json!({
+                let mut row = json!({
                     "item_id": suite.item, "spec": suite.place.path, "name": case.name,
                     "status": if verdict.findings.is_empty() { "passed" } else { "failed" },
                     "findings": verdict.findings,
                     "metadata": {"duration_ms": verdict.elapsed.as_secs_f64() * 1000.0},
-                })
+                });
+                if !verdict.warnings.is_empty() {
+                    row["warnings"] = json!(verdict.warnings);
+                }
+                row
             })),
         }
     }

@@ -1,12 +1,14 @@
 //! What is staged, judged as it is staged.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::error::GitError;
 use super::program::Repository;
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Place};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Checked, Failure, Hold, Rye, RyeBuilder, Verdict};
+use crate::space::{Entry, Odd};
 
 /// Refusals that are about this person's trust and not about the file: another one, who trusts the
 /// signer, commits it.
@@ -51,13 +53,30 @@ pub(crate) enum CheckError {
     Rye(#[from] Failure),
 }
 
-/// The folders, relative to the top with a slash at the end, whose `.ai` has changes staged.
+/// Folders relative to the top, with a slash at the end, whose `.ai` has changes staged.
+#[derive(Debug, Default)]
+pub(crate) struct Projects {
+    pub(crate) judged: BTreeSet<String>,
+    /// An `.ai` that lies in the repository like any other folder, such as one for tests.
+    pub(crate) passed_over: BTreeSet<String>,
+}
+
+/// Which projects are judged: the one at the top, the one in `here`, and those that `rye git install`
+/// was run for, which their attribute says.
 ///
 /// # Errors
 /// `git.failed`
-pub(crate) fn projects(repository: &Repository) -> Result<BTreeSet<String>, GitError> {
+pub(crate) fn projects(repository: &Repository, here: &Path) -> Result<Projects, GitError> {
     let changed = repository.changed()?;
-    Ok(changed.iter().filter_map(|path| Some(split(path)?.0.to_owned())).collect())
+    let found: BTreeSet<&str> = changed.iter().filter_map(|path| Some(split(path)?.0)).collect();
+    let mut projects = Projects::default();
+    for prefix in found {
+        let is_here = here == repository.top().join(prefix);
+        let judged = prefix.is_empty() || is_here || repository.is_attributed(prefix)?;
+        let to = if judged { &mut projects.judged } else { &mut projects.passed_over };
+        to.insert(prefix.to_owned());
+    }
+    Ok(projects)
 }
 
 /// `sub/.ai/tools/x.py` as `sub/` and `.ai/tools/x.py`.
@@ -87,12 +106,16 @@ pub(crate) fn check(
         .collect();
     let folder = tempfile::Builder::new().prefix("rye-staged-").tempdir();
     let folder = folder.map_err(GitError::io(std::env::temp_dir()))?;
-    repository.write_staged(prefix, folder.path())?;
+    let strange = repository.write_staged(prefix, folder.path())?;
     let rye = builder.strict().project_files(folder.path().to_owned()).build()?;
     if rye.spaces().get(Space::Project).is_none() {
         return Ok(Findings::default());
     }
-    let listing = rye.survey(&[])?;
+    let mut listing = rye.survey(&[])?;
+    listing.odd.extend(strange.into_iter().map(|path| Odd {
+        place: Place { space: Some(Space::Project.to_string()), path, ..Place::default() },
+        why: "its path is no plain one".into(),
+    }));
     let own = |space: Space| space == Space::Project;
     let entries: Vec<_> = listing.entries.into_iter().filter(|e| own(e.space)).collect();
     let rows = rye.verify_all(entries.clone(), true, Hold::Listed, &|| ());
@@ -109,7 +132,7 @@ pub(crate) fn check(
 
 /// What the lock says of items that are sound: a row that lists other bytes is to be written anew in
 /// the same commit.
-fn drift(rye: &Rye, entries: Vec<crate::space::Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
+fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
     let rows = rye.verify_all(entries, false, Hold::Exact, &|| ());
     let differs =
         |row: &&Checked| matches!(&row.verdict, Verdict::Bad(f) if f.code() == "lock.differs");

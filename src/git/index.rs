@@ -28,14 +28,15 @@ impl Repository {
     }
 
     /// Writes the staged files below `prefix` + `.ai` into `to`, byte for byte, with no filter in
-    /// between. What no item can be, such as a link or a file that is too large, is there as one.
+    /// between. What no item can be, such as a link or a file that is too large, is there as one. Gives
+    /// the paths that no file can be written to because they are no plain ones.
     ///
     /// # Errors
     /// `git.failed`, `git.io`
-    pub(super) fn write_staged(&self, prefix: &str, to: &Path) -> Result<(), GitError> {
+    pub(super) fn write_staged(&self, prefix: &str, to: &Path) -> Result<Vec<String>, GitError> {
         let below = format!("{prefix}.ai/");
         let listed = self.ask(&["ls-files", "--stage", "-z", "--", &below])?;
-        let rows: Vec<Staged> = rows(&listed, prefix).into_iter().take(LISTED_FILES).collect();
+        let (rows, strange) = rows(&listed, prefix);
         let ids: String = rows.iter().map(|row| format!("{}\n", row.blob)).collect();
         let blobs = self.feed(&["cat-file", "--batch"], Some(ids.into_bytes()))?;
         let mut rest = &blobs[..];
@@ -47,7 +48,7 @@ impl Repository {
             rest = more;
             row.write(bytes, to)?;
         }
-        Ok(())
+        Ok(strange)
     }
 }
 
@@ -64,19 +65,26 @@ struct Staged {
     path: RelPath,
 }
 
-/// `<mode> <blob> <stage>\t<path>`, each ended by a NUL. Commits of submodules are left out, and so
-/// are the sides of a conflict, which git does not commit.
-fn rows(listed: &[u8], prefix: &str) -> Vec<Staged> {
+/// `<mode> <blob> <stage>\t<path>`, each ended by a NUL; and the paths that are no plain ones. Commits
+/// of submodules are left out, and so are the sides of a conflict, which git does not commit.
+fn rows(listed: &[u8], prefix: &str) -> (Vec<Staged>, Vec<String>) {
     let text = String::from_utf8_lossy(listed);
-    let row = |row: &str| {
-        let (about, path) = row.split_once('\t')?;
+    let (mut rows, mut strange) = (Vec::new(), Vec::new());
+    for row in text.split('\0').take(LISTED_FILES) {
+        let Some((about, path)) = row.split_once('\t') else { continue };
         let mut about = about.split(' ');
-        let (mode, blob, stage) = (about.next()?, about.next()?, about.next()?);
-        let path = path.strip_prefix(prefix)?.parse().ok()?;
-        let staged = Staged { blob: blob.to_owned(), is_link: mode == "120000", path };
-        (stage == "0" && mode != "160000").then_some(staged)
-    };
-    text.split('\0').filter_map(row).collect()
+        let (Some(mode), Some(blob), Some("0")) = (about.next(), about.next(), about.next()) else {
+            continue;
+        };
+        let Some(path) = path.strip_prefix(prefix).filter(|_| mode != "160000") else { continue };
+        match path.parse() {
+            Ok(path) => {
+                rows.push(Staged { blob: blob.to_owned(), is_link: mode == "120000", path })
+            }
+            Err(_) => strange.push(path.to_owned()),
+        }
+    }
+    (rows, strange)
 }
 
 /// The next `<id> blob <size>\n<bytes>\n`, and what follows it.

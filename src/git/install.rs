@@ -84,6 +84,25 @@ pub(crate) fn set_up(
     Ok(rows)
 }
 
+impl Repository {
+    /// Whether conflicts of the project's items are for our driver, as the staged attributes or those in
+    /// the folder say.
+    ///
+    /// # Errors
+    /// `git.failed`
+    pub(super) fn is_attributed(&self, prefix: &str) -> Result<bool, GitError> {
+        let path = format!("{prefix}.ai/tools/x");
+        for more in [&["--cached"][..], &[]] {
+            let args = [&["check-attr", "-z"], more, &["merge", "--", &path]].concat();
+            let said = self.ask(&args)?;
+            if said.split(|byte| *byte == 0).nth(2) == Some(b"rye") {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
 /// A line of shell that calls this rye, or the one on the path if it is gone.
 fn call(rye: &Path, verb: &str, behind: &str) -> String {
     let path = rye.display().to_string().replace('\'', r"'\''");
@@ -142,7 +161,7 @@ fn is_ours(path: &Path) -> bool {
 fn driver(repository: &Repository, rye: &Path, wanted: Wanted) -> Result<Row, GitError> {
     // git puts words in for what begins with `%`.
     let rye = PathBuf::from(rye.display().to_string().replace('%', "%%"));
-    let command = call(&rye, "merge %O %A %B %L %P", "");
+    let command = call(&rye, "merge -- %O %A %B %L %P", "");
     let command = command.trim_end();
     let get = ["config", "--local", "--get", DRIVER];
     let before = repository.find(&get)?.map(|value| String::from_utf8_lossy(&value).into_owned());

@@ -315,7 +315,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // bc1f3a169c17eb81859e999745b7369851afdac1082c61171dd7630ab1de7011
+    // 9cfa47a692fee7a271da3935d0e2efd54b4b87cbcd30f23de33e0f378038978d
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
     // a433f7b0e6a1411e3a64918684992420ced3713d4bfcecf31670c46569a8edf4
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
@@ -329,7 +329,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // f6aa0c84b2890e463edb6a8caf493a764573e7a47762408cc3b7e3ffadfcf308
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // db3f822366c85c3e56c0a2336d7d248164826bc0aa6daade36766ab7dc02ac07
+    // 5f679acf7ee5c11543ff791f5450a15737f1405b0c1214ae25a98f7554265166
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 351436837bb087a48e372e31a5f6f8a29e485521c9e0272c6494f8f9ac1c4ce5
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

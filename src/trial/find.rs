@@ -50,11 +50,11 @@ pub(crate) fn find(rye: &Rye, space: Space, asked: &[Asked]) -> Result<Vec<Suite
         accepted(rye)?;
     }
     for one in asked {
-        if !specs.iter().any(|spec| one.matches(&spec.item)) {
+        if !specs.iter().any(|spec| one.matches(&spec.item, space)) {
             return Err(no_spec(one, &specs).into());
         }
     }
-    specs.retain(|spec| asked.is_empty() || asked.iter().any(|one| one.matches(&spec.item)));
+    specs.retain(|spec| asked.is_empty() || asked.iter().any(|one| one.matches(&spec.item, space)));
     specs.sort();
     let items: Vec<Entry> = items.into_iter().map(|(_, entry)| entry).collect();
     Ok(specs.iter().map(|spec| suite(rye, spec, &specs, &items)).collect())
@@ -68,10 +68,12 @@ pub(crate) enum Asked {
 }
 
 impl Asked {
-    fn matches(&self, item: &Ref) -> bool {
+    fn matches(&self, item: &Ref, space: Space) -> bool {
         match self {
             Self::Item(query) => {
-                query.id == item.id && query.kind.is_none_or(|kind| kind == item.kind)
+                query.id == item.id
+                    && query.kind.is_none_or(|kind| kind == item.kind)
+                    && query.space.is_none_or(|named| named == space)
             }
             Self::Pattern(pattern) => pattern.matches(item),
         }

@@ -98,3 +98,18 @@ fn escaped(text: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn any_text_is_well_formed_and_nothing_is_lost_in_silence() {
+        let all: String = (0..0x3000).chain(0xFFF0..0x1_0010).filter_map(char::from_u32).collect();
+        let xml = format!("<a b=\"{0}\">{0}</a>", escaped(&all));
+        let document = roxmltree::Document::parse(&xml).unwrap();
+        let root = document.root_element();
+        assert_eq!(root.attribute("b"), root.text());
+        assert_eq!(escaped("a\u{1b}<\n\u{ffff}"), "a\\u{1b}&lt;&#10;\\u{ffff}");
+    }
+}

@@ -11,6 +11,7 @@ use super::spec::Case;
 use crate::diag::Diagnostic;
 use crate::host::{hold_signals, send_on};
 use crate::pipeline::{Request, Rye};
+use crate::report::Warned;
 use crate::trace::Quiet;
 
 /// What became of one case.
@@ -19,6 +20,8 @@ pub(crate) struct Verdict {
     /// Nothing, if it passed.
     pub(crate) findings: Vec<Finding>,
     pub(crate) elapsed: Duration,
+    /// What dev mode let through.
+    pub(crate) warnings: Vec<Warned>,
     /// The signal that interrupted it.
     pub(crate) interrupted: Option<i32>,
 }
@@ -78,14 +81,16 @@ fn in_order(
     tell: &mut dyn FnMut(&Suite, &Case, Verdict),
 ) -> Option<i32> {
     let mut early: Vec<Option<Verdict>> = work.iter().map(|_| None).collect();
-    let (mut told, mut signal) = (0, None);
+    let (mut told, mut signal, mut ended) = (0, None, false);
     for (at, verdict) in from {
         signal = signal.or(verdict.interrupted);
         early[at] = Some(verdict);
         while let Some(verdict) = early.get_mut(told).and_then(Option::take) {
             let (suite, case) = work[told];
             told += 1;
-            if verdict.interrupted.is_none() {
+            // What comes behind a case without a verdict has no place to be told at.
+            ended |= verdict.interrupted.is_some();
+            if !ended {
                 tell(suite, case, verdict);
             }
         }
@@ -103,6 +108,7 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> Verdict {
             return Verdict {
                 findings: vec![finding],
                 elapsed: start.elapsed(),
+                warnings: Vec::new(),
                 interrupted: None,
             };
         }
@@ -111,10 +117,13 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> Verdict {
     request.params.clone_from(&case.inputs);
     request.timeout = case.timeout;
     request.workplace = Some(workplace.path().to_owned());
-    let (came, interrupted) = match rye.run(&request, start, &Quiet) {
-        Ok(report) => (Came::of(&report), None),
-        Err(failed) => (Came::refused(&failed.failure.diagnostic()), failed.failure.interrupted()),
+    let (came, warnings, interrupted) = match rye.run(&request, start, &Quiet) {
+        Ok(report) => (Came::of(&report), report.warnings().to_vec(), None),
+        Err(failed) => {
+            let interrupted = failed.failure.interrupted();
+            (Came::refused(&failed.failure.diagnostic()), failed.warnings, interrupted)
+        }
     };
     let findings = judge(&case.expect, &came, &workplace);
-    Verdict { findings, elapsed: start.elapsed(), interrupted }
+    Verdict { findings, elapsed: start.elapsed(), warnings, interrupted }
 }

@@ -226,6 +226,35 @@ fn projects_in_folders_of_the_repository_are_each_judged_by_themselves() {
 }
 
 #[test]
+fn an_ai_folder_that_nobody_installed_is_passed_over_and_named() {
+    let world = world();
+    let path = "tests/data/.ai/tools/x.sh";
+    world.write(path, "x");
+    let got = well(&world, "git add -A && git commit -qm fixture");
+    assert!(got.contains("not checked: `tests/data/.ai`"), "{got}");
+    world.write(path, "y");
+    well(&world, "git add -A");
+    let (status, got) = check(&world);
+    assert_eq!((status, &got["not_checked"]), (0, &json!(["tests/data/"])), "{got}");
+    // It is judged for whoever stands in it, and once its attribute is there.
+    let folder = world.project().join("tests/data");
+    assert_eq!(world.rye_in(&folder, &["git", "check"], b"").status, 4);
+    world.write("tests/data/.gitattributes", "/.ai/** merge=rye\n");
+    assert_eq!(check(&world).0, 4);
+}
+
+#[test]
+fn a_path_that_no_item_can_have_does_not_slip_through() {
+    let world = world();
+    for name in ["a\tb.sh", "a\\b.sh", "a\nb.sh"] {
+        world.write(&format!(".ai/tools/{name}"), MARKER_SH);
+        well(&world, "git add -A");
+        assert_eq!(found(&world), one("space.odd_file"), "{name:?}");
+        well(&world, "git reset -q --hard");
+    }
+}
+
+#[test]
 fn no_filter_and_no_program_of_the_repository_is_run() {
     let world = world();
     let marker = world.outside().join("ran");
@@ -505,7 +534,10 @@ fn without_a_repository_or_without_git_it_is_said() {
     well(&world, "git init -q");
     assert_eq!(
         check(&world),
-        (0, json!({"status": "success", "files": 0, "refused": 0, "findings": []}))
+        (
+            0,
+            json!({"status": "success", "files": 0, "refused": 0, "findings": [], "not_checked": []})
+        )
     );
     let project = world.project();
     let said = world.rye_env(&project, &["git", "check"], b"", &[("PATH", "/nowhere")]);

@@ -197,6 +197,17 @@ fn only_verified_bytes_run() {
 }
 
 #[test]
+fn what_dev_mode_lets_through_is_said_loudly() {
+    let world = world("cases:\n  - {name: a}\n").env("RYE_DEV_MODE", "1");
+    assert!(!world.rye(&["test"]).stderr.contains("DEV MODE"));
+    world.write(".ai/tools/acme/echo.sh", ECHO_SH);
+    let said = world.rye(&["test"]);
+    assert!(said.status == 0 && said.stderr.contains("[DEV MODE] verify.unsigned"), "{said:?}");
+    let (_, got) = world.json(&["test"]);
+    assert_eq!(got["cases"][0]["warnings"][0]["code"], "verify.unsigned", "{got}");
+}
+
+#[test]
 fn a_project_that_is_not_accepted_has_none_of_its_specs_read() {
     let world = world("cases:\n  - {name: a}\n");
     assert_eq!(tried(&world).0, 0, "the fixture itself is good");
@@ -336,6 +347,8 @@ fn items_are_chosen_by_ref_and_pattern_and_near_names_are_offered() {
     assert_eq!(names(&["acme/echo"]), "a");
     assert_eq!(names(&["directive:**"]), "b");
     assert_eq!(names(&["tool:acme/*", "directive:acme/greet"]), "ab");
+    assert_eq!(names(&["acme/echo@project"]), "a");
+    assert_eq!(world.rye(&["test", "acme/echo@user"]).code(), "test.no_spec");
     for (asked, near) in [("acme/ecoh", "tool:acme/echo"), ("tool:acme/mark", "`rye test --list`")]
     {
         let said = world.rye(&["test", asked]);
