@@ -5,7 +5,9 @@ use std::path::Path;
 
 use super::error::GitError;
 use super::program::Repository;
-use crate::diag::{Diagnostic, Place};
+use crate::base::limits::ITEM_BYTES;
+use crate::base::text::{escape_line, position, unfit};
+use crate::diag::{Code, Diagnostic, Place};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Checked, Failure, Hold, Rye, RyeBuilder, Verdict};
 use crate::space::{Entry, Odd};
@@ -116,8 +118,11 @@ pub(crate) fn check(
         place: Place { space: Some(Space::Project.to_string()), path, ..Place::default() },
         why: "its path is no plain one".into(),
     }));
-    let own = |space: Space| space == Space::Project;
-    let entries: Vec<_> = listing.entries.into_iter().filter(|e| own(e.space)).collect();
+    // Keys that a project proposes are nothing that anybody goes by, so they need no signature.
+    let is_proposal =
+        |e: &Entry| e.item.kind == Kind::Config && e.item.id.as_str().starts_with("keys/");
+    let own = |e: &Entry| e.space == Space::Project && !is_proposal(e);
+    let entries: Vec<_> = listing.entries.into_iter().filter(own).collect();
     let rows = rye.verify_all(entries.clone(), true, Hold::Listed, &|| ());
     let mut findings: Vec<Finding> = rows.iter().filter_map(|row| finding(row, &changed)).collect();
     let bad = |row: &Checked| matches!(row.verdict, Verdict::Bad(_));
@@ -127,7 +132,36 @@ pub(crate) fn check(
     for odd in listing.odd.into_iter().filter(|odd| changed.contains(odd.place.path.as_str())) {
         findings.push(Finding { weight: Weight::Refused, diagnostic: odd.diagnostic() });
     }
+    let items: BTreeSet<&str> = rows.iter().map(|row| row.place.path.as_str()).collect();
+    let others = changed.iter().filter(|path| !items.contains(**path));
+    findings.extend(others.filter_map(|path| hidden(folder.path(), path)));
     Ok(Findings { files: changed.len(), findings })
+}
+
+/// Text that a reviewer cannot see in a staged file that is no item, such as a module beside a tool or
+/// a test spec. A file that is no text is nobody's to read.
+fn hidden(folder: &Path, path: &str) -> Option<Finding> {
+    let file = folder.join(path);
+    let stat = file.symlink_metadata().ok()?;
+    if !stat.is_file() || stat.len() > ITEM_BYTES {
+        return None;
+    }
+    let text = String::from_utf8(std::fs::read(file).ok()?).ok()?;
+    let found = unfit(&text).filter(|found| found.invisible)?;
+    let place = Place { space: Some("project".into()), path: path.to_owned(), ..Place::default() };
+    let diagnostic = Diagnostic {
+        code: Code("parse.invisible_text"),
+        message: format!(
+            "`{}` holds the invisible character U+{:04X}",
+            escape_line(path),
+            u32::from(found.char)
+        ),
+        help: Some("remove it, or write it as an escape".into()),
+        place: Some(place.at(position(text.as_bytes(), found.at))),
+        item: None,
+        data: serde_json::Map::new(),
+    };
+    Some(Finding { weight: Weight::Refused, diagnostic })
 }
 
 /// What the lock says of items that are sound: a row that lists other bytes is to be written anew in

@@ -315,7 +315,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // 9cfa47a692fee7a271da3935d0e2efd54b4b87cbcd30f23de33e0f378038978d
+    // f4fa316a4fa89a2c43a1c469b246603bf3d599764f1117d3d5d9232faa2e522e
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
     // a433f7b0e6a1411e3a64918684992420ced3713d4bfcecf31670c46569a8edf4
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },

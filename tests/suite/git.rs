@@ -244,6 +244,25 @@ fn an_ai_folder_that_nobody_installed_is_passed_over_and_named() {
 }
 
 #[test]
+fn hidden_text_beside_an_item_is_found_and_proposals_need_no_signature() {
+    let world = world();
+    let fp = "0123456789abcdef0123456789abcdef";
+    world.write(&format!(".ai/config/keys/trusted/{fp}.toml"), "owner = \"x\"\n");
+    world.write(".ai/tools/acme/lib/data.bin", [0_u8, 0xE2, 0x80, 0xAE, 0xFF]);
+    world.write(".ai/tools/acme/mark.test.yaml", "cases:\n  - {name: plain}\n");
+    well(&world, "git add -A");
+    assert_eq!(found(&world), []);
+    for path in [".ai/tools/acme/mark.test.yaml", ".ai/tools/acme/lib/x.txt", ".ai/README"] {
+        world.write(path, "one\ntwo \u{202e}three\n");
+        well(&world, "git add -A");
+        assert_eq!(found(&world), one("parse.invisible_text"), "{path}");
+        let said = world.rye(&["git", "check"]);
+        assert!(said.stderr.contains(&format!("{path}:2:5")), "{said:?}");
+        well(&world, &format!("git rm -q --cached {path} && rm {path}"));
+    }
+}
+
+#[test]
 fn a_path_that_no_item_can_have_does_not_slip_through() {
     let world = world();
     for name in ["a\tb.sh", "a\\b.sh", "a\nb.sh"] {
