@@ -79,7 +79,8 @@ fn rows(listed: &[u8], prefix: &str) -> (Vec<Staged>, Vec<String>) {
         let Some(path) = path.strip_prefix(prefix).filter(|_| mode != "160000") else { continue };
         match path.parse() {
             Ok(path) => {
-                rows.push(Staged { blob: blob.to_owned(), is_link: mode == "120000", path })
+                let (blob, is_link) = (blob.to_owned(), mode == "120000");
+                rows.push(Staged { blob, is_link, path });
             }
             Err(_) => strange.push(path.to_owned()),
         }
