@@ -30,6 +30,7 @@
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `lock` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run |
 //! | 13 | `pipeline` | the facade [`Rye`] |
+//! | 14 | `git` `trial` | what is about to be committed; test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
@@ -77,6 +78,7 @@ mod execute;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod fuzz;
+mod git;
 mod grant;
 mod host;
 mod id;
@@ -90,6 +92,7 @@ mod resolve;
 mod space;
 mod store;
 mod trace;
+mod trial;
 mod validate;
 mod verify;
 

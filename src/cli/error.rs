@@ -4,7 +4,9 @@ use std::io;
 
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose, Diagnostic};
+use crate::git::{CheckError, GitError};
 use crate::pipeline::{Failed, Failure};
+use crate::trial::FindError;
 
 pub(crate) const CODES: &[Code] = &[
     Code("cli.usage"),
@@ -36,6 +38,9 @@ pub(super) enum CliError {
     Failure(#[from] Failure),
     #[error("{}", .0.failure)]
     Failed(Box<Failed>),
+    /// An error of a house.
+    #[error("{0}")]
+    House(Box<dyn Diagnose + Send + Sync>),
 }
 
 impl<E> From<E> for CliError
@@ -48,11 +53,36 @@ where
     }
 }
 
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> Self {
+        Self::House(Box::new(error))
+    }
+}
+
+impl From<CheckError> for CliError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Git(error) => error.into(),
+            CheckError::Rye(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+impl From<FindError> for CliError {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Test(error) => Self::House(Box::new(error)),
+            FindError::Rye(failure) => Self::Failure(failure),
+        }
+    }
+}
+
 impl CliError {
     pub(super) fn diagnostic(&self) -> Diagnostic {
         let (code, help) = match self {
             Self::Failure(failure) => return failure.diagnostic(),
             Self::Failed(failed) => return failed.failure.diagnostic(),
+            Self::House(error) => return Diagnostic::from(error.as_ref()),
             Self::Usage { .. } => ("cli.usage", "see `rye --help`".to_owned()),
             Self::InputSyntax { .. } => (
                 "cli.input_syntax",

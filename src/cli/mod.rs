@@ -16,6 +16,7 @@ mod execute;
 mod exit;
 mod explain;
 mod fetch;
+mod git;
 mod init;
 mod input;
 mod keys;
@@ -26,6 +27,7 @@ mod plan;
 mod receipt;
 mod show;
 mod sign;
+mod test;
 mod trust;
 mod verify;
 mod why;
@@ -112,6 +114,8 @@ verbs! {
     keys
     trust
     init
+    test
+    git
     doctor
     explain
     completions

@@ -24,7 +24,7 @@ mod item;
 mod knowledge;
 mod tool;
 
-pub(crate) use data::json;
+pub(crate) use data::{json, yaml};
 pub(crate) use directive::{Context, Directive, Input, InputType};
 pub(crate) use error::{CODES, ParseError};
 pub(crate) use finding::{Finding, Severity, check_for_signing};

@@ -38,11 +38,12 @@ fn fits(line: &str, said: &str) -> bool {
     rest.ends_with(last)
 }
 
-#[test]
-fn the_five_minute_walk_prints_what_the_page_says() {
-    let world = World::empty();
+/// Runs the blocks of a section, each of which must print what stands below it; gives how many.
+#[track_caller]
+fn walk(world: &World, section: &str) -> usize {
     let text = readme();
-    let walk = text.split("## Five minutes").nth(1).unwrap().split("\n## ").next().unwrap();
+    let heading = format!("## {section}\n");
+    let walk = text.split(&heading).nth(1).unwrap().split("\n## ").next().unwrap();
     let blocks = blocks(walk);
     let mut run = 0;
     for pair in blocks.windows(2) {
@@ -61,12 +62,17 @@ fn the_five_minute_walk_prints_what_the_page_says() {
         assert!(same, "the page says\n{said}\n\nrye says\n{got}");
         run += 1;
     }
-    assert_eq!(
-        run,
-        blocks.iter().filter(|(info, _)| info == "sh").count(),
-        "each block says what it prints"
-    );
-    assert!(run >= 8, "the walk was found");
+    let scripts = blocks.iter().filter(|(info, _)| info == "sh").count();
+    assert_eq!(run, scripts, "each block says what it prints");
+    run
+}
+
+#[test]
+fn the_five_minute_walk_and_what_follows_it_print_what_the_page_says() {
+    let world = World::empty();
+    assert!(walk(&world, "Five minutes") >= 8, "the walk was found");
+    // It goes on in the same project.
+    assert!(walk(&world, "Every day") >= 2, "the section was found");
 }
 
 #[test]
