@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::base::text::escape_line;
+use crate::dev::DevError;
 use crate::diag::{Code, Diagnose, Diagnostic};
 use crate::pipeline::{Failed, Failure};
 
@@ -34,6 +35,8 @@ pub(super) enum CliError {
     UnknownCode { code: String, near: Vec<String> },
     #[error(transparent)]
     Failure(#[from] Failure),
+    #[error(transparent)]
+    Dev(#[from] DevError),
     #[error("{}", .0.failure)]
     Failed(Box<Failed>),
 }
@@ -53,6 +56,7 @@ impl CliError {
         let (code, help) = match self {
             Self::Failure(failure) => return failure.diagnostic(),
             Self::Failed(failed) => return failed.failure.diagnostic(),
+            Self::Dev(error) => return error.diagnostic(),
             Self::Usage { .. } => ("cli.usage", "see `rye --help`".to_owned()),
             Self::InputSyntax { .. } => (
                 "cli.input_syntax",

@@ -44,11 +44,12 @@ pub(crate) fn status(code: &str) -> u8 {
         "plan.drifted" | "plan.malformed" => 4,
         "plan.not_a_tool" => 2,
         "receipt.io" => 6,
+        "dev.watch" => 6,
         _ => match code.split('.').next().unwrap_or_default() {
             "cli" => 2,
             "id" => 3,
-            "verify" | "validate" | "resolve" | "matrix" | "lock" | "space" | "sign" | "key"
-            | "trust" | "receipt" => 4,
+            "dev" | "verify" | "validate" | "resolve" | "matrix" | "lock" | "space" | "sign"
+            | "key" | "trust" | "receipt" => 4,
             "parse" | "interpolate" | "chain" => 5,
             "plan" | "execute" | "sandbox" => 6,
             "protocol" | "remote" | "mcp" | "thread" => 7,

@@ -3,7 +3,7 @@
 use super::Common;
 use super::error::CliError;
 use crate::host::Os;
-use crate::pipeline::{Rye, RyeBuilder};
+use crate::pipeline::{Failure, Rye, RyeBuilder};
 use crate::trace::Recorder;
 
 /// The command line's common part, ready to build the facade when a verb needs it.
@@ -20,13 +20,18 @@ impl Wired {
     /// # Errors
     /// `space.*`, `verify.trust_unreadable`.
     pub(super) fn rye(&self) -> Result<Rye, CliError> {
+        Ok(self.build()?)
+    }
+
+    /// The same for whoever needs it more than once.
+    pub(super) fn build(&self) -> Result<Rye, Failure> {
         // A process that serves one command may end what its children leave behind.
         let builder = RyeBuilder::new().host(Box::new(Os::new(true)));
         let builder = match &self.common.project {
             Some(project) => builder.project(project.clone()),
             None => builder,
         };
-        Ok(builder.build()?)
+        builder.build()
     }
 
     pub(super) fn recorder(&self) -> Recorder {
