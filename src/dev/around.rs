@@ -50,13 +50,12 @@ impl Git {
         let plain = !name.split('/').any(|part| part.is_empty() || part.starts_with('.'));
         let loose = || {
             let mut folders = [&self.own, &self.common].into_iter().filter(|_| plain);
-            folders.find_map(|folder| read(&folder.join(name)))
+            folders.find_map(|folder| read(&folder.join(name))).map(|text| text.trim().to_owned())
         };
         let packed = || {
             let all = text(host, &self.common.join("packed-refs"), PACKED_BYTES)?;
-            let line =
-                all.lines().find(|line| line.split_once(' ').is_some_and(|(_, n)| n == name));
-            line.map(str::to_owned)
+            let mut lines = all.lines().filter_map(|line| line.split_once(' '));
+            lines.find(|(_, named)| *named == name).map(|(commit, _)| commit.to_owned())
         };
         let tables = || {
             let list = |folder: &Path| read(&folder.join("reftable/tables.list"));

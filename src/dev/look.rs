@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::around::{Git, GitIs};
+use super::around::{Git, GitIs, Runs};
 use super::error::DevError;
 use super::event::Event;
 use super::rules::{Why, fields};
 use super::session::{Held, Session};
-use crate::base::limits::{DEV_AGAIN_MS, DEV_FILES};
+use crate::base::limits::{DEV_AGAIN_MS, DEV_FILES, DEV_PATIENCE_MS};
 use crate::diag::Diagnostic;
 use crate::pipeline::{Author, Failure, InHand, Prepared, Rye};
 use crate::space::Entry;
@@ -37,17 +37,7 @@ impl Session<'_> {
         if during.is_none() && self.is_git_at_work(git_is) {
             return Ok(());
         }
-        let mut around = BTreeSet::new();
-        around.extend(during.map(|item| Why::During(item.to_owned())));
-        around.extend((git_is == GitIs::Stuck).then_some(Why::GitBusy));
-        let head = git.map(|git| git.head(rye.host()));
-        if head != self.head {
-            around.insert(Why::GitMoved);
-            self.head = head;
-        }
-        if self.runs.as_mut().is_some_and(super::around::Runs::any_since) && during.is_none() {
-            around.insert(Why::OtherRun);
-        }
+        self.look_around(&rye, git.as_ref(), git_is, during);
         let now = match rye.in_hand(&self.last) {
             Ok(now) => now,
             Err(failure) => {
@@ -55,6 +45,14 @@ impl Session<'_> {
                 return Ok(());
             }
         };
+        let same = |(entry, now): (&Entry, &Arc<InHand>)| {
+            self.last.get(entry).is_some_and(|last| last.is_same(now))
+        };
+        if during.is_none() && !now.iter().all(same) && self.is_still_going_on() {
+            return Ok(());
+        }
+        self.hinted = None;
+        let around = std::mem::take(&mut self.around);
         self.part_with(&now.keys().collect());
         let changed = now
             .into_iter()
@@ -69,6 +67,30 @@ impl Session<'_> {
             self.ask();
         }
         Ok(())
+    }
+
+    /// Notes what goes on beside the edits, for the look that comes to an end.
+    fn look_around(&mut self, rye: &Rye, git: Option<&Git>, git_is: GitIs, during: Option<&str>) {
+        self.around.extend(during.map(|item| Why::During(item.to_owned())));
+        self.around.extend((git_is == GitIs::Stuck).then_some(Why::GitBusy));
+        let head = git.map(|git| git.head(rye.host()));
+        if head != self.head {
+            self.around.insert(Why::GitMoved);
+            self.head = head;
+        }
+        if self.runs.as_mut().is_some_and(Runs::any_since) && during.is_none() {
+            self.around.insert(Why::OtherRun);
+        }
+    }
+
+    /// Whether more was written while we looked: then it is looked at again, unless that never ends.
+    fn is_still_going_on(&mut self) -> bool {
+        let patience = Duration::from_millis(DEV_PATIENCE_MS);
+        if !self.watch.is_hinted() || self.hinted.is_some_and(|first| first.elapsed() > patience) {
+            return false;
+        }
+        self.hint();
+        true
     }
 
     /// While git is at work, and a moment after, nothing that it does is judged half done.

@@ -42,7 +42,7 @@ pub(crate) struct Session<'a> {
     pub(super) audience: &'a mut dyn Audience,
     request: Option<Request>,
     pub(super) dev: DevKey,
-    watch: Watch,
+    pub(super) watch: Watch,
     pub(super) ears: Ears,
     pub(super) runs: Option<Runs>,
     /// git's commit at the last look.
@@ -63,11 +63,13 @@ pub(crate) struct Session<'a> {
     /// Files that were empty at the last look.
     pub(super) emptied: BTreeSet<Entry>,
     pub(super) git_was_busy: bool,
+    /// What went on beside the edits since the last look that came to an end.
+    pub(super) around: BTreeSet<Why>,
     question: Option<Entry>,
     /// When to look.
     pub(super) due: Option<Instant>,
-    /// The first hint since the last look.
-    hinted: Option<Instant>,
+    /// The first hint since the last look that came to an end.
+    pub(super) hinted: Option<Instant>,
     /// When to look once more without a hint.
     pub(super) again: Option<Instant>,
     ended: Option<Ended>,
@@ -106,6 +108,7 @@ impl<'a> Session<'a> {
             missing: BTreeMap::new(),
             emptied: BTreeSet::new(),
             git_was_busy: false,
+            around: BTreeSet::new(),
             question: None,
             due: None,
             hinted: None,
@@ -172,7 +175,8 @@ impl<'a> Session<'a> {
             if let Some(ended) = self.ended {
                 return Ok(ended);
             }
-            let until = [self.due, self.again].into_iter().flatten().min();
+            // While hints come, what is written is not done.
+            let until = self.due.or(self.again);
             match self.ears.wait(&self.watch, until)? {
                 Heard::Hint => self.hint(),
                 Heard::Key(key) => self.key(key)?,
@@ -181,8 +185,9 @@ impl<'a> Session<'a> {
             }
             let at = Instant::now();
             let hinted = self.due.is_some_and(|due| due <= at);
-            if hinted || self.again.is_some_and(|again| again <= at) {
-                (self.due, self.hinted) = (None, None);
+            let again = self.due.is_none() && self.again.is_some_and(|again| again <= at);
+            if hinted || again {
+                self.due = None;
                 self.again = hinted.then(|| at + Duration::from_millis(DEV_AGAIN_MS));
                 self.look(None)?;
             }
@@ -207,7 +212,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn hint(&mut self) {
+    /// Something may have changed: it is looked at when nothing more comes, or patience ends.
+    pub(super) fn hint(&mut self) {
         let now = Instant::now();
         let first = *self.hinted.get_or_insert(now);
         let quiet = now + Duration::from_millis(DEV_QUIET_MS);
@@ -215,8 +221,12 @@ impl<'a> Session<'a> {
     }
 
     fn key(&mut self, key: Key) -> Result<(), DevError> {
+        let key = match key {
+            Key::Char(byte) => Key::Char(byte.to_ascii_lowercase()),
+            Key::End => Key::End,
+        };
         match key {
-            Key::End | Key::Char(b'q' | b'Q') => self.ended = Some(Ended::Quit),
+            Key::End | Key::Char(b'q') => self.ended = Some(Ended::Quit),
             Key::Char(b'r') => {
                 if self.request.is_none() {
                     self.audience.tell(&Event::NothingToRun);

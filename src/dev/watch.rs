@@ -115,6 +115,13 @@ impl Watch {
         &self.wakes
     }
 
+    /// Whether a hint came that nobody took.
+    pub(super) fn is_hinted(&self) -> bool {
+        let mut fds = [rustix::event::PollFd::new(&self.wakes, rustix::event::PollFlags::IN)];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
     /// Takes every hint so far.
     pub(super) fn take(&self) {
         let mut bytes = [0; 1024];

@@ -16,7 +16,7 @@ use crate::parse::Item;
 use crate::resolve::Found;
 use crate::space::Entry;
 use crate::trace::Quiet;
-use crate::verify::{By, DevKey, Scan, brief, digest_to_sign, scan};
+use crate::verify::{By, DevKey, PublicKey, Scan, brief, digest_to_sign, scan};
 
 /// Whose signature admits an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -317,10 +317,12 @@ fn look(
                 return Some(Arc::clone(known));
             }
             let digest = digest_to_sign(&found);
+            // By the key, since anybody may be called `you`.
+            let own = line.trust.own().ok().flatten().map(PublicKey::fingerprint);
             let verdict = line.admit_alone(found.clone()).map(|(source, item)| {
                 let author = match source.signer() {
                     Some(signer) if signer.dev_for.is_some() => Author::Dev,
-                    Some(signer) if signer.owner.as_deref() == Some("you") => Author::Own,
+                    Some(signer) if Some(signer.key) == own => Author::Own,
                     Some(signer) => {
                         let name = signer.owner.clone();
                         Author::Other(name.unwrap_or_else(|| signer.key.short()))

@@ -29,7 +29,7 @@ use crate::space::{ProjectIdentity, Root};
 const FOLDER: &str = "config/keys/dev";
 
 /// Who is shown as the signer of what a dev key signed.
-pub(super) const OWNER: &str = "you (dev key)";
+pub(crate) const DEV_OWNER: &str = "you (dev key)";
 
 /// Your word that a dev key signs for you.
 #[derive(Debug, Clone, PartialEq)]

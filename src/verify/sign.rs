@@ -104,7 +104,7 @@ impl By<'_> {
         let key = self.pair().public().fingerprint();
         let (owner, dev_for) = match self {
             Self::Own(_) => ("you", None),
-            Self::Dev(dev) => (dev_key::OWNER, Some(dev.delegate.by)),
+            Self::Dev(dev) => (dev_key::DEV_OWNER, Some(dev.delegate.by)),
         };
         Signer { key, owner: Some(owner.into()), at, dev_for }
     }

@@ -325,7 +325,7 @@ impl<'a> TrustStore<'a> {
         }
         let known = self.known(key).ok()?;
         if known.delegate.is_some() {
-            return Some(dev_key::OWNER.into());
+            return Some(dev_key::DEV_OWNER.into());
         }
         known.document.as_ref().map(|document| document.owner.clone())
     }
