@@ -92,9 +92,7 @@ impl Runs {
     /// `None` where no run can have one.
     pub(super) fn find(vars: &Vars, user_base: Option<&Path>) -> Option<Self> {
         let fallback = user_base.map(|base| base.join(".ai/state/pin"));
-        let own = Pin::new(vars, fallback.as_deref()).ok()?;
-        let folder = own.path().parent()?.to_owned();
-        drop(own);
+        let folder = Pin::watch(vars, fallback.as_deref()).ok()?;
         let last = changed(&folder);
         Some(Self { folder, last })
     }
@@ -117,7 +115,7 @@ impl Runs {
 /// Whether the process that a private folder is named after still runs.
 fn is_alive(name: &str) -> bool {
     let pid = name.split_once('-').and_then(|(pid, _)| pid.parse::<u32>().ok());
-    pid.is_none_or(|pid| Path::new(&format!("/proc/{pid}")).exists())
+    pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists())
 }
 
 fn changed(folder: &Path) -> Option<SystemTime> {

@@ -1,6 +1,6 @@
 //! One look at the project: what changed since the last one, and what is done about it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,48 +11,79 @@ use super::rules::{Why, fields};
 use super::session::{Held, Session};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_FILES, DEV_PATIENCE_MS};
 use crate::diag::Diagnostic;
-use crate::pipeline::{Author, Failure, InHand, Prepared, Rye};
+use crate::pipeline::{Author, Failure, InHand, Prepared, Rye, Work};
 use crate::space::Entry;
 
 /// How long after git put its lock away it is taken to be done.
 const GIT_SETTLES: Duration = Duration::from_millis(300);
 
+/// What a look found.
+pub(super) struct Seen {
+    rye: Rye,
+    now: BTreeMap<Entry, Arc<InHand>>,
+    around: BTreeSet<Why>,
+    /// What changed while something ran does not make it run again.
+    may_run: bool,
+}
+
 impl Session<'_> {
-    /// Looks, signs what may be signed, and runs what there is to run if anything that is admitted
-    /// changed. `during` is what ran since the last look.
+    /// Looks, and does what is to be done about it.
     ///
     /// # Errors
     /// `dev.watch`; whatever else is wrong is told, and is looked at again.
-    pub(super) fn look(&mut self, during: Option<&str>) -> Result<(), DevError> {
+    pub(super) fn look(&mut self) -> Result<(), DevError> {
+        match self.observe(None)? {
+            Some(seen) => self.act(seen),
+            None => Ok(()),
+        }
+    }
+
+    /// What is there now; `None` if it is not the time to judge it. `during` is what ran since the last
+    /// look.
+    ///
+    /// # Errors
+    /// `dev.watch`
+    pub(super) fn observe(&mut self, during: Option<&str>) -> Result<Option<Seen>, DevError> {
+        self.around.extend(during.map(|item| Why::During(item.to_owned())));
         let rye = match (self.make)() {
             Ok(rye) => rye,
             Err(failure) => {
                 self.trouble(&failure);
-                return Ok(());
+                return Ok(None);
             }
         };
         self.cover(&rye)?;
         let git = Git::find(rye.spaces().project_path(), rye.host());
         let git_is = git.as_ref().map_or(GitIs::Idle, Git::is);
         if during.is_none() && self.is_git_at_work(git_is) {
-            return Ok(());
+            return Ok(None);
         }
         self.look_around(&rye, git.as_ref(), git_is, during);
         let now = match rye.in_hand(&self.last) {
             Ok(now) => now,
             Err(failure) => {
                 self.trouble(&failure);
-                return Ok(());
+                return Ok(None);
             }
         };
         let same = |(entry, now): (&Entry, &Arc<InHand>)| {
             self.last.get(entry).is_some_and(|last| last.is_same(now))
         };
         if during.is_none() && !now.iter().all(same) && self.is_still_going_on() {
-            return Ok(());
+            return Ok(None);
         }
         self.hinted = None;
         let around = std::mem::take(&mut self.around);
+        Ok(Some(Seen { rye, now, around, may_run: during.is_none() }))
+    }
+
+    /// Signs what may be signed of what was seen, and runs what there is to run if anything that is
+    /// admitted changed.
+    ///
+    /// # Errors
+    /// `dev.watch`
+    pub(super) fn act(&mut self, seen: Seen) -> Result<(), DevError> {
+        let Seen { rye, now, around, may_run } = seen;
         self.part_with(&now.keys().collect());
         let changed = now
             .into_iter()
@@ -60,7 +91,7 @@ impl Session<'_> {
         let changed: Vec<_> = changed.collect();
         let any = !changed.is_empty();
         let run = self.take(&rye, changed, &around)?;
-        if run && during.is_none() {
+        if run && may_run {
             self.run_now()?;
         }
         if any {
@@ -71,7 +102,6 @@ impl Session<'_> {
 
     /// Notes what goes on beside the edits, for the look that comes to an end.
     fn look_around(&mut self, rye: &Rye, git: Option<&Git>, git_is: GitIs, during: Option<&str>) {
-        self.around.extend(during.map(|item| Why::During(item.to_owned())));
         self.around.extend((git_is == GitIs::Stuck).then_some(Why::GitBusy));
         let head = git.map(|git| git.head(rye.host()));
         if head != self.head {
@@ -141,7 +171,7 @@ impl Session<'_> {
         let mut open = Vec::new();
         for (entry, now) in changed {
             // An editor empties a file before it writes it.
-            if now.is_empty() && self.emptied.insert(entry.clone()) {
+            if now.is_empty() && around.is_empty() && self.emptied.insert(entry.clone()) {
                 self.again.get_or_insert(Instant::now() + Duration::from_millis(DEV_AGAIN_MS));
                 continue;
             }
@@ -235,7 +265,7 @@ impl Session<'_> {
                 _ => Why::New,
             });
         }
-        let key = now.work.as_ref().map_or(Err(()), crate::pipeline::Work::line_key);
+        let key = now.work.as_ref().map_or(Ok(None), Work::line_key);
         // A file that was saved from an editor carries the line of an earlier version of ours, or none.
         let is_ours = match key {
             Ok(None) => true,

@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
             if hinted || again {
                 self.due = None;
                 self.again = hinted.then(|| at + Duration::from_millis(DEV_AGAIN_MS));
-                self.look(None)?;
+                self.look()?;
             }
         }
     }
@@ -309,6 +309,13 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let result = rye.run(&request, start, &Quiet);
         let elapsed = start.elapsed();
+        let started_nothing =
+            request.dry_run || result.as_ref().is_ok_and(|report| !report.is_tool());
+        // Seen before anybody is told, so that whoever edits then edits after the run.
+        let seen = match started_nothing {
+            true => None,
+            false => self.observe(Some(request.item()))?,
+        };
         self.audience.tell(&Event::Ran { item: request.item(), result: &result, elapsed });
         if let Err(failed) = &result
             && let Some(signal) = failed.failure.interrupted()
@@ -316,9 +323,8 @@ impl<'a> Session<'a> {
             self.ended = Some(Ended::Signal(signal));
             return Ok(());
         }
-        let started_nothing = request.dry_run || result.is_ok_and(|report| !report.is_tool());
-        if !started_nothing {
-            self.look(Some(request.item()))?;
+        if let Some(seen) = seen {
+            self.act(seen)?;
         }
         // Whatever the tool typed, or the person while it ran, answers nothing.
         if let Some(terminal) = self.ears.terminal() {

@@ -21,11 +21,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // c6b051e6bc4b803c52f3ed6e4af98da1d557c4f82591997f7b948066ef99d7fe
+    // 26cf79deefbd9f7004788e991c6fef0ee8aa08911f456730e6426250bf2ae6ea
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
+    // c97d52b33c2fb807ff6f971735ac11e07fa00cb2e2cbb6d511e4640d6397b610
+    File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    // 628ff322b02d84cf5b52b36a67245c4c871d64db2c33c1ba734ca555b66e8c3f
+    // a0375efec34d565d9b0c43347465c6f75a3e8050ac31d52594156f74395c49aa
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
     File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
@@ -55,6 +57,10 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/cli.unknown_code.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.unknown_code.md") },
     // bf569d3c35e1db7039e141e8448b7c44f9e342d2d235f7fb1400e99e4b821a40
     File { path: "knowledge/rye/errors/cli.usage.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.usage.md") },
+    // baf483875fddfa3f6c1e82e3c1b80fe8010df359d46200cd8bfd56240aaea262
+    File { path: "knowledge/rye/errors/dev.no_project.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/dev.no_project.md") },
+    // 9a26dd3e885bac63dca813f55e0d275c699454fb79c4969345ce5b39f3fbcef0
+    File { path: "knowledge/rye/errors/dev.watch.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/dev.watch.md") },
     // 1a0c8a73fbf7d4d2696928f2b23783e0fe193ee964ec1d4d0d0f976cdd20c997
     File { path: "knowledge/rye/errors/diff.ambiguous_version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.ambiguous_version.md") },
     // c4f03d3ff372a4c4f32f567dde127b2434bbd795913e9ad9af75169a3aa64a23
@@ -211,6 +217,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/resolve.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
     // 91d2e8fd786bf0fecb63506d1629068ff6785199aa97132720a01f02cded4da3
     File { path: "knowledge/rye/errors/resolve.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.reserved.md") },
+    // 3adf605d1dea8e48bfa3b766450e4c9d738b8934f9b6a82efd10e431af3cb322
+    File { path: "knowledge/rye/errors/sign.dev_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.dev_key.md") },
     // 2b445a7919a39cf639700549f5ef73ba4cc741132932b65e771b67108eaed333
     File { path: "knowledge/rye/errors/sign.embedded.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.embedded.md") },
     // 9b5b926fcd29c42bb2e5b82748c6fef29b5dd4846695d28acbab5c3800a0a488
@@ -255,9 +263,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.altered.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.altered.md") },
     // a6afaddbde18ebdabf65e4ab135d7aa720284494c55b119c74e05785849475d5
     File { path: "knowledge/rye/errors/verify.dependency.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.dependency.md") },
+    // d9198565362677e8a0fb249dcd2db8c6da7baeb61053cffd76e682ea7e4ba02d
+    File { path: "knowledge/rye/errors/verify.dev_signature.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.dev_signature.md") },
     // 118ab4fd88e81a632667b467b1030550b9bcb22bb4c2de87f095c0e0973342bf
     File { path: "knowledge/rye/errors/verify.example_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.example_key.md") },
-    // 679f0577147c0a50ed9667913151c12350c7a73a269f1a855781e64384aa4684
+    // 5407b33784f1a173a2f3fbd2f467b9ff227c4dd1e9975149817993f8dc7ce637
     File { path: "knowledge/rye/errors/verify.expired.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.expired.md") },
     // 6c82c7bdf9b3cf1dbaa21d481e2ea230b6e88f656f01150a8c4c1abbc6751f4d
     File { path: "knowledge/rye/errors/verify.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.forged.md") },
@@ -301,7 +311,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 480ad1591edc630276e157751340d36281532944c3cc2d24530db59b934ffa65
+    // 302d7847df24b68c795208f175a519700ed967acb5456e2528c2f99a16ca2b0b
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 0f1dd95c9422be67eaa30374d74efdb323053c31c83f0097a9f2e3e03270fa73
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

@@ -82,7 +82,7 @@ fn d09_a_new_file_is_not_signed_without_a_key_press() {
     world.signed(".ai/tools/acme/twin.sh", &says("twin"));
     dev.about("admitted", "tool:acme/twin");
     fs::remove_file(world.project().join(".ai/tools/acme/twin.sh")).unwrap();
-    let text = "__version__ = \"1\"\n__executor_id__ = \"rye/core/runtimes/python/script\"\n";
+    let text = "__version__ = \"1.0.0\"\n__executor_id__ = \"rye/core/runtimes/python/script\"\n";
     world.write(python, text);
     waits(&world, &mut dev, python, text.as_bytes(), &["new"]);
 }

@@ -68,7 +68,7 @@ fn there_is_one_dev_key_a_project_and_it_is_private_and_lives_twelve_hours() {
 #[test]
 fn what_a_dev_key_signed_counts_here_and_not_for_machines() {
     let world = world();
-    let mut dev = Dev::start(&world, &[SAY]);
+    let mut dev = Dev::start(&world, &[]);
     reword(&world, SAY_FILE, "second");
     dev.about("signed", SAY);
     world.works(SAY);
@@ -78,7 +78,7 @@ fn what_a_dev_key_signed_counts_here_and_not_for_machines() {
         assert_eq!((said.code().as_str(), said.status), ("verify.dev_signature", 4), "{said:?}");
         assert!(said.stderr.contains("run `rye sign tool:acme/say`"), "{said:?}");
     }
-    let locked = world.rye(&["lock", SAY, "--json"]);
+    let locked = world.rye(&["lock", SAY]);
     assert_eq!((locked.code().as_str(), locked.status), ("verify.dev_signature", 4), "{locked:?}");
     // The work is done: your own key takes over.
     assert_eq!(world.rye(&["sign", "--all"]).status, 0);

@@ -179,6 +179,23 @@ fn what_changes_while_another_run_is_under_way_waits() {
 }
 
 #[test]
+fn what_changes_while_a_program_without_files_of_its_own_runs_waits() {
+    let world = world();
+    let args = "[.ai/tools, -name, say.sh, -exec, sed, -i, s/first/rewritten/, '{}', ';']";
+    let tool = format!(
+        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+         config: {{command: /usr/bin/find, args: {args}}}\n"
+    );
+    world.signed(".ai/tools/acme/native.yaml", &tool);
+    let mut dev = session(&world, &[]);
+    world.works("tool:acme/native");
+    let saved = world.read(SAY_FILE);
+    assert!(String::from_utf8_lossy(&saved).contains("rewritten"));
+    assert_eq!(dev.about("waits", SAY)["why"], json!(["other_run"]));
+    assert!(world.read(SAY_FILE) == saved, "it was signed");
+}
+
+#[test]
 fn a_project_that_is_not_accepted_is_not_watched() {
     let world = World::empty();
     assert_eq!(world.rye(&["keys", "generate"]).status, 0);

@@ -141,14 +141,14 @@ fn people_read_a_diff_a_signature_and_a_result() {
         }
         lines
     };
-    let start = read("\"said\": \"first\"").join("\n");
+    let start = read("  \"said\": \"first\"").join("\n");
     for part in
         ["rye dev  ", "2 items; the dev key ", "runs  tool:acme/say after each save", "q quit"]
     {
         assert!(start.contains(part), "{part}: {start}");
     }
     edit(&world, SAY_FILE, "first", "second");
-    let shown = read("\"said\": \"second\"").join("\n");
+    let shown = read("  \"said\": \"second\"").join("\n");
     let wanted = [
         "saved     tool:acme/say  .ai/tools/acme/say.sh",
         "-echo '{\"said\": \"first\"}'",
