@@ -20,7 +20,7 @@ use crate::id::{Query, Ref};
 use crate::pipeline::{Failed, FileChange, Request};
 use crate::report::{Report, error_json};
 
-/// Watch the project: sign what you change with a dev key, and run one item after each save
+/// Watch the project: sign and run what you change
 ///
 /// Each save is shown as a diff. What you signed yourself is signed again by the dev key of this
 /// project and machine, which lives for 12 hours. What you might not have written, such as a new file,

@@ -199,6 +199,7 @@ impl Session<'_> {
     /// Somebody signed it: true if what it says is not what it said.
     fn admitted(&mut self, entry: &Entry, now: &Arc<InHand>, author: &Author) -> bool {
         let is_known = self.base.get(entry).is_some_and(|base| base.covers_same(now));
+        let was_open = self.last.get(entry).is_some_and(|last| last.author().is_none());
         self.last.insert(entry.clone(), Arc::clone(now));
         self.base.insert(entry.clone(), Arc::clone(now));
         self.held.remove(entry);
@@ -212,7 +213,7 @@ impl Session<'_> {
             Author::Own | Author::Dev => drop(self.eligible.insert(entry.clone())),
             Author::Other(_) => drop(self.eligible.remove(entry)),
         }
-        if !is_known {
+        if !is_known || was_open {
             self.audience.tell(&Event::Admitted { item: &entry.item, by });
         }
         !is_known
