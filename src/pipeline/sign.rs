@@ -209,7 +209,7 @@ impl Rye {
         if was.is_none() && !options.again {
             return Ok(Signed::UpToDate);
         }
-        let draft = self.draft(found, By::Own(pair), trust)?;
+        let draft = self.draft(found, By::Own(pair), line)?;
         if !options.check {
             draft.staged.write()?;
             line.remember(std::iter::once(draft.source()), false);
@@ -225,8 +225,9 @@ impl Rye {
         &self,
         found: Found,
         by: By<'_>,
-        trust: &TrustStore<'_>,
+        line: Line<'_>,
     ) -> Result<Draft, Failure> {
+        let trust = line.trust;
         let may_shadow =
             found.space == Space::User && trust.may_shadow(&found.item.id).unwrap_or(false);
         let own_config = found.space == Space::User && found.item.is_own_config();

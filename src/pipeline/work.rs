@@ -210,7 +210,9 @@ impl Rye {
     /// # Errors
     /// `sign.*`, `parse.*`; whatever is wrong with the file.
     pub(crate) fn prepare(&self, work: &Work, dev: &DevKey) -> Result<Prepared, Failure> {
-        let draft = self.draft(work.found.clone(), By::Dev(dev), &self.trust())?;
+        let rules = self.plain_rules();
+        let line = self.line(&rules, &Quiet);
+        let draft = self.draft(work.found.clone(), By::Dev(dev), line)?;
         let is_current = match &draft.item {
             Item::Tool(tool) => tool.files.as_ref().is_none_or(|listed| {
                 listed.digests.len() == work.files.len()
