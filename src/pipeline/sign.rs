@@ -221,12 +221,7 @@ impl Rye {
     ///
     /// # Errors
     /// `sign.*`, `parse.*`, and those of reading the files that it lists.
-    pub(super) fn draft(
-        &self,
-        found: Found,
-        by: By<'_>,
-        line: Line<'_>,
-    ) -> Result<Draft, Failure> {
+    pub(super) fn draft(&self, found: Found, by: By<'_>, line: Line<'_>) -> Result<Draft, Failure> {
         let trust = line.trust;
         let may_shadow =
             found.space == Space::User && trust.may_shadow(&found.item.id).unwrap_or(false);

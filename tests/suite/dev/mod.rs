@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::world::{World, python_folder};
 
 /// Long beyond any machine's: only a session that does nothing takes it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A tool that says `word`.
 pub fn says(word: &str) -> String {

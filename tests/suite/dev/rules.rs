@@ -11,11 +11,13 @@ use super::{
 use crate::keys::others::{put, stranger, trust};
 use crate::world::{GREET_MD, World};
 
+/// Plain edits so far: each is another text.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
 /// A session in which a plain edit was signed at once.
 #[track_caller]
 pub fn session(world: &World, args: &[&str]) -> Dev {
     let mut dev = Dev::start(world, args);
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
     let word = format!("plain edit {}", COUNT.fetch_add(1, Ordering::Relaxed));
     reword(world, OTHER_FILE, &word);
     dev.about("signed", OTHER);

@@ -13,6 +13,9 @@ use super::{
 use crate::files::{COUNT, counts, package};
 use crate::world::World;
 
+/// How an editor writes a file.
+type Save<'a> = &'a dyn Fn(&[u8]);
+
 /// The words that the tool said, in order.
 fn words(dev: &Dev) -> Vec<String> {
     dev.all("ran").into_iter().map(word).collect()
@@ -26,7 +29,7 @@ fn each_save_is_shown_signed_and_run_once_however_the_editor_writes() {
     let key = dev.seen[0]["dev_key"].as_str().unwrap().to_owned();
     assert_eq!(dev.ran(), "first");
     let path = world.project().join(SAY_FILE);
-    let ways: [(&str, &dyn Fn(&[u8])); 4] = [
+    let ways: [(&str, Save<'_>); 4] = [
         ("in place", &|bytes| drop(world.write(SAY_FILE, bytes))),
         ("by rename", &|bytes| by_rename(&world, SAY_FILE, bytes)),
         ("removed and made", &|bytes| {
