@@ -1,9 +1,8 @@
 //! Hints from the file system that something may have changed.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::error::DevError;
 
@@ -49,6 +48,9 @@ impl Watch {
     /// # Errors
     /// `dev.watch`
     pub(super) fn cover(&mut self, wanted: &BTreeMap<PathBuf, Depth>) -> Result<(), DevError> {
+        use std::os::unix::fs::MetadataExt;
+        use std::path::Path;
+
         use notify::{RecursiveMode, Watcher};
         let identity = |path: &Path| {
             path.metadata().ok().filter(std::fs::Metadata::is_dir).map(|m| (m.dev(), m.ino()))
