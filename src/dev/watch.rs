@@ -19,6 +19,7 @@ pub(super) struct Watch {
     watcher: notify::RecommendedWatcher,
     wakes: UnixStream,
     /// Each folder by device and inode: another one at its path is watched anew.
+    #[cfg(feature = "dev")]
     watched: BTreeMap<PathBuf, (u64, u64)>,
 }
 
