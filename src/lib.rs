@@ -30,6 +30,7 @@
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `lock` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run |
 //! | 13 | `pipeline` | the facade [`Rye`] |
+//! | 14 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 14 | `git` `trial` | what is about to be committed; test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
@@ -57,6 +58,7 @@
 //! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::sign` |
 //! | `<user>/.ai/config/keys/signing/` | `verify::own_keys` | the same |
 //! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `verify::document` | the same |
+//! | `<user>/.ai/config/keys/dev/` | `verify::dev_key` | the same, for `rye dev` |
 //! | `<user>/.ai/config/keys/{interpreters,deps}/` | `verify::allowed` | the same |
 //! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `verify::trust_store` | you |
 //! | `<project>/.ai/rye.lock` | `lock`, in an accepted project | the same, for `rye lock` |
@@ -73,6 +75,7 @@
 mod base;
 mod chain;
 mod cli;
+mod dev;
 mod diag;
 mod execute;
 #[cfg(any(test, feature = "fuzz"))]

@@ -66,6 +66,54 @@ pub(crate) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<(
     Ok(())
 }
 
+/// Replaces the file at `path` if its bytes are `expected`, keeping mode and owner; false, and nothing
+/// is done, if they are others. The two change places in one step, and what was in the place is looked
+/// at again: what somebody saved in the meantime is put back.
+///
+/// # Errors
+/// What the file system says; the file is then as it was, or the whole of the other one.
+pub(crate) fn replace_if(path: &Path, expected: &[u8], bytes: &[u8]) -> io::Result<bool> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let is_expected = |path: &Path| {
+        let stat = fs::symlink_metadata(path)?;
+        let same = stat.is_file() && usize::try_from(stat.len()).is_ok_and(|l| l == expected.len());
+        io::Result::Ok((same && fs::read(path)? == expected).then_some(stat))
+    };
+    let Some(old) = is_expected(path)? else { return Ok(false) };
+    let mut file = temporary(folder)?;
+    file.write_all(bytes)?;
+    let own = file.as_file().metadata()?;
+    if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
+        std::os::unix::fs::fchown(file.as_file(), Some(old.uid()), Some(old.gid()))?;
+    }
+    file.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
+    file.as_file().sync_all()?;
+    let exchange = |from: &Path, to: &Path| {
+        let flags = rustix::fs::RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(rustix::fs::CWD, from, rustix::fs::CWD, to, flags)
+    };
+    match exchange(file.path(), path) {
+        Ok(()) => {}
+        // Some file systems cannot; then the look just before is all there is.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            if is_expected(path)?.is_none() {
+                return Ok(false);
+            }
+            file.persist(path).map_err(|e| e.error)?;
+            File::open(folder)?.sync_all()?;
+            return Ok(true);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    if is_expected(file.path())?.is_none() {
+        exchange(file.path(), path)?;
+        return Ok(false);
+    }
+    File::open(folder)?.sync_all()?;
+    sweep(folder);
+    Ok(true)
+}
+
 /// Removes the file for good: after a crash it does not come back.
 ///
 /// # Errors
@@ -130,7 +178,7 @@ fn is_held(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bounded, read_at_most, temporary, write_atomic};
+    use super::{Bounded, read_at_most, replace_if, temporary, write_atomic};
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use std::time::{Duration, SystemTime};
@@ -157,6 +205,20 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
         assert_eq!(fs::read(&path).unwrap(), b"2");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_is_replaced_only_while_it_is_what_was_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        fs::write(&path, "seen").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(!replace_if(&path, b"other", b"signed").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"seen");
+        assert!(replace_if(&path, b"seen", b"signed").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"signed");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
     }
 
     #[test]

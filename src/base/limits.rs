@@ -114,5 +114,24 @@ pub(crate) const SMALL_TEXT_BYTES: u64 = 64 << 10;
 pub(crate) const INTERPRETER_COMMAND_MS: u64 = 5_000;
 /// Most cases of one test spec: more are several specs.
 pub(crate) const TEST_CASES: usize = 1_000;
+/// How long a dev key lives, in seconds: a working day and its evening (core 5.2).
+pub(crate) const DEV_KEY_SECONDS: i64 = 12 * 3600;
+/// A dev key with less left than this is not begun with, in seconds: its work would end in the middle.
+pub(crate) const DEV_KEY_SPARE_SECONDS: i64 = 15 * 60;
+/// How long the record of a dev key that is over is kept, in seconds: what it signed is then told from
+/// what a stranger signed.
+pub(crate) const DEV_RECORD_SECONDS: u64 = 30 * 86_400;
+/// Most files that `rye dev` signs at once without asking: a person saves one, a program many.
+pub(crate) const DEV_FILES: usize = 5;
+/// After the last sign of a change `rye dev` waits so long before it looks, in milliseconds: an editor
+/// takes several steps to save.
+pub(crate) const DEV_QUIET_MS: u64 = 80;
+/// But it looks after this time though signs keep coming, in milliseconds.
+pub(crate) const DEV_PATIENCE_MS: u64 = 1_000;
+/// How long after a look it looks once more, in milliseconds: what was written into a new folder before
+/// it was watched gave no sign.
+pub(crate) const DEV_AGAIN_MS: u64 = 500;
+/// How long git may be at work before its lock counts as left behind, in milliseconds.
+pub(crate) const DEV_GIT_MS: u64 = 10_000;
 /// Age at which a temporary file is one that a killed process left, in seconds: no write takes as long.
 pub(crate) const LEFTOVER_SECONDS: u64 = 600;

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::base::text::escape_line;
+use crate::dev::DevError;
 use crate::diag::{Code, Diagnose, Diagnostic};
 use crate::git::{CheckError, GitError};
 use crate::pipeline::{Failed, Failure};
@@ -36,6 +37,8 @@ pub(super) enum CliError {
     UnknownCode { code: String, near: Vec<String> },
     #[error(transparent)]
     Failure(#[from] Failure),
+    #[error(transparent)]
+    Dev(#[from] DevError),
     #[error("{}", .0.failure)]
     Failed(Box<Failed>),
     /// An error of a house.
@@ -83,6 +86,7 @@ impl CliError {
             Self::Failure(failure) => return failure.diagnostic(),
             Self::Failed(failed) => return failed.failure.diagnostic(),
             Self::House(error) => return Diagnostic::from(error.as_ref()),
+            Self::Dev(error) => return error.diagnostic(),
             Self::Usage { .. } => ("cli.usage", "see `rye --help`".to_owned()),
             Self::InputSyntax { .. } => (
                 "cli.input_syntax",

@@ -46,12 +46,12 @@ pub(crate) fn status(code: &str) -> u8 {
         | "test.no_spec" => 3,
         "plan.drifted" | "plan.malformed" => 4,
         "plan.not_a_tool" => 2,
-        "git.failed" | "git.io" | "receipt.io" | "test.io" => 6,
+        "dev.watch" | "git.failed" | "git.io" | "receipt.io" | "test.io" => 6,
         _ => match code.split('.').next().unwrap_or_default() {
             "cli" => 2,
             "id" => 3,
-            "verify" | "validate" | "resolve" | "matrix" | "lock" | "space" | "sign" | "key"
-            | "trust" | "receipt" | "git" => 4,
+            "dev" | "verify" | "validate" | "resolve" | "matrix" | "lock" | "space" | "sign"
+            | "key" | "trust" | "receipt" | "git" => 4,
             "parse" | "interpolate" | "chain" | "test" => 5,
             "plan" | "execute" | "sandbox" => 6,
             "protocol" | "remote" | "mcp" | "thread" => 7,

@@ -9,6 +9,7 @@ mod codes;
 mod complete;
 mod completions;
 mod confirm;
+mod dev;
 mod diff;
 mod doctor;
 mod error;
@@ -101,6 +102,7 @@ macro_rules! verbs {
 
 verbs! {
     execute
+    dev
     plan
     receipt
     sign

@@ -24,8 +24,8 @@ pub(super) struct Args {
     /// Every item of every space; the default without refs
     #[arg(long, conflicts_with = "items")]
     all: bool,
-    /// For machines: each file must also read as an item, dev mode lets nothing through, and files
-    /// that cannot be items count as failures
+    /// For machines: each file must also read as an item, dev mode lets nothing through, what a dev
+    /// key signed does not count, and files that cannot be items count as failures
     #[arg(long)]
     ci: bool,
     /// Each item must be what `.ai/rye.lock` lists, to the byte; without refs, every tool and
@@ -74,7 +74,7 @@ impl Findings {
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
-    let rye = wired.rye()?;
+    let rye = wired.rye()?.refusing_dev_keys(args.ci);
     let is_glob = |item: &&String| item.contains('*');
     if args.locked && args.items.is_empty() {
         let all: Vec<String> = rye.lockable()?.iter().map(ToString::to_string).collect();

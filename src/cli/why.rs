@@ -15,6 +15,7 @@ use crate::lock::Pin;
 use crate::pipeline::{Copy, Why};
 use crate::plan::Survey;
 use crate::report::{chain_tree, external_tree, passed_over_text};
+use crate::verify::DEV_OWNER;
 
 /// Explain which file answers a reference, who admits it, and what it runs through
 #[derive(clap::Args)]
@@ -154,6 +155,7 @@ fn one_copy(out: &mut String, copy: &Copy, paint: Paint) {
                     };
                     format!("user {path}, which covers {items}")
                 }
+                (None, DEV_OWNER) => "your dev key of this project, by your own key's word".into(),
                 (None, "you") => "your own key".into(),
                 (None, "rye") => "the publisher's key in this binary, for the system space".into(),
                 _ => "nothing".into(),

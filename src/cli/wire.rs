@@ -3,7 +3,7 @@
 use super::Common;
 use super::error::CliError;
 use crate::host::Os;
-use crate::pipeline::{Rye, RyeBuilder};
+use crate::pipeline::{Failure, Rye, RyeBuilder};
 use crate::trace::Recorder;
 
 /// The command line's common part, ready to build the facade when a verb needs it.
@@ -20,6 +20,11 @@ impl Wired {
     /// # Errors
     /// `space.*`, `verify.trust_unreadable`.
     pub(super) fn rye(&self) -> Result<Rye, CliError> {
+        Ok(self.build()?)
+    }
+
+    /// The same for whoever needs it more than once.
+    pub(super) fn build(&self) -> Result<Rye, Failure> {
         // A process that serves one command may end what its children leave behind.
         self.rye_on(Os::new(true))
     }
@@ -29,11 +34,11 @@ impl Wired {
     /// # Errors
     /// Those of [`Self::rye`].
     pub(super) fn rye_for_many(&self) -> Result<Rye, CliError> {
-        self.rye_on(Os::new(false))
+        Ok(self.rye_on(Os::new(false))?)
     }
 
-    fn rye_on(&self, host: Os) -> Result<Rye, CliError> {
-        Ok(self.builder().host(Box::new(host)).build()?)
+    fn rye_on(&self, host: Os) -> Result<Rye, Failure> {
+        self.builder().host(Box::new(host)).build()
     }
 
     /// A builder that knows where the project is.

@@ -24,6 +24,10 @@ impl Primitive for Subprocess {
             [] => None,
             files => Some(pinned(files, running).map_err(pin_error)?),
         };
+        let mark = match &pin {
+            None => Pin::mark(running.vars, running.pin_fallback),
+            Some(_) => None,
+        };
         let spawn = plan.spawn(pin.as_ref().map(Pin::path));
         let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
         spawn.digests_output = running.witness.is_some();
@@ -33,7 +37,7 @@ impl Primitive for Subprocess {
         let program = spawn.program.clone();
         let ended =
             ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
-        drop(pin);
+        drop((pin, mark));
         sink.record(Event::Exit {
             exit_code: ended.exit_code,
             signal: ended.signal,

@@ -109,7 +109,9 @@ pub(crate) fn check(
     let folder = tempfile::Builder::new().prefix("rye-staged-").tempdir();
     let folder = folder.map_err(GitError::io(std::env::temp_dir()))?;
     let strange = repository.write_staged(prefix, folder.path())?;
+    // What CI will refuse is not committed.
     let rye = builder.strict().project_files(folder.path().to_owned()).build()?;
+    let rye = rye.refusing_dev_keys(true);
     if rye.spaces().get(Space::Project).is_none() {
         return Ok(Findings::default());
     }

@@ -34,17 +34,28 @@ impl Pin {
     /// Makes an empty private folder (0700) below `$XDG_RUNTIME_DIR/rye`, or else below `fallback`,
     /// and sweeps what dead processes left there.
     pub(crate) fn new(vars: &Vars, fallback: Option<&Path>) -> Result<Self, PinError> {
-        let runtime =
-            vars.path("XDG_RUNTIME_DIR").filter(|dir| is_private(dir) && is_safe_above(dir));
-        let at = match (runtime, fallback) {
-            (Some(dir), _) => dir.join("rye"),
-            (None, Some(dir)) => dir.to_owned(),
-            (None, None) => {
-                let source = io::Error::other("neither XDG_RUNTIME_DIR nor a home is there");
-                return Err(PinError { at: PathBuf::new(), source });
-            }
+        let Some(at) = place(vars, fallback) else {
+            let source = io::Error::other("neither XDG_RUNTIME_DIR nor a home is there");
+            return Err(PinError { at: PathBuf::new(), source });
         };
         Self::below(&at).map_err(|source| PinError { at, source })
+    }
+
+    /// The same for a run that has no files to pin, where somebody asked to see every run; `None`
+    /// elsewhere.
+    pub(crate) fn mark(vars: &Vars, fallback: Option<&Path>) -> Option<Self> {
+        let at = place(vars, fallback)?;
+        at.join(WATCHED).exists().then(|| Self::below(&at).ok()).flatten()
+    }
+
+    /// Asks that from here on every run shows in the folder of private folders, and gives that folder.
+    pub(crate) fn watch(vars: &Vars, fallback: Option<&Path>) -> Result<PathBuf, PinError> {
+        Self::new(vars, fallback)?;
+        let at = place(vars, fallback).unwrap_or_default();
+        let mut made = OpenOptions::new();
+        let made = made.write(true).create(true).truncate(false).mode(0o600);
+        let made = made.open(at.join(WATCHED));
+        made.map(|_| at.clone()).map_err(|source| PinError { at, source })
     }
 
     fn below(at: &Path) -> io::Result<Self> {
@@ -89,6 +100,15 @@ impl Pin {
         };
         file.write_all(bytes)
     }
+}
+
+/// In the folder of private folders: somebody wants to see every run.
+const WATCHED: &str = ".watched";
+
+/// The folder that holds the private folders.
+fn place(vars: &Vars, fallback: Option<&Path>) -> Option<PathBuf> {
+    let runtime = vars.path("XDG_RUNTIME_DIR").filter(|dir| is_private(dir) && is_safe_above(dir));
+    runtime.map(|dir| dir.join("rye")).or_else(|| fallback.map(Path::to_owned))
 }
 
 /// A folder of this user that nobody else can enter or write.

@@ -232,7 +232,7 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 /// While it lives, what asks this process to end arrives on [`Signals::fd`] instead of ending it.
-pub(super) struct Signals {
+pub(crate) struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
 }
@@ -240,7 +240,7 @@ pub(super) struct Signals {
 impl Signals {
     /// Blocks the signals on this thread, but for those that are passed over: a blocked signal is
     /// never passed over. Children start with an empty mask.
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         let mut before = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: `sigemptyset` initialises the set before it is read; `before` is written by
@@ -264,12 +264,12 @@ impl Signals {
         }
     }
 
-    pub(super) fn fd(&self) -> &OwnedFd {
+    pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd
     }
 
     /// The number of a signal that arrived.
-    pub(super) fn take(&self) -> Option<i32> {
+    pub(crate) fn take(&self) -> Option<i32> {
         let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
         let read = rustix::io::read(&self.fd, &mut info).ok()?;
         // The first field, `ssi_signo`, is a u32.

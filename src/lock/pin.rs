@@ -32,7 +32,8 @@ impl Seen {
     pub(crate) fn of(source: &Source) -> Self {
         Self {
             sha256: source.digest(),
-            signer: source.signer().map(|signer| signer.key),
+            // What a dev key signed is your own word, for as long as it lasts.
+            signer: source.signer().map(|signer| signer.dev_for.unwrap_or(signer.key)),
             signed_at: source.signer().map(|signer| signer.at),
             space: source.space(),
         }

@@ -91,6 +91,7 @@ impl RyeBuilder {
             types: FileTypes::default(),
             types_fault: None,
             dev: DevMode(false),
+            refuses_dev_keys: false,
             host: self.host,
             primitives: self.primitives,
         }
@@ -127,7 +128,7 @@ impl RyeBuilder {
             dev_mode = dev.0,
             "spaces found"
         );
-        Ok(Rye { at, spaces, types, types_fault, dev, host, primitives })
+        Ok(Rye { at, spaces, types, types_fault, dev, refuses_dev_keys: false, host, primitives })
     }
 }
 

@@ -216,7 +216,7 @@ impl Difference {
 
 impl Line<'_> {
     /// The remembered versions of a file that verify now, the latest first.
-    fn versions(&self, found: &Found) -> impl Iterator<Item = Source> {
+    pub(super) fn versions(&self, found: &Found) -> impl Iterator<Item = Source> {
         let baselines = self.rye.baselines();
         let known = baselines.map(|b| b.versions(&found.base, &found.item));
         let bare = Found { bytes: Cow::Borrowed(b""), ..found.clone() };
@@ -285,7 +285,7 @@ fn moment(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(whole)
 }
 
-fn unified(old: &str, new: &str, path: &str, was: &str) -> String {
+pub(super) fn unified(old: &str, new: &str, path: &str, was: &str) -> String {
     if old == new {
         return String::new();
     }

@@ -4,7 +4,7 @@
 //!
 //! Start at `run.rs`, which is the line from a reference to a report; `line.rs` fetches one item,
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
-//! `lock.rs` writes the lock, `diff.rs` compares versions.
+//! `lock.rs` writes the lock, `diff.rs` compares versions, `work.rs` is what `rye dev` watches and signs.
 
 mod builder;
 mod diff;
@@ -20,6 +20,7 @@ mod run;
 mod rye;
 mod shelf;
 mod sign;
+mod work;
 
 use crate::diag::Code;
 
@@ -46,3 +47,4 @@ pub(crate) use review::{Review, SignerIs};
 pub(crate) use rules::Hold;
 pub(crate) use rye::now;
 pub(crate) use sign::{SignOptions, SignReport, Signed};
+pub(crate) use work::{Author, FileChange, InHand, Prepared, Work};

@@ -1,11 +1,12 @@
 //! Files that a tool lists: they are covered by its signature and are no items of their own.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 
 use super::rye::Rye;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::{Item, listed_files};
-use crate::space::{Entry, FileType, Spaces};
+use crate::space::{Entry, FileType, Root, Spaces};
 use crate::verify::{Listed, PartsRoot, Refused, Scan, Source, scan};
 
 /// The source with what its header lists, if it is a tool that lists files. What does not parse is
@@ -28,6 +29,9 @@ pub(super) fn checked(source: Source, spaces: &Spaces) -> Result<Source, Box<Ref
     }
 }
 
+/// Files by their paths.
+pub(super) type Files = BTreeMap<String, Cow<'static, [u8]>>;
+
 /// What a tool's header lists, and the folder that its paths begin at, below the one that holds `.ai`.
 #[derive(Debug)]
 pub(super) struct Beside {
@@ -48,6 +52,11 @@ impl Beside {
             PartsRoot::Base => "",
         };
         Some(Self { folder: folder.to_owned(), listed })
+    }
+
+    /// The files as they lie there now, by their paths.
+    pub(super) fn now(&self, root: &Root, item: &Ref, ext: &str) -> Files {
+        self.listed.now(root, item, ext)
     }
 
     /// Whether the entry is one of the files.
@@ -93,6 +102,6 @@ impl Rye {
     }
 }
 
-fn has_no_line(bytes: &[u8], file_type: &FileType) -> bool {
+pub(super) fn has_no_line(bytes: &[u8], file_type: &FileType) -> bool {
     matches!(scan(bytes, &file_type.comment), Ok(Scan::None))
 }

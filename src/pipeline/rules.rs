@@ -46,9 +46,15 @@ impl Rye {
         Rules { rye: self, trust: self.trust(), dev: self.dev, hold, lock: OnceLock::new() }
     }
 
-    /// The same without dev mode, and without the lock: for what is written into it.
-    pub(super) fn strict_rules(&self) -> Rules<'_> {
+    /// The same without dev mode and the lock: for work in hand.
+    pub(super) fn plain_rules(&self) -> Rules<'_> {
         Rules { dev: DevMode(false), ..self.rules(Hold::Off) }
+    }
+
+    /// The same without dev mode, dev keys and the lock: for what is written into it.
+    pub(super) fn strict_rules(&self) -> Rules<'_> {
+        let trust = self.trust().refusing_dev_keys(true);
+        Rules { trust, ..self.plain_rules() }
     }
 
     /// The line by the rules of one call.

@@ -70,6 +70,11 @@ impl Request {
         }
     }
 
+    /// What is asked for, as it was typed.
+    pub(crate) fn item(&self) -> &str {
+        &self.item
+    }
+
     /// Gives one parameter.
     pub fn param(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.params.insert(name.into(), value.into());

@@ -33,6 +33,8 @@ pub struct Rye {
     /// Why registered file types could not be read; what runs or verifies stops there.
     pub(super) types_fault: Option<Arc<TrustError>>,
     pub(super) dev: DevMode,
+    /// What a dev key signed does not count, as for `rye verify --ci`.
+    pub(super) refuses_dev_keys: bool,
     pub(super) host: Box<dyn Host + Send>,
     pub(super) primitives: Vec<Box<dyn Primitive>>,
 }
@@ -67,9 +69,15 @@ impl Rye {
         self.host.as_ref()
     }
 
+    /// The same, where what a dev key signed does not count.
+    pub(crate) fn refusing_dev_keys(self, refuses: bool) -> Self {
+        Self { refuses_dev_keys: refuses, ..self }
+    }
+
     /// The trust of this moment.
     pub(crate) fn trust(&self) -> TrustStore<'_> {
-        TrustStore::new(self.spaces.get(Space::User), now())
+        let trust = TrustStore::new(self.spaces.get(Space::User), now());
+        trust.refusing_dev_keys(self.refuses_dev_keys)
     }
 
     /// The real folders of the project and of the `.ai` folders on disk. A folder without `.ai` is a

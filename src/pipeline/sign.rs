@@ -21,7 +21,7 @@ use crate::plan::{check_config, check_examples, check_schema};
 use crate::resolve::Found;
 use crate::trace::Quiet;
 use crate::verify::{
-    KeyPair, OwnKeys, PartFinding, Source, Standing, TrustError, TrustStore, admit,
+    By, KeyPair, OwnKeys, PartFinding, Source, Staged, Standing, TrustError, TrustStore, admit,
     check_own_config, stage,
 };
 
@@ -102,6 +102,19 @@ pub(crate) struct SignOptions<'a> {
     pub(crate) again: bool,
     /// Called after each item.
     pub(crate) progress: &'a (dyn Fn() + Sync),
+}
+
+/// An item that is signed in memory and may be written.
+pub(super) struct Draft {
+    pub(super) staged: Staged,
+    pub(super) item: Item,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Draft {
+    pub(super) fn source(&self) -> &Source {
+        self.staged.source()
+    }
 }
 
 impl Rye {
@@ -196,17 +209,31 @@ impl Rye {
         if was.is_none() && !options.again {
             return Ok(Signed::UpToDate);
         }
+        let draft = self.draft(found, By::Own(pair), line)?;
+        if !options.check {
+            draft.staged.write()?;
+            line.remember(std::iter::once(draft.source()), false);
+        }
+        Ok(Signed::Changed { digest: draft.source().digest(), was, warnings: draft.findings })
+    }
+
+    /// Signs a file in memory, by every rule of signing; nothing is written.
+    ///
+    /// # Errors
+    /// `sign.*`, `parse.*`, and those of reading the files that it lists.
+    pub(super) fn draft(&self, found: Found, by: By<'_>, line: Line<'_>) -> Result<Draft, Failure> {
+        let trust = line.trust;
         let may_shadow =
             found.space == Space::User && trust.may_shadow(&found.item.id).unwrap_or(false);
         let own_config = found.space == Space::User && found.item.is_own_config();
         let may = may_shadow || own_config;
         let found_in = found.space;
-        let staged = stage(found.clone(), pair, trust.now(), may)?;
+        let staged = stage(found.clone(), by, trust.now(), may)?;
         let staged = match self.with_digests(staged.source())? {
             // The header lists the files as they are now; what is signed says so.
             Some(text) => {
                 let filled = Found { bytes: Cow::Owned(text.into_bytes()), ..found };
-                stage(filled, pair, trust.now(), may)?
+                stage(filled, by, trust.now(), may)?
             }
             None => staged,
         };
@@ -237,11 +264,7 @@ impl Rye {
             let (item, place) = (source.item().clone(), source.place());
             return Err(Unsignable { item, place, findings }.into());
         }
-        if !options.check {
-            staged.write()?;
-            line.remember(std::iter::once(source), false);
-        }
-        Ok(Signed::Changed { digest: source.digest(), was, warnings: findings })
+        Ok(Draft { staged, item: parsed, findings })
     }
 
     /// The text of a tool with the digests of its `files`; `None` if it lists none.
@@ -275,6 +298,9 @@ impl Rye {
                 let is_own = source.signer().is_some_and(|signer| signer.key == own);
                 match is_own {
                     true => checked(source, &self.spaces).err().map(|refused| refused.code()),
+                    false if source.signer().is_some_and(|signer| signer.dev_for.is_some()) => {
+                        Some(Code("verify.dev_signature"))
+                    }
                     false => Some(Code("verify.untrusted")),
                 }
             }

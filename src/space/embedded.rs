@@ -21,11 +21,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // e746b47e3a1382b952591f4e11c6d7906b30ff767b80bcb5816de6808317697a
+    // 7f6907892887124c0281fead02d93e4d2882086bbb90d49a7bde946b5b2a888c
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
+    // c97d52b33c2fb807ff6f971735ac11e07fa00cb2e2cbb6d511e4640d6397b610
+    File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    // 1b8f5576029fcc42346247db87a20f91e170f1259fad8a6c314bd4c063c07282
+    // 2173e1c9ef95f029e39191c3ec3fef4d4842c3d9be78adc68dab2ebd46f4f537
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
     File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
@@ -55,6 +57,10 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/cli.unknown_code.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.unknown_code.md") },
     // bf569d3c35e1db7039e141e8448b7c44f9e342d2d235f7fb1400e99e4b821a40
     File { path: "knowledge/rye/errors/cli.usage.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/cli.usage.md") },
+    // baf483875fddfa3f6c1e82e3c1b80fe8010df359d46200cd8bfd56240aaea262
+    File { path: "knowledge/rye/errors/dev.no_project.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/dev.no_project.md") },
+    // 9a26dd3e885bac63dca813f55e0d275c699454fb79c4969345ce5b39f3fbcef0
+    File { path: "knowledge/rye/errors/dev.watch.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/dev.watch.md") },
     // 1a0c8a73fbf7d4d2696928f2b23783e0fe193ee964ec1d4d0d0f976cdd20c997
     File { path: "knowledge/rye/errors/diff.ambiguous_version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.ambiguous_version.md") },
     // c4f03d3ff372a4c4f32f567dde127b2434bbd795913e9ad9af75169a3aa64a23
@@ -221,6 +227,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/resolve.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
     // 91d2e8fd786bf0fecb63506d1629068ff6785199aa97132720a01f02cded4da3
     File { path: "knowledge/rye/errors/resolve.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.reserved.md") },
+    // 3adf605d1dea8e48bfa3b766450e4c9d738b8934f9b6a82efd10e431af3cb322
+    File { path: "knowledge/rye/errors/sign.dev_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.dev_key.md") },
     // 2b445a7919a39cf639700549f5ef73ba4cc741132932b65e771b67108eaed333
     File { path: "knowledge/rye/errors/sign.embedded.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.embedded.md") },
     // 9b5b926fcd29c42bb2e5b82748c6fef29b5dd4846695d28acbab5c3800a0a488
@@ -279,9 +287,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.altered.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.altered.md") },
     // a6afaddbde18ebdabf65e4ab135d7aa720284494c55b119c74e05785849475d5
     File { path: "knowledge/rye/errors/verify.dependency.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.dependency.md") },
+    // d9198565362677e8a0fb249dcd2db8c6da7baeb61053cffd76e682ea7e4ba02d
+    File { path: "knowledge/rye/errors/verify.dev_signature.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.dev_signature.md") },
     // 118ab4fd88e81a632667b467b1030550b9bcb22bb4c2de87f095c0e0973342bf
     File { path: "knowledge/rye/errors/verify.example_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.example_key.md") },
-    // 679f0577147c0a50ed9667913151c12350c7a73a269f1a855781e64384aa4684
+    // 5407b33784f1a173a2f3fbd2f467b9ff227c4dd1e9975149817993f8dc7ce637
     File { path: "knowledge/rye/errors/verify.expired.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.expired.md") },
     // 6c82c7bdf9b3cf1dbaa21d481e2ea230b6e88f656f01150a8c4c1abbc6751f4d
     File { path: "knowledge/rye/errors/verify.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.forged.md") },
@@ -329,7 +339,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // f6aa0c84b2890e463edb6a8caf493a764573e7a47762408cc3b7e3ffadfcf308
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // 815fd7ea8866bfcd0fedb1a8df9ad176fd4c98589c9386568791fe27ffb596bf
+    // ec3fb234a08a971386143ec24b2cb9ecb0932df292b7c3a00b3a2b68f431440c
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 0f1dd95c9422be67eaa30374d74efdb323053c31c83f0097a9f2e3e03270fa73
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

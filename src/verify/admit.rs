@@ -11,7 +11,7 @@ use crate::base::Digest;
 use crate::base::limits::CLOCK_SKEW_SECONDS;
 use crate::base::text::{lone_return, position, unfit};
 use crate::diag::Diagnose;
-use crate::id::{Kind, Space};
+use crate::id::{Fingerprint, Kind, Space};
 use crate::resolve::Found;
 use crate::space::ProjectIdentity;
 use crate::trace::{Event, Sink, Warning};
@@ -37,7 +37,8 @@ pub(crate) fn admit(
     let judged = judge.judge();
     let Judge { claim, warnings, .. } = judge;
     let judged = judged.map_err(|reason| refused(&found, claim, reason))?;
-    let signer = judged.line.map(|line| Signer { key: line.key, owner: judged.owner, at: line.at });
+    let Believed { owner, dev_for } = judged.believed;
+    let signer = judged.line.map(|line| Signer { key: line.key, owner, at: line.at, dev_for });
     sink.record(Event::VerifyIntegrity {
         item_id: found.item.clone(),
         verified: warnings.is_empty(),
@@ -72,7 +73,15 @@ struct Judged {
     range: Range<usize>,
     digest: Digest,
     line: Option<Box<SigLine>>,
+    believed: Believed,
+}
+
+/// Whose word a signature is.
+#[derive(Default)]
+struct Believed {
     owner: Option<String>,
+    /// The own key that a dev key signs for.
+    dev_for: Option<Fingerprint>,
 }
 
 impl Judge<'_> {
@@ -124,8 +133,8 @@ impl Judge<'_> {
         }
         // Behind the digest: newlines that an editor damaged are best reported as a change.
         self.no_lone_return()?;
-        let owner = self.signer(&line)?;
-        Ok(Judged { text: text.to_owned(), range, digest, line: Some(line), owner })
+        let believed = self.signer(&line)?;
+        Ok(Judged { text: text.to_owned(), range, digest, line: Some(line), believed })
     }
 
     /// An unsigned or older file ends the list: there is no key to judge.
@@ -133,7 +142,8 @@ impl Judge<'_> {
         self.downgrade(reason)?;
         self.no_lone_return()?;
         let digest = Digest::of(text.as_bytes());
-        Ok(Judged { text: text.to_owned(), range: 0..0, digest, line: None, owner: None })
+        let believed = Believed::default();
+        Ok(Judged { text: text.to_owned(), range: 0..0, digest, line: None, believed })
     }
 
     fn no_lone_return(&self) -> Result<(), Reason> {
@@ -144,7 +154,7 @@ impl Judge<'_> {
     }
 
     /// Project, key, scope, time, revocation, signature.
-    fn signer(&mut self, line: &SigLine) -> Result<Option<String>, Reason> {
+    fn signer(&mut self, line: &SigLine) -> Result<Believed, Reason> {
         if self.found.space == Space::Project && !self.accepted()? {
             return Err(Reason::ProjectNotAccepted);
         }
@@ -152,14 +162,22 @@ impl Judge<'_> {
         if line.key == EXAMPLE && !self.trust.lets_in_example() {
             return Err(Reason::ExampleKey);
         }
-        let candidate = match belief {
-            Belief::Key(candidate) => candidate,
+        let (key, believed, not_after) = match belief {
+            Belief::Key(candidate) => {
+                let believed = Believed { owner: Some(candidate.owner), dev_for: None };
+                (candidate.key, believed, candidate.not_after)
+            }
+            Belief::Dev(delegate) => {
+                let owner = self.trust.owner(line.key);
+                let believed = Believed { owner, dev_for: Some(delegate.by) };
+                (delegate.key, believed, Some(delegate.not_after))
+            }
             Belief::Weak => return Err(Reason::WeakKey),
             Belief::Unknown => {
                 self.downgrade(Reason::Untrusted)?;
                 self.not_revoked(line)?;
                 self.not_from_the_future(line)?;
-                return Ok(None);
+                return Ok(Believed::default());
             }
         };
         let (item, space, embedded) = (&self.found.item, self.found.space, self.found.embedded);
@@ -167,17 +185,23 @@ impl Judge<'_> {
         if let Some(why) = scope.map_err(|e| unreadable(&e))? {
             return Err(Reason::OutOfScope { why: why.into() });
         }
-        if let Some(at) = candidate.not_after
+        if let Some(at) = not_after
             && self.trust.now() > at
         {
-            return Err(Reason::Expired { at });
+            return Err(match believed.dev_for {
+                Some(_) => Reason::DevExpired { at },
+                None => Reason::Expired { at },
+            });
         }
         self.not_revoked(line)?;
-        if !candidate.key.verifies(line.statement.as_bytes(), &line.sig) {
+        if !key.verifies(line.statement.as_bytes(), &line.sig) {
             return Err(Reason::Forged);
         }
         self.not_from_the_future(line)?;
-        Ok(Some(candidate.owner))
+        if believed.dev_for.is_some() && self.trust.refuses_dev_keys() {
+            return Err(Reason::DevSignature);
+        }
+        Ok(believed)
     }
 
     fn not_revoked(&self, line: &SigLine) -> Result<(), Reason> {

@@ -22,6 +22,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("verify.example_key"),
     Code("verify.weak_key"),
     Code("verify.out_of_scope"),
+    Code("verify.dev_signature"),
     Code("verify.expired"),
     Code("verify.revoked"),
     Code("verify.forged"),
@@ -39,6 +40,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("trust.not_found"),
     Code("trust.io"),
     Code("trust.unfit"),
+    Code("sign.dev_key"),
     Code("sign.embedded"),
     Code("sign.reserved"),
     Code("sign.shebang"),
@@ -87,6 +89,12 @@ pub(crate) enum Reason {
     Expired {
         at: Timestamp,
     },
+    /// The time of the dev key is over.
+    DevExpired {
+        at: Timestamp,
+    },
+    /// A dev key signed it, and here that does not count.
+    DevSignature,
     Revoked,
     Forged,
     NotYet {
@@ -175,6 +183,15 @@ impl std::fmt::Display for Refused {
             Reason::Expired { at } => {
                 write!(f, "`{item}` is signed by `{key}`, which you trusted until {at}")
             }
+            Reason::DevExpired { at } => {
+                write!(f, "`{item}` is signed by the dev key `{key}`, whose time was over at {at}")
+            }
+            Reason::DevSignature => {
+                write!(
+                    f,
+                    "`{item}` is signed by the dev key `{key}`, which counts on this machine alone"
+                )
+            }
             Reason::Revoked => write!(f, "`{item}` is signed by `{key}`, which you revoked"),
             Reason::Forged => write!(f, "the signature of `{item}` was not made by `{key}`"),
             Reason::NotYet { at } => {
@@ -238,6 +255,10 @@ impl Diagnose for Refused {
                 "ask the signer whether the key is still theirs, then `rye trust add` it again"
                     .into()
             }
+            Reason::DevExpired { .. } => format!(
+                "see what changed with `rye diff {item}`; then start `rye dev` again, or run `rye sign {item}`"
+            ),
+            Reason::DevSignature => format!("when the work is done, run `rye sign {item}`"),
             Reason::Revoked
                 if self.claim.as_ref().and_then(|c| c.owner.as_deref()) == Some("you") =>
             {
@@ -312,7 +333,8 @@ impl Reason {
             Self::ExampleKey => "verify.example_key",
             Self::WeakKey => "verify.weak_key",
             Self::OutOfScope { .. } => "verify.out_of_scope",
-            Self::Expired { .. } => "verify.expired",
+            Self::Expired { .. } | Self::DevExpired { .. } => "verify.expired",
+            Self::DevSignature => "verify.dev_signature",
             Self::Revoked => "verify.revoked",
             Self::Forged => "verify.forged",
             Self::NotYet { .. } => "verify.not_yet",
@@ -422,6 +444,9 @@ impl Diagnose for TrustError {
             Self::Unreadable { help: Some(help), .. } => help.clone(),
             Self::Unreadable { path, .. } if path.contains("keys/projects/") => {
                 "accept the project again with `rye trust project`".into()
+            }
+            Self::Unreadable { path, .. } if path.contains("keys/dev/") => {
+                "start `rye dev` again, or run `rye sign` on what you have read".into()
             }
             Self::Unreadable { path, .. } if path.contains("config/rye/") => {
                 let file = path.rsplit('/').next().unwrap_or_default();

@@ -12,10 +12,11 @@
 //!
 //! Start at `admit.rs`. `sig_line.rs` is the grammar, `statement.rs` what is signed,
 //! `trust_store.rs` whom the person believes, `document.rs` the files that say so, `allowed.rs` what
-//! of a project the person let in by name, `sign.rs` the mirror.
+//! of a project the person let in by name, `dev_key.rs` the key of work in hand, `sign.rs` the mirror.
 
 mod admit;
 mod allowed;
+mod dev_key;
 mod document;
 mod dsse;
 mod error;
@@ -25,6 +26,7 @@ mod key;
 mod memo;
 mod own_keys;
 mod parts;
+mod proposal;
 mod rotate;
 mod sig_line;
 mod sign;
@@ -36,16 +38,18 @@ mod vouch;
 
 pub(crate) use admit::{DevMode, admit};
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
+pub(crate) use dev_key::{DEV_OWNER, DevKey};
 pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, write_own};
 pub(crate) use dsse::Envelope;
 pub(crate) use error::{CODES, KeyError, Reason, Refused, TrustError};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
 pub(crate) use own_keys::OwnKeys;
 pub(crate) use parts::{Glob, Listed, PartFinding, PartsRoot};
+pub(crate) use proposal::{Proposal, proposals};
 pub(crate) use rotate::rotate;
 pub(crate) use sig_line::{Scan, line_range, scan};
-pub(crate) use sign::{SignError, digest_to_sign, stage};
+pub(crate) use sign::{By, SignError, Staged, brief, digest_to_sign, stage};
 pub(crate) use source::{Integrity, Source};
 pub(crate) use standing::{AllowedRoot, Standing, record_id};
-pub(crate) use trust_store::{Proposal, TrustStore, check_own_config, proposals};
+pub(crate) use trust_store::{TrustStore, check_own_config};
 pub(crate) use vouch::Doubt;

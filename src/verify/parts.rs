@@ -199,6 +199,24 @@ impl Listed {
         if findings.is_empty() { Ok(digests) } else { Err(findings) }
     }
 
+    /// What the header means as it lies there now, whatever it says of digests; what cannot be read is
+    /// left out, and is found by those who admit.
+    pub(crate) fn now(
+        &self,
+        space: &Root,
+        item: &Ref,
+        ext: &str,
+    ) -> BTreeMap<String, Cow<'static, [u8]>> {
+        let Ok(Some((folder, own))) = parts_folder(space, item, ext, self.root) else {
+            return BTreeMap::new();
+        };
+        let matched = self.matched(&folder, &own).unwrap_or_default();
+        let matched = matched.into_iter().filter_map(|walked| walked.path.parse().ok());
+        let paths: BTreeSet<RelPath> = self.digests.keys().cloned().chain(matched).collect();
+        let read = |path: RelPath| Some((path.to_string(), folder.read(&path).ok()??));
+        paths.into_iter().filter_map(read).collect()
+    }
+
     /// Whether a pattern means this path.
     pub(crate) fn means(&self, path: &str) -> bool {
         self.patterns.iter().any(|pattern| pattern.matches(path))

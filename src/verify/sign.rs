@@ -4,11 +4,12 @@
 //! that they can be parsed and judged like any other; [`Staged::write`] puts them on disk.
 
 use super::admit::checked_text;
+use super::dev_key::{self, DevKey};
 use super::error::{Claim, Reason, Refused};
 use super::key::KeyPair;
 use super::sig_line::{place, print, scan, statement};
 use super::source::{Signer, Source};
-use crate::base::bytes::write_atomic;
+use crate::base::bytes::{replace_if, write_atomic};
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{lone_return, position};
 use crate::base::{Digest, Timestamp};
@@ -28,6 +29,8 @@ pub(crate) enum SignError {
     Shebang { item: Ref },
     #[error("with its signature line `{item}` would be larger than {} MiB", ITEM_BYTES >> 20)]
     TooLarge { item: Ref },
+    #[error("the dev key does not sign `{item}`: {why}")]
+    DevKey { item: Ref, why: &'static str },
     #[error(transparent)]
     Refused(Box<Refused>),
     #[error("cannot write `{}`: {source}", .place.path)]
@@ -39,6 +42,7 @@ impl Diagnose for SignError {
         Code(match self {
             Self::Embedded { .. } => "sign.embedded",
             Self::Reserved { .. } => "sign.reserved",
+            Self::DevKey { .. } => "sign.dev_key",
             Self::Shebang { .. } => "sign.shebang",
             Self::TooLarge { .. } => "space.too_large",
             Self::Refused(inner) => return inner.code(),
@@ -52,6 +56,7 @@ impl Diagnose for SignError {
                 "to try edits of system items, set RYE_SYSTEM_SPACE to a folder that holds them in `.ai`".into()
             }
             Self::Reserved { .. } => "give the item an id of your own, such as `acme/…`".into(),
+            Self::DevKey { item, .. } => format!("if it is yours, run `rye sign {item}`"),
             Self::Shebang { .. } => "end the line with a line feed".into(),
             Self::TooLarge { .. } => "keep data out of items; a tool can read it from the project".into(),
             Self::Refused(inner) => return inner.help(),
@@ -71,11 +76,37 @@ impl Diagnose for SignError {
         match self {
             Self::Embedded { item }
             | Self::Reserved { item }
+            | Self::DevKey { item, .. }
             | Self::Shebang { item }
             | Self::TooLarge { item } => Some(item.to_string()),
             Self::Refused(inner) => inner.item(),
             Self::Io { .. } => None,
         }
+    }
+}
+
+/// Who signs.
+#[derive(Clone, Copy)]
+pub(crate) enum By<'a> {
+    Own(&'a KeyPair),
+    Dev(&'a DevKey),
+}
+
+impl By<'_> {
+    fn pair(&self) -> &KeyPair {
+        match self {
+            Self::Own(pair) => pair,
+            Self::Dev(dev) => &dev.pair,
+        }
+    }
+
+    fn signer(&self, at: Timestamp) -> Signer {
+        let key = self.pair().public().fingerprint();
+        let (owner, dev_for) = match self {
+            Self::Own(_) => ("you", None),
+            Self::Dev(dev) => (dev_key::DEV_OWNER, Some(dev.delegate.by)),
+        };
+        Signer { key, owner: Some(owner.into()), at, dev_for }
     }
 }
 
@@ -90,11 +121,11 @@ pub(crate) struct Staged {
 /// or not; one that stands elsewhere is for a person to remove.
 ///
 /// # Errors
-/// `sign.embedded`, `sign.reserved`, `sign.shebang`, `verify.stray_signature_line`, `parse.*` for
+/// `sign.embedded`, `sign.reserved`, `sign.dev_key`, `sign.shebang`, `verify.stray_signature_line`, `parse.*` for
 /// text that must not be in an item.
 pub(crate) fn stage(
     found: Found,
-    pair: &KeyPair,
+    by: By<'_>,
     now: Timestamp,
     may_sign_reserved: bool,
 ) -> Result<Staged, SignError> {
@@ -104,6 +135,11 @@ pub(crate) fn stage(
     }
     if item.id.is_reserved() && found.space != Space::System && !may_sign_reserved {
         return Err(SignError::Reserved { item });
+    }
+    if let By::Dev(dev) = by
+        && let Some(why) = dev.out_of_scope(&item, found.space)
+    {
+        return Err(SignError::DevKey { item, why });
     }
     let refuse = |reason: Reason| {
         let claim: Option<Claim> = None;
@@ -129,7 +165,7 @@ pub(crate) fn stage(
     if let Err(super::sig_line::SigFault::Stray { line }) = scan(&rest, &comment) {
         return Err(refuse(Reason::Stray { line }));
     }
-    let bytes = sign_bytes(&rest, &item, &found.ext, &comment, pair, now)
+    let bytes = sign_bytes(&rest, &item, &found.ext, &comment, by.pair(), now)
         .map_err(|()| SignError::Shebang { item: item.clone() })?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > ITEM_BYTES) {
         return Err(SignError::TooLarge { item });
@@ -137,8 +173,7 @@ pub(crate) fn stage(
     let start = line_start(&rest).unwrap_or(0);
     let end = start + (bytes.len() - rest.len());
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let key = pair.public().fingerprint();
-    let signer = Signer { key, owner: Some("you".into()), at: now };
+    let signer = by.signer(now);
     let digest = Digest::of(&rest);
     let added_lines = usize::from(rest.len() == found.bytes.len());
     let source = Source::new(found, text, start..end, digest, Some(signer), Vec::new());
@@ -165,6 +200,28 @@ impl Staged {
         write_atomic(self.source.path(), &self.bytes, 0o644)
             .map_err(|source| SignError::Io { place: self.source.place(), source })
     }
+}
+
+impl Staged {
+    /// Replaces the file if it is still `expected`, whole or not at all; false if it is another by
+    /// now. Whatever somebody saves at the same moment is in its place afterwards.
+    ///
+    /// # Errors
+    /// `sign.io`
+    pub(crate) fn write_over(&self, expected: &[u8]) -> Result<bool, SignError> {
+        replace_if(self.source.path(), expected, &self.bytes)
+            .map_err(|source| SignError::Io { place: self.source.place(), source })
+    }
+}
+
+/// The file with a short form of its signature line, for whoever compares texts.
+pub(crate) fn brief(bytes: &[u8], comment: &Comment) -> Vec<u8> {
+    let range = place(bytes, comment).unwrap_or(0..0);
+    if range.is_empty() {
+        return bytes.to_vec();
+    }
+    let line = format!("{}rye:signed:v2 …{}\n", comment.open, comment.close);
+    [&bytes[..range.start], line.as_bytes(), &bytes[range.end..]].concat()
 }
 
 /// What a signature of this file would cover.

@@ -17,6 +17,9 @@ pub(crate) struct Signer {
     pub(crate) key: Fingerprint,
     pub(crate) owner: Option<String>,
     pub(crate) at: Timestamp,
+    /// Your own key, where a dev key signed in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) dev_for: Option<Fingerprint>,
 }
 
 /// Whether every check passed, or dev mode let one through.

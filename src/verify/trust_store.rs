@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::Deserialize;
 
+use super::dev_key::{self, Delegate};
 use super::document::{Revocation, TrustDocument, Unfit, read_own};
 use super::error::{KeyError, TrustError};
 use super::key::{EXAMPLE, PUBLISHER, PublicKey, publisher};
@@ -25,6 +26,8 @@ struct Known {
     document: Option<TrustDocument>,
     /// There is a document, and its key proves nothing.
     weak: bool,
+    /// It signs for you in one project.
+    delegate: Option<Delegate>,
 }
 
 /// What was read of a key, or why it could not be.
@@ -37,6 +40,8 @@ pub(super) enum Belief {
     /// They name a key that proves nothing.
     Weak,
     Key(Box<Candidate>),
+    /// A dev key of yours.
+    Dev(Box<Delegate>),
 }
 
 /// A key that may admit something, and under what name.
@@ -86,6 +91,7 @@ enum BlockHeader {
 pub(crate) struct TrustStore<'a> {
     user: Option<&'a Root>,
     now: Timestamp,
+    refuses_dev_keys: bool,
     own: OnceLock<Result<Option<PublicKey>, Arc<KeyError>>>,
     known: Mutex<HashMap<Fingerprint, Memo<Arc<Known>>>>,
     revoked: Mutex<HashMap<Fingerprint, Memo<bool>>>,
@@ -98,12 +104,22 @@ impl<'a> TrustStore<'a> {
         Self {
             user,
             now,
+            refuses_dev_keys: false,
             own: OnceLock::new(),
             known: Mutex::new(HashMap::new()),
             revoked: Mutex::new(HashMap::new()),
             accepted: Mutex::new(None),
             policy: OnceLock::new(),
         }
+    }
+
+    /// The same, where what a dev key signed does not count: for machines, and for what is kept.
+    pub(crate) fn refusing_dev_keys(self, refuses: bool) -> Self {
+        Self { refuses_dev_keys: refuses, ..self }
+    }
+
+    pub(super) fn refuses_dev_keys(&self) -> bool {
+        self.refuses_dev_keys
     }
 
     /// A store without a user space, whose own key is this one.
@@ -253,20 +269,21 @@ impl<'a> TrustStore<'a> {
 
     fn read_known(&self, key: Fingerprint) -> Result<Known, Arc<TrustError>> {
         let Some((id, text)) = self.read_about(key, "trusted")? else {
-            return Ok(Known::default());
+            let delegate = self.read_delegate(key)?;
+            return Ok(Known { delegate, ..Known::default() });
         };
         match TrustDocument::parse(&text) {
             Ok(document) if document.fingerprint == key => {
-                Ok(Known { document: Some(document), weak: false })
+                Ok(Known { document: Some(document), ..Known::default() })
             }
             Ok(_) => Err(unreadable(&id, "its name is not its fingerprint".into())),
-            Err(Unfit::Weak) => Ok(Known { document: None, weak: true }),
+            Err(Unfit::Weak) => Ok(Known { weak: true, ..Known::default() }),
             Err(Unfit::Wrong(why)) => Err(unreadable(&id, why)),
         }
     }
 
     /// The document about `key` in a folder below `config/keys`, if you wrote one.
-    fn read_about(
+    pub(super) fn read_about(
         &self,
         key: Fingerprint,
         folder: &str,
@@ -307,6 +324,9 @@ impl<'a> TrustStore<'a> {
             return Some("you".into());
         }
         let known = self.known(key).ok()?;
+        if known.delegate.is_some() {
+            return Some(dev_key::DEV_OWNER.into());
+        }
         known.document.as_ref().map(|document| document.owner.clone())
     }
 
@@ -340,7 +360,10 @@ impl<'a> TrustStore<'a> {
         let known = self.known(key)?;
         Ok(match &known.document {
             None if known.weak => Belief::Weak,
-            None => Belief::Unknown,
+            None => match &known.delegate {
+                Some(delegate) => Belief::Dev(Box::new(delegate.clone())),
+                None => Belief::Unknown,
+            },
             Some(document) => Belief::Key(Box::new(Candidate {
                 key: document.public_key.clone(),
                 owner: document.owner.clone(),
@@ -358,6 +381,9 @@ impl<'a> TrustStore<'a> {
         match self.belief(line.key) {
             Ok(Belief::Key(candidate)) => {
                 Some(candidate.key.verifies(line.statement.as_bytes(), &line.sig))
+            }
+            Ok(Belief::Dev(delegate)) => {
+                Some(delegate.key.verifies(line.statement.as_bytes(), &line.sig))
             }
             _ => None,
         }
@@ -395,6 +421,9 @@ impl<'a> TrustStore<'a> {
             });
         }
         let known = self.known(key)?;
+        if let Some(delegate) = &known.delegate {
+            return Ok(delegate.out_of_scope(item, space, project));
+        }
         let Some(document) = &known.document else {
             return Ok(Some(
                 "an external system space needs a trust document that names its items",
@@ -520,41 +549,6 @@ fn register(text: &str) -> Result<(FileTypes, Option<String>), String> {
         }
     }
     Ok((types, known))
-}
-
-/// A trust document that lies in a project: a proposal, nothing more (core 4.3).
-#[derive(Debug)]
-pub(crate) struct Proposal {
-    pub(crate) path: String,
-    /// The document, or why it is none.
-    pub(crate) document: Result<TrustDocument, String>,
-}
-
-/// What a project proposes.
-pub(crate) fn proposals(project: &Root) -> Vec<Proposal> {
-    let types = FileTypes::default();
-    let listing = project.list(Kind::Config, &types).unwrap_or_default();
-    let documents = listing
-        .entries
-        .into_iter()
-        .filter(|entry| entry.ext == "toml" && entry.item.id.folder() == "keys/trusted");
-    documents
-        .map(|entry| {
-            let relative = format!("config/{}.toml", entry.item.id);
-            let document = read_proposal(project, &relative, entry.item.id.name());
-            Proposal { path: format!(".ai/{relative}"), document }
-        })
-        .collect()
-}
-
-fn read_proposal(project: &Root, relative: &str, name: &str) -> Result<TrustDocument, String> {
-    let bytes = project.read(relative).map_err(|e| e.to_string())?.ok_or("it is gone")?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8".to_owned())?;
-    let document = TrustDocument::parse(text).map_err(|e| e.to_string())?;
-    if document.fingerprint.to_string() != name {
-        return Err("its name is not its fingerprint".into());
-    }
-    Ok(document)
 }
 
 #[cfg(test)]

@@ -61,7 +61,8 @@ impl TrustStore<'_> {
         let candidate = match belief {
             Belief::Key(candidate) => candidate,
             Belief::Weak => return Err(Doubt::Weak),
-            Belief::Unknown => return Err(Doubt::Unknown),
+            // A dev key signs items, and nothing else.
+            Belief::Unknown | Belief::Dev(_) => return Err(Doubt::Unknown),
         };
         if self.is_elsewhere(key, here)? {
             return Err(Doubt::Elsewhere);

@@ -13,6 +13,7 @@ mod attacks;
 mod chains;
 mod cli;
 mod config;
+mod dev;
 mod directives;
 mod faults;
 mod files;

@@ -10,6 +10,7 @@ mod c_node;
 mod c_run;
 mod c_versions;
 mod d_dev_mode;
+mod d_dev_watch;
 mod d_trust;
 mod e_metadata;
 mod e_parsers;

@@ -1,0 +1,325 @@
+//! `rye dev`: watch the project, sign what you change, run what you work on.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::confirm::confirm;
+use super::diff::painted;
+use super::error::CliError;
+use super::exit::Exit;
+use super::input::Inputs;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::Timestamp;
+use crate::base::text::escape_line;
+use crate::dev::{Audience, Ended, Event, Session};
+use crate::diag::Style;
+use crate::id::{Query, Ref};
+use crate::pipeline::{Failed, FileChange, Request};
+use crate::report::{Report, error_json};
+
+/// Watch the project: sign and run what you change
+///
+/// Each save is shown as a diff. What you signed yourself is signed again by the dev key of this
+/// project and machine, which lives for 12 hours. What you might not have written, such as a new file,
+/// a changed `secrets` or a checkout, waits until you press `y`. With `--json` each event is one JSON
+/// object on its own line.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// What to run after each save, such as `tool:acme/deploy`; nothing without it
+    #[arg(value_name = "REF", add = super::complete::refs())]
+    item: Option<String>,
+    #[command(flatten)]
+    inputs: Inputs,
+    /// Check everything and show the plan instead of running it
+    #[arg(long, requires = "item")]
+    dry_run: bool,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let request = request(args)?;
+    let make = || wired.build();
+    let rye = make()?;
+    let path = rye.spaces().project_path().display().to_string();
+    confirm(&format!("watch `{path}` and sign what changes there"), "", wired, out)?;
+    drop(rye);
+    let mut screen = Screen { out, dry_run: args.dry_run };
+    let session = Session::begin(&make, request, &mut screen)?;
+    Ok(match session.run()? {
+        Ended::Quit => Exit::DONE,
+        Ended::Signal(signal) => Exit::Signal(signal),
+    })
+}
+
+fn request(args: &Args) -> Result<Option<Request>, CliError> {
+    let given = args.inputs.read()?;
+    let Some(item) = &args.item else {
+        if given.params.is_empty() && given.texts.is_empty() {
+            return Ok(None);
+        }
+        return Err(CliError::Usage {
+            message: "inputs are for an item, and none is named".into(),
+        });
+    };
+    item.parse::<Query>()?;
+    let mut request = Request::new(item).dry_run(args.dry_run);
+    request.params = given.params;
+    request.texts = given.texts;
+    Ok(Some(request))
+}
+
+/// Draws events: for people, or one JSON object a line.
+struct Screen<'a> {
+    out: &'a mut Out,
+    dry_run: bool,
+}
+
+impl Audience for Screen<'_> {
+    fn tell(&mut self, event: &Event<'_>) {
+        match self.out.is_json() {
+            true => self.object(event),
+            false => self.draw(event),
+        }
+        self.out.flush();
+    }
+}
+
+/// The columns that the clock and the word take.
+const INDENT: &str = "          ";
+
+impl Screen<'_> {
+    fn draw(&mut self, event: &Event<'_>) {
+        let text = |item: &Ref| item.to_string();
+        match event {
+            Event::Started { .. } => self.started(event),
+            Event::Renewed { key, until } => {
+                let until = clock(*until);
+                self.headline(
+                    Style::Dim,
+                    "renewed",
+                    &format!("dev key {} until {until}", key.short()),
+                );
+            }
+            Event::Changed { item, place, changes } => {
+                self.out.line("");
+                let path = self.dim(&escape_line(&place.path));
+                self.headline(Style::Strong, "saved", &format!("{item}  {path}"));
+                self.changes(&place.path, changes);
+            }
+            Event::Signed { item, asked } => {
+                let by = if *asked { "with the dev key, as you said" } else { "with the dev key" };
+                let by = self.dim(by);
+                self.headline(Style::Good, "signed", &format!("{item}  {by}"));
+            }
+            Event::Admitted { item, by } => {
+                self.out.line("");
+                let by = self.dim(&format!("signed by {}", escape_line(by)));
+                self.headline(Style::Good, "changed", &format!("{item}  {by}"));
+            }
+            Event::Waits { item, why, asks } => self.waits(item, why, *asks),
+            Event::Question { item, left } => {
+                let more = if *left == 0 { String::new() } else { format!("  ({left} more)") };
+                let question = format!("sign {item}?");
+                let question = self.out.paint().style(Style::Strong, &question);
+                let keys = self.dim("y sign · n skip · d diff · r run · q quit");
+                self.out.line(&format!("{INDENT}{question}  {keys}{more}"));
+            }
+            Event::Skipped { item } => self.headline(Style::Dim, "skipped", &text(item)),
+            Event::Refused { item, diagnostic } => {
+                self.headline(Style::Error, "refused", &text(item));
+                let text = diagnostic.to_text(self.out.paint());
+                self.out.text(&text);
+            }
+            Event::Gone { item } => self.headline(Style::Dim, "gone", &text(item)),
+            Event::Trouble { diagnostic } => {
+                self.headline(Style::Error, "trouble", "the project cannot be read at the moment");
+                let text = diagnostic.to_text(self.out.paint());
+                self.out.text(&text);
+            }
+            Event::Runs { .. } => {}
+            Event::Ran { item, result, elapsed } => self.ran(item, result, *elapsed),
+            Event::NotRun { item } => {
+                let why = self.dim("is not run: it waits to be signed");
+                self.headline(Style::Warning, "held", &format!("{}  {why}", escape_line(item)));
+            }
+            Event::NothingToRun => {
+                self.headline(Style::Dim, "nothing", "to run: start with `rye dev REF`");
+            }
+        }
+    }
+
+    fn dim(&self, text: &str) -> String {
+        self.out.paint().style(Style::Dim, text)
+    }
+
+    fn headline(&mut self, style: Style, word: &str, rest: &str) {
+        let at = self.dim(&jiff::Zoned::now().strftime("%H:%M:%S").to_string());
+        let word = self.out.paint().style(style, &format!("{word:<8}"));
+        self.out.line(&format!("{at}  {word}  {rest}"));
+    }
+
+    fn started(&mut self, event: &Event<'_>) {
+        let Event::Started { project, items, unsigned, runs, key, until, asks } = event else {
+            return;
+        };
+        let project = escape_line(&project.display().to_string());
+        let name = self.out.paint().style(Style::Strong, "rye dev");
+        self.out.line(&format!("{name}  {project}"));
+        let (key, until) = (key.short(), clock(*until));
+        let noun = if *items == 1 { "item" } else { "items" };
+        self.row("watches", &format!("{items} {noun}; the dev key {key} signs until {until}"));
+        if let Some(item) = runs {
+            let verb = if self.dry_run { "checks" } else { "runs" };
+            self.row(verb, &format!("{} after each save", escape_line(item)));
+        }
+        if *unsigned > 0 {
+            let (noun, is) = if *unsigned == 1 { ("item", "is") } else { ("items", "are") };
+            let text = format!("{unsigned} {noun} {is} not signed; `rye verify` tells which");
+            let text = self.out.paint().style(Style::Warning, &text);
+            self.row("but", &text);
+        }
+        match asks {
+            true => self.row("keys", "y sign · n skip · d diff again · r run now · q quit"),
+            false => self.row("keys", "none, since nobody is at a terminal: what waits, waits"),
+        }
+        self.out.line("");
+    }
+
+    fn row(&mut self, label: &str, text: &str) {
+        let label = self.dim(&format!("{label:>8}"));
+        self.out.line(&format!("{label}  {text}"));
+    }
+
+    fn changes(&mut self, own: &str, changes: &[FileChange]) {
+        if changes.is_empty() {
+            self.out.line(&format!("{INDENT}nothing but its signature line differs"));
+        }
+        for change in changes {
+            if change.path != own {
+                let path = self.out.paint().style(Style::Strong, &escape_line(&change.path));
+                self.out.line(&format!("{INDENT}{path}"));
+            }
+            if change.unified.is_empty() {
+                self.out.line(&format!("{INDENT}it is no text"));
+            }
+            // Which file it is stands above.
+            let hunks = change.unified.lines().skip(2).collect::<Vec<_>>().join("\n");
+            let text = painted(&hunks, self.out.paint());
+            self.out.text(&text);
+        }
+    }
+
+    fn waits(&mut self, item: &Ref, why: &[crate::dev::Why], asks: bool) {
+        let why: Vec<String> = why.iter().map(ToString::to_string).collect();
+        let why = why.join("; ");
+        self.headline(Style::Warning, "waits", &format!("{item}  {why}"));
+        if !asks {
+            let what = format!("if it is yours, run `rye sign {item}`");
+            self.out.line(&format!("{INDENT}{what}"));
+        }
+    }
+
+    fn ran(&mut self, item: &str, result: &Result<Report, Failed>, elapsed: Duration) {
+        let item = escape_line(item);
+        let took = self.dim(&format!("{:.2} s", elapsed.as_secs_f64()));
+        let done = if self.dry_run { "checked" } else { "ran" };
+        match result {
+            Ok(report) => {
+                let failed = report.tool_failed();
+                let (style, word) =
+                    if failed { (Style::Error, "failed") } else { (Style::Good, done) };
+                self.headline(style, word, &format!("{item}  {took}"));
+                self.out.warned(report.warnings());
+                let text = report.to_text(self.out.paint());
+                match self.dry_run {
+                    true => self.out.text(&text.stdout),
+                    false => self.out.foreign(&text.stdout),
+                }
+                if !text.stdout.is_empty() && !text.stdout.ends_with('\n') {
+                    self.out.line("");
+                }
+                self.out.foreign_err(&text.stderr);
+                if let Some(error) = report.error_text(self.out.paint_err()) {
+                    self.out.note(error.trim_end());
+                }
+            }
+            Err(failed) => {
+                self.headline(Style::Error, "stopped", &format!("{item}  {took}"));
+                self.out.warned(&failed.warnings);
+                let text = failed.failure.diagnostic().to_text(self.out.paint());
+                self.out.text(&text);
+            }
+        }
+    }
+
+    fn object(&mut self, event: &Event<'_>) {
+        let (word, fields) = to_json(event);
+        let mut out = Map::new();
+        out.insert("event".into(), word.into());
+        let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+        out.insert("at".into(), at.into());
+        if let Value::Object(fields) = fields {
+            out.extend(fields);
+        }
+        self.out.object(&Value::Object(out));
+    }
+}
+
+fn to_json(event: &Event<'_>) -> (&'static str, Value) {
+    match event {
+        Event::Started { project, items, unsigned, runs, key, until, asks } => (
+            "started",
+            json!({
+                "project": shown(project), "items": items, "unsigned": unsigned, "runs": runs,
+                "dev_key": key, "not_after": until, "asks": asks,
+            }),
+        ),
+        Event::Renewed { key, until } => ("renewed", json!({"dev_key": key, "not_after": until})),
+        Event::Changed { item, place, changes } => {
+            let files: Vec<_> =
+                changes.iter().map(|c| json!({"path": c.path, "diff": c.unified})).collect();
+            ("changed", json!({"item_id": item, "path": place.path, "files": files}))
+        }
+        Event::Signed { item, asked } => ("signed", json!({"item_id": item, "asked": asked})),
+        Event::Admitted { item, by } => ("admitted", json!({"item_id": item, "by": by})),
+        Event::Waits { item, why, .. } => {
+            let words: Vec<_> = why.iter().map(crate::dev::Why::word).collect();
+            let reasons: Vec<_> = why.iter().map(ToString::to_string).collect();
+            ("waits", json!({"item_id": item, "why": words, "reasons": reasons}))
+        }
+        Event::Question { item, left } => ("question", json!({"item_id": item, "left": left})),
+        Event::Skipped { item } => ("skipped", json!({"item_id": item})),
+        Event::Refused { item, diagnostic } => {
+            let mut fields = diagnostic.to_json();
+            fields.insert("item_id".into(), item.to_string().into());
+            ("refused", Value::Object(fields))
+        }
+        Event::Gone { item } => ("gone", json!({"item_id": item})),
+        Event::Trouble { diagnostic } => ("trouble", Value::Object(diagnostic.to_json())),
+        Event::Runs { item } => ("runs", json!({"item_id": item})),
+        Event::Ran { item, result, elapsed } => {
+            let report = match result {
+                Ok(report) => report.to_json(*elapsed, false, None),
+                Err(failed) => {
+                    let diagnostic = failed.failure.diagnostic();
+                    error_json(&diagnostic, Some(&failed.item), &failed.chain, *elapsed, None)
+                }
+            };
+            ("ran", json!({"item_id": item, "report": report}))
+        }
+        Event::NotRun { item } => ("not_run", json!({"item_id": item})),
+        Event::NothingToRun => ("nothing_to_run", json!({})),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// A moment as the clock on the wall shows it.
+fn clock(at: Timestamp) -> String {
+    let at = jiff::Timestamp::from_second(at.as_second()).unwrap_or_default();
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M").to_string()
+}

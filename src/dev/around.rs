@@ -1,0 +1,123 @@
+//! What goes on beside the edits: git, and other runs of rye.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::base::limits::{DEV_GIT_MS, SMALL_TEXT_BYTES};
+use crate::host::{Host, Pin, Vars};
+
+/// Largest list of packed refs that is read, in bytes: a hundred thousand branches.
+const PACKED_BYTES: u64 = 16 << 20;
+
+/// The repository that a project lies in.
+pub(super) struct Git {
+    /// The worktree's own folder, and the one that it shares with others.
+    own: PathBuf,
+    common: PathBuf,
+}
+
+/// What git is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GitIs {
+    Idle,
+    Busy,
+    /// For so long that its lock may have been left behind.
+    Stuck,
+}
+
+impl Git {
+    /// `None` outside of repositories. Nothing of git is run.
+    pub(super) fn find(project: &Path, host: &dyn Host) -> Option<Self> {
+        let found = project.ancestors().find_map(|folder| {
+            let path = folder.join(".git");
+            let kind = path.symlink_metadata().ok()?;
+            if kind.is_dir() {
+                return Some(path);
+            }
+            let text = text(host, &path, SMALL_TEXT_BYTES)?;
+            Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
+        })?;
+        let common = text(host, &found.join("commondir"), SMALL_TEXT_BYTES);
+        let common = common.map_or_else(|| found.clone(), |path| found.join(path.trim()));
+        Some(Self { own: found, common })
+    }
+
+    /// A text that is another whenever the checked-out commit is.
+    pub(super) fn head(&self, host: &dyn Host) -> String {
+        let read = |path: &Path| text(host, path, SMALL_TEXT_BYTES);
+        let head = read(&self.own.join("HEAD")).unwrap_or_default();
+        let Some(name) = head.strip_prefix("ref:").map(str::trim) else { return head };
+        let plain = !name.split('/').any(|part| part.is_empty() || part.starts_with('.'));
+        let loose = || {
+            let mut folders = [&self.own, &self.common].into_iter().filter(|_| plain);
+            folders.find_map(|folder| read(&folder.join(name))).map(|text| text.trim().to_owned())
+        };
+        let packed = || {
+            let all = text(host, &self.common.join("packed-refs"), PACKED_BYTES)?;
+            let mut lines = all.lines().filter_map(|line| line.split_once(' '));
+            lines.find(|(_, named)| *named == name).map(|(commit, _)| commit.to_owned())
+        };
+        let tables = || {
+            let list = |folder: &Path| read(&folder.join("reftable/tables.list"));
+            Some(format!("{:?} {:?}", list(&self.own)?, list(&self.common)))
+        };
+        let value = loose().or_else(packed).or_else(tables).unwrap_or_default();
+        format!("{head} {value}")
+    }
+
+    /// git holds its lock from before it touches the first file until it has touched the last.
+    pub(super) fn is(&self) -> GitIs {
+        let Ok(lock) = self.own.join("index.lock").symlink_metadata() else { return GitIs::Idle };
+        let age = lock.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
+        if age > Duration::from_millis(DEV_GIT_MS) { GitIs::Stuck } else { GitIs::Busy }
+    }
+
+    /// The folders in which it shows that git did something.
+    pub(super) fn folders(&self) -> [&Path; 2] {
+        [&self.own, &self.common]
+    }
+}
+
+fn text(host: &dyn Host, path: &Path, cap: u64) -> Option<String> {
+    String::from_utf8(host.read(path, cap)?).ok()
+}
+
+/// The folder in which every run of this person has its private one: who runs something shows there.
+pub(super) struct Runs {
+    folder: PathBuf,
+    last: Option<SystemTime>,
+}
+
+impl Runs {
+    /// `None` where no run can have one.
+    pub(super) fn find(vars: &Vars, user_base: Option<&Path>) -> Option<Self> {
+        let fallback = user_base.map(|base| base.join(".ai/state/pin"));
+        let folder = Pin::watch(vars, fallback.as_deref()).ok()?;
+        let last = changed(&folder);
+        Some(Self { folder, last })
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether anything ran since the last time this was asked, or runs now.
+    pub(super) fn any_since(&mut self) -> bool {
+        // What the folder holds is looked at last, so that a run that begins meanwhile is seen.
+        let now = changed(&self.folder);
+        let since = now != self.last;
+        self.last = now;
+        let mut entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        since || entries.any(|entry| is_alive(&entry.file_name().to_string_lossy()))
+    }
+}
+
+/// Whether the process that a private folder is named after still runs.
+fn is_alive(name: &str) -> bool {
+    let pid = name.split_once('-').and_then(|(pid, _)| pid.parse::<u32>().ok());
+    pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists())
+}
+
+fn changed(folder: &Path) -> Option<SystemTime> {
+    folder.metadata().and_then(|stat| stat.modified()).ok()
+}

@@ -1,0 +1,30 @@
+//! Dev: the project, watched while somebody works in it (core 5.2).
+//!
+//! Layer 14. Built on `pipeline`; draws nothing. Who signs and what is admitted is `verify`'s.
+//!
+//! In:  what to run, and a terminal to ask at, if there is one.
+//! Out: events, one after the other, to an [`Audience`].
+//!
+//! Invariants
+//! - What is signed is what was shown: the file is replaced only while its bytes are those of the diff.
+//! - Without a key press nothing is signed that [`Why`] speaks against; once something does, it does
+//!   until a person has looked.
+//! - What the file system tells is a hint. What changed is found by comparing bytes with what was seen.
+//!
+//! Start at `session.rs`; `look.rs` is one look. `rules.rs` is when to ask, `around.rs` what goes on beside the edits (git,
+//! other runs), `watch.rs` the hints, `ears.rs` one wait for hints, keys and signals.
+
+mod around;
+mod ears;
+mod error;
+mod event;
+mod look;
+mod rules;
+mod session;
+mod terminal;
+mod watch;
+
+pub(crate) use error::{CODES, DevError};
+pub(crate) use event::{Audience, Event};
+pub(crate) use rules::Why;
+pub(crate) use session::{Ended, Session};

@@ -1,0 +1,106 @@
+//! When a person has to look first (core 5.2).
+
+use crate::parse::{Directive, Item, Tool};
+use crate::verify::Listed;
+
+/// What speaks against signing without a key press.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Why {
+    /// It was not there when the session began.
+    New,
+    /// It was not admitted when the session began.
+    NotAdmitted,
+    /// It was admitted by somebody else's signature.
+    OtherSigner(String),
+    /// Its signature line names a key that is neither yours nor the dev key, or is damaged.
+    SignatureLine,
+    /// It changed while this ran.
+    During(String),
+    /// It changed while another run of rye was under way.
+    OtherRun,
+    /// git went to another commit.
+    GitMoved,
+    /// git is at work for longer than it should be.
+    GitBusy,
+    /// So many files changed at once.
+    Many(usize),
+    /// This part of its header changed.
+    Field(&'static str),
+}
+
+impl Why {
+    /// A stable word.
+    pub(crate) fn word(&self) -> String {
+        match self {
+            Self::New => "new".into(),
+            Self::NotAdmitted => "not_admitted".into(),
+            Self::OtherSigner(_) => "other_signer".into(),
+            Self::SignatureLine => "signature_line".into(),
+            Self::During(_) => "during_run".into(),
+            Self::OtherRun => "other_run".into(),
+            Self::GitMoved => "git_moved".into(),
+            Self::GitBusy => "git_busy".into(),
+            Self::Many(_) => "many_files".into(),
+            Self::Field(name) => format!("field:{name}"),
+        }
+    }
+}
+
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::New => write!(f, "it is new"),
+            Self::NotAdmitted => write!(f, "it was not signed when this session began"),
+            Self::OtherSigner(name) => {
+                write!(f, "it was signed by `{}`", crate::base::text::escape_line(name))
+            }
+            Self::SignatureLine => write!(f, "its signature line is not yours"),
+            Self::During(item) => write!(f, "it changed while `{item}` ran"),
+            Self::OtherRun => write!(f, "it changed while another run of rye was under way"),
+            Self::GitMoved => write!(f, "git went to another commit"),
+            Self::GitBusy => write!(f, "git is at work"),
+            Self::Many(count) => write!(f, "{count} files changed at once"),
+            Self::Field(name) => write!(f, "its `{name}` changed"),
+        }
+    }
+}
+
+/// The parts of a header that decide what an item may reach, where they differ.
+pub(super) fn fields(was: &Item, is: &Item) -> Vec<&'static str> {
+    let rows = match (was, is) {
+        (Item::Tool(was), Item::Tool(is)) => tool(was, is),
+        (Item::Directive(was), Item::Directive(is)) => directive(was, is),
+        _ => Vec::new(),
+    };
+    rows.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
+
+fn tool(was: &Tool, is: &Tool) -> Vec<(&'static str, bool)> {
+    let env =
+        was.env_names != is.env_names || was.env != is.env || was.interpreter != is.interpreter;
+    // The anchor says where the listed paths begin, and what besides them must be covered.
+    let files = !lists_same(was.files.as_ref(), is.files.as_ref())
+        || was.anchor != is.anchor
+        || was.verify_deps != is.verify_deps;
+    vec![
+        ("executor_id", was.executor != is.executor),
+        ("env", env),
+        ("secrets", was.secrets != is.secrets),
+        ("files", files),
+        ("sandbox", was.sandbox != is.sandbox),
+    ]
+}
+
+fn directive(was: &Directive, is: &Directive) -> Vec<(&'static str, bool)> {
+    let permissions = was.permissions != is.permissions || was.acknowledged != is.acknowledged;
+    vec![("permissions", permissions), ("hooks", was.hooks != is.hooks)]
+}
+
+/// Whether the same files are meant; what is in them is another matter.
+fn lists_same(was: Option<&Listed>, is: Option<&Listed>) -> bool {
+    let (Some(was), Some(is)) = (was, is) else { return was.is_none() && is.is_none() };
+    was.root == is.root
+        && was.patterns == is.patterns
+        && was.programs == is.programs
+        && was.digests.keys().eq(is.digests.keys())
+}

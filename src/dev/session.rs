@@ -1,0 +1,346 @@
+//! One session: hints, keys and signals in; looks, signatures and runs out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::around::{Git, Runs};
+use super::ears::{Ears, Heard};
+use super::error::DevError;
+use super::event::{Audience, Event};
+use super::rules::Why;
+use super::terminal::Key;
+use super::watch::{Depth, Watch};
+use crate::base::limits::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
+use crate::id::{Fingerprint, Ref, Space};
+use crate::pipeline::{Author, Failure, InHand, Request, Rye, now};
+use crate::space::Entry;
+use crate::trace::Quiet;
+use crate::verify::{DevKey, PublicKey};
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The person had enough.
+    Quit,
+    Signal(i32),
+}
+
+/// What waits for a person.
+pub(super) struct Held {
+    pub(super) why: BTreeSet<Why>,
+    /// It can be signed, and nobody said no to what it is now.
+    pub(super) is_open: bool,
+    /// What would be signed, as it was shown.
+    pub(super) now: Arc<InHand>,
+}
+
+/// A project, watched.
+pub(crate) struct Session<'a> {
+    pub(super) make: &'a dyn Fn() -> Result<Rye, Failure>,
+    pub(super) audience: &'a mut dyn Audience,
+    request: Option<Request>,
+    pub(super) dev: DevKey,
+    pub(super) watch: Watch,
+    pub(super) ears: Ears,
+    pub(super) runs: Option<Runs>,
+    /// git's commit at the last look.
+    pub(super) head: Option<String>,
+    /// The own key and the dev keys of this session.
+    pub(super) ours: BTreeSet<Fingerprint>,
+    /// What was not admitted when the session began.
+    pub(super) strange: BTreeSet<Entry>,
+    /// What is signed without a question, as long as nothing else speaks against it.
+    pub(super) eligible: BTreeSet<Entry>,
+    /// Everything at the last look.
+    pub(super) last: BTreeMap<Entry, Arc<InHand>>,
+    /// Everything as it was when it was last admitted.
+    pub(super) base: BTreeMap<Entry, Arc<InHand>>,
+    pub(super) held: BTreeMap<Entry, Held>,
+    /// What went away, and when that was first seen.
+    pub(super) missing: BTreeMap<Entry, Instant>,
+    /// Files that were empty at the last look.
+    pub(super) emptied: BTreeSet<Entry>,
+    pub(super) git_was_busy: bool,
+    /// What went on beside the edits since the last look that came to an end.
+    pub(super) around: BTreeSet<Why>,
+    question: Option<Entry>,
+    /// When to look.
+    pub(super) due: Option<Instant>,
+    /// The first hint since the last look that came to an end.
+    pub(super) hinted: Option<Instant>,
+    /// When to look once more without a hint.
+    pub(super) again: Option<Instant>,
+    ended: Option<Ended>,
+}
+
+impl<'a> Session<'a> {
+    /// Takes a first look and begins to watch. `make` gives the project as it is at that moment.
+    ///
+    /// # Errors
+    /// `dev.no_project`, `dev.watch`, `key.*`, `verify.trust_unreadable`.
+    pub(crate) fn begin(
+        make: &'a dyn Fn() -> Result<Rye, Failure>,
+        request: Option<Request>,
+        audience: &'a mut dyn Audience,
+    ) -> Result<Self, DevError> {
+        let rye = make()?;
+        let dev = rye.dev_key()?.ok_or(DevError::NoProject)?;
+        // Before the watcher's thread starts, so that signals come here.
+        let ears = Ears::open()?;
+        let user = rye.spaces().get(Space::User).map(|user| user.base().to_owned());
+        let mut session = Self {
+            make,
+            audience,
+            request,
+            dev,
+            watch: Watch::new()?,
+            ears,
+            runs: Runs::find(&rye.located().vars, user.as_deref()),
+            head: None,
+            ours: BTreeSet::new(),
+            strange: BTreeSet::new(),
+            eligible: BTreeSet::new(),
+            last: BTreeMap::new(),
+            base: BTreeMap::new(),
+            held: BTreeMap::new(),
+            missing: BTreeMap::new(),
+            emptied: BTreeSet::new(),
+            git_was_busy: false,
+            around: BTreeSet::new(),
+            question: None,
+            due: None,
+            hinted: None,
+            again: None,
+            ended: None,
+        };
+        session.first_look(&rye)?;
+        Ok(session)
+    }
+
+    /// Watches first, so that nothing is missed between the look and the watching.
+    fn first_look(&mut self, rye: &Rye) -> Result<(), DevError> {
+        self.cover(rye)?;
+        let git = Git::find(rye.spaces().project_path(), rye.host());
+        self.head = git.map(|git| git.head(rye.host()));
+        self.last = rye.in_hand(&BTreeMap::new())?;
+        for (entry, now) in &self.last {
+            if let Some(author) = now.author() {
+                self.base.insert(entry.clone(), Arc::clone(now));
+                if matches!(author, Author::Own | Author::Dev) {
+                    self.eligible.insert(entry.clone());
+                }
+            }
+        }
+        let open = self.last.keys().filter(|entry| !self.base.contains_key(*entry));
+        self.strange = open.cloned().collect();
+        self.ours.insert(self.dev.fingerprint());
+        self.ours.extend(rye.trust().own().ok().flatten().map(PublicKey::fingerprint));
+        // Files beside tools may lie elsewhere.
+        self.cover(rye)
+    }
+
+    /// Watches all that decides about the project, as it lies now.
+    pub(super) fn cover(&mut self, rye: &Rye) -> Result<(), DevError> {
+        let project = rye.spaces().project_path();
+        let mut wanted = BTreeMap::from([
+            (project.to_owned(), Depth::Alone),
+            (project.join(".ai"), Depth::Whole),
+        ]);
+        if let Some(git) = Git::find(project, rye.host()) {
+            wanted.extend(git.folders().map(|folder| (folder.to_owned(), Depth::Alone)));
+        }
+        wanted.extend(self.runs.as_ref().map(|runs| (runs.folder().to_owned(), Depth::Alone)));
+        for now in self.last.values() {
+            for name in now.file_names() {
+                // Those below `.ai` are watched already; the others begin at the project.
+                let folder = project.join(name).parent().map(PathBuf::from);
+                let folder = folder.filter(|f| !f.starts_with(project.join(".ai")));
+                if let Some(folder) = folder {
+                    wanted.entry(folder).or_insert(Depth::Alone);
+                }
+            }
+        }
+        self.watch.cover(&wanted)
+    }
+
+    /// Watches until somebody ends it.
+    ///
+    /// # Errors
+    /// `dev.watch`
+    pub(crate) fn run(mut self) -> Result<Ended, DevError> {
+        self.start()?;
+        loop {
+            if let Some(ended) = self.ended {
+                return Ok(ended);
+            }
+            // While hints come, what is written is not done.
+            let until = self.due.or(self.again);
+            match self.ears.wait(&self.watch, until)? {
+                Heard::Hint => self.hint(),
+                Heard::Key(key) => self.key(key)?,
+                Heard::Signal(signal) => return Ok(Ended::Signal(signal)),
+                Heard::Nothing => {}
+            }
+            let at = Instant::now();
+            let hinted = self.due.is_some_and(|due| due <= at);
+            let again = self.due.is_none() && self.again.is_some_and(|again| again <= at);
+            if hinted || again {
+                self.due = None;
+                self.again = hinted.then(|| at + Duration::from_millis(DEV_AGAIN_MS));
+                self.look()?;
+            }
+        }
+    }
+
+    fn start(&mut self) -> Result<(), DevError> {
+        let rye = (self.make)()?;
+        let unsigned = self.last.len() - self.base.len();
+        self.audience.tell(&Event::Started {
+            project: rye.spaces().project_path(),
+            items: self.last.len(),
+            unsigned,
+            runs: self.request.as_ref().map(Request::item),
+            key: self.dev.fingerprint(),
+            until: self.dev.not_after(),
+            asks: self.ears.terminal().is_some(),
+        });
+        self.hold_what_is_unsigned(&rye);
+        self.run_now()?;
+        self.ask();
+        Ok(())
+    }
+
+    /// Something may have changed: it is looked at when nothing more comes, or patience ends.
+    pub(super) fn hint(&mut self) {
+        let now = Instant::now();
+        let first = *self.hinted.get_or_insert(now);
+        let quiet = now + Duration::from_millis(DEV_QUIET_MS);
+        self.due = Some(quiet.min(first + Duration::from_millis(DEV_PATIENCE_MS)));
+    }
+
+    fn key(&mut self, key: Key) -> Result<(), DevError> {
+        let key = match key {
+            Key::Char(byte) => Key::Char(byte.to_ascii_lowercase()),
+            Key::End => Key::End,
+        };
+        match key {
+            Key::End | Key::Char(b'q') => self.ended = Some(Ended::Quit),
+            Key::Char(b'r') => {
+                if self.request.is_none() {
+                    self.audience.tell(&Event::NothingToRun);
+                }
+                self.run_now()?;
+                self.ask();
+            }
+            Key::Char(b'y') => self.yes()?,
+            Key::Char(b'n') => self.no(),
+            Key::Char(b'd') => self.show_again(),
+            Key::Char(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The person has read what was shown, and wants just that.
+    fn yes(&mut self) -> Result<(), DevError> {
+        let Some(entry) = self.question.take() else { return Ok(()) };
+        let Some(held) = self.held.get(&entry) else { return Ok(()) };
+        let shown = Arc::clone(&held.now);
+        let rye = (self.make)()?;
+        if self.sign(&rye, &entry, &shown, true) {
+            self.run_now()?;
+        }
+        self.ask();
+        Ok(())
+    }
+
+    fn no(&mut self) {
+        let Some(entry) = self.question.take() else { return };
+        if let Some(held) = self.held.get_mut(&entry) {
+            held.is_open = false;
+            self.audience.tell(&Event::Skipped { item: &entry.item });
+        }
+        self.ask();
+    }
+
+    fn show_again(&mut self) {
+        let Some(held) = self.question.as_ref().and_then(|entry| self.held.get(entry)) else {
+            return;
+        };
+        let (now, why) = (Arc::clone(&held.now), held.why.iter().cloned().collect::<Vec<_>>());
+        if let (Ok(rye), Some(entry)) = ((self.make)(), &self.question) {
+            let base = self.base.get(entry).map(Arc::as_ref);
+            let changes = rye.changes(base, &now);
+            let item = &now.item;
+            self.audience.tell(&Event::Changed { item, place: &now.place, changes: &changes });
+            self.audience.tell(&Event::Waits { item, why: &why, asks: true });
+        }
+        self.ask();
+    }
+
+    /// Asks about the first item that waits, on a terminal.
+    pub(super) fn ask(&mut self) {
+        let Some(terminal) = self.ears.terminal() else { return };
+        let open = || self.held.iter().filter(|(_, held)| held.is_open).map(|(entry, _)| entry);
+        // The one that is asked about already comes first.
+        let same = open().find(|entry| self.question.as_ref() == Some(*entry));
+        let left = open().count().saturating_sub(1);
+        self.question = same.or_else(|| open().next()).cloned();
+        if let Some(entry) = &self.question {
+            terminal.forget();
+            self.audience.tell(&Event::Question { item: &entry.item, left });
+        }
+    }
+
+    /// Runs what there is to run, and looks what that changed; an item that waits is not run.
+    pub(super) fn run_now(&mut self) -> Result<(), DevError> {
+        let Some(request) = self.request.clone() else { return Ok(()) };
+        let names = |item: &Ref| {
+            let asked = request.item();
+            item.to_string() == asked || item.id.as_str() == asked
+        };
+        if self.held.keys().any(|entry| names(&entry.item)) {
+            self.audience.tell(&Event::NotRun { item: request.item() });
+            return Ok(());
+        }
+        let rye = (self.make)()?;
+        self.audience.tell(&Event::Runs { item: request.item() });
+        let start = Instant::now();
+        let result = rye.run(&request, start, &Quiet);
+        let elapsed = start.elapsed();
+        let started_nothing =
+            request.dry_run || result.as_ref().is_ok_and(|report| !report.is_tool());
+        // Seen before anybody is told, so that whoever edits then edits after the run.
+        let seen = match started_nothing {
+            true => None,
+            false => self.observe(Some(request.item()))?,
+        };
+        self.audience.tell(&Event::Ran { item: request.item(), result: &result, elapsed });
+        if let Err(failed) = &result
+            && let Some(signal) = failed.failure.interrupted()
+        {
+            self.ended = Some(Ended::Signal(signal));
+            return Ok(());
+        }
+        if let Some(seen) = seen {
+            self.act(seen)?;
+        }
+        // Whatever the tool typed, or the person while it ran, answers nothing.
+        if let Some(terminal) = self.ears.terminal() {
+            terminal.forget();
+        }
+        Ok(())
+    }
+
+    /// Makes another dev key when the time of this one is nearly over.
+    pub(super) fn renew(&mut self, rye: &Rye) -> Result<(), DevError> {
+        if self.dev.is_nearly_over(now()) {
+            self.dev = rye.dev_key()?.ok_or(DevError::NoProject)?;
+            let (key, until) = (self.dev.fingerprint(), self.dev.not_after());
+            self.ours.insert(key);
+            self.audience.tell(&Event::Renewed { key, until });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,340 @@
+//! Work in hand (core 5.2): what the project holds at this moment, and signing it with the dev key.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use super::diff::unified;
+use super::failure::Failure;
+use super::line::Line;
+use super::parts::{Beside, Files, has_no_line};
+use super::rye::Rye;
+use super::sign::Draft;
+use crate::base::Digest;
+use crate::diag::Place;
+use crate::id::{Kind, Ref, Space};
+use crate::parse::Item;
+use crate::resolve::Found;
+use crate::space::Entry;
+use crate::trace::Quiet;
+use crate::verify::{By, DevKey, PublicKey, Scan, brief, digest_to_sign, scan};
+
+/// Whose signature admits an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Author {
+    Own,
+    Dev,
+    /// Somebody you trust, by name where you gave one.
+    Other(String),
+}
+
+/// A file of the project that is an item by its place.
+#[derive(Debug)]
+pub(crate) struct InHand {
+    pub(crate) item: Ref,
+    pub(crate) place: Place,
+    /// Or why there is no one file.
+    pub(crate) work: Result<Work, Failure>,
+}
+
+/// What such a file holds at this moment, with the files beside it that its header means.
+#[derive(Debug)]
+pub(crate) struct Work {
+    found: Found,
+    files: Files,
+    /// SHA-256 of the file without its signature line.
+    pub(crate) digest: Digest,
+    /// Who answers for it, or why it is not admitted; the lock is not asked.
+    pub(crate) verdict: Result<(Author, Item), Failure>,
+}
+
+impl InHand {
+    /// Whether nothing changed: the bytes are the same, or the same thing is wrong.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&self.work, &other.work) {
+            (Ok(one), Ok(two)) => one.found.bytes == two.found.bytes && one.files == two.files,
+            (Err(one), Err(two)) => one.to_string() == two.to_string(),
+            _ => false,
+        }
+    }
+
+    /// Whether what a signature covers is the same.
+    pub(crate) fn covers_same(&self, other: &Self) -> bool {
+        match (&self.work, &other.work) {
+            (Ok(one), Ok(two)) => one.digest == two.digest && one.files == two.files,
+            _ => false,
+        }
+    }
+
+    /// Who answers for it, if somebody does.
+    pub(crate) fn author(&self) -> Option<&Author> {
+        self.work.as_ref().ok()?.verdict.as_ref().ok().map(|(author, _)| author)
+    }
+
+    /// What it says, if it is admitted.
+    pub(crate) fn parsed(&self) -> Option<&Item> {
+        self.work.as_ref().ok()?.verdict.as_ref().ok().map(|(_, item)| item)
+    }
+
+    /// Whether the file has no bytes, as one has that an editor is about to write.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.work.as_ref().is_ok_and(|work| work.found.bytes.is_empty())
+    }
+
+    /// The files beside it, as paths below its folder.
+    pub(crate) fn file_names(&self) -> Vec<&str> {
+        self.work.iter().flat_map(|work| work.files.keys().map(String::as_str)).collect()
+    }
+
+    /// How many files differ: its own and those beside it.
+    pub(crate) fn differing(&self, before: Option<&Self>) -> usize {
+        let Ok(work) = &self.work else { return 1 };
+        let Some(Ok(old)) = before.map(|before| &before.work) else { return 1 + work.files.len() };
+        let own = usize::from(old.digest != work.digest);
+        let names: HashSet<&String> = work.files.keys().chain(old.files.keys()).collect();
+        own + names.into_iter().filter(|name| work.files.get(*name) != old.files.get(*name)).count()
+    }
+}
+
+impl Work {
+    /// The key that the signature line names, where it is well-formed; the fault where it is not.
+    pub(crate) fn line_key(&self) -> Result<Option<crate::id::Fingerprint>, ()> {
+        match scan(&self.found.bytes, &self.found.file_type.comment) {
+            Ok(Scan::Line { line, .. }) => Ok(Some(line.key)),
+            Ok(Scan::None) => Ok(None),
+            Err(_) => Err(()),
+        }
+    }
+
+    fn text(&self) -> Vec<u8> {
+        brief(&self.found.bytes, &self.found.file_type.comment)
+    }
+}
+
+/// What changed in one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileChange {
+    pub(crate) path: String,
+    /// Unified, without colours; empty for a file that is no text.
+    pub(crate) unified: String,
+}
+
+/// An item that passed every rule of signing and is signed in memory.
+pub(crate) struct Prepared {
+    draft: Draft,
+    expected: Vec<u8>,
+    /// The files that its header lists are those that were seen.
+    pub(crate) is_current: bool,
+}
+
+impl Prepared {
+    /// What it says.
+    pub(crate) fn item(&self) -> &Item {
+        &self.draft.item
+    }
+}
+
+impl Rye {
+    /// The dev key of this project; `None` where there is no project that you accepted.
+    ///
+    /// # Errors
+    /// `key.*`, `trust.io`, `verify.trust_unreadable`.
+    pub(crate) fn dev_key(&self) -> Result<Option<DevKey>, Failure> {
+        let own = self.own_pair()?;
+        let identity = self.spaces.project_identity();
+        let here = self.spaces.get(Space::Project).filter(|root| root.exists()).and(identity);
+        let trust = self.trust();
+        match here {
+            Some(here) if trust.accepts(here)? => {
+                Ok(Some(DevKey::open(self.spaces.user()?, &own, here, trust.now())?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Every item of the project as it is now. What is the same as `before` is taken from there, so
+    /// that a look at many files costs little more than reading them.
+    ///
+    /// # Errors
+    /// `space.*`, `verify.trust_unreadable`.
+    pub(crate) fn in_hand(
+        &self,
+        before: &BTreeMap<Entry, Arc<InHand>>,
+    ) -> Result<BTreeMap<Entry, Arc<InHand>>, Failure> {
+        self.sound_types()?;
+        let Some(root) = self.spaces.get(Space::Project) else { return Ok(BTreeMap::new()) };
+        let mut entries = Vec::new();
+        for kind in Kind::ALL {
+            entries.extend(root.list(kind, &self.types)?.entries);
+        }
+        let mut twins: HashSet<Ref> = HashSet::new();
+        for pair in entries.windows(2).filter(|pair| pair[0].item == pair[1].item) {
+            twins.insert(pair[0].item.clone());
+        }
+        let rules = self.plain_rules();
+        let line = self.line(&rules, &Quiet);
+        let mut all = BTreeMap::new();
+        let (mut besides, mut bare) = (Vec::new(), HashSet::new());
+        for entry in entries {
+            let proposal =
+                entry.item.kind == Kind::Config && entry.item.id.as_str().starts_with("keys/");
+            let is_copy = entry.item.id.is_reserved() && self.is_system_copy(&entry);
+            if proposal || is_copy {
+                continue;
+            }
+            let is_twin = twins.contains(&entry.item);
+            let known = before.get(&entry);
+            let Some(now) = look(line, &entry, is_twin, known) else { continue };
+            if let Ok(work) = &now.work {
+                if has_no_line(&work.found.bytes, &work.found.file_type) {
+                    bare.insert(entry.clone());
+                }
+                besides.extend(beside(self, &work.found));
+            }
+            all.insert(entry, now);
+        }
+        // A file that a tool lists is no item of its own.
+        all.retain(|entry, _| {
+            !bare.contains(entry) || !besides.iter().any(|b| b.holds(&entry.item, &entry.ext))
+        });
+        Ok(all)
+    }
+
+    /// One item as it is now; `None` if it is gone.
+    pub(crate) fn in_hand_one(&self, entry: &Entry) -> Option<Arc<InHand>> {
+        let rules = self.plain_rules();
+        look(self.line(&rules, &Quiet), entry, false, None)
+    }
+
+    /// Signs what was seen in memory, by every rule of signing; nothing is written.
+    ///
+    /// # Errors
+    /// `sign.*`, `parse.*`; whatever is wrong with the file.
+    pub(crate) fn prepare(&self, work: &Work, dev: &DevKey) -> Result<Prepared, Failure> {
+        let rules = self.plain_rules();
+        let line = self.line(&rules, &Quiet);
+        let draft = self.draft(work.found.clone(), By::Dev(dev), line)?;
+        let is_current = match &draft.item {
+            Item::Tool(tool) => tool.files.as_ref().is_none_or(|listed| {
+                listed.digests.len() == work.files.len()
+                    && listed.digests.iter().all(|(path, digest)| {
+                        let seen = work.files.get(path.as_str());
+                        seen.map(|bytes| Digest::of(bytes)) == *digest
+                    })
+            }),
+            _ => true,
+        };
+        Ok(Prepared { draft, expected: work.found.bytes.to_vec(), is_current })
+    }
+
+    /// Writes what was prepared; false if the file is another by now, which is left as it is.
+    ///
+    /// # Errors
+    /// `sign.io`
+    pub(crate) fn finish(&self, prepared: &Prepared) -> Result<bool, Failure> {
+        let written = prepared.draft.staged.write_over(&prepared.expected)?;
+        if written {
+            let rules = self.plain_rules();
+            let line = self.line(&rules, &Quiet);
+            line.remember(std::iter::once(prepared.draft.source()), false);
+        }
+        Ok(written)
+    }
+
+    /// What changed from `old`; without one, from the last version that is known and verifies, or
+    /// from nothing.
+    pub(crate) fn changes(&self, old: Option<&InHand>, now: &InHand) -> Vec<FileChange> {
+        let Ok(work) = &now.work else { return Vec::new() };
+        let before = old.and_then(|old| old.work.as_ref().ok());
+        let was = before.map_or_else(|| self.last_known(&work.found), Work::text);
+        let mut changes = vec![change(&now.place.path, &was, &work.text())];
+        let empty = Files::new();
+        let old_files = before.map_or(&empty, |work| &work.files);
+        let names = old_files.keys().chain(work.files.keys());
+        let mut names: Vec<&String> = names.collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let bytes = |files: &Files| files.get(name).map(|b| b.to_vec()).unwrap_or_default();
+            // Without an older version everything beside a tool would be new.
+            let was = if before.is_none() { bytes(&work.files) } else { bytes(old_files) };
+            changes.push(change(name, &was, &bytes(&work.files)));
+        }
+        changes.into_iter().flatten().collect()
+    }
+
+    fn last_known(&self, found: &Found) -> Vec<u8> {
+        let rules = self.plain_rules();
+        let line = self.line(&rules, &Quiet);
+        let last = line.versions(found).next();
+        let text = |text: &str| brief(text.as_bytes(), &found.file_type.comment);
+        last.map(|source| text(source.text())).unwrap_or_default()
+    }
+}
+
+fn beside(rye: &Rye, found: &Found) -> Option<Beside> {
+    if found.item.kind != Kind::Tool {
+        return None;
+    }
+    let text = std::str::from_utf8(&found.bytes).ok()?;
+    Beside::of(rye, &found.item, &found.ext, text)
+}
+
+/// `None` if nothing differs.
+fn change(path: &str, was: &[u8], is: &[u8]) -> Option<FileChange> {
+    if was == is {
+        return None;
+    }
+    let unified = match (std::str::from_utf8(was), std::str::from_utf8(is)) {
+        (Ok(was), Ok(is)) => unified(was, is, path, "last signed"),
+        _ => String::new(),
+    };
+    Some(FileChange { path: path.to_owned(), unified })
+}
+
+fn look(
+    line: Line<'_>,
+    entry: &Entry,
+    is_twin: bool,
+    before: Option<&Arc<InHand>>,
+) -> Option<Arc<InHand>> {
+    let root = line.rye.spaces.get(Space::Project)?;
+    let place = root.shown(&entry.relative());
+    let found = line.resolver(|resolver| match is_twin {
+        // Says which files they are.
+        true => resolver.in_space(&entry.item, Space::Project),
+        false => resolver.at(entry),
+    });
+    let work = match found {
+        Ok(None) => return None,
+        Err(error) => Err(error.into()),
+        Ok(Some(found)) => {
+            let files = beside(line.rye, &found);
+            let files = files.map(|b| b.now(root, &entry.item, &entry.ext)).unwrap_or_default();
+            let same = |b: &&Arc<InHand>| {
+                b.work
+                    .as_ref()
+                    .is_ok_and(|old| old.found.bytes == found.bytes && old.files == files)
+            };
+            if let Some(known) = before.filter(same) {
+                return Some(Arc::clone(known));
+            }
+            let digest = digest_to_sign(&found);
+            // By the key, since anybody may be called `you`.
+            let own = line.trust.own().ok().flatten().map(PublicKey::fingerprint);
+            let verdict = line.admit_alone(found.clone()).map(|(source, item)| {
+                let author = match source.signer() {
+                    Some(signer) if signer.dev_for.is_some() => Author::Dev,
+                    Some(signer) if Some(signer.key) == own => Author::Own,
+                    Some(signer) => {
+                        let name = signer.owner.clone();
+                        Author::Other(name.unwrap_or_else(|| signer.key.short()))
+                    }
+                    None => Author::Other(String::new()),
+                };
+                (author, item)
+            });
+            Ok(Work { found, files, digest, verdict })
+        }
+    };
+    Some(Arc::new(InHand { item: entry.item.clone(), place, work }))
+}

@@ -1,0 +1,238 @@
+//! The key of work in hand (core 5.2): it signs for you what you change in one project, for half a day.
+//!
+//! In `<user>/.ai/config/keys/dev/`: `<project>.pem` is the private half (0600), `<fingerprint>.toml` a
+//! record of your own key's that says for which project it signs, and until when. Without that record
+//! a dev key is a stranger: a key never introduces a key.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::document::{read_own, write_own};
+use super::error::{KeyError, TrustError};
+use super::key::{KeyPair, PublicKey};
+use super::standing::record_id;
+use super::trust_store::TrustStore;
+use crate::base::Timestamp;
+use crate::base::bytes::write_atomic;
+use crate::base::limits::{DEV_KEY_SECONDS, DEV_KEY_SPARE_SECONDS, DEV_RECORD_SECONDS};
+use crate::id::{Fingerprint, ItemId, Kind, Ref, Space};
+use crate::space::{ProjectIdentity, Root};
+
+const FOLDER: &str = "config/keys/dev";
+
+/// Who is shown as the signer of what a dev key signed.
+pub(crate) const DEV_OWNER: &str = "you (dev key)";
+
+/// Your word that a dev key signs for you.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Delegate {
+    pub(super) key: PublicKey,
+    pub(super) project: ProjectIdentity,
+    pub(super) not_after: Timestamp,
+    /// Your own key, which wrote the record.
+    pub(super) by: Fingerprint,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    fingerprint: String,
+    not_after: String,
+    public_key: String,
+    project: ProjectIdentity,
+}
+
+impl Delegate {
+    /// # Errors
+    /// One sentence.
+    fn parse(text: &str, by: Fingerprint) -> Result<Self, String> {
+        let record: Record = toml::from_str(text).map_err(|e| e.message().to_owned())?;
+        let not_after = record.not_after.parse();
+        let not_after = not_after.map_err(|()| "`not_after` is no time".to_owned())?;
+        let Some(Ok(key)) = PublicKey::from_pem(&record.public_key) else {
+            return Err("`public_key` is no sound Ed25519 public key".into());
+        };
+        if key.fingerprint().to_string() != record.fingerprint {
+            return Err("`fingerprint` is not the fingerprint of `public_key`".into());
+        }
+        Ok(Self { key, project: record.project, not_after, by })
+    }
+
+    fn to_toml(&self) -> Result<String, TrustError> {
+        let record = Record {
+            fingerprint: self.key.fingerprint().to_string(),
+            not_after: self.not_after.to_string(),
+            public_key: self.key.to_pem(),
+            project: self.project.clone(),
+        };
+        toml::to_string(&record).map_err(|e| TrustError::NotFound { what: e.to_string() })
+    }
+
+    /// Why the key may not sign this item there; `None` if it may. Asked when signing and when
+    /// admitting, so that neither has to believe the other.
+    pub(super) fn out_of_scope(
+        &self,
+        item: &Ref,
+        space: Space,
+        project: Option<&ProjectIdentity>,
+    ) -> Option<&'static str> {
+        if item.kind == Kind::Config {
+            return Some("a dev key signs no config");
+        }
+        if item.id.is_reserved() {
+            return Some("a dev key signs no id under `rye/`");
+        }
+        let here = project.is_some_and(|here| self.project.is(here));
+        (space != Space::Project || !here)
+            .then_some("a dev key signs items of its one project only")
+    }
+}
+
+impl TrustStore<'_> {
+    /// The record about `key`, if you wrote one; also one whose time is over.
+    pub(super) fn read_delegate(
+        &self,
+        key: Fingerprint,
+    ) -> Result<Option<Delegate>, Arc<TrustError>> {
+        let Some((id, text)) = self.read_about(key, "dev")? else { return Ok(None) };
+        let unreadable = |why: String| {
+            let path = format!(".ai/config/{id}.toml");
+            Arc::new(TrustError::Unreadable { path, why, help: None })
+        };
+        let by = self.voice()?.ok_or_else(|| unreadable("you have no key of your own".into()))?;
+        match Delegate::parse(&text, by.fingerprint()) {
+            Ok(delegate) if delegate.key.fingerprint() == key => Ok(Some(delegate)),
+            Ok(_) => Err(unreadable("its name is not its fingerprint".into())),
+            Err(why) => Err(unreadable(why)),
+        }
+    }
+}
+
+/// A dev key, ready to sign.
+pub(crate) struct DevKey {
+    pub(super) pair: KeyPair,
+    pub(super) delegate: Delegate,
+}
+
+impl DevKey {
+    /// The dev key of a project on this machine; made anew where there is none, or its time is over
+    /// or nearly so. Two that start at once get the same.
+    ///
+    /// # Errors
+    /// `key.permissions` for a private half that others can read, `key.io`, `trust.io`.
+    pub(crate) fn open(
+        user: &Root,
+        own: &KeyPair,
+        project: &ProjectIdentity,
+        now: Timestamp,
+    ) -> Result<Self, TrustError> {
+        let path = private_path(user, project)?;
+        let io = |source| TrustError::from(KeyError::Io { path: path.clone(), source });
+        let _held = hold(&user.path(FOLDER)).map_err(io)?;
+        if let Some(known) = find(user, &path, own, project, now)? {
+            return Ok(known);
+        }
+        let pair = KeyPair::generate().map_err(|e| io(io::Error::other(e.to_string())))?;
+        let not_after = Timestamp::from_second(now.as_second() + DEV_KEY_SECONDS);
+        let (key, project) = (pair.public(), project.clone());
+        let delegate = Delegate { key, project, not_after, by: own.public().fingerprint() };
+        // A record of a key that nobody has yet does no harm; a key without one is a stranger.
+        let id = record(pair.public().fingerprint())?;
+        write_own(user.base(), &id, &delegate.to_toml()?, own, now)?;
+        write_atomic(&path, pair.to_pem().as_bytes(), 0o600).map_err(io)?;
+        sweep(&user.path(FOLDER));
+        Ok(Self { pair, delegate })
+    }
+
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.delegate.key.fingerprint()
+    }
+
+    pub(crate) fn not_after(&self) -> Timestamp {
+        self.delegate.not_after
+    }
+
+    /// Whether another is due.
+    pub(crate) fn is_nearly_over(&self, now: Timestamp) -> bool {
+        now.as_second() + DEV_KEY_SPARE_SECONDS > self.delegate.not_after.as_second()
+    }
+
+    /// Why it may not sign that; `None` if it may.
+    pub(crate) fn out_of_scope(&self, item: &Ref, space: Space) -> Option<&'static str> {
+        self.delegate.out_of_scope(item, space, Some(&self.delegate.project))
+    }
+}
+
+fn record(key: Fingerprint) -> Result<ItemId, TrustError> {
+    let id = format!("keys/dev/{key}");
+    id.parse().map_err(|_| TrustError::NotFound { what: format!("`{id}` is no id") })
+}
+
+fn private_path(user: &Root, project: &ProjectIdentity) -> Result<PathBuf, TrustError> {
+    let named = record_id("dev", &project.path).filter(|_| project.path.to_str().is_some());
+    let id = named.ok_or_else(|| {
+        let path = project.path.display();
+        TrustError::NotFound { what: format!("`{path}` is not UTF-8, so no record can name it") }
+    })?;
+    Ok(user.path(&format!("config/{id}.pem")))
+}
+
+/// The key that is there, if it can still be used.
+fn find(
+    user: &Root,
+    path: &Path,
+    own: &KeyPair,
+    project: &ProjectIdentity,
+    now: Timestamp,
+) -> Result<Option<DevKey>, TrustError> {
+    let relative = path.strip_prefix(user.path("")).unwrap_or(path).to_string_lossy().into_owned();
+    let Some(bytes) = user.read(&relative).map_err(KeyError::Space)? else { return Ok(None) };
+    let bytes = Zeroizing::new(bytes.into_owned());
+    let mode = fs::symlink_metadata(path).map_or(0o777, |stat| stat.mode());
+    if mode & 0o077 != 0 {
+        return Err(KeyError::Permissions { path: path.to_owned() }.into());
+    }
+    let Some(pair) = std::str::from_utf8(&bytes).ok().and_then(KeyPair::from_pem) else {
+        return Ok(None);
+    };
+    let own = own.public();
+    let id = record(pair.public().fingerprint())?;
+    // A record that is gone, or is another key's since a rotation, makes room for one that counts.
+    let Ok(Some(text)) = read_own(user, &id, "toml", Some(&own), now) else { return Ok(None) };
+    let revoked = TrustStore::new(Some(user), now).is_revoked(pair.public().fingerprint());
+    if revoked.unwrap_or(true) {
+        return Ok(None);
+    }
+    let delegate = Delegate::parse(&text, own.fingerprint()).ok();
+    let fits = |d: &Delegate| d.key == pair.public() && d.project.is(project);
+    let key = delegate.filter(fits).map(|delegate| DevKey { pair, delegate });
+    Ok(key.filter(|key| !key.is_nearly_over(now)))
+}
+
+/// Makes the folder, closed to others, and waits for whoever holds it.
+fn hold(folder: &Path) -> io::Result<File> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    let held = File::open(folder)?;
+    let _ = flock(&held, FlockOperation::LockExclusive);
+    Ok(held)
+}
+
+/// Removes records of keys that are long over: they are kept a while, so that what such a key signed
+/// is told from what a stranger signed.
+fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let age = entry.metadata().ok().and_then(|stat| stat.modified().ok()?.elapsed().ok());
+        if age > Some(Duration::from_secs(DEV_RECORD_SECONDS)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The dev key: what it may sign, where, and for how long.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use ed25519_dalek::SigningKey;
+
+use super::{Dev, SAY, SAY_FILE, edit, reword, says, signer, world};
+use crate::keys::others::{AT, pem, put, put_home, signed_text, stranger};
+use crate::world::{World, fingerprint, line, seconds_from_now};
+
+/// The record that lets `key` sign in a folder, as the format says it, signed by `by`.
+fn record(world: &World, key: &SigningKey, folder: &Path, not_after: &str, by: &SigningKey) {
+    let real = folder.canonicalize().unwrap();
+    let stat = fs::metadata(&real).unwrap();
+    let text = format!(
+        "fingerprint = \"{}\"\nnot_after = \"{not_after}\"\npublic_key = \"\"\"\n{}\"\"\"\n\n\
+         [project]\npath = \"{}\"\ndevice = \"{}\"\ninode = \"{}\"\n",
+        fingerprint(key),
+        pem(key),
+        real.display(),
+        stat.dev(),
+        stat.ino()
+    );
+    put_home(world, by, &format!(".ai/config/keys/dev/{}.toml", fingerprint(key)), &text);
+}
+
+/// A project item that a dev key of ours signed.
+fn dev_signed(world: &World, key: &SigningKey) {
+    record(world, key, &world.project(), &seconds_from_now(600), &world.own_key());
+    put(world, key, SAY_FILE, &says("first"));
+    world.works(SAY);
+}
+
+fn files_in(world: &World, extension: &str) -> Vec<fs::DirEntry> {
+    let entries = fs::read_dir(world.home().join(".ai/config/keys/dev")).unwrap();
+    let entries = entries.map(Result::unwrap);
+    entries.filter(|e| e.path().extension().is_some_and(|x| x == extension)).collect()
+}
+
+#[test]
+fn there_is_one_dev_key_a_project_and_it_is_private_and_lives_twelve_hours() {
+    let world = world();
+    let begun = |world: &World| Dev::start(world, &[]).seen[0].clone();
+    let first = begun(&world);
+    let ends: jiff::Timestamp = first["not_after"].as_str().unwrap().parse().unwrap();
+    let left = ends.as_second() - jiff::Timestamp::now().as_second();
+    assert!((11 * 3600..=12 * 3600).contains(&left), "{left} seconds");
+    let keys = files_in(&world, "pem");
+    assert_eq!(keys.len(), 1);
+    assert_eq!(keys[0].metadata().unwrap().mode() & 0o777, 0o600);
+    assert_eq!(begun(&world)["dev_key"], first["dev_key"], "it is used again");
+    // Another project has another.
+    let other = world.outside().join("elsewhere");
+    fs::create_dir(&other).unwrap();
+    assert_eq!(world.rye_in(&other, &["init"], b"").status, 0);
+    let elsewhere = Dev::start_in(&world, &other, &[]).seen[0].clone();
+    assert_ne!(elsewhere["dev_key"], first["dev_key"]);
+    assert_eq!(files_in(&world, "pem").len(), 2);
+    // One that others can read is not used.
+    let path = keys[0].path();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let said = world.rye(&["dev", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("key.permissions", 4), "{said:?}");
+}
+
+#[test]
+fn what_a_dev_key_signed_counts_here_and_not_for_machines() {
+    let world = world();
+    let mut dev = Dev::start(&world, &[]);
+    reword(&world, SAY_FILE, "second");
+    dev.about("signed", SAY);
+    world.works(SAY);
+    for args in [&["verify", SAY][..], &["verify", "--all"], &["verify", "tool:acme/*"]] {
+        assert_eq!(world.rye(args).status, 0, "{args:?}");
+        let said = world.rye(&[args, &["--ci"]].concat());
+        assert_eq!((said.code().as_str(), said.status), ("verify.dev_signature", 4), "{said:?}");
+        assert!(said.stderr.contains("run `rye sign tool:acme/say`"), "{said:?}");
+    }
+    let locked = world.rye(&["lock", SAY]);
+    assert_eq!((locked.code().as_str(), locked.status), ("verify.dev_signature", 4), "{locked:?}");
+    world.shell("git init -q -b main && git add -A");
+    let (status, staged) = world.json(&["git", "check"]);
+    let found = (status, &staged["findings"][0]["code"], &staged["findings"][0]["refused"]);
+    assert_eq!(found, (4, &"verify.dev_signature".into(), &true.into()), "{staged}");
+    // The work is done: your own key takes over.
+    assert_eq!(world.rye(&["sign", "--all"]).status, 0);
+    assert_eq!(signer(&world, SAY_FILE), fingerprint(&world.own_key()));
+    assert_eq!(world.rye(&["verify", "--ci"]).status, 0);
+}
+
+#[test]
+fn a_dev_key_whose_time_is_over_is_refused() {
+    let world = World::new();
+    let key = stranger(9);
+    dev_signed(&world, &key);
+    record(&world, &key, &world.project(), &seconds_from_now(-1), &world.own_key());
+    let said = world.rye(&["execute", SAY, "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("verify.expired", 4), "{said:?}");
+    let help = said.json()["help"].as_str().unwrap().to_owned();
+    assert!(help.contains("`rye dev`") && help.contains("`rye sign tool:acme/say`"), "{help}");
+    // The next session has a key of its own, and asks about what the old one signed.
+    let mut dev = Dev::start(&world, &[]);
+    assert_ne!(dev.seen[0]["dev_key"], fingerprint(&key));
+    assert_eq!(dev.about("waits", SAY)["why"], serde_json::json!(["not_admitted"]));
+}
+
+#[test]
+fn a_dev_key_signs_no_config_and_nothing_outside_its_project() {
+    let world = World::new();
+    let key = stranger(9);
+    dev_signed(&world, &key);
+    let config = ".ai/config/acme/x.yaml";
+    put(&world, &key, config, "a: 1\n");
+    let said = world.rye(&["verify", "config:acme/x"]);
+    assert_eq!((said.code().as_str(), said.status), ("verify.out_of_scope", 4), "{said:?}");
+    put_home(&world, &key, ".ai/tools/acme/home.sh", &says("x"));
+    world.refused("tool:acme/home", "verify.out_of_scope", 4);
+    // Another project, accepted as well.
+    let other = world.outside().join("elsewhere");
+    fs::create_dir_all(other.join(".ai/tools/acme")).unwrap();
+    assert_eq!(world.rye_in(&other, &["init"], b"").status, 0);
+    let text = signed_text(&key, SAY, "sh", AT, &says("x"));
+    fs::write(other.join(".ai/tools/acme/say.sh"), text).unwrap();
+    let said = world.rye_in(&other, &["execute", SAY, "--json"], b"");
+    assert_eq!((said.code().as_str(), said.status), ("verify.out_of_scope", 4), "{said:?}");
+}
+
+#[test]
+fn a_session_signs_no_config_and_no_reserved_id() {
+    let world = world();
+    let config = ".ai/config/acme/x.yaml";
+    world.signed(config, "a: 1\n");
+    let mut dev = Dev::start(&world, &[]);
+    reword(&world, SAY_FILE, "second");
+    dev.about("signed", SAY);
+    let edited = edit(&world, config, "a: 1", "a: 2");
+    let refused = dev.about("refused", "config:acme/x");
+    assert_eq!(refused["code"], "sign.dev_key", "{refused}");
+    assert!(refused["help"].as_str().unwrap().contains("`rye sign config:acme/x`"), "{refused}");
+    assert_eq!(world.read(config), edited);
+    let reserved = ".ai/tools/rye/bash.sh";
+    world.write(reserved, says("mine"));
+    let refused = dev.about("refused", "tool:rye/bash");
+    assert!(["sign.dev_key", "sign.reserved"].contains(&refused["code"].as_str().unwrap()));
+    assert_eq!(world.read(reserved), says("mine").as_bytes());
+}
+
+#[test]
+fn a_record_about_a_dev_key_counts_only_if_your_own_key_signed_it() {
+    let world = World::new();
+    let key = stranger(9);
+    dev_signed(&world, &key);
+    for by in [&key, &stranger(8)] {
+        record(&world, &key, &world.project(), &seconds_from_now(600), by);
+        world.refused(SAY, "verify.trust_unreadable", 4);
+    }
+    fs::remove_dir_all(world.home().join(".ai/config/keys/dev")).unwrap();
+    world.refused(SAY, "verify.untrusted", 4);
+}
+
+#[test]
+fn a_revoked_dev_key_is_refused_and_another_takes_its_place() {
+    let world = world();
+    let mut dev = Dev::start(&world, &[]);
+    let key = dev.seen[0]["dev_key"].as_str().unwrap().to_owned();
+    reword(&world, SAY_FILE, "second");
+    dev.about("signed", SAY);
+    drop(dev);
+    world.works(SAY);
+    assert_eq!(world.rye(&["trust", "revoke", &key]).status, 0);
+    world.refused(SAY, "verify.revoked", 4);
+    let next = Dev::start(&world, &[]).seen[0]["dev_key"].as_str().unwrap().to_owned();
+    assert_ne!(next, key);
+}
+
+#[test]
+fn in_a_locked_project_the_dev_key_speaks_for_the_locked_signer_alone() {
+    let world = world();
+    // Signed a while ago: of two signatures of one second a lock cannot say which came later.
+    let (text, at) = (says("first"), seconds_from_now(-60));
+    let line = line(&world.own_key(), SAY, "sh", &at, text.as_bytes());
+    let (first, rest) = text.split_once('\n').unwrap();
+    world.write(SAY_FILE, format!("{first}\n# {line}\n{rest}"));
+    assert_eq!(world.rye(&["lock", SAY]).status, 0);
+    world.works(SAY);
+    let mut dev = Dev::start(&world, &[SAY]);
+    assert_eq!(dev.ran(), "first");
+    reword(&world, SAY_FILE, "second");
+    dev.about("signed", SAY);
+    assert_eq!(dev.ran(), "second");
+    let exact = world.rye(&["execute", SAY, "--locked", "--json"]);
+    assert_eq!((exact.code().as_str(), exact.status), ("lock.differs", 4), "{exact:?}");
+}
+
+#[test]
+fn a_receipt_is_never_a_dev_keys() {
+    let world = world();
+    let mut dev = Dev::start(&world, &[]);
+    reword(&world, SAY_FILE, "second");
+    dev.about("signed", SAY);
+    let said = world.rye(&["execute", SAY, "--receipt", "r.json"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye(&["receipt", "verify", "r.json", "--json"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stdout.contains(&fingerprint(&world.own_key())), "{said:?}");
+}

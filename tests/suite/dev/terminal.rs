@@ -1,0 +1,169 @@
+//! At a terminal: keys, what is shown, and how it ends.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use super::{
+    Dev, OTHER, OTHER_FILE, SAY, SAY_FILE, admitted, at_terminal, edit, reword, says, signer, world,
+};
+use crate::world::World;
+
+const FRESH: &str = "tool:acme/fresh";
+const FRESH_FILE: &str = ".ai/tools/acme/fresh.sh";
+
+/// A session at a terminal, with a question open about a new tool.
+fn asked(world: &World) -> Dev {
+    let mut dev = Dev::at_terminal(world, &[SAY]);
+    assert_eq!(dev.seen[0]["asks"], true);
+    assert_eq!(dev.ran(), "first");
+    world.write(FRESH_FILE, says("fresh"));
+    dev.about("question", FRESH);
+    dev
+}
+
+#[test]
+fn y_signs_what_was_shown_and_n_leaves_it() {
+    let world = world();
+    let mut dev = asked(&world);
+    dev.press("n");
+    dev.about("skipped", FRESH);
+    assert_eq!(signer(&world, FRESH_FILE), "");
+    assert_eq!(world.run(FRESH), (4, "verify.unsigned".into()));
+    // Asked again when it changes.
+    reword(&world, FRESH_FILE, "fresher");
+    dev.about("question", FRESH);
+    dev.press("y");
+    let signed = dev.about("signed", FRESH);
+    assert_eq!(signed["asked"], true);
+    assert_eq!(dev.ran(), "first");
+    admitted(&world, FRESH);
+    // You said yes to it, so the next plain edit is signed at once.
+    reword(&world, FRESH_FILE, "freshest");
+    assert_eq!(dev.about("signed", FRESH)["asked"], false);
+}
+
+#[test]
+fn the_other_keys_show_run_and_quit() {
+    let world = world();
+    let mut dev = asked(&world);
+    dev.press("d");
+    let changed = dev.about("changed", FRESH);
+    assert!(changed["files"][0]["diff"].as_str().unwrap().contains("+echo "), "{changed}");
+    dev.about("question", FRESH);
+    dev.press("r");
+    assert_eq!(dev.ran(), "first");
+    dev.about("question", FRESH);
+    dev.press("q");
+    assert_eq!(dev.end(), 0);
+    assert_eq!(signer(&world, FRESH_FILE), "");
+}
+
+#[test]
+fn what_is_typed_before_a_question_answers_nothing() {
+    let world = world();
+    // It waits until somebody typed a key that nobody has read yet.
+    let waits = "python3 -c 'import fcntl, struct, termios, time
+tty = open(\"/dev/tty\")
+while not struct.unpack(\"i\", fcntl.ioctl(tty, termios.FIONREAD, bytes(4)))[0]:
+    time.sleep(0.01)'";
+    let tool =
+        says("typed").replace("echo ", &format!("cp {SAY_FILE} {FRESH_FILE}\n{waits}\necho "));
+    world.signed(OTHER_FILE, &tool);
+    let mut dev = Dev::at_terminal(&world, &[OTHER]);
+    dev.press("y");
+    assert_eq!(dev.ran(), "typed");
+    let waits = dev.about("waits", FRESH);
+    assert!(waits["why"].to_string().contains("during_run"), "{waits}");
+    dev.about("question", FRESH);
+    dev.press("q");
+    assert_eq!(dev.end(), 0);
+    assert!(dev.all("signed").is_empty(), "{:#?}", dev.seen);
+}
+
+#[test]
+fn ctrl_c_ends_it_with_all_that_it_started() {
+    for at_a_terminal in [true, false] {
+        let world = world();
+        let tool = says("x").replace("echo ", "sleep 600 & echo $! $$ > pids\nwait\necho ");
+        world.signed(OTHER_FILE, &tool);
+        let mut dev = match at_a_terminal {
+            true => Dev::at_terminal(&world, &[OTHER]),
+            false => Dev::start(&world, &[OTHER]),
+        };
+        dev.until("runs");
+        let pids = world.project().join("pids");
+        let pids = loop {
+            match std::fs::read_to_string(&pids) {
+                Ok(text) if text.ends_with('\n') => break text,
+                _ => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        match at_a_terminal {
+            true => dev.press("\x03"),
+            false => dev.signal(rustix::process::Signal::INT),
+        }
+        assert_eq!(dev.end(), 130, "{:#?}", dev.seen);
+        for pid in pids.split_whitespace() {
+            let late = Instant::now() + Duration::from_mins(1);
+            while is_running(pid) {
+                assert!(Instant::now() < late, "{pid} still runs");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+fn is_running(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.starts_with('Z'));
+    state == Some(false)
+}
+
+#[test]
+fn below_a_run_a_person_is_asked_before_anything_is_watched() {
+    let world = world();
+    let before = world.snapshot();
+    let said = world.rye_below_a_run(&["dev", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("cli.not_confirmed", 2), "{said:?}");
+    assert_eq!(world.snapshot(), before);
+}
+
+#[test]
+fn people_read_a_diff_a_signature_and_a_result() {
+    let world = world();
+    let mut command = at_terminal(&world, &["dev", SAY, "--color", "never"]);
+    command.stderr(Stdio::null());
+    let mut dev = Dev::of(command);
+    let mut read = |end: &str| {
+        let mut lines = Vec::new();
+        while !lines.last().is_some_and(|line: &String| line.contains(end)) {
+            lines.push(dev.line().trim_end().to_owned());
+        }
+        lines
+    };
+    let start = read("  \"said\": \"first\"").join("\n");
+    for part in
+        ["rye dev  ", "2 items; the dev key ", "runs  tool:acme/say after each save", "q quit"]
+    {
+        assert!(start.contains(part), "{part}: {start}");
+    }
+    edit(&world, SAY_FILE, "first", "second");
+    let shown = read("  \"said\": \"second\"").join("\n");
+    let wanted = [
+        "saved     tool:acme/say  .ai/tools/acme/say.sh",
+        "-echo '{\"said\": \"first\"}'",
+        "+echo '{\"said\": \"second\"}'",
+        "signed    tool:acme/say  with the dev key",
+        "ran       tool:acme/say",
+    ];
+    let mut rest = shown.as_str();
+    for part in wanted {
+        let at = rest.find(part).unwrap_or_else(|| panic!("`{part}`, in order: {shown}"));
+        rest = &rest[at..];
+    }
+    edit(&world, OTHER_FILE, "# ///\necho", "# secrets = [\"TOKEN\"]\n# ///\necho");
+    let shown = read("sign tool:acme/other?").join("\n");
+    assert!(shown.contains(&format!("waits     {OTHER}  its `secrets` changed")), "{shown}");
+    dev.press("q");
+    dev.end();
+}
