@@ -30,6 +30,7 @@
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `lock` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run |
 //! | 13 | `pipeline` | the facade [`Rye`] |
+//! | 14 | `lsp` | what an editor shows of items that are being written |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
@@ -82,6 +83,8 @@ mod host;
 mod id;
 mod interpolate;
 mod lock;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod parse;
 mod pipeline;
 mod plan;

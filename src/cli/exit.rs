@@ -51,7 +51,7 @@ pub(crate) fn status(code: &str) -> u8 {
             | "trust" | "receipt" => 4,
             "parse" | "interpolate" | "chain" => 5,
             "plan" | "execute" | "sandbox" => 6,
-            "protocol" | "remote" | "mcp" | "thread" => 7,
+            "lsp" | "protocol" | "remote" | "mcp" | "thread" => 7,
             _ => 70,
         },
     }

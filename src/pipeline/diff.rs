@@ -285,7 +285,7 @@ fn moment(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(whole)
 }
 
-fn unified(old: &str, new: &str, path: &str, was: &str) -> String {
+pub(super) fn unified(old: &str, new: &str, path: &str, was: &str) -> String {
     if old == new {
         return String::new();
     }

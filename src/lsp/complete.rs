@@ -1,0 +1,31 @@
+//! Words that may stand where the editor's cursor is: executors, and the inputs of a directive.
+
+use std::ops::Range;
+
+use crate::parse::Item;
+use crate::pipeline::{Draft, Rye};
+
+/// What may stand in place of the bytes before the cursor: label and remark, sorted.
+pub(super) fn complete(
+    rye: &Rye,
+    draft: &Draft,
+    text: &str,
+    byte: usize,
+) -> Option<(Range<usize>, Vec<(String, String)>)> {
+    let line = text[..byte].rfind('\n').map_or(0, |feed| feed + 1);
+    let before = &text[line..byte];
+    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let typed = before.rfind(|c| !part(c)).map_or(0, |at| at + 1);
+    let (head, range) = (&before[..typed], line + typed..byte);
+    if head.ends_with("{input:") {
+        let Some(Item::Directive(directive)) = &draft.item else { return None };
+        let inputs = directive.inputs.iter();
+        let rows = inputs.map(|input| (input.name.clone(), input.description.clone()));
+        return Some((range, rows.collect()));
+    }
+    let names_executor = head.contains("executor_id") && head.contains(['=', ':']);
+    names_executor.then(|| {
+        let ids = rye.executors(draft.entry.space).into_iter();
+        (range, ids.map(|id| (id.to_string(), String::new())).collect())
+    })
+}

@@ -1,0 +1,33 @@
+//! Lsp: an editor's view of the items that are being written.
+//!
+//! Layer 14. Sees the facade and what it gives out. No other house sees it, and it has no rule of its
+//! own: what is wrong with a text is what `verify`, signing and the chain say of it.
+//!
+//! In:  the language server protocol on two streams; texts that need not be saved.
+//! Out: remarks at their places, the chain, edits for slips; a signature, once a person said so.
+//!
+//! Invariants
+//! - Nothing runs, and nothing is signed before a person answered a question that shows the change.
+//! - Messages and open texts are bounded; what is no message ends the session with a code.
+//! - A project that is not accepted is read, never signed into.
+//! - Each judgement reads trust and files anew, so nothing outlives a revocation.
+//!
+//! Start at `session.rs`. `wire.rs` frames messages, `document.rs` holds texts, `place.rs` counts
+//! columns as the editor does, `remarks.rs`, `hover.rs`, `action.rs` and `complete.rs` answer,
+//! `asking.rs` is the way to a signature.
+
+mod action;
+mod asking;
+mod client;
+mod complete;
+mod document;
+mod error;
+mod hover;
+mod place;
+mod remarks;
+mod session;
+mod uri;
+mod wire;
+
+pub(crate) use error::{CODES, LspError};
+pub(crate) use session::{Desk, Ended, serve};
