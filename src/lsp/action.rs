@@ -44,8 +44,12 @@ pub(super) fn actions(
             (format!("Show what changed in `{item}`"), SHOW_DIFF),
         ] {
             let arguments = Some(vec![json!(uri)]);
-            let command =
-                lsp::Command { title: title.clone(), tooltip: None, command: command.into(), arguments };
+            let command = lsp::Command {
+                title: title.clone(),
+                tooltip: None,
+                command: command.into(),
+                arguments,
+            };
             actions.push(lsp::CodeAction {
                 title,
                 kind: Some(lsp::CodeActionKind::QuickFix),

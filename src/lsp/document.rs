@@ -44,7 +44,9 @@ impl Document {
         self.version = version;
         for change in changes {
             match change {
-                lsp::TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(whole) => {
+                lsp::TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(
+                    whole,
+                ) => {
                     self.replace(whole.text);
                 }
                 lsp::TextDocumentContentChangeEvent::TextDocumentContentChangePartial(part) => {

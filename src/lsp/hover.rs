@@ -13,7 +13,11 @@ use crate::report::Detail;
 ///
 /// On an input's name its declaration; where a remark stands, the page of its code; anywhere else in
 /// the head of the text, its chain.
-pub(super) fn hover(draft: &Draft, text: &str, byte: usize) -> Option<(String, std::ops::Range<usize>)> {
+pub(super) fn hover(
+    draft: &Draft,
+    text: &str,
+    byte: usize,
+) -> Option<(String, std::ops::Range<usize>)> {
     if let Some((name, range)) = input_at(text, byte)
         && let Some(declared) = draft.item.as_ref().and_then(|item| declaration(item, name))
     {
@@ -59,7 +63,11 @@ fn chain(draft: &Draft) -> String {
         Ok(detail) => format!("verified, {}", signer(detail)),
         Err(refused) => format!("**{}**: {}", refused.code, plain(&refused.message)),
     };
-    let mut out = format!("**`{item}`** {}\n\n1. `{item}` · {} · {verdict}\n", kind(draft), draft.entry.space);
+    let mut out = format!(
+        "**`{item}`** {}\n\n1. `{item}` · {} · {verdict}\n",
+        kind(draft),
+        draft.entry.space
+    );
     for (at, link) in draft.links.iter().enumerate() {
         let _ = writeln!(
             out,
@@ -71,7 +79,9 @@ fn chain(draft: &Draft) -> String {
         );
     }
     let stopped = draft.remarks.iter().find(|remark| {
-        remark.code.is_some_and(|code| !code.0.starts_with("sign.") && !code.0.starts_with("parse."))
+        remark
+            .code
+            .is_some_and(|code| !code.0.starts_with("sign.") && !code.0.starts_with("parse."))
     });
     if let Some(stopped) = stopped {
         let code = stopped.code.map(|code| code.to_string()).unwrap_or_default();
@@ -125,7 +135,8 @@ fn declaration(item: &Item, name: &str) -> Option<String> {
     if let Item::Directive(directive) = item {
         let input = directive.inputs.iter().find(|input| input.name == name)?;
         let need = if input.required { "required" } else { "optional" };
-        let default = input.default.as_ref().map(|d| format!(", default {}", plain(&d.to_string())));
+        let default =
+            input.default.as_ref().map(|d| format!(", default {}", plain(&d.to_string())));
         return Some(format!(
             "input `{name}`: {}, {need}{}\n\n{}",
             input.ty.as_str(),
@@ -134,7 +145,9 @@ fn declaration(item: &Item, name: &str) -> Option<String> {
         ));
     }
     let property = data.get("schema")?.get("properties")?.get(name)?;
-    let text = |key: &str| property.get(key).map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
+    let text = |key: &str| {
+        property.get(key).map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned))
+    };
     let ty = text("type").unwrap_or_else(|| "any".to_owned());
     let default = text("default").map(|d| format!(", default {}", plain(&d))).unwrap_or_default();
     let about = text("description").unwrap_or_default();

@@ -44,7 +44,8 @@ impl Units {
     /// The byte of a place; what lies behind a line's end, or behind the last line, counts as the end.
     /// A place inside of a character is its beginning.
     pub(super) fn byte(self, text: &str, place: lsp::Position) -> usize {
-        let Some(start) = line_start(text, usize::try_from(place.line).unwrap_or(usize::MAX)) else {
+        let Some(start) = line_start(text, usize::try_from(place.line).unwrap_or(usize::MAX))
+        else {
             return text.len();
         };
         let mut left = usize::try_from(place.character).unwrap_or(usize::MAX);
@@ -135,7 +136,9 @@ mod tests {
 
     #[test]
     fn positions_of_rye_are_found() {
-        for (line, column, byte) in [(1, 1, 0), (1, 4, 6), (1, 5, 10), (1, 9, 11), (2, 2, 14), (7, 1, 16)] {
+        for (line, column, byte) in
+            [(1, 1, 0), (1, 4, 6), (1, 5, 10), (1, 9, 11), (2, 2, 14), (7, 1, 16)]
+        {
             assert_eq!(byte_of(TEXT, Position { line, column }), byte, "{line}:{column}");
         }
         assert_eq!(line_range(TEXT, 1), 0..11);

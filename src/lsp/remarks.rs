@@ -119,9 +119,8 @@ fn first_line(text: &str) -> usize {
 /// The first place where a word stands alone, else the first at all.
 fn find_word(text: &str, word: &str) -> Option<usize> {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.');
-    let alone = |at: &usize| {
-        !text[..*at].ends_with(part) && !text[at + word.len()..].starts_with(part)
-    };
+    let alone =
+        |at: &usize| !text[..*at].ends_with(part) && !text[at + word.len()..].starts_with(part);
     let mut places = text.match_indices(word).map(|(at, _)| at);
     places.find(alone).or_else(|| text.find(word)).filter(|_| !word.is_empty())
 }

@@ -369,11 +369,14 @@ impl<'a> Session<'a> {
 
     fn hover(&mut self, params: Value) -> Answer {
         let at = read::<lsp::HoverParams>(params)?.text_document_position_params;
-        let Ok((units, document)) = self.judge(&at.text_document.uri.0) else { return Ok(Value::Null) };
+        let Ok((units, document)) = self.judge(&at.text_document.uri.0) else {
+            return Ok(Value::Null);
+        };
         let (Some(text), Some(draft)) = (&document.text, &document.draft) else {
             return Ok(Value::Null);
         };
-        let Some((markdown, bytes)) = hover::hover(draft, text, units.byte(text, at.position)) else {
+        let Some((markdown, bytes)) = hover::hover(draft, text, units.byte(text, at.position))
+        else {
             return Ok(Value::Null);
         };
         let contents = lsp::MarkupContent::new(lsp::MarkupKind::Markdown, markdown);
@@ -383,7 +386,9 @@ impl<'a> Session<'a> {
     fn complete(&mut self, params: Value) -> Answer {
         let at = read::<lsp::CompletionParams>(params)?.text_document_position_params;
         let desk = self.desk;
-        let Ok((units, document)) = self.judge(&at.text_document.uri.0) else { return Ok(Value::Null) };
+        let Ok((units, document)) = self.judge(&at.text_document.uri.0) else {
+            return Ok(Value::Null);
+        };
         let (Some(text), Some(draft)) = (&document.text, &document.draft) else {
             return Ok(Value::Null);
         };
@@ -407,7 +412,9 @@ impl<'a> Session<'a> {
         let lsp::CodeActionParams { text_document, range, .. } = read(params)?;
         let takes_actions = self.client.takes_actions;
         let Ok((units, document)) = self.judge(&text_document.uri.0) else { return Ok(json!([])) };
-        let (Some(text), Some(draft)) = (&document.text, &document.draft) else { return Ok(json!([])) };
+        let (Some(text), Some(draft)) = (&document.text, &document.draft) else {
+            return Ok(json!([]));
+        };
         let bytes = units.byte(text, range.start)..units.byte(text, range.end);
         let actions = action::actions(draft, text, bytes, &text_document.uri, units);
         if takes_actions {
@@ -423,7 +430,10 @@ impl<'a> Session<'a> {
             Err(error) => return self.reply(id, Err(error)),
         };
         // The editor waits for this answer before it may show anything.
-        self.reply(id, Ok(json!({"item_id": offer.item, "sha256": offer.digest, "diff": offer.diff})))?;
+        self.reply(
+            id,
+            Ok(json!({"item_id": offer.item, "sha256": offer.digest, "diff": offer.diff})),
+        )?;
         let file = match self.client.shows_documents {
             true => self.shown.write(&offer).ok(),
             false => None,
@@ -463,7 +473,9 @@ impl<'a> Session<'a> {
         let unknown = || failed("the text is no item, or not known".to_owned());
         let draft = document.draft.as_ref().ok_or_else(unknown)?;
         if !draft.saved {
-            return Err(failed("save the file first: what is signed is what lies on disk".to_owned()));
+            return Err(failed(
+                "save the file first: what is signed is what lies on disk".to_owned(),
+            ));
         }
         let offer = desk
             .rye(&document.path)
@@ -481,7 +493,8 @@ impl<'a> Session<'a> {
         };
         let choice = |title: &str| lsp::MessageActionItem::new(title.to_owned(), HashMap::new());
         let actions = Some(vec![choice(YES), choice(NO)]);
-        let params = lsp::ShowMessageRequestParams::new(lsp::MessageType::Warning, message, actions);
+        let params =
+            lsp::ShowMessageRequestParams::new(lsp::MessageType::Warning, message, actions);
         self.ask::<lsp::ShowMessageRequest>(params, Awaited::Answered(Box::new(offer)))
     }
 
@@ -502,9 +515,10 @@ impl<'a> Session<'a> {
 
     fn sign(&mut self, offer: &Offer) -> Result<(), LspError> {
         // The entry was found in the folder that this leads to.
-        let taken = self.desk.rye(&offer.path).and_then(|rye| {
-            rye.take(offer).map_err(|failure| Box::new(failure.diagnostic()))
-        });
+        let taken = self
+            .desk
+            .rye(&offer.path)
+            .and_then(|rye| rye.take(offer).map_err(|failure| Box::new(failure.diagnostic())));
         let item = &offer.item;
         let (kind, text) = match taken {
             Ok(Taken::Signed) => (lsp::MessageType::Info, format!("signed `{item}`")),
@@ -536,7 +550,11 @@ impl<'a> Session<'a> {
         self.send(&json!(RequestObject::from_notification::<N>(params)))
     }
 
-    fn ask<R: lsp::Request>(&mut self, params: R::Params, awaited: Awaited) -> Result<(), LspError> {
+    fn ask<R: lsp::Request>(
+        &mut self,
+        params: R::Params,
+        awaited: Awaited,
+    ) -> Result<(), LspError> {
         self.last_id += 1;
         self.awaited.insert(self.last_id, awaited);
         self.send(&json!(RequestObject::from_request::<R>(Id::Number(self.last_id), params)))
@@ -587,6 +605,7 @@ fn error(code: lsp::ErrorCodes, message: &str) -> Error {
 }
 
 fn read<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
-    serde_json::from_value(params)
-        .map_err(|why| error(lsp::ErrorCodes::InvalidParams, &format!("the parameters do not fit: {why}")))
+    serde_json::from_value(params).map_err(|why| {
+        error(lsp::ErrorCodes::InvalidParams, &format!("the parameters do not fit: {why}"))
+    })
 }

@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn frames_table() {
-        let malformed = |why: &str| format!("what comes in is not the language server protocol: {why}");
+        let malformed =
+            |why: &str| format!("what comes in is not the language server protocol: {why}");
         let long = "x".repeat(usize::try_from(LSP_HEADER_BYTES).unwrap());
         let rows = [
             ("", vec!["end".to_owned()]),
@@ -124,7 +125,10 @@ mod tests {
             ),
             ("Content-Length: 9\r\n\r\n{}", vec!["end".into()]),
             ("Content-Le", vec!["end".into()]),
-            ("Content-Length: 2\n\n{}", vec![malformed("a line of a header does not end in CR LF")]),
+            (
+                "Content-Length: 2\n\n{}",
+                vec![malformed("a line of a header does not end in CR LF")],
+            ),
             ("\r\n{}", vec![malformed("a header has no `Content-Length`")]),
             ("hello\r\n\r\n", vec![malformed("a line of a header is no `Name: value`")]),
             (

@@ -113,7 +113,8 @@ impl Rye {
             }
             Err(failure) => (Err(failure.diagnostic()), line.read_unverified(found)),
         };
-        let mut draft = Draft { entry: entry.clone(), saved, verdict, item: None, links: vec![], remarks };
+        let mut draft =
+            Draft { entry: entry.clone(), saved, verdict, item: None, links: vec![], remarks };
         match read {
             Ok((source, item, findings)) => {
                 draft.remarks.extend(findings.into_iter().map(Remark::from));

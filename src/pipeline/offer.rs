@@ -80,11 +80,14 @@ impl Rye {
         let query = Query { space: Some(entry.space), ..Query::from(entry.item.clone()) };
         let found = self.find_to_sign(&query, Some(entry.space))?;
         let identity = self.spaces().project_identity();
-        let accepted = identity.is_some_and(|identity| self.trust().accepts(identity).unwrap_or(false));
+        let accepted =
+            identity.is_some_and(|identity| self.trust().accepts(identity).unwrap_or(false));
         if entry.space == Space::Project && !accepted {
             let (item, place) = (found.item, found.place);
             let reason = Reason::ProjectNotAccepted;
-            return Err(Box::new(Refused { item, place, claim: None, reason, baseline: false }).into());
+            return Err(
+                Box::new(Refused { item, place, claim: None, reason, baseline: false }).into()
+            );
         }
         Ok(found)
     }

@@ -123,8 +123,7 @@ pub(crate) fn unknown_names(
     schema: Option<&Value>,
     config: &Map<String, Value>,
 ) -> Vec<(String, Vec<String>)> {
-    let is_request =
-        executor.is_some_and(|id| matches!(id.as_str(), HTTP_CLIENT | HTTP_REQUEST));
+    let is_request = executor.is_some_and(|id| matches!(id.as_str(), HTTP_CLIENT | HTTP_REQUEST));
     let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
     let (Some(body), Some(properties), true) = (config.get("body"), properties, is_request) else {
         return Vec::new();
