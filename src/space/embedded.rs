@@ -21,11 +21,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // c6b051e6bc4b803c52f3ed6e4af98da1d557c4f82591997f7b948066ef99d7fe
+    // da97b2d7887ee857cab7bb3785aa4e048ff26555d5b806f50655bcf9307505fe
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    // 628ff322b02d84cf5b52b36a67245c4c871d64db2c33c1ba734ca555b66e8c3f
+    // 2a611667d777458cb08c630aeffdb62a43b31b02559969f53347ab7e7505e0ac
+    File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
+    // 9ae4970fa887ab0dd93e70119ea371a5d187b53fc5a0bf79dcd1e030460ea2f4
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
     File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
@@ -105,6 +107,10 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/lock.not_listed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.not_listed.md") },
     // ee2369d9fe4c943724cf3ed0a8bde6d7ab5fe3cef6fcd8cb1651fae1c9862e1f
     File { path: "knowledge/rye/errors/lock.version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.version.md") },
+    // f09d02c6f626491d0accc80243d93441da7c5928f7b9aa7df135b3e60b33c665
+    File { path: "knowledge/rye/errors/lsp.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lsp.io.md") },
+    // cd7d5e7c806c2f3797fb1e69f0fab1f463a9e6a853932b4a0137ee8988f7cf53
+    File { path: "knowledge/rye/errors/lsp.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lsp.malformed.md") },
     // 6dba8523567ed8c5f19faac78fe1ba76873bd2cd904d9d6843877d1a77b24e67
     File { path: "knowledge/rye/errors/matrix.async_dry_run.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.async_dry_run.md") },
     // 7d593a14066c57b174aee8ec04d63fee73917f260daa1f5596b69ae9d040e7de
@@ -295,13 +301,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // f6fb1314e03335a525816c5e9446e24628128de299c2cdd9ff2bba685a27faad
+    // cd63e0da8a01886c716a5024bd8fea48f77dbdc3651b4ed908cb904fbe821cb9
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // e6d41d24afca8c403741209db632f37797e8525637f55b5a59d76735dc2e03aa
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 480ad1591edc630276e157751340d36281532944c3cc2d24530db59b934ffa65
+    // 4a632d1da6fee95fcab904a4a10d928561423c3e075f88d3e6eb32a6b2afe907
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 0f1dd95c9422be67eaa30374d74efdb323053c31c83f0097a9f2e3e03270fa73
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
