@@ -5,13 +5,11 @@ use std::ops::Range;
 use crate::parse::Item;
 use crate::pipeline::{Draft, Rye};
 
-/// What may stand in place of the bytes before the cursor: label and remark, sorted.
-pub(super) fn complete(
-    rye: &Rye,
-    draft: &Draft,
-    text: &str,
-    byte: usize,
-) -> Option<(Range<usize>, Vec<(String, String)>)> {
+/// The bytes before the cursor that are replaced, and what may stand there: label and remark.
+pub(super) type Completion = (Range<usize>, Vec<(String, String)>);
+
+/// What may stand where the cursor is.
+pub(super) fn complete(rye: &Rye, draft: &Draft, text: &str, byte: usize) -> Option<Completion> {
     let line = text[..byte].rfind('\n').map_or(0, |feed| feed + 1);
     let before = &text[line..byte];
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');

@@ -12,22 +12,29 @@
 //! - A project that is not accepted is read, never signed into.
 //! - Each judgement reads trust and files anew, so nothing outlives a revocation.
 //!
-//! Start at `session.rs`. `wire.rs` frames messages, `document.rs` holds texts, `place.rs` counts
-//! columns as the editor does, `remarks.rs`, `hover.rs`, `action.rs` and `complete.rs` answer,
-//! `asking.rs` is the way to a signature.
+//! Start at `session.rs`. `wire.rs` frames messages, `texts.rs` keeps and judges what is open,
+//! `place.rs` counts columns as the editor does, `answers.rs` asks `hover.rs`, `action.rs` and
+//! `complete.rs`, `signing.rs` is the way to a signature.
 
 mod action;
+mod answers;
 mod asking;
 mod client;
 mod complete;
+mod desk;
 mod document;
 mod error;
+mod hello;
 mod hover;
 mod place;
 mod remarks;
+mod say;
 mod session;
+mod signing;
+mod texts;
 mod uri;
 mod wire;
 
+pub(crate) use desk::Desk;
 pub(crate) use error::{CODES, LspError};
-pub(crate) use session::{Desk, Ended, serve};
+pub(crate) use session::{Ended, serve};

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 /// Far more than anything here takes; whoever waits as long has found a fault.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub struct Editor {
     child: Child,
@@ -247,13 +247,11 @@ fn message(from: &mut impl BufRead) -> Option<Value> {
         if from.read_line(&mut line).ok()? == 0 {
             return None;
         }
-        match line.trim_end() {
-            "" => break,
-            line => {
-                length =
-                    line.strip_prefix("Content-Length: ").and_then(|n| n.parse().ok()).or(length)
-            }
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
         }
+        length = line.strip_prefix("Content-Length: ").and_then(|n| n.parse().ok()).or(length);
     }
     let mut bytes = vec![0; length.expect("a length")];
     from.read_exact(&mut bytes).ok()?;
