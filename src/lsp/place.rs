@@ -44,33 +44,44 @@ impl Units {
     /// The byte of a place; what lies behind a line's end, or behind the last line, counts as the end.
     /// A place inside of a character is its beginning.
     pub(super) fn byte(self, text: &str, place: lsp::Position) -> usize {
-        let Some(start) = line_start(text, usize::try_from(place.line).unwrap_or(usize::MAX))
-        else {
-            return text.len();
-        };
+        let line = usize::try_from(place.line).unwrap_or(usize::MAX);
+        let Some(start) = starts(text).nth(line) else { return text.len() };
+        let rest = &text[start..];
+        let line = &rest[..rest.find(['\r', '\n']).unwrap_or(rest.len())];
         let mut left = usize::try_from(place.character).unwrap_or(usize::MAX);
-        for (at, c) in line_at(text, start).char_indices() {
+        for (at, c) in line.char_indices() {
             let wide = self.of(c);
             if left < wide {
                 return start + at;
             }
             left -= wide;
         }
-        start + line_at(text, start).len()
+        start + line.len()
     }
 
     /// The place of a byte.
     pub(super) fn place(self, text: &str, byte: usize) -> lsp::Position {
-        let before = &text[..byte.min(text.len())];
-        let start = before.rfind('\n').map_or(0, |feed| feed + 1);
-        let line = before.bytes().filter(|&b| b == b'\n').count();
-        let character = before[start..].chars().map(|c| self.of(c)).sum();
+        let byte = byte.min(text.len());
+        let before = starts(text).take_while(|start| *start <= byte);
+        let (line, start) = before.enumerate().last().unwrap_or_default();
+        let character = text[start..byte].chars().map(|c| self.of(c)).sum();
         lsp::Position::new(small(line), small(character))
     }
 
     pub(super) fn range(self, text: &str, bytes: std::ops::Range<usize>) -> lsp::Range {
         lsp::Range::new(self.place(text, bytes.start), self.place(text, bytes.end))
     }
+}
+
+/// Where an editor's lines begin: behind each line feed, and behind a carriage return that has none.
+fn starts(text: &str) -> impl Iterator<Item = usize> {
+    let bytes = text.as_bytes();
+    let ends = (0..bytes.len()).filter(|&at| match bytes[at] {
+        b'\n' => true,
+        b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+        _ => false,
+    });
+    std::iter::once(0).chain(ends.map(|at| at + 1))
 }
 
 /// The byte of a place as rye counts: line and column from 1, the column in characters.
@@ -131,6 +142,9 @@ mod tests {
         }
         assert_eq!(Units::Utf16.byte(TEXT, lsp::Position::new(1, 1)), 14);
         assert_eq!(Units::Utf16.byte(TEXT, lsp::Position::new(9, 0)), TEXT.len());
+        // A carriage return alone ends a line for an editor.
+        assert_eq!(Units::Utf16.byte("a\rb\r\nc", lsp::Position::new(1, 9)), 3);
+        assert_eq!(Units::Utf16.place("a\rb\r\nc", 5), lsp::Position::new(2, 0));
         assert_eq!(Units::Utf16.byte("", lsp::Position::new(u32::MAX, u32::MAX)), 0);
     }
 
