@@ -24,6 +24,8 @@ mod complete;
 mod desk;
 mod document;
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod hello;
 mod hover;
 mod place;

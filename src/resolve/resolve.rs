@@ -181,6 +181,7 @@ impl Resolver<'_> {
 
     /// The file that an entry would be with other bytes, whether it is there or not: for judging a
     /// text that is not saved yet.
+    #[cfg(feature = "lsp")]
     pub(crate) fn as_if(&self, entry: &Entry, bytes: Vec<u8>) -> Option<Found> {
         let root = self.spaces.get(entry.space)?;
         let file_type = self.types.find(entry.item.kind, &entry.ext)?;
