@@ -216,7 +216,7 @@ impl Editor {
 }
 
 pub fn uri(path: &Path) -> String {
-    format!("file://{}", path.display())
+    format!("file://{}", path.display()).replace(' ', "%20")
 }
 
 /// `code` or `-`, and the severity, of each diagnostic.

@@ -185,6 +185,9 @@ fn a_tool_is_told_of_its_schema_its_examples_and_its_template() {
     let path = world.signed(".ai/tools/acme/ask.yaml", good);
     let mut editor = Editor::new(&world, &json!({}));
     assert_eq!(editor.open(&path), Vec::<Value>::new(), "the fixture itself is good");
+    // A name in the body, below the signature's line and the twelve of the fixture.
+    let hover = editor.at("textDocument/hover", &path, 13, 15);
+    assert_eq!(hover["contents"]["value"], "parameter `city`: string\n\n", "{hover}");
     let said = editor.change(&path, &good.replace("{city}\"", "{cities} {params_json} ${HOME}\""));
     assert_eq!(sayings(&said), ["`/config/body` names `{cities}`, which is no declared parameter"]);
     let said = editor.change(&path, &good.replace("\"{city}\"", "\"{cyti}\""));
@@ -320,5 +323,36 @@ fn an_item_of_the_user_space_is_judged_as_one() {
     assert_eq!(codes(&said), [("-".to_owned(), WARNING)], "{said:?}");
     let hover = editor.at("textDocument/hover", &path, 0, 5);
     assert!(hover["contents"]["value"].as_str().unwrap().contains("· user · verified"), "{hover}");
+    editor.bye();
+}
+
+#[test]
+fn without_a_key_and_a_project_that_is_accepted_a_text_is_judged_all_the_same() {
+    let world = World::empty();
+    let path = world.write(".ai/directives/acme/greet.md", GREET_MD);
+    let mut editor = Editor::new(&world, &json!({}));
+    assert_eq!(codes(&editor.open(&path)), [("verify.unsigned".to_owned(), ERROR)]);
+    let said = editor.change(&path, &GREET_MD.replace("{input:who}", "{input:whon}"));
+    assert_eq!(
+        sayings(&said),
+        ["the body names `whon`, which is no declared input; did you mean `who`?"]
+    );
+    editor.bye();
+    assert!(!world.home().join(".ai").exists(), "nothing was made");
+}
+
+#[test]
+fn what_lies_beside_items_and_is_none_has_no_remarks() {
+    let world = World::new();
+    let mut editor = Editor::new(&world, &json!({}));
+    for path in [
+        ".ai/tools/acme/x.test.yaml",
+        ".ai/rye.lock",
+        ".ai/tools/acme/.hidden.py",
+        ".ai/tools/a b.py",
+    ] {
+        let path = world.write(path, "a: 1\n");
+        assert_eq!(editor.open(&path), Vec::<Value>::new(), "{}", path.display());
+    }
     editor.bye();
 }
