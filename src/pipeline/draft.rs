@@ -17,7 +17,7 @@ use super::line::Line;
 use super::parts::checked;
 use super::rules::Hold;
 use super::rye::Rye;
-use super::sign::judge_content;
+use super::sign::{judge_content, lost_executor};
 use crate::base::text::Position;
 use crate::chain::Chain;
 use crate::diag::{Code, Diagnostic, Place};
@@ -129,6 +129,7 @@ impl Rye {
 
     /// Follows what the item would run through, to where that ends.
     fn follow(&self, line: Line<'_>, source: Source, item: &Item, draft: &mut Draft) {
+        let space = draft.entry.space;
         let rest = |details: Vec<Detail>| details.into_iter().skip(1).collect();
         match item {
             // Without an executor the findings say that it cannot run.
@@ -155,6 +156,10 @@ impl Rye {
                     Ok(details) => draft.links = rest(details),
                     Err(failure) => draft.note(&failure, Some(parent)),
                 }
+            }
+            // A step for others has no chain of its own; but its executor is there, or is not.
+            Item::Tool(tool) => {
+                draft.remarks.extend(lost_executor(tool, space, line).map(Remark::from));
             }
             _ => {}
         }

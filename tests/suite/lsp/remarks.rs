@@ -273,6 +273,21 @@ fn hover_shows_the_chain_with_spaces_signers_and_the_rule_that_refuses() {
     editor.bye();
 }
 
+#[test]
+fn a_runtime_that_names_an_executor_which_is_not_there_is_told_so() {
+    let world = World::new();
+    let runtime = world.signed(".ai/tools/acme/runtimes/sh.yaml", RUNTIME);
+    let mut editor = Editor::new(&world, &json!({}));
+    assert_eq!(editor.open(&runtime), Vec::<Value>::new(), "the fixture itself is good");
+    let text = RUNTIME.replace("primitives/execute", "primitives/exceute");
+    let said = editor.change(&runtime, &text);
+    let found = said.last().unwrap();
+    assert!(found["message"].as_str().unwrap().starts_with("it cannot run yet: "), "{said:?}");
+    assert_eq!(marked(&text, found), "rye/core/primitives/exceute");
+    assert_eq!(found["data"]["meant"][0], "rye/core/primitives/execute");
+    editor.bye();
+}
+
 /// A runtime of the project, and a tool that runs through it.
 const RUNTIME: &str = "version: 1.0.0\ntool_type: runtime\nexecutor_id: rye/core/primitives/execute\n\
     category: acme/runtimes\ndescription: d\nconfig: {command: sh, args: [\"{tool_path}\"]}\n";
@@ -300,7 +315,7 @@ fn what_changes_elsewhere_is_told_of_the_open_files_that_it_concerns() {
     assert!(said[0]["message"].as_str().unwrap().contains("`tool:acme/runtimes/sh`"), "{said:?}");
     let open = fs::read_to_string(&path).unwrap();
     assert_eq!(marked(&open, &said[0]), "acme/runtimes/sh");
-    fs::write(&runtime, good).unwrap();
+    fs::write(&runtime, &good).unwrap();
     editor.tell("workspace/didChangeWatchedFiles", &json!({"changes": []}));
     assert_eq!(editor.said(&path), Vec::<Value>::new());
     // Trust is taken away.
