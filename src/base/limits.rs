@@ -92,7 +92,10 @@ pub(crate) const LSP_MESSAGE_BYTES: u64 = 6 * ITEM_BYTES + (1 << 20);
 pub(crate) const LSP_HEADER_BYTES: u64 = 4 << 10;
 /// Most messages that wait to be answered; then the editor waits as well.
 #[cfg(feature = "lsp")]
-pub(crate) const LSP_QUEUE: usize = 64;
+pub(crate) const LSP_QUEUE: usize = 8;
+/// Most questions that wait for a person at a time; older ones are given up.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_AWAITED: usize = 16;
 /// Most bytes of all open texts: sixteen of the largest, or thousands of usual ones.
 #[cfg(feature = "lsp")]
 pub(crate) const LSP_OPEN_BYTES: usize = 64 << 20;

@@ -9,6 +9,7 @@ use super::asking::Awaited;
 use super::error::LspError;
 use super::session::Session;
 use super::wire;
+use crate::base::limits::LSP_AWAITED;
 use crate::base::text::escape;
 use crate::diag::Diagnostic;
 
@@ -44,6 +45,10 @@ impl Session<'_> {
     ) -> Result<(), LspError> {
         self.last_id += 1;
         self.awaited.insert(self.last_id, awaited);
+        // An editor that never answers is not waited for for ever.
+        if self.awaited.len() > LSP_AWAITED {
+            self.awaited.pop_first();
+        }
         self.send(&json!(RequestObject::from_request::<R>(Id::Number(self.last_id), params)))
     }
 

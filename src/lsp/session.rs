@@ -3,7 +3,7 @@
 //! A thread reads; everything else happens here, one message after the other, so that an answer is
 //! about the texts as they were when the question came in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Instant;
@@ -79,7 +79,8 @@ pub(super) struct Session<'a> {
     pub(super) client: Client,
     /// By the editor's own name for them.
     pub(super) documents: HashMap<String, Document>,
-    pub(super) awaited: HashMap<i64, Awaited>,
+    /// By their ids, the oldest first.
+    pub(super) awaited: BTreeMap<i64, Awaited>,
     pub(super) last_id: i64,
     pub(super) shown: Shown,
 }
@@ -92,7 +93,7 @@ impl<'a> Session<'a> {
             phase: Phase::New,
             client: Client::of(&Value::Null),
             documents: HashMap::new(),
-            awaited: HashMap::new(),
+            awaited: BTreeMap::new(),
             last_id: 0,
             shown: Shown::default(),
         }

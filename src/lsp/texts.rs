@@ -22,22 +22,30 @@ impl Session<'_> {
             return;
         }
         let mut document = Document::new(path, item.version, item.text);
+        document.now_due(Instant::now());
+        self.documents.insert(item.uri.0.clone(), document);
+        self.bound(&item.uri.0);
+    }
+
+    /// Lets go of the text that came last if all of them are too much.
+    fn bound(&mut self, last: &str) {
         let kept = self.documents.values().filter_map(|document| document.text.as_ref());
-        let kept: usize = kept.map(String::len).sum();
-        if document.text.as_ref().is_some_and(|text| kept + text.len() > LSP_OPEN_BYTES) {
+        if kept.map(String::len).sum::<usize>() > LSP_OPEN_BYTES
+            && let Some(document) = self.documents.get_mut(last)
+        {
             document.text = None;
         }
-        document.now_due(Instant::now());
-        self.documents.insert(item.uri.0, document);
     }
 
     pub(super) fn change(&mut self, params: lsp::DidChangeTextDocumentParams) {
-        let of = params.text_document;
-        let Some(document) = self.documents.get_mut(&of.text_document_identifier.uri.0) else {
-            return;
+        let (version, uri) = {
+            let of = params.text_document;
+            (of.version, of.text_document_identifier.uri.0)
         };
-        document.change(of.version, params.content_changes, self.client.units);
+        let Some(document) = self.documents.get_mut(&uri) else { return };
+        document.change(version, params.content_changes, self.client.units);
         document.put_off(Instant::now());
+        self.bound(&uri);
     }
 
     pub(super) fn judge_all_again(&mut self) {

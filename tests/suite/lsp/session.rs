@@ -120,6 +120,23 @@ fn a_text_or_a_message_that_is_too_large_is_not_kept() {
 }
 
 #[test]
+fn all_open_texts_together_are_bounded() {
+    let world = World::new();
+    let large = format!("{MARKER_PY}{}", "#".repeat((4 << 20) - MARKER_PY.len()));
+    let mut editor = Editor::new(&world, &json!({}));
+    let path = |n: usize| world.project().join(format!(".ai/tools/acme/x{n}.py"));
+    for n in 0..16 {
+        // Larger than what a program's header is read from, and kept.
+        assert_ne!(codes(&editor.open_as(&path(n), &large))[0].0, "space.too_large", "{n}");
+    }
+    assert_eq!(codes(&editor.open_as(&path(16), MARKER_PY))[0].0, "space.too_large");
+    editor.tell("textDocument/didClose", &json!({"textDocument": {"uri": uri(&path(0))}}));
+    editor.said(&path(0));
+    assert_eq!(codes(&editor.change(&path(16), MARKER_PY))[0].0, "verify.unsigned");
+    assert_eq!(editor.bye().status, Some(0));
+}
+
+#[test]
 fn nothing_runs_nothing_is_written_and_no_text_is_logged() {
     let world = World::new().env("RYE_LOG", "trace");
     let path = world.signed(".ai/tools/acme/x.py", MARKER_PY);

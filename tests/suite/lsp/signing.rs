@@ -113,6 +113,26 @@ fn every_other_answer_signs_nothing() {
 }
 
 #[test]
+fn of_many_questions_only_the_last_ones_are_still_open() {
+    let world = World::new();
+    let (mut editor, path, text) = altered(&world, &actions());
+    let questions: Vec<Value> = (0..17)
+        .map(|_| {
+            editor.command("rye.sign", &path);
+            editor.next("window/showMessageRequest")
+        })
+        .collect();
+    editor.answer(&questions[0], &json!({"title": "Sign"}));
+    // A round trip, so that whatever the answer led to has happened.
+    editor.at("textDocument/hover", &path, 0, 0);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text, "the first was given up");
+    editor.answer(&questions[1], &json!({"title": "Sign"}));
+    editor.next("window/showMessage");
+    assert_ne!(fs::read_to_string(&path).unwrap(), text);
+    editor.bye();
+}
+
+#[test]
 fn what_was_changed_since_it_was_shown_is_not_signed() {
     let world = World::new();
     let (mut editor, path, text) = altered(&world, &actions());
