@@ -96,9 +96,9 @@ pub(crate) const LSP_QUEUE: usize = 8;
 /// Most questions that wait for a person at a time; older ones are given up.
 #[cfg(feature = "lsp")]
 pub(crate) const LSP_AWAITED: usize = 16;
-/// Most bytes of all open texts: sixteen of the largest, or thousands of usual ones.
+/// Most bytes of all open texts: eight of the largest, or thousands of usual ones.
 #[cfg(feature = "lsp")]
-pub(crate) const LSP_OPEN_BYTES: usize = 64 << 20;
+pub(crate) const LSP_OPEN_BYTES: usize = 32 << 20;
 /// How long a text is left alone after a change before it is judged, in milliseconds: most letters
 /// follow sooner.
 #[cfg(feature = "lsp")]

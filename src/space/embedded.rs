@@ -25,7 +25,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    // 2a611667d777458cb08c630aeffdb62a43b31b02559969f53347ab7e7505e0ac
+    // 8dde75a0f2193d145faae6c9fbbad8033e3ba0fc5ae9fa133087594d393e1ce1
     File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
     // 9ae4970fa887ab0dd93e70119ea371a5d187b53fc5a0bf79dcd1e030460ea2f4
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },

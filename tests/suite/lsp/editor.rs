@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 /// Far more than anything here takes; whoever waits as long has found a fault.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 pub struct Editor {
     child: Child,
