@@ -307,7 +307,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 4a632d1da6fee95fcab904a4a10d928561423c3e075f88d3e6eb32a6b2afe907
+    // 2aa9b02a74242b22d079e90ca04c8f63ce472ef8b9bcad0ad7f437881e1dc336
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 0f1dd95c9422be67eaa30374d74efdb323053c31c83f0097a9f2e3e03270fa73
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
