@@ -31,6 +31,7 @@
 //! | 12 | `report` `lock` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run |
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
+//! | 14 | `lsp` | what an editor shows of items that are being written |
 //! | 14 | `git` `trial` | what is about to be committed; test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
@@ -87,6 +88,8 @@ mod host;
 mod id;
 mod interpolate;
 mod lock;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod parse;
 mod pipeline;
 mod plan;

@@ -84,6 +84,31 @@ pub(crate) const OWN_CONFIG_BYTES: usize = 64 << 10;
 /// Most lines of a Python program that hold a backslash alone: at each of them its grammar reads on
 /// to the last one.
 pub(crate) const LONE_BACKSLASHES: usize = 100;
+/// Largest message of an editor in bytes: the largest item with each byte escaped, and what is around it.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_MESSAGE_BYTES: u64 = 6 * ITEM_BYTES + (1 << 20);
+/// Longest header of such a message in bytes: two short lines are usual.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_HEADER_BYTES: u64 = 4 << 10;
+/// Most messages that wait to be answered; then the editor waits as well.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_QUEUE: usize = 8;
+/// Most questions that wait for a person at a time; older ones are given up.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_AWAITED: usize = 16;
+/// Most bytes of all open texts: eight of the largest, or thousands of usual ones.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_OPEN_BYTES: usize = 32 << 20;
+/// How long a text is left alone after a change before it is judged, in milliseconds: most letters
+/// follow sooner.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_DEBOUNCE_MS: u64 = 150;
+/// How long a text is left unjudged while somebody types on, in milliseconds.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_LATEST_MS: u64 = 1_000;
+/// Longest change that a question holds, in bytes: about two screens.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_QUESTION_BYTES: usize = 8 << 10;
 /// Standard error shown with a failed tool, in bytes.
 pub(crate) const STDERR_TAIL: usize = 4 << 10;
 /// Most files one space may hold of a kind; a walk stops there instead of filling memory.

@@ -154,7 +154,9 @@ pub(crate) fn near<'a>(
             let last = strsim::damerau_levenshtein(&tail(&wanted), &tail(&lower)) + 1;
             let contained = !wanted.is_empty() && lower.contains(&wanted);
             let distance = if contained { 1 } else { whole.min(last) };
-            (distance <= 1 + wanted.chars().count() / 4).then_some((distance, candidate))
+            // Of a name of one letter, every other would be a slip.
+            let told = contained || distance < wanted.chars().count();
+            (told && distance <= 1 + wanted.chars().count() / 4).then_some((distance, candidate))
         })
         .collect();
     scored.sort_unstable();

@@ -135,5 +135,10 @@ fn next(by: &Link, executor: &ItemId, fetch: &dyn Fetch) -> Result<Link, Fault> 
 /// Of refs, the ids of what may stand behind a tool: `executor_id` is a plain id.
 pub(crate) fn executors(refs: Vec<String>) -> Vec<String> {
     let ids = refs.into_iter().filter_map(|item| item.strip_prefix("tool:").map(str::to_owned));
-    ids.filter(|id| id.contains("/runtimes/") || id.contains("/primitives/")).collect()
+    ids.filter(|id| may_be_executor(id)).collect()
+}
+
+/// Whether a tool's id looks like one that others run through; what it is, its header says.
+pub(crate) fn may_be_executor(id: &str) -> bool {
+    id.contains("/runtimes/") || id.contains("/primitives/")
 }

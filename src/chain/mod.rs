@@ -13,6 +13,8 @@ mod extends;
 mod fetch;
 mod link;
 
+#[cfg(feature = "lsp")]
+pub(crate) use build::may_be_executor;
 pub(crate) use build::{Chain, executors};
 pub(crate) use error::{CODES, ChainError, Fault};
 pub(crate) use extends::{Lineage, lineage};

@@ -4,7 +4,7 @@ use crate::diag::Code;
 
 /// All codes, sorted. Each has a page at `knowledge:rye/errors/<code>`.
 pub(super) fn all() -> Vec<Code> {
-    let layers: [&[Code]; 18] = [
+    let layers: &[&[Code]] = &[
         crate::id::CODES,
         crate::space::CODES,
         crate::resolve::CODES,
@@ -22,6 +22,8 @@ pub(super) fn all() -> Vec<Code> {
         crate::dev::CODES,
         crate::git::CODES,
         crate::trial::CODES,
+        #[cfg(feature = "lsp")]
+        crate::lsp::CODES,
         super::error::CODES,
     ];
     let mut all: Vec<Code> = layers.concat();

@@ -41,7 +41,7 @@ pub(super) fn confirm(
 
 /// Whether this process, or one above it, was started by a run of rye. A program that wants to hide
 /// it can, by leaving the family; the threat model says so.
-fn is_below_a_run() -> bool {
+pub(super) fn is_below_a_run() -> bool {
     if std::env::var_os("RYE_RUN_ID").is_some() {
         return true;
     }

@@ -35,6 +35,9 @@ pub(super) enum CliError {
     Output { source: io::Error },
     #[error("`{}` is no code of rye", escape_line(.code))]
     UnknownCode { code: String, near: Vec<String> },
+    #[cfg(feature = "lsp")]
+    #[error(transparent)]
+    Lsp(crate::lsp::LspError),
     #[error(transparent)]
     Failure(#[from] Failure),
     #[error(transparent)]
@@ -84,6 +87,8 @@ impl CliError {
     pub(super) fn diagnostic(&self) -> Diagnostic {
         let (code, help) = match self {
             Self::Failure(failure) => return failure.diagnostic(),
+            #[cfg(feature = "lsp")]
+            Self::Lsp(error) => return Diagnostic::from(error),
             Self::Failed(failed) => return failed.failure.diagnostic(),
             Self::House(error) => return Diagnostic::from(error.as_ref()),
             Self::Dev(error) => return error.diagnostic(),

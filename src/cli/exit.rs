@@ -54,7 +54,7 @@ pub(crate) fn status(code: &str) -> u8 {
             | "key" | "trust" | "receipt" | "git" => 4,
             "parse" | "interpolate" | "chain" | "test" => 5,
             "plan" | "execute" | "sandbox" => 6,
-            "protocol" | "remote" | "mcp" | "thread" => 7,
+            "lsp" | "protocol" | "remote" | "mcp" | "thread" => 7,
             _ => 70,
         },
     }

@@ -23,6 +23,8 @@ mod input;
 mod keys;
 mod list;
 mod lock;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod out;
 mod plan;
 mod receipt;
@@ -74,13 +76,13 @@ struct Common {
 
 /// The verbs, in the order of `rye --help`; each is the module of its name, with `Args` and `run`.
 macro_rules! verbs {
-    ($($verb:ident)*) => {
-        const VERBS: &[&str] = &[$(stringify!($verb)),*];
+    ($($(#[$gate:meta])* $verb:ident)*) => {
+        const VERBS: &[&str] = &[$($(#[$gate])* stringify!($verb)),*];
 
         /// The grammar of one verb.
         fn grammar(verb: &str) -> Option<Command> {
             match verb {
-                $(stringify!($verb) => Some($verb::Args::augment_args(Command::new(stringify!($verb)))),)*
+                $($(#[$gate])* stringify!($verb) => Some($verb::Args::augment_args(Command::new(stringify!($verb)))),)*
                 _ => None,
             }
         }
@@ -93,7 +95,7 @@ macro_rules! verbs {
             out: &mut Out,
         ) -> Result<Result<Exit, CliError>, clap::Error> {
             match verb {
-                $(stringify!($verb) => Ok($verb::run(&$verb::Args::from_arg_matches(matches)?, wired, out)),)*
+                $($(#[$gate])* stringify!($verb) => Ok($verb::run(&$verb::Args::from_arg_matches(matches)?, wired, out)),)*
                 _ => Ok(list::here(wired, out)),
             }
         }
@@ -113,6 +115,8 @@ verbs! {
     why
     diff
     lock
+    #[cfg(feature = "lsp")]
+    lsp
     keys
     trust
     init

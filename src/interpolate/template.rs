@@ -9,7 +9,8 @@
 //! Anything else is text. Every token keeps the text it was read from, so the tokens of a template
 //! put one behind the other are the template.
 
-use crate::base::text::Places;
+use crate::base::limits::NEAR_NAMES;
+use crate::base::text::{Places, near};
 use crate::parse::{Directive, Finding};
 
 const OPEN: &str = "{input:";
@@ -116,8 +117,10 @@ pub(crate) fn undeclared(directive: &Directive, text: &str) -> Vec<Finding> {
     let mut places = Places::new(text.as_bytes());
     let finding = |(name, at): (&str, usize)| {
         let place = places.find(directive.body_start + at);
+        let inputs = directive.inputs.iter().map(|input| input.name.as_str());
         Finding::warning(format!("the body names `{name}`, which is no declared input"))
             .at(Some(place))
+            .meant(name, near(name, inputs, NEAR_NAMES))
     };
     unknown.map(finding).collect()
 }

@@ -24,12 +24,15 @@ pub(crate) struct Finding {
     pub(crate) severity: Severity,
     pub(crate) position: Option<Position>,
     pub(crate) message: String,
+    /// A word of the text, and what may have been meant by it, nearest first.
+    pub(crate) meant: Option<(String, Vec<String>)>,
 }
 
 impl Finding {
     pub(crate) fn error(message: impl Into<String>) -> Self {
         // It may quote a value, which may be of any length.
-        Self { severity: Severity::Error, position: None, message: brief_line(&message.into()) }
+        let message = brief_line(&message.into());
+        Self { severity: Severity::Error, position: None, message, meant: None }
     }
 
     pub(crate) fn warning(message: impl Into<String>) -> Self {
@@ -38,6 +41,13 @@ impl Finding {
 
     pub(crate) fn at(self, position: Option<Position>) -> Self {
         Self { position, ..self }
+    }
+
+    /// With the words that may have been meant by one of the text; the sentence names the nearest.
+    pub(crate) fn meant(self, word: &str, near: Vec<String>) -> Self {
+        let Some(first) = near.first() else { return self };
+        let message = format!("{}; did you mean `{first}`?", self.message);
+        Self { message, meant: Some((word.to_owned(), near)), ..self }
     }
 
     /// `severity` and `message`, and `line` and `column` where they are known.
@@ -112,6 +122,7 @@ fn of_directive(directive: &Directive, id: &ItemId) -> Vec<Finding> {
     }
     findings.extend(directive.unknown.iter().map(|(name, position)| {
         let known = ["metadata", "inputs", "outputs"].into_iter().chain(METADATA);
+        // No word to put in place of another: the end of the element has the name as well.
         let near = near(name, known, 1).pop();
         let near = near.map(|near| format!("; did you mean `<{near}>`?")).unwrap_or_default();
         Finding::error(format!("`<{}>` is no field of a directive{near}", escape_line(name)))

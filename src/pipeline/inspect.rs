@@ -189,7 +189,7 @@ impl Rye {
         (details, warned.collect())
     }
 
-    fn chain_details(
+    pub(super) fn chain_details(
         &self,
         line: Line<'_>,
         source: Source,

@@ -4,14 +4,19 @@
 //!
 //! Start at `run.rs`, which is the line from a reference to a report; `line.rs` fetches one item,
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
-//! `lock.rs` writes the lock, `diff.rs` compares versions, `work.rs` is what `rye dev` watches and signs.
+//! `lock.rs` writes the lock, `diff.rs` compares versions, `work.rs` is what `rye dev` watches and signs,
+//! `draft.rs` judges what is not saved yet.
 
 mod builder;
 mod diff;
+#[cfg(feature = "lsp")]
+mod draft;
 mod failure;
 mod inspect;
 mod line;
 mod lock;
+#[cfg(feature = "lsp")]
+mod offer;
 mod parts;
 mod receipt;
 mod review;
@@ -39,9 +44,13 @@ pub(crate) const CODES: &[Code] = &[
 
 pub(crate) use builder::located;
 pub(crate) use diff::{Against, PastVersion};
+#[cfg(feature = "lsp")]
+pub(crate) use draft::{Draft, Remark, Spot};
 pub(crate) use failure::Failed;
 pub(crate) use inspect::{Checked, Copy, Described, Verdict, Why};
 pub(crate) use lock::{Change, LockReport, LockRow};
+#[cfg(feature = "lsp")]
+pub(crate) use offer::{Offer, Taken};
 pub(crate) use receipt::{Attested, Wanted};
 pub(crate) use review::{Review, SignerIs};
 pub(crate) use rules::Hold;

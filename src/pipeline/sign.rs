@@ -17,7 +17,7 @@ use crate::grant::Pattern;
 use crate::id::{Kind, Query, Ref, Space};
 use crate::interpolate::undeclared;
 use crate::parse::{Finding, Item, Severity, Tool, check_for_signing, fill};
-use crate::plan::{check_config, check_examples, check_schema};
+use crate::plan::{check_config, check_examples, check_schema, unknown_names};
 use crate::resolve::Found;
 use crate::trace::Quiet;
 use crate::verify::{
@@ -105,13 +105,13 @@ pub(crate) struct SignOptions<'a> {
 }
 
 /// An item that is signed in memory and may be written.
-pub(super) struct Draft {
+pub(super) struct Unwritten {
     pub(super) staged: Staged,
     pub(super) item: Item,
     pub(super) findings: Vec<Finding>,
 }
 
-impl Draft {
+impl Unwritten {
     pub(super) fn source(&self) -> &Source {
         self.staged.source()
     }
@@ -209,19 +209,28 @@ impl Rye {
         if was.is_none() && !options.again {
             return Ok(Signed::UpToDate);
         }
-        let draft = self.draft(found, By::Own(pair), line)?;
+        let unwritten = self.sign_in_memory(found, By::Own(pair), line)?;
         if !options.check {
-            draft.staged.write()?;
-            line.remember(std::iter::once(draft.source()), false);
+            unwritten.staged.write()?;
+            line.remember(std::iter::once(unwritten.source()), false);
         }
-        Ok(Signed::Changed { digest: draft.source().digest(), was, warnings: draft.findings })
+        Ok(Signed::Changed {
+            digest: unwritten.source().digest(),
+            was,
+            warnings: unwritten.findings,
+        })
     }
 
     /// Signs a file in memory, by every rule of signing; nothing is written.
     ///
     /// # Errors
     /// `sign.*`, `parse.*`, and those of reading the files that it lists.
-    pub(super) fn draft(&self, found: Found, by: By<'_>, line: Line<'_>) -> Result<Draft, Failure> {
+    pub(super) fn sign_in_memory(
+        &self,
+        found: Found,
+        by: By<'_>,
+        line: Line<'_>,
+    ) -> Result<Unwritten, Failure> {
         let trust = line.trust;
         let may_shadow =
             found.space == Space::User && trust.may_shadow(&found.item.id).unwrap_or(false);
@@ -238,33 +247,15 @@ impl Rye {
             None => staged,
         };
         let source = staged.source();
-        if own_config
-            && let Err(why) =
-                check_own_config(source.item().id.as_str(), source.ext(), source.text())
-        {
-            let (item, place) = (source.item().clone(), source.place());
-            return Err(Unsignable { item, place, findings: vec![Finding::error(why)] }.into());
-        }
-        let added = staged.added_lines();
-        let parsed = Item::parse(source).map_err(|error| error.up(added))?;
-        let mut findings = check_for_signing(&parsed, source.item(), source);
-        findings.extend(schema_findings(&parsed));
+        let (parsed, mut findings) = judge_content(source, staged.added_lines())?;
         if let Item::Tool(tool) = &parsed {
-            findings.extend(wishes(tool, source.item()));
             findings.extend(lost_executor(tool, found_in, line));
-        }
-        if let Item::Directive(directive) = &parsed {
-            findings.extend(undeclared(directive, source.text()));
-        }
-        // The person looks at the file on disk, which has no signature line yet.
-        for position in findings.iter_mut().filter_map(|finding| finding.position.as_mut()) {
-            position.line = position.line.saturating_sub(added).max(1);
         }
         if findings.iter().any(|f| f.severity == Severity::Error) {
             let (item, place) = (source.item().clone(), source.place());
             return Err(Unsignable { item, place, findings }.into());
         }
-        Ok(Draft { staged, item: parsed, findings })
+        Ok(Unwritten { staged, item: parsed, findings })
     }
 
     /// The text of a tool with the digests of its `files`; `None` if it lists none.
@@ -336,20 +327,55 @@ impl Rye {
 }
 
 /// An executor that a tool of `space` would not find. It may be written and signed later.
-fn lost_executor(tool: &Tool, space: Space, line: Line<'_>) -> Option<Finding> {
+pub(super) fn lost_executor(tool: &Tool, space: Space, line: Line<'_>) -> Option<Finding> {
     let executor = Ref::new(Kind::Tool, tool.executor.clone()?);
     let found = line.resolver(|resolver| resolver.resolve(&executor, space, &Quiet));
     if !matches!(found, Ok(None)) {
         return None;
     }
-    let fault = match line.find_above(&executor, space) {
+    let above = line.find_above(&executor, space);
+    let near = if above.is_some() { Vec::new() } else { executors(line.near(&executor)) };
+    let fault = match above {
         Some(above) => format!("lies only in the {above} space, out of reach of this one"),
-        None => match executors(line.near(&executor)).as_slice() {
+        None => match near.as_slice() {
             [] => "is in no space".to_owned(),
             near => format!("is in no space; did you mean `{}`?", near.join("` or `")),
         },
     };
-    Some(Finding::warning(format!("it cannot run yet: its executor `{}` {fault}", executor.id)))
+    let message = format!("it cannot run yet: its executor `{}` {fault}", executor.id);
+    Some(Finding { meant: Some((executor.id.to_string(), near)), ..Finding::warning(message) })
+}
+
+/// The item that a source holds, and everything that should be mended in it. Places are those of the
+/// text as it was before `added` lines of the signature were put above it.
+///
+/// # Errors
+/// `parse.*`; `sign.invalid` for a config of your own that nothing could read.
+pub(super) fn judge_content(
+    source: &Source,
+    added: usize,
+) -> Result<(Item, Vec<Finding>), Failure> {
+    if source.space() == Space::User
+        && source.item().is_own_config()
+        && let Err(why) = check_own_config(source.item().id.as_str(), source.ext(), source.text())
+    {
+        let (item, place) = (source.item().clone(), source.place());
+        return Err(Unsignable { item, place, findings: vec![Finding::error(why)] }.into());
+    }
+    let parsed = Item::parse(source).map_err(|error| error.up(added))?;
+    let mut findings = check_for_signing(&parsed, source.item(), source);
+    findings.extend(schema_findings(&parsed));
+    if let Item::Tool(tool) = &parsed {
+        findings.extend(wishes(tool, source.item()));
+    }
+    if let Item::Directive(directive) = &parsed {
+        findings.extend(undeclared(directive, source.text()));
+    }
+    // The person looks at the file on disk, which has no signature line yet.
+    for position in findings.iter_mut().filter_map(|finding| finding.position.as_mut()) {
+        position.line = position.line.saturating_sub(added).max(1);
+    }
+    Ok((parsed, findings))
 }
 
 /// What a tool should say of itself and does not.
@@ -362,6 +388,10 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
     }
     if let Err(why) = check_config(tool.executor.as_ref(), &tool.config) {
         findings.push(Finding::warning(format!("it cannot run: {why}")));
+    }
+    for (name, near) in unknown_names(tool.executor.as_ref(), tool.schema.as_ref(), &tool.config) {
+        let message = format!("`/config/body` names `{{{name}}}`, which is no declared parameter");
+        findings.push(Finding::warning(message).meant(&name, near));
     }
     if tool.version.is_none() {
         findings.push(Finding::warning("it has no version"));

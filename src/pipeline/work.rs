@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::line::Line;
 use super::parts::{Beside, Files, has_no_line};
 use super::rye::Rye;
-use super::sign::Draft;
+use super::sign::Unwritten;
 use crate::base::Digest;
 use crate::diag::Place;
 use crate::id::{Kind, Ref, Space};
@@ -120,7 +120,7 @@ pub(crate) struct FileChange {
 
 /// An item that passed every rule of signing and is signed in memory.
 pub(crate) struct Prepared {
-    draft: Draft,
+    unwritten: Unwritten,
     expected: Vec<u8>,
     /// The files that its header lists are those that were seen.
     pub(crate) is_current: bool,
@@ -129,7 +129,7 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// What it says.
     pub(crate) fn item(&self) -> &Item {
-        &self.draft.item
+        &self.unwritten.item
     }
 }
 
@@ -212,8 +212,8 @@ impl Rye {
     pub(crate) fn prepare(&self, work: &Work, dev: &DevKey) -> Result<Prepared, Failure> {
         let rules = self.plain_rules();
         let line = self.line(&rules, &Quiet);
-        let draft = self.draft(work.found.clone(), By::Dev(dev), line)?;
-        let is_current = match &draft.item {
+        let unwritten = self.sign_in_memory(work.found.clone(), By::Dev(dev), line)?;
+        let is_current = match &unwritten.item {
             Item::Tool(tool) => tool.files.as_ref().is_none_or(|listed| {
                 listed.digests.len() == work.files.len()
                     && listed.digests.iter().all(|(path, digest)| {
@@ -223,7 +223,7 @@ impl Rye {
             }),
             _ => true,
         };
-        Ok(Prepared { draft, expected: work.found.bytes.to_vec(), is_current })
+        Ok(Prepared { unwritten, expected: work.found.bytes.to_vec(), is_current })
     }
 
     /// Writes what was prepared; false if the file is another by now, which is left as it is.
@@ -231,11 +231,11 @@ impl Rye {
     /// # Errors
     /// `sign.io`
     pub(crate) fn finish(&self, prepared: &Prepared) -> Result<bool, Failure> {
-        let written = prepared.draft.staged.write_over(&prepared.expected)?;
+        let written = prepared.unwritten.staged.write_over(&prepared.expected)?;
         if written {
             let rules = self.plain_rules();
             let line = self.line(&rules, &Quiet);
-            line.remember(std::iter::once(prepared.draft.source()), false);
+            line.remember(std::iter::once(prepared.unwritten.source()), false);
         }
         Ok(written)
     }

@@ -42,7 +42,7 @@ pub(crate) use error::{CODES, PlanError};
 pub(crate) use http::{HTTP_CLIENT, HttpRequest};
 pub(crate) use machine::{Survey, file_identity};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
-pub(crate) use params::{Params, check_config, check_examples, check_schema, typed};
+pub(crate) use params::{Params, check_config, check_examples, check_schema, typed, unknown_names};
 pub(crate) use plan::{Machine, Plan};
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;

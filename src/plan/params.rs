@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::error::{PlanError, Violation};
 use super::http::{HTTP_CLIENT, HTTP_REQUEST};
 use crate::base::canon::exact;
+use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::id::{ItemId, Ref};
 
@@ -109,6 +110,35 @@ pub(crate) fn check_config(
     }
     let read = super::config::Execution::read(config);
     read.map(|_| ()).map_err(|(pointer, why)| format!("`{pointer}` {why}"))
+}
+
+/// What stands for something in a request's body besides parameters.
+const BODY_NAMES: [&str; 5] =
+    ["item_dir", "project_path", "user_space", "system_space", "params_json"];
+
+/// The names in the body of a tool that is one HTTP request that stand for nothing, each once with the
+/// parameters that may have been meant; for signing. Without a schema anything may be given.
+pub(crate) fn unknown_names(
+    executor: Option<&ItemId>,
+    schema: Option<&Value>,
+    config: &Map<String, Value>,
+) -> Vec<(String, Vec<String>)> {
+    let is_request = executor.is_some_and(|id| matches!(id.as_str(), HTTP_CLIENT | HTTP_REQUEST));
+    let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
+    let (Some(body), Some(properties), true) = (config.get("body"), properties, is_request) else {
+        return Vec::new();
+    };
+    let known = || properties.keys().map(String::as_str).chain(BODY_NAMES);
+    let mut unknown = Vec::new();
+    for text in super::config::strings(body) {
+        for name in super::template::names(text) {
+            let named = known().any(|known| known == name);
+            if !named && !unknown.iter().any(|(other, _)| other == name) {
+                unknown.push((name.to_owned(), near(name, known(), NEAR_NAMES)));
+            }
+        }
+    }
+    unknown
 }
 
 /// Whether the schema can be used at all; for signing.

@@ -104,6 +104,13 @@ pub(super) fn variables(template: &str) -> Vec<&str> {
     used.filter(|(_, behind)| closes(behind)).map(|(name, _)| name).collect()
 }
 
+/// The `{name}`s of a template, known or not; `${…}` is a variable.
+pub(super) fn names(template: &str) -> Vec<&str> {
+    let closed = closed(template);
+    let braces = closed.match_indices('{').filter(|(at, _)| !closed[..*at].ends_with('$'));
+    braces.filter_map(|(at, _)| name(&closed[at..])).collect()
+}
+
 /// The template up to its last closing brace.
 fn closed(template: &str) -> &str {
     &template[..template.rfind('}').map_or(0, |at| at + 1)]

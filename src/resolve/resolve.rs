@@ -145,7 +145,10 @@ impl Resolver<'_> {
 
     /// Reserved ids (core 2.3): a copy that is the system's to the byte is passed over, another one
     /// is refused unless the person's policy lists it.
-    fn is_passed_over(&self, found: &Found) -> Result<bool, ResolveError> {
+    ///
+    /// # Errors
+    /// `resolve.reserved`
+    pub(crate) fn is_passed_over(&self, found: &Found) -> Result<bool, ResolveError> {
         let own_config = found.space == Space::User && found.item.is_own_config();
         if !found.item.id.is_reserved() || found.space == Space::System || own_config {
             return Ok(false);
@@ -176,6 +179,15 @@ impl Resolver<'_> {
         }
     }
 
+    /// The file that an entry would be with other bytes, whether it is there or not: for judging a
+    /// text that is not saved yet.
+    #[cfg(feature = "lsp")]
+    pub(crate) fn as_if(&self, entry: &Entry, bytes: Vec<u8>) -> Option<Found> {
+        let root = self.spaces.get(entry.space)?;
+        let file_type = self.types.find(entry.item.kind, &entry.ext)?;
+        Some(found(&entry.item, &entry.ext, file_type, root, Cow::Owned(bytes)))
+    }
+
     fn in_root(&self, item: &Ref, root: &Root) -> Result<Option<Found>, ResolveError> {
         let mut found: Option<Found> = None;
         // One look instead of one for each extension: most folders are in one space only.
@@ -200,18 +212,29 @@ impl Resolver<'_> {
         let relative = format!("{}/{}.{ext}", item.kind.folder(), item.id);
         let Some(bytes) = root.read(&relative)? else { return Ok(None) };
         let Some(file_type) = self.types.find(item.kind, ext) else { return Ok(None) };
-        Ok(Some(Found {
-            item: item.clone(),
-            ext: ext.to_owned(),
-            file_type,
-            space: root.space(),
-            embedded: root.is_embedded(),
-            path: root.path(&relative),
-            base: root.base().to_owned(),
-            place: root.shown(&relative),
-            bytes,
-            shadowed: Vec::new(),
-        }))
+        Ok(Some(found(item, ext, file_type, root, bytes)))
+    }
+}
+
+fn found(
+    item: &Ref,
+    ext: &str,
+    file_type: FileType,
+    root: &Root,
+    bytes: Cow<'static, [u8]>,
+) -> Found {
+    let relative = format!("{}/{}.{ext}", item.kind.folder(), item.id);
+    Found {
+        item: item.clone(),
+        ext: ext.to_owned(),
+        file_type,
+        space: root.space(),
+        embedded: root.is_embedded(),
+        path: root.path(&relative),
+        base: root.base().to_owned(),
+        place: root.shown(&relative),
+        bytes,
+        shadowed: Vec::new(),
     }
 }
 

@@ -21,13 +21,15 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 7f6907892887124c0281fead02d93e4d2882086bbb90d49a7bde946b5b2a888c
+    // e65e77fef0292efceda0aa378dc7136128101bbfdc0c3a147503be5a43c06ba0
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // c97d52b33c2fb807ff6f971735ac11e07fa00cb2e2cbb6d511e4640d6397b610
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    // 2173e1c9ef95f029e39191c3ec3fef4d4842c3d9be78adc68dab2ebd46f4f537
+    // 8dde75a0f2193d145faae6c9fbbad8033e3ba0fc5ae9fa133087594d393e1ce1
+    File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
+    // 337108ca59e2cde94774374e6bd376c8902c2e96610043d4c4d099a39e7ceba4
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
     File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
@@ -121,6 +123,10 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/lock.not_listed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.not_listed.md") },
     // ee2369d9fe4c943724cf3ed0a8bde6d7ab5fe3cef6fcd8cb1651fae1c9862e1f
     File { path: "knowledge/rye/errors/lock.version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.version.md") },
+    // f09d02c6f626491d0accc80243d93441da7c5928f7b9aa7df135b3e60b33c665
+    File { path: "knowledge/rye/errors/lsp.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lsp.io.md") },
+    // cd7d5e7c806c2f3797fb1e69f0fab1f463a9e6a853932b4a0137ee8988f7cf53
+    File { path: "knowledge/rye/errors/lsp.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lsp.malformed.md") },
     // 6dba8523567ed8c5f19faac78fe1ba76873bd2cd904d9d6843877d1a77b24e67
     File { path: "knowledge/rye/errors/matrix.async_dry_run.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.async_dry_run.md") },
     // 7d593a14066c57b174aee8ec04d63fee73917f260daa1f5596b69ae9d040e7de
@@ -331,7 +337,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // f6fb1314e03335a525816c5e9446e24628128de299c2cdd9ff2bba685a27faad
+    // cd63e0da8a01886c716a5024bd8fea48f77dbdc3651b4ed908cb904fbe821cb9
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // e6d41d24afca8c403741209db632f37797e8525637f55b5a59d76735dc2e03aa
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
@@ -339,7 +345,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // f6aa0c84b2890e463edb6a8caf493a764573e7a47762408cc3b7e3ffadfcf308
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // ec3fb234a08a971386143ec24b2cb9ecb0932df292b7c3a00b3a2b68f431440c
+    // 62e0a8b8eab0b78d3cf74a7f589d195a3839b66c52f0045bc6057193dcd64b40
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 0f1dd95c9422be67eaa30374d74efdb323053c31c83f0097a9f2e3e03270fa73
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

@@ -152,6 +152,19 @@ impl Root {
         Ok(true)
     }
 
+    /// The item that a file at the relative path below `.ai` is, or would be.
+    #[cfg(feature = "lsp")]
+    pub(crate) fn entry(&self, relative: &str, types: &FileTypes) -> Option<Entry> {
+        let kind = Kind::ALL.into_iter().find_map(|kind| {
+            let inner = relative.strip_prefix(kind.folder())?.strip_prefix('/')?;
+            Some((kind, inner))
+        });
+        let (kind, inner) = kind?;
+        let mut listing = Listing::default();
+        self.add(&mut listing, kind, types, inner, false);
+        listing.entries.pop()
+    }
+
     fn add(&self, to: &mut Listing, kind: Kind, types: &FileTypes, relative: &str, special: bool) {
         let Some((id, ext)) = relative.rsplit_once('.') else { return };
         if is_test_spec(kind, id, ext) || types.find(kind, ext).is_none() {

@@ -24,6 +24,8 @@ mod history;
 mod http;
 mod keys;
 mod lock;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod matrix;
 mod plans;
 mod promises;

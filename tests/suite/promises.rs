@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::world::{MARKER_SH, World};
+use crate::world::{MARKER_SH, World, program};
 
 #[test]
 fn signing_never_takes_code_away() {
@@ -128,7 +128,7 @@ fn one_file_that_cannot_be_used_does_not_stop_a_batch() {
 fn a_run_is_remembered_although_a_child_forgets_its_name() {
     let world = World::new();
     world.write(".ai/tools/acme/other.sh", MARKER_SH);
-    let rye = env!("CARGO_BIN_EXE_rye");
+    let rye = program();
     let script = MARKER_SH
         .replace(": > marker", &format!("env -u RYE_RUN_ID setsid {rye} sign tool:acme/other"));
     world.signed(".ai/tools/acme/sly.sh", &script);

@@ -6,12 +6,22 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ed25519_dalek::{Signer, SigningKey};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+
+/// The program under test: the one that was built with the tests, or the one that `RYE_UNDER_TEST` names,
+/// such as the static build.
+pub fn program() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        std::env::var("RYE_UNDER_TEST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_rye").to_owned())
+    })
+}
 
 /// What a call of rye gave.
 #[derive(Debug)]
@@ -132,7 +142,7 @@ impl World {
         stdin: &[u8],
         env: &[(&str, &str)],
     ) -> Said {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_rye"))
+        let mut child = Command::new(program())
             .args(args)
             .current_dir(folder)
             .env_clear()
@@ -157,7 +167,7 @@ impl World {
 
     /// A call of rye in the project, to be started by whoever wants to watch it.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rye"));
+        let mut command = Command::new(program());
         command.args(args).current_dir(self.project()).env_clear().envs(&self.env);
         command
     }
@@ -246,7 +256,6 @@ fn write(path: &Path, bytes: &[u8]) -> PathBuf {
 
 /// The folder of the real `python3`, found once.
 pub fn python_folder() -> &'static Path {
-    use std::sync::OnceLock;
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let script = "import sys, os; print(os.path.dirname(os.path.realpath(sys.executable)))";
@@ -325,7 +334,7 @@ Say hello to {input:who}.
 impl World {
     /// Runs a script in the project, with rye on the path; standard output and error as one text.
     pub fn shell(&self, script: &str) -> String {
-        let folder = Path::new(env!("CARGO_BIN_EXE_rye")).parent().expect("a folder");
+        let folder = Path::new(program()).parent().expect("a folder");
         let path = format!("{}:{}", folder.display(), self.env["PATH"]);
         let output = Command::new("bash")
             .args(["-c", &format!("exec 2>&1\n{script}")])
@@ -344,7 +353,7 @@ impl World {
     pub fn rye_below_a_run(&self, args: &[&str]) -> Said {
         // A session of its own has no terminal, wherever the tests are run from.
         let output = Command::new("setsid")
-            .args(["--wait", env!("CARGO_BIN_EXE_rye")])
+            .args(["--wait", program()])
             .args(args)
             .current_dir(self.project())
             .env_clear()
@@ -377,7 +386,7 @@ sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";
         let output = Command::new(python_folder().join("python3"))
-            .args(["-c", script, answer, env!("CARGO_BIN_EXE_rye")])
+            .args(["-c", script, answer, program()])
             .args(args)
             .current_dir(self.project())
             .env_clear()
@@ -460,7 +469,7 @@ impl World {
 
     /// Starts rye in the project and does not wait for it.
     pub fn start(&self, args: &[&str]) -> std::process::Child {
-        Command::new(env!("CARGO_BIN_EXE_rye"))
+        Command::new(program())
             .args(args)
             .current_dir(self.project())
             .env_clear()
@@ -476,7 +485,7 @@ impl World {
     pub fn rye_under(&self, program: &[&str], args: &[&str]) -> Said {
         let output = Command::new(program[0])
             .args(&program[1..])
-            .arg(env!("CARGO_BIN_EXE_rye"))
+            .arg(self::program())
             .args(args)
             .current_dir(self.project())
             .env_clear()
@@ -494,7 +503,7 @@ impl World {
     /// rye started by another program, which is given `before`, rye's path and `args`.
     pub fn command_through(&self, program: &str, before: &[&str], args: &[&str]) -> Command {
         let mut command = Command::new(program);
-        command.args(before).arg(env!("CARGO_BIN_EXE_rye")).args(args);
+        command.args(before).arg(self::program()).args(args);
         command.current_dir(self.project()).env_clear().envs(&self.env);
         command
     }

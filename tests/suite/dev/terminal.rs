@@ -70,6 +70,8 @@ while not struct.unpack(\"i\", fcntl.ioctl(tty, termios.FIONREAD, bytes(4)))[0]:
         says("typed").replace("echo ", &format!("cp {SAY_FILE} {FRESH_FILE}\n{waits}\necho "));
     world.signed(OTHER_FILE, &tool);
     let mut dev = Dev::at_terminal(&world, &[OTHER]);
+    // Before that, the key would be read and passed over, and the tool would wait for another one.
+    dev.until("runs");
     dev.press("y");
     assert_eq!(dev.ran(), "typed");
     let waits = dev.about("waits", FRESH);

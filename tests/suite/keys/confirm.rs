@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::others::{document, files, pem, stranger, trust, trusted};
-use crate::world::{MARKER_SH, World, fingerprint, sha256};
+use crate::world::{MARKER_SH, World, fingerprint, program, sha256};
 
 const ITEM: &str = "tool:acme/mark";
 
@@ -143,7 +143,7 @@ fn a_person_who_types_the_command_has_said_what_they_want() {
 #[test]
 fn a_tool_that_rye_runs_cannot_sign_what_it_wrote() {
     let world = World::new();
-    let rye = env!("CARGO_BIN_EXE_rye");
+    let rye = program();
     let script = MARKER_SH.replace(
         ": > marker\necho '{\"ran\": true}'",
         &format!("setsid --wait '{rye}' sign tool:acme/evil --json </dev/null || true"),

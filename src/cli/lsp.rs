@@ -1,0 +1,31 @@
+//! `rye lsp`: what an editor starts.
+
+use super::confirm::is_below_a_run;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::lsp::{Desk, Ended, serve};
+use crate::pipeline::RyeBuilder;
+
+/// Serve an editor over standard input and output, as the language server protocol says
+///
+/// Editors start this; see `rye fetch knowledge:rye/editors`. It shows what is unsigned, altered or
+/// malformed, also in what is not saved yet, and runs nothing.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// What editors that know several transports say
+    #[arg(long, hide = true)]
+    stdio: bool,
+}
+
+pub(super) fn run(_: &Args, _: &Wired, _: &mut Out) -> Result<Exit, CliError> {
+    let project = |folder: &std::path::Path| RyeBuilder::new().cwd(folder).build();
+    let desk = Desk { project: &project, may_sign: !is_below_a_run() };
+    let ended = serve(std::io::stdin(), &mut std::io::stdout(), &desk).map_err(CliError::Lsp)?;
+    Ok(Exit::Status(match ended {
+        Ended::Done => 0,
+        // What the protocol asks for.
+        Ended::Abandoned => 1,
+    }))
+}

@@ -1,0 +1,62 @@
+//! What an editor may offer at a place: edits for slips, and the way to a signature.
+
+use std::collections::HashMap;
+
+use gen_lsp_types as lsp;
+use serde_json::json;
+
+use super::place::Units;
+use super::remarks;
+use crate::pipeline::Draft;
+
+/// Asks a person, with the change before them, whether to sign.
+pub(super) const SIGN: &str = "rye.sign";
+/// Shows what changed since the last verified version.
+pub(super) const SHOW_DIFF: &str = "rye.showDiff";
+
+/// The actions for a range of bytes; `uri` names the text to the editor.
+pub(super) fn actions(
+    draft: &Draft,
+    text: &str,
+    range: std::ops::Range<usize>,
+    uri: &lsp::Uri,
+    units: Units,
+) -> Vec<lsp::CodeAction> {
+    let mut actions = Vec::new();
+    for remark in remarks::at(draft, text, range.start.min(text.len())) {
+        let bytes = remarks::bytes_of(&remark.spot, text);
+        for (at, word) in remark.meant.iter().enumerate() {
+            let edit = lsp::TextEdit::new(units.range(text, bytes.clone()), word.clone());
+            let changes = HashMap::from([(uri.clone(), vec![edit])]);
+            actions.push(lsp::CodeAction {
+                title: format!("Change to `{word}`"),
+                kind: Some(lsp::CodeActionKind::QuickFix),
+                is_preferred: Some(at == 0),
+                edit: Some(lsp::WorkspaceEdit { changes: Some(changes), ..Default::default() }),
+                ..Default::default()
+            });
+        }
+    }
+    if draft.saved && remarks::refusal(draft).is_some() {
+        let item = &draft.entry.item;
+        for (title, command) in [
+            (format!("Sign `{item}` …"), SIGN),
+            (format!("Show what changed in `{item}`"), SHOW_DIFF),
+        ] {
+            let arguments = Some(vec![json!(uri)]);
+            let command = lsp::Command {
+                title: title.clone(),
+                tooltip: None,
+                command: command.into(),
+                arguments,
+            };
+            actions.push(lsp::CodeAction {
+                title,
+                kind: Some(lsp::CodeActionKind::QuickFix),
+                command: Some(command),
+                ..Default::default()
+            });
+        }
+    }
+    actions
+}

@@ -1,0 +1,32 @@
+//! Why a session with an editor cannot go on.
+
+use crate::diag::{Code, Diagnose};
+
+pub(crate) const CODES: &[Code] = &[Code("lsp.malformed"), Code("lsp.io")];
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LspError {
+    #[error("what comes in is not the language server protocol: {why}")]
+    Malformed { why: &'static str },
+    #[error("the editor cannot be spoken to: {source}")]
+    Io { source: std::io::Error },
+}
+
+impl Diagnose for LspError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Malformed { .. } => "lsp.malformed",
+            Self::Io { .. } => "lsp.io",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Malformed { .. } => {
+                "an editor starts this, see `rye fetch knowledge:rye/editors`; by hand, try `rye verify`"
+                    .into()
+            }
+            Self::Io { .. } => "start the server again from the editor".into(),
+        })
+    }
+}

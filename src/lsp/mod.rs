@@ -1,0 +1,42 @@
+//! Lsp: an editor's view of the items that are being written.
+//!
+//! Layer 14. Sees the facade and what it gives out. No other house sees it, and it has no rule of its
+//! own: what is wrong with a text is what `verify`, signing and the chain say of it.
+//!
+//! In:  the language server protocol on two streams; texts that need not be saved.
+//! Out: remarks at their places, the chain, edits for slips; a signature, once a person said so.
+//!
+//! Invariants
+//! - Nothing runs, and nothing is signed before a person answered a question that shows the change.
+//! - Messages and open texts are bounded; what is no message ends the session with a code.
+//! - A project that is not accepted is read, never signed into.
+//! - Each judgement reads trust and files anew, so nothing outlives a revocation.
+//!
+//! Start at `session.rs`. `wire.rs` frames messages, `texts.rs` keeps and judges what is open,
+//! `place.rs` counts columns as the editor does, `answers.rs` asks `hover.rs`, `action.rs` and
+//! `complete.rs`, `signing.rs` is the way to a signature.
+
+mod action;
+mod answers;
+mod asking;
+mod client;
+mod complete;
+mod desk;
+mod document;
+mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
+mod hello;
+mod hover;
+mod place;
+mod remarks;
+mod say;
+mod session;
+mod signing;
+mod texts;
+mod uri;
+mod wire;
+
+pub(crate) use desk::Desk;
+pub(crate) use error::{CODES, LspError};
+pub(crate) use session::{Ended, serve};

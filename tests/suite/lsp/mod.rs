@@ -1,0 +1,7 @@
+//! `rye lsp`, driven as an editor does: over pipes, one message after the other.
+
+mod editor;
+mod remarks;
+mod replay;
+mod session;
+mod signing;
