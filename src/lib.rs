@@ -30,6 +30,7 @@
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `lock` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run |
 //! | 13 | `pipeline` | the facade [`Rye`] |
+//! | 14 | `author` `graph` | new items and tidy headers; pictures of what runs |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
@@ -69,6 +70,7 @@
 //! `pipeline/run.rs` is the line from a reference to a report; `verify/admit.rs` is the list of
 //! checks; `cli/execute.rs` is a verb.
 
+mod author;
 mod base;
 mod chain;
 mod cli;
@@ -78,6 +80,7 @@ mod execute;
 #[doc(hidden)]
 pub mod fuzz;
 mod grant;
+mod graph;
 mod host;
 mod id;
 mod interpolate;

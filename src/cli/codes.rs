@@ -4,7 +4,7 @@ use crate::diag::Code;
 
 /// All codes, sorted. Each has a page at `knowledge:rye/errors/<code>`.
 pub(super) fn all() -> Vec<Code> {
-    let layers: [&[Code]; 15] = [
+    let layers: [&[Code]; 16] = [
         crate::id::CODES,
         crate::space::CODES,
         crate::resolve::CODES,
@@ -19,6 +19,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::lock::CODES,
         crate::report::CODES,
         crate::pipeline::CODES,
+        crate::author::CODES,
         super::error::CODES,
     ];
     let mut all: Vec<Code> = layers.concat();

@@ -66,6 +66,24 @@ pub(super) fn inputs() -> ArgValueCompleter {
     })
 }
 
+/// Completes the names of spaces.
+pub(super) fn spaces() -> ArgValueCompleter {
+    words(Space::NEAREST_FIRST.map(Space::as_str).to_vec())
+}
+
+/// Completes the names of kinds.
+pub(super) fn kinds() -> ArgValueCompleter {
+    words(Kind::ALL.map(Kind::as_str).to_vec())
+}
+
+fn words(words: Vec<&'static str>) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let current = current.to_str().unwrap_or_default();
+        let fits = words.iter().filter(|word| word.starts_with(current));
+        fits.map(|word| CompletionCandidate::new(*word)).collect()
+    })
+}
+
 /// Completes error codes.
 pub(super) fn codes() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {

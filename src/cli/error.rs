@@ -32,6 +32,9 @@ pub(super) enum CliError {
     Output { source: io::Error },
     #[error("`{}` is no code of rye", escape_line(.code))]
     UnknownCode { code: String, near: Vec<String> },
+    /// What a house is refused with.
+    #[error("{}", .0.message)]
+    Diagnosed(Box<Diagnostic>),
     #[error(transparent)]
     Failure(#[from] Failure),
     #[error("{}", .0.failure)]
@@ -51,6 +54,7 @@ where
 impl CliError {
     pub(super) fn diagnostic(&self) -> Diagnostic {
         let (code, help) = match self {
+            Self::Diagnosed(diagnostic) => return diagnostic.as_ref().clone(),
             Self::Failure(failure) => return failure.diagnostic(),
             Self::Failed(failed) => return failed.failure.diagnostic(),
             Self::Usage { .. } => ("cli.usage", "see `rye --help`".to_owned()),

@@ -42,13 +42,13 @@ pub(crate) fn status(code: &str) -> u8 {
         | "diff.unknown_version"
         | "diff.ambiguous_version" => 3,
         "plan.drifted" | "plan.malformed" => 4,
-        "plan.not_a_tool" => 2,
-        "receipt.io" => 6,
+        "plan.not_a_tool" | "author.language" => 2,
+        "receipt.io" | "author.io" => 6,
         _ => match code.split('.').next().unwrap_or_default() {
             "cli" => 2,
             "id" => 3,
             "verify" | "validate" | "resolve" | "matrix" | "lock" | "space" | "sign" | "key"
-            | "trust" | "receipt" => 4,
+            | "trust" | "receipt" | "author" => 4,
             "parse" | "interpolate" | "chain" => 5,
             "plan" | "execute" | "sandbox" => 6,
             "protocol" | "remote" | "mcp" | "thread" => 7,

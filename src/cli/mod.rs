@@ -16,11 +16,15 @@ mod execute;
 mod exit;
 mod explain;
 mod fetch;
+mod fmt;
+mod graph;
 mod init;
 mod input;
 mod keys;
 mod list;
 mod lock;
+mod man;
+mod new;
 mod out;
 mod plan;
 mod receipt;
@@ -111,10 +115,14 @@ verbs! {
     lock
     keys
     trust
+    new
+    fmt
+    graph
     init
     doctor
     explain
     completions
+    man
 }
 
 /// The grammar without its verbs.

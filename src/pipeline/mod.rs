@@ -4,7 +4,7 @@
 //!
 //! Start at `run.rs`, which is the line from a reference to a report; `line.rs` fetches one item,
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
-//! `lock.rs` writes the lock, `diff.rs` compares versions.
+//! `reach.rs` at all that is in reach, `lock.rs` writes the lock, `diff.rs` compares versions.
 
 mod builder;
 mod diff;
@@ -13,6 +13,7 @@ mod inspect;
 mod line;
 mod lock;
 mod parts;
+mod reach;
 mod receipt;
 mod review;
 mod rules;
@@ -41,8 +42,9 @@ pub(crate) use diff::{Against, PastVersion};
 pub(crate) use failure::Failed;
 pub(crate) use inspect::{Checked, Copy, Described, Verdict, Why};
 pub(crate) use lock::{Change, LockReport, LockRow};
+pub(crate) use reach::{By, Reach, Reached};
 pub(crate) use receipt::{Attested, Wanted};
 pub(crate) use review::{Review, SignerIs};
 pub(crate) use rules::Hold;
 pub(crate) use rye::now;
-pub(crate) use sign::{SignOptions, SignReport, Signed};
+pub(crate) use sign::{Carried, SignOptions, SignReport, Signed};

@@ -23,7 +23,7 @@ const ROWS: &[&[&str]] = &[
     &["execute"],
     &["report", "protocol", "sandbox", "lock", "search", "registry"],
     &["pipeline"],
-    &["thread", "code", "remote", "import", "mcp"],
+    &["thread", "code", "remote", "import", "mcp", "author", "graph"],
     &["cli"],
 ];
 
