@@ -19,7 +19,7 @@ pub(crate) const CODES: &[Code] = &[
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
     #[error("{message}")]
-    Usage { message: String },
+    Usage { message: String, help: Option<String> },
     #[error("`{}` is no input: {why}", escape_line(.text))]
     InputSyntax { text: String, why: String },
     #[error("cannot read `{}`: {source}", escape_line(.path))]
@@ -57,7 +57,9 @@ impl CliError {
             Self::Diagnosed(diagnostic) => return diagnostic.as_ref().clone(),
             Self::Failure(failure) => return failure.diagnostic(),
             Self::Failed(failed) => return failed.failure.diagnostic(),
-            Self::Usage { .. } => ("cli.usage", "see `rye --help`".to_owned()),
+            Self::Usage { help, .. } => {
+                ("cli.usage", help.clone().unwrap_or_else(|| "see `rye --help`".to_owned()))
+            }
             Self::InputSyntax { .. } => (
                 "cli.input_syntax",
                 "write `name=value`, `name=@file`, `name=@@text` for a text that begins with `@`, or `name:=json`".into(),

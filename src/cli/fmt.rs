@@ -27,7 +27,7 @@ pub(super) struct Args {
     #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     items: Vec<String>,
     /// The space; by default the project, or without one the user space
-    #[arg(long, value_name = "SPACE", add = super::complete::spaces())]
+    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
     space: Option<Space>,
     /// Only say what would change; status 4 if anything would
     #[arg(long)]
@@ -92,7 +92,7 @@ fn reference(item: &str, rye: &Rye) -> Result<String, CliError> {
         }
     }
     let message = format!("`{}` lies in no space", escape_line(item));
-    Err(CliError::Usage { message })
+    Err(CliError::Usage { message, help: None })
 }
 
 /// Shows a row and gives the status that it asks for.

@@ -20,7 +20,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     let user = rye.spaces().user()?;
     let Some(project) = rye.spaces().get(Space::Project) else {
         let message = "this folder is your user space, which is no project".to_owned();
-        return Err(CliError::Usage { message });
+        return Err(CliError::Usage { message, help: None });
     };
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("set up `{path}` as a project"), "", wired, out)?;

@@ -34,6 +34,7 @@ mod trust;
 mod verify;
 mod why;
 mod wire;
+mod words;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -181,7 +182,7 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
         let told = told.join(" ");
         let message = told.trim_start_matches("error: ");
         let mut out = Out::json();
-        let exit = out.fail(&CliError::Usage { message: message.to_owned() });
+        let exit = out.fail(&CliError::Usage { message: message.to_owned(), help: None });
         out.flush();
         return exit.end();
     }

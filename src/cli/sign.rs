@@ -28,7 +28,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "items")]
     all: bool,
     /// The space whose copy is signed; by default the project, or without one the user space
-    #[arg(long, value_name = "SPACE")]
+    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
     space: Option<Space>,
     /// Only say what would change; status 4 if anything would
     #[arg(long)]
@@ -109,15 +109,12 @@ pub(super) fn find(
     let mut failed = Vec::new();
     for item in items {
         let found = if item.contains('*') {
-            let pattern = item.parse::<Pattern>();
-            let pattern = pattern
-                .map_err(|message| CliError::Usage { message: format!("`{item}`: {message}") })?;
+            let pattern = super::words::pattern(item)?;
             let (found, bad) = rye.find_all_to_sign(&[pattern], space)?;
             let nothing = found.is_empty() && bad.is_empty();
             failed.extend(bad);
             if nothing {
-                let message = format!("no item of the {space} space matches `{item}`");
-                return Err(CliError::Usage { message });
+                return Err(super::words::no_match(item, Some(space), rye));
             }
             found
         } else {
