@@ -89,7 +89,7 @@ fn item_on_the_line(rye: &Rye) -> Option<Named> {
 }
 
 /// The verbs that take inputs of an item.
-const RUNS: [&str; 3] = ["execute", "plan", "dev"];
+const RUNS: [&str; 4] = ["execute", "run", "plan", "dev"];
 
 /// The project that the command line being completed names, else the one of the working directory.
 fn here() -> Option<Rye> {
