@@ -163,7 +163,7 @@ fn summary(
             "items": items, "signed": signed,
             "changed": changed, "same": same, "left": left, "failed": bad,
         }));
-    } else if rows.len() + failed.len() != 1 {
+    } else if args.items.len() != 1 || rows.len() + failed.len() != 1 {
         let verb = if args.check || args.diff { "to format" } else { "formatted" };
         out.line(&format!("{changed} {verb}, {same} tidy already, {left} left, {bad} failed"));
     }

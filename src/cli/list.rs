@@ -6,7 +6,6 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
-use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
 use crate::diag::Style;
 use crate::id::{Kind, Space};
@@ -64,8 +63,7 @@ fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, CliError> {
     // A prefix is as long as it is; what it may begin is cut to that.
     let length = prefix.chars().count();
     let starts: Vec<String> = ids.map(|id| id.chars().take(length).collect()).collect();
-    let mut near = near(prefix, starts.iter().map(String::as_str), NEAR_NAMES);
-    near.dedup();
+    let near = near(prefix, starts.iter().map(String::as_str), 1);
     let prefix = escape_line(prefix);
     Ok(match near.is_empty() {
         true => format!("no id begins with `{prefix}`"),

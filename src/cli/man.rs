@@ -65,5 +65,16 @@ fn page(command: &Command, name: &str) -> Result<String, CliError> {
     let man = Man::new(command).title(name.to_uppercase()).manual("rye").source(manual).date("");
     man.render(&mut page)
         .map_err(|source| CliError::InputFile { path: name.to_owned(), source })?;
-    Ok(String::from_utf8_lossy(&page).into_owned())
+    let page = String::from_utf8_lossy(&page).into_owned();
+    // Without its quotes an empty date would be no argument, and what follows would be taken for it.
+    let page = page.replacen(" 1  \"", " 1 \"\" \"", 1);
+    Ok(format!("{}\n{STATUSES}", page.trim_end()))
 }
+
+const STATUSES: &str = r#".SH "EXIT STATUS"
+0 done, 1 the tool itself failed, 2 usage, 3 not found or ambiguous, 4 refused, 5 a malformed item,
+6 it cannot run here, 7 a peer failed, 70 a bug in rye.
+.SH "SEE ALSO"
+\fBrye explain\fR prints the page of any error code, \fBrye fetch knowledge:rye/overview\fR the
+overview.
+"#;

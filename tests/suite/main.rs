@@ -10,6 +10,7 @@
 )]
 
 mod attacks;
+mod authoring;
 mod chains;
 mod cli;
 mod config;
@@ -23,12 +24,15 @@ mod http;
 mod keys;
 mod lock;
 mod matrix;
+mod pictures;
 mod plans;
 mod promises;
 mod provoked;
 mod readme;
 mod receipts;
+mod shape;
 mod signing;
+mod slips;
 mod spaces;
 mod stdlib;
 mod terminal;

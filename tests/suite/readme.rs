@@ -38,12 +38,9 @@ fn fits(line: &str, said: &str) -> bool {
     rest.ends_with(last)
 }
 
-#[test]
-fn the_five_minute_walk_prints_what_the_page_says() {
-    let world = World::empty();
-    let text = readme();
-    let walk = text.split("## Five minutes").nth(1).unwrap().split("\n## ").next().unwrap();
-    let blocks = blocks(walk);
+/// Runs each block of a section in a world and compares; how many there were.
+fn walk(section: &str, world: &World) -> usize {
+    let blocks = blocks(section);
     let mut run = 0;
     for pair in blocks.windows(2) {
         let [(first, script), (second, said)] = pair else { continue };
@@ -66,7 +63,23 @@ fn the_five_minute_walk_prints_what_the_page_says() {
         blocks.iter().filter(|(info, _)| info == "sh").count(),
         "each block says what it prints"
     );
-    assert!(run >= 8, "the walk was found");
+    run
+}
+
+#[test]
+fn the_five_minute_walk_prints_what_the_page_says() {
+    let text = readme();
+    let section = text.split("## Five minutes").nth(1).unwrap().split("\n## ").next().unwrap();
+    assert!(walk(section, &World::empty()) >= 8, "the walk was found");
+}
+
+#[test]
+fn every_day_prints_what_the_page_says() {
+    let text = readme();
+    let section = text.split("## Every day").nth(1).unwrap().split("\n## ").next().unwrap();
+    let parts: Vec<&str> = section.split("\n### ").skip(1).collect();
+    let run: usize = parts.iter().map(|part| walk(part, &World::new())).sum();
+    assert!(run >= 1, "each part is a walk of its own, in a project that is set up");
 }
 
 #[test]

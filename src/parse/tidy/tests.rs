@@ -1,3 +1,5 @@
+//! One shape a form, what is left as it is, and a property over headers of every form.
+
 use proptest::prelude::{Just, Strategy, any, prop};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
