@@ -54,7 +54,7 @@
 //!
 //! | file | read by | written by |
 //! |---|---|---|
-//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::sign` |
+//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::sign`, `author` |
 //! | `<user>/.ai/config/keys/signing/` | `verify::own_keys` | the same |
 //! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `verify::document` | the same |
 //! | `<user>/.ai/config/keys/{interpreters,deps}/` | `verify::allowed` | the same |

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
+use super::wire::Wired;
 use crate::base::bytes::write_atomic;
 
 /// Print the manual page of rye, or write one for each verb into a folder
@@ -21,13 +22,8 @@ pub(super) struct Args {
     folder: Option<PathBuf>,
 }
 
-pub(super) fn run(
-    args: &Args,
-    command: impl Fn() -> Command,
-    out: &mut Out,
-) -> Result<Exit, CliError> {
-    // The date of a page would make each build another.
-    let mut top = command().disable_help_subcommand(true);
+pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let mut top = super::command().disable_help_subcommand(true);
     top.build();
     let Some(folder) = &args.folder else {
         let page = page(&top, "rye")?;
@@ -66,7 +62,8 @@ fn page(command: &Command, name: &str) -> Result<String, CliError> {
     man.render(&mut page)
         .map_err(|source| CliError::InputFile { path: name.to_owned(), source })?;
     let page = String::from_utf8_lossy(&page).into_owned();
-    // Without its quotes an empty date would be no argument, and what follows would be taken for it.
+    // A date would make each build another; without its quotes an empty one is no argument, and
+    // what follows would be taken for it.
     let page = page.replacen(" 1  \"", " 1 \"\" \"", 1);
     Ok(format!("{}\n{STATUSES}", page.trim_end()))
 }

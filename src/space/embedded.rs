@@ -21,12 +21,18 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // c6b051e6bc4b803c52f3ed6e4af98da1d557c4f82591997f7b948066ef99d7fe
+    // 7c5e21ac38d533fa26093071113371e458619a399f61ac7654fe3deeba48eb6c
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    // 628ff322b02d84cf5b52b36a67245c4c871d64db2c33c1ba734ca555b66e8c3f
+    // a8a54005bafda9a1cc7616afd4a7eea44bdd51450ff1095aea88bf68573cbb3c
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
+    // 8c329859d1246e246368f9d8cb0c9736f6b5a594ca5f3a9ba15c0d1b30f0d845
+    File { path: "knowledge/rye/errors/author.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.exists.md") },
+    // d8541d2716c1b5ecfa04f5091722f79abe7d80c1e42241998e53bc2c79032ef9
+    File { path: "knowledge/rye/errors/author.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.io.md") },
+    // 1d75513526733346a058ccad84415d60ca9ad8f17dbad805e5ad08224154e1e4
+    File { path: "knowledge/rye/errors/author.language.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.language.md") },
     // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
     File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
     // ecd92ed248da9bbe2e267de89e885a5fd7eca8b5817be5d6ae6d7d7806280ed5
@@ -159,7 +165,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.argument_nul.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_nul.md") },
     // 0b91171e7d6735b4fca296d1e2c62947efb1cd5bcceaf7cdc63c3f3cc67484bc
     File { path: "knowledge/rye/errors/plan.argument_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
-    // 87065a73ffa97b0d23e6320205741bed61cf67ac6a17fbe2e743c818c60a1bdd
+    // ee62c533f19bac5efd2f4c65f04df773d611fc09aa7f095a9bc2a655fd1e5e04
     File { path: "knowledge/rye/errors/plan.bad_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_config.md") },
     // 1f4dce4e588d28d049ae840b846d5aeedab82c35cb113d6370d5b22fcc6579c4
     File { path: "knowledge/rye/errors/plan.bad_env_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_env_file.md") },
@@ -185,7 +191,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.refused_variable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.refused_variable.md") },
     // 2c6a260002451694ff6e3093e7549b11ae0a966e0a4769482dff987e2930ebb3
     File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
-    // 458e37a68529a6d8f9de98eff7be68aeef48b1e31db7c7957cc6e259cd1034c8
+    // 4c9b401f49e69b07585402cc2e704d441b8d98203da3444787edfcf26479c8a8
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
     // 32f5ac2387c763e6e75686ad24aa79bccbe0021b53f2d5d14416c9e383cc31af
     File { path: "knowledge/rye/errors/plan.variable_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.variable_too_large.md") },
@@ -295,15 +301,15 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // f6fb1314e03335a525816c5e9446e24628128de299c2cdd9ff2bba685a27faad
+    // 3f269cd8c70813610124e7bed1ced904c74d32ab83ac4929f1a8aefc06189aa9
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // e6d41d24afca8c403741209db632f37797e8525637f55b5a59d76735dc2e03aa
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 480ad1591edc630276e157751340d36281532944c3cc2d24530db59b934ffa65
+    // db3f822366c85c3e56c0a2336d7d248164826bc0aa6daade36766ab7dc02ac07
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 0f1dd95c9422be67eaa30374d74efdb323053c31c83f0097a9f2e3e03270fa73
+    // 37f7a5379dc1d3fb624b1eb09564e0db2ada726ffc8e82f8a9a18c69ef64ed9f
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fb90f1546f4c457d5b51c83926850a37b1b8890016a38a2cf98ec02c372eb819
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },

@@ -4,17 +4,32 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use crate::world::{GREET_MD, World};
+use crate::world::{GREET_MD, World, python_folder};
 
-/// Whether this machine's Node.js runs TypeScript by itself.
+/// The folder of a Node.js that is not on the tests' own path, where one is given.
+fn node_folder() -> Option<String> {
+    std::env::var("RYE_TEST_NODE").ok()
+}
+
+/// What the tests' own path is.
+fn world_path() -> String {
+    format!("{}:/usr/local/bin:/usr/bin:/bin", python_folder().display())
+}
+
+/// Whether Node.js runs TypeScript by itself.
 fn node_runs_types() -> bool {
-    let asked = Command::new("node").args(["-p", "process.features.typescript || ''"]).output();
+    let program = node_folder().map_or_else(|| "node".to_owned(), |folder| folder + "/node");
+    let asked = Command::new(program).args(["-p", "process.features.typescript || ''"]).output();
     asked.is_ok_and(|output| !String::from_utf8_lossy(&output.stdout).trim().is_empty())
 }
 
 #[test]
 fn every_template_of_a_tool_verifies_once_signed_and_runs_in_its_language() {
     let world = World::new();
+    let world = match node_folder() {
+        Some(folder) => world.env("PATH", &format!("{folder}:{}", world_path())),
+        None => world,
+    };
     let rows = [
         ("python", "py", r#"{"greeting":"hello, Ada"}"#),
         ("javascript", "mjs", r#"{"greeting":"hello, Ada"}"#),

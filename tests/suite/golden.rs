@@ -58,7 +58,7 @@ fn golden_names_on_the_wire() {
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
     world.write(".ai/tools/acme/bad.sh", MARKER_SH);
-    let calls: [(&str, &[&str]); 16] = [
+    let calls: [(&str, &[&str]); 19] = [
         ("execute tool", &["execute", "acme/mark", "--chain-details", "--trace"]),
         ("execute tool, dry run", &["execute", "acme/mark", "--dry-run"]),
         ("execute tool, refused", &["execute", "acme/bad"]),
@@ -75,6 +75,9 @@ fn golden_names_on_the_wire() {
         ("diff", &["diff", "acme/mark", "--lock"]),
         ("diff, history", &["diff", "acme/mark", "--history"]),
         ("trust review", &["trust", "review"]),
+        ("graph", &["graph", "acme/mark", "acme/bad"]),
+        ("new", &["new", "tool", "acme/made", "--sign"]),
+        ("fmt", &["fmt", "--check"]),
     ];
     let mut text = String::new();
     for (name, args) in calls {

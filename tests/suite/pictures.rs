@@ -223,18 +223,16 @@ fn mermaid_names_each_node_before_its_edges_and_ends_no_label_early() {
 #[test]
 fn nothing_that_an_item_says_leaves_its_label() {
     let world = World::new();
-    // A version is free text.
-    let odd = MARKER_SH.replace("\"1.0.0\"", "\"<b>&\\\"]</text>\"");
-    world.signed(".ai/tools/acme/odd.sh", &odd);
-    for form in [
-        &["graph", "acme/odd"][..],
-        &["graph", "acme/odd", "--svg"],
-        &["graph", "acme/odd", "--mermaid"],
-    ] {
-        let said = world.rye(form);
-        assert_eq!((said.status, said.stdout.contains('\u{1b}')), (0, false), "{said:?}");
-        if form.contains(&"--svg") {
-            assert!(roxmltree::Document::parse(&said.stdout).is_ok(), "{said:?}");
-        }
-    }
+    let odd = "<b>&\"];'#.py";
+    world.write(&format!(".ai/tools/acme/lib/{odd}"), "X = 1\n");
+    world.signed(".ai/tools/acme/odd.py", &WITH_FILES.replace("*.py", "*"));
+    let said = world.rye(&["graph", "acme/odd", "--svg"]);
+    let svg = roxmltree::Document::parse(&said.stdout).expect("well-formed XML");
+    let whole = format!("lib/{odd}");
+    assert!(svg.descendants().any(|node| node.text() == Some(whole.as_str())), "{}", said.stdout);
+    let said = world.rye(&["graph", "acme/odd", "--mermaid"]);
+    let line = said.stdout.lines().find(|line| line.contains("lib/")).unwrap();
+    assert!(line.contains("lib/#60;b#62;#38;#34;#93;#59;#39;#35;.py<br/>"), "{line}");
+    let (status, got) = world.json(&["graph", "acme/odd"]);
+    assert!(status == 0 && got["nodes"].to_string().contains("<b>&"), "{got}");
 }

@@ -21,10 +21,17 @@ pub(super) fn fence(text: &str) -> Result<String, String> {
     let range = metadata_range(text).map_err(|fault| fault.why)?;
     let xml = &text[range.clone()];
     let document = Document::parse(xml).map_err(|error| error.to_string())?;
-    let root = document.root();
+    let root = document.root_element();
+    // What stands around the root, such as an XML declaration, keeps its bytes.
+    let (before, behind) = (&xml[..root.range().start], &xml[root.range().end..]);
     let mut printed = Printed { xml, out: String::new() };
-    for child in root.children() {
-        printed.node(child, 0);
+    if !before.trim().is_empty() {
+        printed.out.push_str(before);
+    }
+    printed.node(root, 0);
+    if !behind.trim().is_empty() {
+        printed.out.truncate(printed.out.trim_end_matches('\n').len());
+        printed.out.push_str(behind);
     }
     Ok(format!("{}{}{}", &text[..range.start], printed.out, &text[range.end..]))
 }
@@ -66,7 +73,10 @@ impl Printed<'_> {
             self.out.push_str(&format!(" {}={quote}{raw}{quote}", attribute.name()));
         }
         let Some(inside) = inside(node) else {
-            self.out.push_str("/>");
+            let alone = self.xml[node.range()].ends_with("/>");
+            self.out.push_str(if alone { "/>" } else { "></" });
+            self.out.push_str(if alone { "" } else { name });
+            self.out.push_str(if alone { "" } else { ">" });
             return;
         };
         self.out.push('>');

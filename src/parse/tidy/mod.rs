@@ -12,6 +12,8 @@
 //! Start at `tidy.rs`; one file a form.
 
 mod directive;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod python;
 #[expect(clippy::module_inception, reason = "the folder is the forms, the file the promise")]
 mod tidy;

@@ -1,6 +1,8 @@
 //! The names at the top of a Python file, where they stand one below the other.
 
-use tree_sitter::{Node, Parser};
+use tree_sitter::Node;
+
+use crate::parse::tool::python_tree;
 
 /// The order of the names that are texts.
 const NAMES: [&str; 5] =
@@ -19,10 +21,7 @@ struct Binding<'t> {
 /// # Errors
 /// One sentence: it cannot be read.
 pub(super) fn names(text: &str) -> Result<String, String> {
-    let mut parser = Parser::new();
-    let language = tree_sitter_python::LANGUAGE.into();
-    parser.set_language(&language).map_err(|e| e.to_string())?;
-    let tree = parser.parse(text, None).ok_or("it cannot be read")?;
+    let tree = python_tree(text).map_err(|fault| fault.why)?;
     let root = tree.root_node();
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let source: Vec<&str> = text.split_inclusive('\n').collect();

@@ -269,3 +269,31 @@ fn the_property_looks_at_every_form() {
         assert!(good >= 5 && changed >= 3, "form {form}: {good} can be read, {changed} change");
     }
 }
+
+/// Every text that fuzzing found worth keeping, in the form that it was found in.
+#[test]
+fn the_texts_that_fuzzing_found_are_tidied_as_promised() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
+    let forms = [
+        ("yaml", 0),
+        ("toml", 1),
+        ("python", 2),
+        ("javascript", 3),
+        ("header_block", 4),
+        ("header_block", 5),
+        ("directive", 6),
+        ("knowledge", 7),
+    ];
+    for (folder, form) in forms {
+        let mut count = 0;
+        for entry in std::fs::read_dir(corpus.join(folder)).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            // A target may keep a byte of its own in front.
+            for skip in 0..bytes.len().min(2) {
+                crate::parse::fuzz::tidy(&[&[form], &bytes[skip..]].concat());
+            }
+            count += 1;
+        }
+        assert!(count > 10, "{folder}");
+    }
+}

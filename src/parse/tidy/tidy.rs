@@ -59,7 +59,11 @@ pub(crate) fn tidied(found: &Found) -> Result<Tidied, ParseError> {
 ///
 /// # Errors
 /// One sentence: why the text is left as it is.
-fn checked(kind: Kind, style: &HeaderStyle, text: &str) -> Result<Option<String>, String> {
+pub(super) fn checked(
+    kind: Kind,
+    style: &HeaderStyle,
+    text: &str,
+) -> Result<Option<String>, String> {
     let tidy = reshaped(kind, style, text)?;
     if tidy == text {
         return Ok(None);
@@ -68,21 +72,33 @@ fn checked(kind: Kind, style: &HeaderStyle, text: &str) -> Result<Option<String>
     if meaning(text)? != meaning(&tidy)? {
         return Err("its header cannot be tidied without changing what it says".into());
     }
+    if letters(&tidy) != letters(text) {
+        return Err("its header cannot be tidied without losing something".into());
+    }
     if reshaped(kind, style, &tidy)? != tidy {
         return Err("its header has no shape that stays".into());
     }
     Ok(Some(tidy))
 }
 
+/// How often each sign stands in a text, but for white space and quotes: what moves stays.
+fn letters(text: &str) -> std::collections::BTreeMap<char, usize> {
+    let mut counts = std::collections::BTreeMap::new();
+    for sign in text.chars().filter(|c| !c.is_whitespace() && !"\"'".contains(*c)) {
+        *counts.entry(sign).or_default() += 1;
+    }
+    counts
+}
+
 /// What a file says, without the places that it says it at.
-#[derive(PartialEq)]
-struct Meaning {
+#[derive(Debug, PartialEq)]
+pub(super) struct Meaning {
     item: Item,
     header: Option<serde_json::Map<String, serde_json::Value>>,
     unknown: Vec<String>,
 }
 
-fn read(kind: Kind, style: &HeaderStyle, text: &str) -> Result<Meaning, Fault> {
+pub(super) fn read(kind: Kind, style: &HeaderStyle, text: &str) -> Result<Meaning, Fault> {
     let item = parse(kind, style, text, || text.to_owned())?;
     // Keys that rye does not know are for others, and mean something to them.
     let header = (kind == Kind::Tool).then(|| header(text, style)).transpose()?;
