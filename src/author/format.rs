@@ -28,7 +28,7 @@ pub(crate) enum Shaped {
     },
     /// It stays as it is, and why.
     Left(String),
-    Failed(Diagnostic),
+    Failed(Box<Diagnostic>),
 }
 
 /// Tidies the headers of files, and writes them if `write` is given. Files that others signed are
@@ -47,7 +47,7 @@ fn shaped(rye: &Rye, found: &Found, write: bool, named: bool) -> Shaped {
         return Shaped::Left("it lies in the binary".into());
     }
     let text = match tidied(found) {
-        Err(error) => return Shaped::Failed(Diagnostic::from(&error)),
+        Err(error) => return Shaped::Failed(Box::new(Diagnostic::from(&error))),
         Ok(Tidied::Same) => return Shaped::Same,
         Ok(Tidied::Left(why)) => return Shaped::Left(why),
         Ok(Tidied::Changed(text)) => text,
@@ -58,7 +58,8 @@ fn shaped(rye: &Rye, found: &Found, write: bool, named: bool) -> Shaped {
     }
     if write && let Err(source) = write_atomic(&found.path, text.as_bytes(), 0o644) {
         let place = found.place.clone();
-        return Shaped::Failed(Diagnostic::from(&AuthorError::Io { place, source }));
+        let error = AuthorError::Io { place, source };
+        return Shaped::Failed(Box::new(Diagnostic::from(&error)));
     }
     let old = String::from_utf8_lossy(&found.bytes);
     let diff = similar::TextDiff::from_lines(old.as_ref(), text.as_str());

@@ -42,11 +42,11 @@ pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, CliErro
 /// Zsh puts a space behind each answer; behind `name=` the value is typed on.
 const ZSH: (&str, &str) = (
     "        [[ -n $other ]] && _describe -V 'values' other\n",
-    r#"        local -a open=(${(M)other:#*=(|:*)})
+    r"        local -a open=(${(M)other:#*=(|:*)})
         other=(${other:#*=(|:*)})
         [[ -n $open ]] && _describe -V 'values' open -S ''
         [[ -n $other ]] && _describe -V 'values' other
-"#,
+",
 );
 
 /// Bash breaks words at `:` and `=`, which stand in refs and inputs. The words are put together

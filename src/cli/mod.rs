@@ -142,6 +142,9 @@ fn command() -> Command {
 /// What a command line needs of the grammar. Each verb's part takes time and memory to build, so a
 /// line that begins with a verb gets that one alone.
 fn command_for(argv: &[OsString]) -> Command {
+    if argv.len() == 2 && (argv[1] == "--version" || argv[1] == "-V") {
+        return bare();
+    }
     let verb = argv.get(1).and_then(|verb| grammar(verb.to_str()?));
     verb.map_or_else(command, |verb| bare().subcommand(verb))
 }

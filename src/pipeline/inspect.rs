@@ -288,15 +288,15 @@ impl Rye {
     }
 }
 
+/// What was typed as a ref, the file that answers it or why none does, and every copy.
+pub(super) type Answer = (Ref, Result<Found, Failure>, Vec<Copy>);
+
 impl Line<'_> {
     /// What was typed as a ref, the file that answers it or why none does, and every copy.
     ///
     /// # Errors
     /// That of finding it, where there is no copy at all.
-    pub(super) fn copies(
-        &self,
-        query: &Query,
-    ) -> Result<(Ref, Result<Found, Failure>, Vec<Copy>), Failure> {
+    pub(super) fn copies(&self, query: &Query) -> Result<Answer, Failure> {
         let answer = self.find(query);
         let item = match (&answer, query.kind) {
             (Ok(found), _) => found.item.clone(),

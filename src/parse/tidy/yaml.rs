@@ -37,7 +37,7 @@ pub(super) fn mapping(text: &str, order: &[&str]) -> Result<String, String> {
             _ => return Err("a line at its margin is neither a key nor a comment".into()),
         }
     }
-    if entries.iter().any(|entry| entry.keeps_blanks()) {
+    if entries.iter().any(Entry::keeps_blanks) {
         return Err("a text in it keeps the empty lines at its end".into());
     }
     entries.sort_by_key(|entry| rank(order, entry.key));
@@ -117,10 +117,7 @@ fn key(line: &str) -> Option<&str> {
 /// A scalar as its key is quoted; what is not plainly one stays as it is.
 fn quoted(key: &str, value: &str) -> String {
     let same = || value.to_owned();
-    let (text, comment) = match split(value) {
-        Some(parts) => parts,
-        None => return same(),
-    };
+    let Some((text, comment)) = split(value) else { return same() };
     let simple = !text.is_empty() && !text.contains(['"', '\\', '\'']);
     if !simple {
         return same();
