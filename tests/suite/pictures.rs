@@ -161,8 +161,11 @@ fn the_svg_is_well_formed_needs_nothing_else_and_says_in_words_what_colours_say(
     let said = world.rye(&["graph", "--all", "--svg"]);
     assert_eq!(said.status, 0, "{said:?}");
     let svg = roxmltree::Document::parse(&said.stdout).expect("well-formed XML");
-    let names: BTreeSet<&str> =
-        svg.descendants().filter(roxmltree::Node::is_element).map(|n| n.tag_name().name()).collect();
+    let names: BTreeSet<&str> = svg
+        .descendants()
+        .filter(roxmltree::Node::is_element)
+        .map(|n| n.tag_name().name())
+        .collect();
     let known = ["svg", "title", "style", "rect", "path", "text", "g"].into_iter().collect();
     assert!(names.is_subset(&known), "no script, image or link: {names:?}");
     assert!(

@@ -229,7 +229,11 @@ fn remarks(text: &str) -> usize {
 }
 
 proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2000))]
+    #![proptest_config(proptest::prelude::ProptestConfig {
+        cases: 2000,
+        failure_persistence: None,
+        ..Default::default()
+    })]
     #[test]
     fn tidying_keeps_the_meaning_and_the_comments_and_is_done_once((kind, style, text) in texts()) {
         let Ok(before) = read(kind, &style, &text) else { return Ok(()) };
