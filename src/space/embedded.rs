@@ -165,7 +165,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.argument_nul.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_nul.md") },
     // 0b91171e7d6735b4fca296d1e2c62947efb1cd5bcceaf7cdc63c3f3cc67484bc
     File { path: "knowledge/rye/errors/plan.argument_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
-    // ee62c533f19bac5efd2f4c65f04df773d611fc09aa7f095a9bc2a655fd1e5e04
+    // 87065a73ffa97b0d23e6320205741bed61cf67ac6a17fbe2e743c818c60a1bdd
     File { path: "knowledge/rye/errors/plan.bad_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_config.md") },
     // 1f4dce4e588d28d049ae840b846d5aeedab82c35cb113d6370d5b22fcc6579c4
     File { path: "knowledge/rye/errors/plan.bad_env_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_env_file.md") },
@@ -191,7 +191,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.refused_variable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.refused_variable.md") },
     // 2c6a260002451694ff6e3093e7549b11ae0a966e0a4769482dff987e2930ebb3
     File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
-    // 4c9b401f49e69b07585402cc2e704d441b8d98203da3444787edfcf26479c8a8
+    // 458e37a68529a6d8f9de98eff7be68aeef48b1e31db7c7957cc6e259cd1034c8
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
     // 32f5ac2387c763e6e75686ad24aa79bccbe0021b53f2d5d14416c9e383cc31af
     File { path: "knowledge/rye/errors/plan.variable_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.variable_too_large.md") },
@@ -307,9 +307,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // db3f822366c85c3e56c0a2336d7d248164826bc0aa6daade36766ab7dc02ac07
+    // 480ad1591edc630276e157751340d36281532944c3cc2d24530db59b934ffa65
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 37f7a5379dc1d3fb624b1eb09564e0db2ada726ffc8e82f8a9a18c69ef64ed9f
+    // eec26ac8338ad1bde29a111a831cdf7d2a2ceed088df7000e6292824254f9901
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fb90f1546f4c457d5b51c83926850a37b1b8890016a38a2cf98ec02c372eb819
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
