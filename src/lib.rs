@@ -30,7 +30,7 @@
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `lock` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run |
 //! | 13 | `pipeline` | the facade [`Rye`] |
-//! | 14 | `author` `graph` | new items and tidy headers; pictures of what runs |
+//! | 14 | `author` `git` `graph` `trial` | new items and tidy headers; what is about to be committed; pictures of what runs; test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
@@ -79,6 +79,7 @@ mod execute;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod fuzz;
+mod git;
 mod grant;
 mod graph;
 mod host;
@@ -93,6 +94,7 @@ mod resolve;
 mod space;
 mod store;
 mod trace;
+mod trial;
 mod validate;
 mod verify;
 

@@ -7,10 +7,11 @@ use super::template::{self, Lang};
 use crate::base::bytes::write_new;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::diag::{Diagnostic, Place};
+use crate::diag::Place;
 use crate::id::{IdError, Kind, Query, Ref, Space};
 use crate::parse::is_snake_case;
 use crate::pipeline::{Failure, Rye};
+use crate::space::is_test_spec;
 use crate::verify::SignError;
 
 /// An item that was written.
@@ -29,15 +30,6 @@ pub(crate) struct Made {
 pub(crate) enum NotMade {
     Rule(AuthorError),
     Failure(Failure),
-}
-
-impl NotMade {
-    pub(crate) fn diagnostic(&self) -> Diagnostic {
-        match self {
-            Self::Rule(error) => Diagnostic::from(error),
-            Self::Failure(failure) => failure.diagnostic(),
-        }
-    }
 }
 
 impl<E> From<E> for NotMade
@@ -77,6 +69,10 @@ pub(crate) fn create(
             "the last part is the directive's name: lower-case words joined by `_`, such as `{free}`"
         );
         return Err(IdError::Malformed { text, why }.into());
+    }
+    if is_test_spec(kind, item.id.as_str(), ext) {
+        let why = "a file of that name is a test spec, which is no item".to_owned();
+        return Err(IdError::Malformed { text: item.id.to_string(), why }.into());
     }
     if let Some(place) = taken(rye, item, space)? {
         return Err(NotMade::Rule(AuthorError::Exists { item: item.clone(), place }));

@@ -112,5 +112,7 @@ pub(crate) const SMALL_TEXT_BYTES: u64 = 64 << 10;
 /// How long a program that tells an interpreter's path may take, in milliseconds: it is in the way of
 /// every run.
 pub(crate) const INTERPRETER_COMMAND_MS: u64 = 5_000;
+/// Most cases of one test spec: more are several specs.
+pub(crate) const TEST_CASES: usize = 1_000;
 /// Age at which a temporary file is one that a killed process left, in seconds: no write takes as long.
 pub(crate) const LEFTOVER_SECONDS: u64 = 600;

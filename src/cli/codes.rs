@@ -4,7 +4,7 @@ use crate::diag::Code;
 
 /// All codes, sorted. Each has a page at `knowledge:rye/errors/<code>`.
 pub(super) fn all() -> Vec<Code> {
-    let layers: [&[Code]; 16] = [
+    let layers: [&[Code]; 18] = [
         crate::id::CODES,
         crate::space::CODES,
         crate::resolve::CODES,
@@ -20,6 +20,8 @@ pub(super) fn all() -> Vec<Code> {
         crate::report::CODES,
         crate::pipeline::CODES,
         crate::author::CODES,
+        crate::git::CODES,
+        crate::trial::CODES,
         super::error::CODES,
     ];
     let mut all: Vec<Code> = layers.concat();

@@ -2,9 +2,12 @@
 
 use std::io;
 
+use crate::author::NotMade;
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose, Diagnostic};
+use crate::git::{CheckError, GitError};
 use crate::pipeline::{Failed, Failure};
+use crate::trial::FindError;
 
 pub(crate) const CODES: &[Code] = &[
     Code("cli.usage"),
@@ -32,13 +35,13 @@ pub(super) enum CliError {
     Output { source: io::Error },
     #[error("`{}` is no code of rye", escape_line(.code))]
     UnknownCode { code: String, near: Vec<String> },
-    /// What a house is refused with.
-    #[error("{}", .0.message)]
-    Diagnosed(Box<Diagnostic>),
     #[error(transparent)]
     Failure(#[from] Failure),
     #[error("{}", .0.failure)]
     Failed(Box<Failed>),
+    /// An error of a house.
+    #[error("{0}")]
+    House(Box<dyn Diagnose + Send + Sync>),
 }
 
 impl<E> From<E> for CliError
@@ -51,15 +54,48 @@ where
     }
 }
 
+impl From<NotMade> for CliError {
+    fn from(error: NotMade) -> Self {
+        match error {
+            NotMade::Rule(error) => Self::House(Box::new(error)),
+            NotMade::Failure(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> Self {
+        Self::House(Box::new(error))
+    }
+}
+
+impl From<CheckError> for CliError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Git(error) => error.into(),
+            CheckError::Rye(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+impl From<FindError> for CliError {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Test(error) => Self::House(Box::new(error)),
+            FindError::Rye(failure) => Self::Failure(failure),
+        }
+    }
+}
+
 impl CliError {
     pub(super) fn diagnostic(&self) -> Diagnostic {
         let (code, help) = match self {
-            Self::Diagnosed(diagnostic) => return diagnostic.as_ref().clone(),
             Self::Failure(failure) => return failure.diagnostic(),
             Self::Failed(failed) => return failed.failure.diagnostic(),
             Self::Usage { help, .. } => {
                 ("cli.usage", help.clone().unwrap_or_else(|| "see `rye --help`".to_owned()))
             }
+            Self::House(error) => return Diagnostic::from(error.as_ref()),
             Self::InputSyntax { .. } => (
                 "cli.input_syntax",
                 "write `name=value`, `name=@file`, `name=@@text` for a text that begins with `@`, or `name:=json`".into(),

@@ -28,7 +28,7 @@ impl Exit {
 /// The exit status that a code stands for; the layer is only the default.
 pub(crate) fn status(code: &str) -> u8 {
     match code {
-        "execute.tool_failed" => 1,
+        "execute.tool_failed" | "test.failed" => 1,
         "plan.invalid_parameters"
         | "interpolate.missing_inputs"
         | "interpolate.unknown_input"
@@ -40,16 +40,19 @@ pub(crate) fn status(code: &str) -> u8 {
         | "trust.not_found"
         | "diff.no_baseline"
         | "diff.unknown_version"
-        | "diff.ambiguous_version" => 3,
+        | "diff.ambiguous_version"
+        | "git.no_repository"
+        | "test.no_item"
+        | "test.no_spec" => 3,
         "plan.drifted" | "plan.malformed" => 4,
         "plan.not_a_tool" | "author.language" => 2,
-        "receipt.io" | "author.io" => 6,
+        "author.io" | "git.failed" | "git.io" | "receipt.io" | "test.io" => 6,
         _ => match code.split('.').next().unwrap_or_default() {
             "cli" => 2,
             "id" => 3,
             "verify" | "validate" | "resolve" | "matrix" | "lock" | "space" | "sign" | "key"
-            | "trust" | "receipt" | "author" => 4,
-            "parse" | "interpolate" | "chain" => 5,
+            | "trust" | "receipt" | "author" | "git" => 4,
+            "parse" | "interpolate" | "chain" | "test" => 5,
             "plan" | "execute" | "sandbox" => 6,
             "protocol" | "remote" | "mcp" | "thread" => 7,
             _ => 70,

@@ -8,8 +8,10 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
+use crate::diag::Code;
 use crate::id::Query;
 use crate::pipeline::RyeBuilder;
+use crate::report::Rule;
 
 /// Explain an error code, offline
 #[derive(clap::Args)]
@@ -43,6 +45,16 @@ pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, CliErro
         out.text(text);
     }
     Ok(Exit::DONE)
+}
+
+/// What a code means, for reports that explain themselves.
+pub(super) fn rule(code: Code) -> Rule {
+    let rye = RyeBuilder::new().system_only();
+    let query = format!("knowledge:rye/errors/{code}@system").parse::<Query>();
+    let described = query.ok().and_then(|query| rye.describe(&query).ok());
+    let page = described.map(|described| body(&described.content).to_owned()).unwrap_or_default();
+    let short = page.split("\n\n").next().unwrap_or_default().trim().replace('\n', " ");
+    Rule { short: if short.is_empty() { code.to_string() } else { short }, page }
 }
 
 /// The page without its front matter, which is for indexes.

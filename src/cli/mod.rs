@@ -17,6 +17,7 @@ mod exit;
 mod explain;
 mod fetch;
 mod fmt;
+mod git;
 mod graph;
 mod init;
 mod input;
@@ -30,6 +31,7 @@ mod plan;
 mod receipt;
 mod show;
 mod sign;
+mod test;
 mod trust;
 mod verify;
 mod why;
@@ -120,6 +122,8 @@ verbs! {
     fmt
     graph
     init
+    test
+    git
     doctor
     explain
     completions

@@ -69,8 +69,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         // Without a key nothing is written either.
         rye.own_pair()?;
     }
-    let made = create(&rye, &item, args.lang, space)
-        .map_err(|error| CliError::Diagnosed(Box::new(error.diagnostic())))?;
+    let made = create(&rye, &item, args.lang, space)?;
     let mut signed = Vec::new();
     if args.sign {
         // The folders may be new, so the spaces are looked at again.

@@ -9,9 +9,10 @@ use super::exit::{Exit, status};
 use super::out::{Out, Progress};
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Style;
+use crate::diag::{Diagnostic, Place, Style};
 use crate::id::Query;
 use crate::pipeline::{Checked, Hold, Rye, Verdict};
+use crate::report::{Level, Warned, sarif};
 
 /// Check signatures, of items and of the chains they run through
 #[derive(clap::Args)]
@@ -30,6 +31,45 @@ pub(super) struct Args {
     /// directive of the project with its chain
     #[arg(long, conflicts_with = "all")]
     locked: bool,
+    /// The findings in SARIF 2.1.0 on standard output, for code scanning services
+    #[arg(long, conflicts_with = "json")]
+    sarif: bool,
+}
+
+/// Findings for SARIF; nothing is kept where nobody asked for them.
+struct Findings(Option<Vec<(Level, Diagnostic)>>);
+
+impl Findings {
+    fn keep(&mut self, level: Level, diagnostic: impl FnOnce() -> Diagnostic) {
+        if let Some(kept) = &mut self.0 {
+            kept.push((level, diagnostic()));
+        }
+    }
+
+    /// What dev mode let through, at the place of the item if that is known.
+    fn warned(&mut self, warnings: &[Warned], place: Option<&Place>, ci: bool) {
+        for warned in warnings {
+            self.keep(if ci { Level::Error } else { Level::Warning }, || Diagnostic {
+                code: warned.code,
+                message: warned.message.clone(),
+                help: None,
+                place: place.cloned(),
+                item: Some(warned.item_id.to_string()),
+                data: serde_json::Map::new(),
+            });
+        }
+    }
+
+    fn is_asked_for(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The log; false if nobody asked.
+    fn show(&self, exit: u8, out: &mut Out) -> bool {
+        let Some(kept) = &self.0 else { return false };
+        out.object(&sarif(kept, &super::explain::rule, env!("RYE_VERSION"), exit));
+        true
+    }
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
@@ -58,10 +98,15 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let elapsed = start.elapsed();
     let odd = if patterns.is_empty() { listing.odd } else { Vec::new() };
     let mut exit = 0;
+    let mut findings = Findings(args.sarif.then(Vec::new));
     for row in &checked {
-        exit = exit.max(judge(row, args.ci, out));
+        exit = exit.max(judge(row, args.ci, &mut findings, out));
     }
-    if !out.is_json() {
+    for file in &odd {
+        let level = if args.ci { Level::Error } else { Level::Warning };
+        findings.keep(level, || file.diagnostic());
+    }
+    if !out.is_json() && !findings.is_asked_for() {
         for file in &odd {
             out.warn(&format!(
                 "`{}` is odd: {}",
@@ -73,20 +118,24 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     if args.ci && !odd.is_empty() {
         exit = exit.max(3);
     }
-    summary(&checked, &odd, elapsed, exit, out);
+    if !findings.show(exit, out) {
+        summary(&checked, &odd, elapsed, exit, out);
+    }
     Ok(Exit::Status(exit))
 }
 
 /// The status that a row asks for; a refusal is shown.
-fn judge(row: &Checked, ci: bool, out: &mut Out) -> u8 {
+fn judge(row: &Checked, ci: bool, findings: &mut Findings, out: &mut Out) -> u8 {
     match &row.verdict {
         Verdict::Good(_, warnings) if warnings.is_empty() => 0,
         Verdict::Good(_, warnings) => {
             out.warned(warnings);
+            findings.warned(warnings, Some(&row.place), ci);
             if ci { 4 } else { 0 }
         }
         Verdict::Bad(failure) => {
-            if !out.is_json() {
+            findings.keep(Level::Error, || failure.diagnostic());
+            if !out.is_json() && !findings.is_asked_for() {
                 let text = failure.diagnostic().to_text(out.paint_err());
                 out.note(text.trim_end());
             }
@@ -155,9 +204,12 @@ fn to_json(row: &Checked) -> Value {
 fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
     let mut exit = 0;
     let mut rows = Vec::new();
+    let mut findings = Findings(args.sarif.then(Vec::new));
+    let tells = !out.is_json() && !args.sarif;
     for item in items {
         let (details, warnings) = rye.verify_chain(&item.parse::<Query>()?, Hold::of(args.locked));
         out.warned(&warnings);
+        findings.warned(&warnings, None, args.ci);
         match details {
             Ok(details) => {
                 let unverified =
@@ -165,7 +217,7 @@ fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exi
                 if unverified && args.ci {
                     exit = exit.max(4);
                 }
-                if !out.is_json() {
+                if tells {
                     let tree = crate::report::chain_tree(&details, out.paint());
                     out.text(&tree);
                 }
@@ -179,7 +231,8 @@ fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exi
             Err(failure) => {
                 exit = exit.max(status(failure.code()));
                 let diagnostic = failure.diagnostic();
-                if !out.is_json() {
+                findings.keep(Level::Error, || diagnostic.clone());
+                if tells {
                     let text = diagnostic.to_text(out.paint_err());
                     out.note(text.trim_end());
                 }
@@ -190,7 +243,7 @@ fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exi
             }
         }
     }
-    if out.is_json() {
+    if !findings.show(exit, out) && out.is_json() {
         let status = if exit == 0 { "success" } else { "error" };
         out.object(&json!({"status": status, "items": rows}));
     }

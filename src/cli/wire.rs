@@ -21,12 +21,28 @@ impl Wired {
     /// `space.*`, `verify.trust_unreadable`.
     pub(super) fn rye(&self) -> Result<Rye, CliError> {
         // A process that serves one command may end what its children leave behind.
-        let builder = RyeBuilder::new().host(Box::new(Os::new(true)));
-        let builder = match &self.common.project {
+        self.rye_on(Os::new(true))
+    }
+
+    /// For several runs at once: what one leaves behind cannot be told from what another one started.
+    ///
+    /// # Errors
+    /// Those of [`Self::rye`].
+    pub(super) fn rye_for_many(&self) -> Result<Rye, CliError> {
+        self.rye_on(Os::new(false))
+    }
+
+    fn rye_on(&self, host: Os) -> Result<Rye, CliError> {
+        Ok(self.builder().host(Box::new(host)).build()?)
+    }
+
+    /// A builder that knows where the project is.
+    pub(super) fn builder(&self) -> RyeBuilder {
+        let builder = RyeBuilder::new();
+        match &self.common.project {
             Some(project) => builder.project(project.clone()),
             None => builder,
-        };
-        Ok(builder.build()?)
+        }
     }
 
     pub(super) fn recorder(&self) -> Recorder {

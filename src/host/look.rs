@@ -54,7 +54,9 @@ fn walk(path: &Path) -> Option<(Vec<PathBuf>, Vec<PathBuf>)> {
                     (_, true) => steps.push(place),
                     (Some(_), false) => hops.push(place),
                 }
-                target.iter().for_each(|target| push(&mut ahead, target));
+                if let Some(target) = target {
+                    push(&mut ahead, &target);
+                }
             }
         }
     }

@@ -26,5 +26,5 @@ pub(crate) use host::{Ended, Host, Look, Spawn};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
 pub(crate) use pin::{Pin, PinError};
-pub(crate) use unix::raise;
+pub(crate) use unix::{hold_signals, raise, send_on};
 pub(crate) use vars::Vars;

@@ -287,6 +287,21 @@ impl Drop for Signals {
     }
 }
 
+/// While the answer lives, what asks this process to end waits for a thread that listens, on this
+/// thread and on those that it starts.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn hold_signals() -> io::Result<impl Sized> {
+    Signals::listen()
+}
+
+/// Sends `signal` to this process, for whichever thread listens for it.
+pub(crate) fn send_on(signal: i32) {
+    // SAFETY: a signal is sent to ourselves; there are no pointers.
+    unsafe { libc::kill(libc::getpid(), signal) };
+}
+
 /// Ends this process by `signal`, as the sender of it expects.
 pub(crate) fn raise(signal: i32) {
     // SAFETY: raises a signal at ourselves; there are no pointers.

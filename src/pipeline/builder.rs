@@ -18,6 +18,8 @@ pub struct RyeBuilder {
     vars: Vars,
     cwd: Option<PathBuf>,
     project: Option<PathBuf>,
+    project_files: Option<PathBuf>,
+    strict: bool,
     host: Box<dyn Host + Send>,
     primitives: Vec<Box<dyn Primitive>>,
 }
@@ -35,6 +37,8 @@ impl RyeBuilder {
             vars: Vars::of_process(),
             cwd: None,
             project: None,
+            project_files: None,
+            strict: false,
             host: Box::new(Os::new(false)),
             primitives: Vec::new(),
         };
@@ -54,6 +58,17 @@ impl RyeBuilder {
     /// The project folder, instead of the nearest one that holds `.ai`.
     pub fn project(self, project: impl Into<PathBuf>) -> Self {
         Self { project: Some(project.into()), ..self }
+    }
+
+    /// Reads the project's files in another folder, which holds an `.ai` as the project may come to
+    /// have it. What the person said of the project goes for these files; only to judge them.
+    pub(crate) fn project_files(self, folder: PathBuf) -> Self {
+        Self { project_files: Some(folder), ..self }
+    }
+
+    /// No dev mode, whatever the environment says.
+    pub(crate) fn strict(self) -> Self {
+        Self { strict: true, ..self }
     }
 
     /// Another machine, such as one that confines what it starts.
@@ -90,12 +105,16 @@ impl RyeBuilder {
             Some(cwd) => cwd,
             None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
         };
-        let dev = DevMode(self.vars.text("RYE_DEV_MODE") == Some("1"));
+        let dev = DevMode(!self.strict && self.vars.text("RYE_DEV_MODE") == Some("1"));
         let at = Where { vars: self.vars, cwd, project: self.project };
         let allowed = |user: Option<&Root>, folder: &ProjectIdentity| {
             TrustStore::new(user, now()).allows_root(folder)
         };
         let spaces = Spaces::find(&at, &allowed)?;
+        let spaces = match self.project_files {
+            Some(folder) => spaces.with_project_files(folder)?,
+            None => spaces,
+        };
         let (host, primitives) = (self.host, self.primitives);
         let types = TrustStore::new(spaces.get(Space::User), now()).file_types();
         let (types, types_fault) = match types {

@@ -57,7 +57,12 @@ impl Line<'_> {
 
     /// Verify a file, whatever the lock says of it.
     pub(super) fn verify_alone(&self, found: Found) -> Result<Source, FetchError> {
-        let (base, item) = (found.base.clone(), found.item.clone());
+        let item = found.item.clone();
+        // Known are versions of the project, also where files of another folder stand for its own.
+        let base = match found.space {
+            Space::Project => self.rye.spaces.project_path().to_owned(),
+            _ => found.base.clone(),
+        };
         let identity = self.rye.spaces.project_identity();
         let admitted = admit(found, self.trust, identity, self.rules.dev(), self.sink);
         let admitted = admitted.map_err(|mut refused| {

@@ -45,6 +45,9 @@ pub struct Request {
     pub(crate) receipt: Option<PathBuf>,
     /// The plan is for the record: its program is digested, and an item without a plan is refused.
     pub(crate) for_record: bool,
+    /// The real path of a folder that a tool works in instead of the project, and knows as its
+    /// project. Items still come from the project.
+    pub(crate) workplace: Option<PathBuf>,
 }
 
 impl Request {
@@ -63,6 +66,7 @@ impl Request {
             plan: None,
             receipt: None,
             for_record: false,
+            workplace: None,
         }
     }
 
@@ -186,12 +190,17 @@ impl Rye {
         let params = Params::check(tool.item(), schema, given)?;
         let run_id = run_id();
         let receipts = self.receipts(request, line.trust, &run_id)?;
-        let machine = Machine {
+        let mut machine = Machine {
             run_id: &run_id,
             timeout: request.timeout,
             for_record: request.for_record || !receipts.is_empty(),
             ..self.machine(&line)
         };
+        if let Some(folder) = &request.workplace {
+            machine.workplace = folder;
+            // What lies there was not signed by anybody, so it is no program.
+            machine.guarded.push(folder.clone());
+        }
         let plan = Plan::build(&valid, &params, &machine, line.sink)?;
         if let Some(planned) = &request.plan {
             planned.compare(&plan)?;
@@ -233,6 +242,7 @@ impl Rye {
             shelf: line,
             trust: line.trust,
             project_path: self.spaces.project_path(),
+            workplace: self.spaces.project_path(),
             user_space: self.user_base(),
             system_space: system.map(crate::space::Root::base),
             guarded: self.guarded(),

@@ -49,6 +49,11 @@ impl Rye {
         self.types_fault.clone().map_or(Ok(()), |fault| Err(fault.into()))
     }
 
+    /// Which extensions are items, and how their comments look.
+    pub(crate) fn file_types(&self) -> &FileTypes {
+        &self.types
+    }
+
     /// What decided where the spaces are.
     pub(crate) fn located(&self) -> &Where {
         &self.at

@@ -5,7 +5,9 @@ use super::shelf::Shelf;
 use super::tree::{Anchored, base_path, folder_of, join};
 use crate::base::limits::PARTS;
 use crate::chain::Chain;
+use crate::id::Kind;
 use crate::parse::{DepsScope, VerifyDeps};
+use crate::space::is_test_spec;
 use crate::trace::{Event, Sink};
 use crate::verify::{PartFinding, PartsRoot, Source};
 
@@ -79,6 +81,11 @@ fn enters(asked: &VerifyDeps, folder: &str) -> bool {
 fn wants(asked: &VerifyDeps, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ext = name.rsplit_once('.').map_or("", |(_, ext)| ext);
+    // A spec is never loaded: it says how the tool is tested, and no copy of it is made.
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    if is_test_spec(Kind::Tool, stem, ext) {
+        return false;
+    }
     let of_kind = asked.extensions.is_empty() || asked.extensions.iter().any(|e| e == ext);
     of_kind && !name.starts_with('.')
 }

@@ -40,6 +40,8 @@ pub(crate) struct Machine<'a> {
     /// Which programs and folders inside the project the person let in.
     pub(crate) trust: &'a TrustStore<'a>,
     pub(crate) project_path: &'a Path,
+    /// The folder that the child works in and knows as its project; the project itself but for tests.
+    pub(crate) workplace: &'a Path,
     pub(crate) user_space: Option<&'a Path>,
     pub(crate) system_space: Option<&'a Path>,
     /// Folders whose files are in somebody's hands: the project and the spaces on disk.
@@ -109,13 +111,13 @@ impl Plan {
         let tool = chain.tool();
         let item = tool.item().clone();
         let own = vec![
-            ("RYE_PROJECT", machine.project_path.display().to_string()),
+            ("RYE_PROJECT", machine.workplace.display().to_string()),
             ("RYE_ITEM", item.to_string()),
             ("RYE_ITEM_PATH", tool.source.path().display().to_string()),
             ("RYE_RUN_ID", machine.run_id.to_owned()),
         ];
         not_built(chain)?;
-        if machine.project_path.to_str().is_none() {
+        if machine.workplace.to_str().is_none() {
             let why = "cannot be the project: its path is not UTF-8".to_owned();
             return Err(PlanError::BadConfig { item, pointer: "/config/cwd", why });
         }
@@ -350,7 +352,7 @@ fn names(tool: &Source, params: &Params, machine: &Machine<'_>) -> Names {
     };
     [
         ("item_dir", text(tool.path().parent())),
-        ("project_path", text(Some(machine.project_path))),
+        ("project_path", text(Some(machine.workplace))),
         ("user_space", text(machine.user_space)),
         ("system_space", text(machine.system_space)),
         ("params_json", Value::Object(params.as_map().clone())),

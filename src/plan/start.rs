@@ -67,7 +67,7 @@ impl Program {
         if let Some(file) = tree.copy_of(&path) {
             return Self::of_copy(&item(), file, seek);
         }
-        let path = seen_by_child(&path, seek.machine.project_path);
+        let path = seen_by_child(&path, seek.machine.workplace);
         if let Some(chosen) = interpreter.filter(|chosen| chosen.path == path) {
             return Ok(found(chosen.clone()));
         }

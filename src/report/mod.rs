@@ -11,6 +11,7 @@ pub(crate) mod fuzz;
 mod receipt;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
 mod report;
+mod sarif;
 mod text;
 mod tree;
 
@@ -18,5 +19,6 @@ pub(crate) use error::{CODES, ReceiptError};
 pub(crate) use failed::{error_json, error_text};
 pub(crate) use receipt::{OutputRecord, Ran, Receipt, ResponseRecord};
 pub(crate) use report::{Detail, DirectiveReport, Report, ToolReport, Warned};
+pub(crate) use sarif::{Level, Rule, sarif};
 pub(crate) use text::{chain_tree, external_tree, passed_over_text};
 pub(crate) use tree::trace_text;

@@ -21,11 +21,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 7c5e21ac38d533fa26093071113371e458619a399f61ac7654fe3deeba48eb6c
+    // 7c7c7608f9e1f4c2dbb1896516ec09e940e638efaadee7e15c3f28e6ca4c253a
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    // a8a54005bafda9a1cc7616afd4a7eea44bdd51450ff1095aea88bf68573cbb3c
+    // 671ed120e928d9c15f46c509e36f8d48a7e2234ded797860058719b97ebd8fd3
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // 8c329859d1246e246368f9d8cb0c9736f6b5a594ca5f3a9ba15c0d1b30f0d845
     File { path: "knowledge/rye/errors/author.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.exists.md") },
@@ -79,6 +79,16 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/execute.timeout.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.timeout.md") },
     // 71e61f918c98e821c36828a3c058460a73a9744d8d4308ac2b69bd64b27b3714
     File { path: "knowledge/rye/errors/execute.tool_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.tool_failed.md") },
+    // 68168e7fa3cd1b288695df22b8bb9d8c2739110734d6c6d2c259e5b29a87524a
+    File { path: "knowledge/rye/errors/git.failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.failed.md") },
+    // ab0c8aef65b676743e8b3741b8e7e3e115c2862abe5a768ee1b5fd075c84bf2e
+    File { path: "knowledge/rye/errors/git.foreign_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.foreign_file.md") },
+    // 20fd4f8361b02bc331d44d0059e6bbdcdf074b29a7aa43309f573fc7d851ed8b
+    File { path: "knowledge/rye/errors/git.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.io.md") },
+    // a092150dbdc8365d75c52303f88ecd63027ec36e43570bcbe705dfcd10e74e90
+    File { path: "knowledge/rye/errors/git.no_repository.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.no_repository.md") },
+    // 4d9cfdfcd4dfbe858500c278419b1a1c86e3e1a72c0b9e2673c0411f1b81b10e
+    File { path: "knowledge/rye/errors/git.refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.refused.md") },
     // 8589973404fd3702fcdc2b901d83fcf575ec914083efee10ca122542267d5980
     File { path: "knowledge/rye/errors/id.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.malformed.md") },
     // c37eeeae35c9de0104424ca90eae03f017f4fbacee46de5c982e588ec427629c
@@ -235,12 +245,26 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/space.no_user_space.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.no_user_space.md") },
     // 8417d9c6a4581bccc4a5e90930b9cab8aa42d76cca1ce4c293c05da93c13aba5
     File { path: "knowledge/rye/errors/space.not_a_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.not_a_file.md") },
+    // 207d0b1a2eafc18d26e02218df59bcfaf06fad67e4c2cc7bce1d04906aa16689
+    File { path: "knowledge/rye/errors/space.odd_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.odd_file.md") },
     // cd34d3448442400330d46b553b962a67bb144065aff06a649da93c6af2676e86
     File { path: "knowledge/rye/errors/space.symlink.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.symlink.md") },
     // eb1e89bf1c7fc49b487b92b785f86687f89300a35f01a3b6f240d58154c5c7a1
     File { path: "knowledge/rye/errors/space.too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.too_large.md") },
     // ea19578599ac4904bbb8b3ae97ef2f5868f5f7939493a06f832aafba8757c3e5
     File { path: "knowledge/rye/errors/space.untrusted_root.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.untrusted_root.md") },
+    // 8d3801547a3ea097bba57556a356c2c1c9c6593f3ff5e606a57c0d2a4fbd8333
+    File { path: "knowledge/rye/errors/test.failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/test.failed.md") },
+    // b66ca3b77f831075019cb2ce0f2ef3cb79d46ee92c1fc951cf55e2b6c698ee0c
+    File { path: "knowledge/rye/errors/test.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/test.io.md") },
+    // 0710873ff9b2bba6b3097a5e6b524f8c3a49e5342189c09d2f0deabf6094bd8e
+    File { path: "knowledge/rye/errors/test.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/test.malformed.md") },
+    // 6df9435a18333e72579a6da632e42e7ccd8c492ba5c35591269e151687a381de
+    File { path: "knowledge/rye/errors/test.no_item.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/test.no_item.md") },
+    // 238674633fac0dde5e70324be003c5af6d97aa94e802c49ba0f0c900ae66c203
+    File { path: "knowledge/rye/errors/test.no_spec.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/test.no_spec.md") },
+    // fba6c95d1bbc8075bc71612819a92661f8110768c178413481e0a0d00bf41fa6
+    File { path: "knowledge/rye/errors/test.unknown_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/test.unknown_key.md") },
     // 720af829f3a2116c5ff2f1c2a925676c34d9dc1a9b86440adb66cea10f4e4f2a
     File { path: "knowledge/rye/errors/trust.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/trust.io.md") },
     // 6a2d88d42bea42e509f67ef2f81ac23d9ac919d63e4b7bbb1b7aedaa17cfed01
@@ -297,6 +321,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
+    // f4fa316a4fa89a2c43a1c469b246603bf3d599764f1117d3d5d9232faa2e522e
+    File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
     // a433f7b0e6a1411e3a64918684992420ced3713d4bfcecf31670c46569a8edf4
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
@@ -307,7 +333,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 480ad1591edc630276e157751340d36281532944c3cc2d24530db59b934ffa65
+    // f6aa0c84b2890e463edb6a8caf493a764573e7a47762408cc3b7e3ffadfcf308
+    File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
+    // 815fd7ea8866bfcd0fedb1a8df9ad176fd4c98589c9386568791fe27ffb596bf
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // eec26ac8338ad1bde29a111a831cdf7d2a2ceed088df7000e6292824254f9901
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

@@ -6,10 +6,11 @@ use std::path::Path;
 use walkdir::WalkDir;
 
 use super::embedded::EMBEDDED;
-use super::error::SpaceError;
+use super::error::{ODD_FILE, SpaceError};
 use super::file_type::FileTypes;
 use super::root::{Place, Root};
 use crate::base::limits::{LISTED_FILES, WALK_DEPTH};
+use crate::base::text::escape_line;
 use crate::diag;
 use crate::id::{ItemId, Kind, Ref, Space};
 
@@ -35,6 +36,21 @@ pub(crate) struct Odd {
     pub(crate) why: String,
 }
 
+impl Odd {
+    /// The same as any other failure.
+    pub(crate) fn diagnostic(&self) -> diag::Diagnostic {
+        let path = escape_line(&self.place.path);
+        diag::Diagnostic {
+            code: ODD_FILE,
+            message: format!("`{path}` has an item's extension and cannot be one: {}", self.why),
+            help: Some("rename it, or take it out of `.ai`".into()),
+            place: Some(self.place.clone()),
+            item: None,
+            data: serde_json::Map::new(),
+        }
+    }
+}
+
 /// The files of a kind in one root, sorted by ref.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
@@ -55,7 +71,16 @@ impl Root {
                 }
             }
             Place::Disk(None) => {}
-            Place::Disk(Some(_)) => self.walk(&mut listing, kind, types)?,
+            Place::Disk(Some(_)) => {
+                let more = self.walk(kind, &mut |relative, special| {
+                    self.add(&mut listing, kind, types, relative, special);
+                    listing.entries.len() < LISTED_FILES
+                })?;
+                if !more {
+                    let why = format!("more than {LISTED_FILES} files; the rest is not listed");
+                    listing.odd.push(Odd { place: self.shown(kind.folder()), why });
+                }
+            }
         }
         listing.entries.sort();
         self.report_clashes(&mut listing, kind);
@@ -77,7 +102,38 @@ impl Root {
         }
     }
 
-    fn walk(&self, to: &mut Listing, kind: Kind, types: &FileTypes) -> Result<(), SpaceError> {
+    /// The test specs beside the items of `kind`, sorted, without reading any; the extension of each is
+    /// `test.yaml` or `test.yml`. The embedded space has none.
+    ///
+    /// # Errors
+    /// `space.symlink`
+    pub(crate) fn specs(&self, kind: Kind) -> Result<Vec<Entry>, SpaceError> {
+        let mut specs = Vec::new();
+        if let Place::Disk(Some(_)) = self.place() {
+            self.walk(kind, &mut |relative, _| {
+                let spec =
+                    relative.rsplit_once('.').filter(|(id, ext)| is_test_spec(kind, id, ext));
+                let named = spec.and_then(|(id, ext)| Some((id.strip_suffix(".test")?, ext)));
+                if let Some((id, ext)) = named
+                    && let Ok(id) = id.parse()
+                {
+                    let (item, ext) = (Ref::new(kind, id), format!("test.{ext}"));
+                    specs.push(Entry { item, space: self.space(), ext });
+                }
+                specs.len() < LISTED_FILES
+            })?;
+        }
+        specs.sort();
+        Ok(specs)
+    }
+
+    /// Hands each file below the kind's folder to `each`, with whether it is no regular one, until
+    /// `each` has enough; false if it had.
+    fn walk(
+        &self,
+        kind: Kind,
+        each: &mut dyn FnMut(&str, bool) -> bool,
+    ) -> Result<bool, SpaceError> {
         let top = self.path(kind.folder());
         if top.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
             return Err(SpaceError::Symlink { place: self.shown(kind.folder()) });
@@ -89,15 +145,11 @@ impl Root {
                 continue;
             }
             let relative = file.path().strip_prefix(&top).unwrap_or(file.path());
-            let relative = relative.to_string_lossy();
-            self.add(to, kind, types, &relative, !file.file_type().is_file());
-            if to.entries.len() >= LISTED_FILES {
-                let why = format!("more than {LISTED_FILES} files; the rest is not listed");
-                to.odd.push(Odd { place: self.shown(kind.folder()), why });
-                break;
+            if !each(&relative.to_string_lossy(), !file.file_type().is_file()) {
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn add(&self, to: &mut Listing, kind: Kind, types: &FileTypes, relative: &str, special: bool) {
@@ -119,10 +171,11 @@ impl Root {
     }
 }
 
-/// `<item>.test.yaml` beside a tool says how it is tested; it is no item, for no door.
+/// `<item>.test.yaml` beside a tool or a directive says how it is tested; it is no item, for no door.
 pub(crate) fn is_test_spec(kind: Kind, id: &str, ext: &str) -> bool {
     let stem = id.rsplit_once('.').map(|(_, end)| end);
-    kind == Kind::Tool && stem == Some("test") && matches!(ext, "yaml" | "yml")
+    let tested = matches!(kind, Kind::Tool | Kind::Directive);
+    tested && stem == Some("test") && matches!(ext, "yaml" | "yml")
 }
 
 /// Hidden files and folders are never items: no id segment begins with a dot.

@@ -13,7 +13,11 @@ pub(crate) const CODES: &[Code] = &[
     Code("space.untrusted_root"),
     Code("space.no_user_space"),
     Code("space.io"),
+    ODD_FILE,
 ];
+
+/// A finding about a folder, and no error: nothing asks for such a file.
+pub(super) const ODD_FILE: Code = Code("space.odd_file");
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -113,6 +113,18 @@ impl Spaces {
         Ok(Self { project: Some(project), user, system, project_path, identity: Some(identity) })
     }
 
+    /// The same project with the files of another folder, to judge what it may come to hold; `self`
+    /// where there is no project space.
+    ///
+    /// # Errors
+    /// `space.io`, `space.not_a_file`
+    pub(crate) fn with_project_files(mut self, base: PathBuf) -> Result<Self, SpaceError> {
+        if self.project.is_some() {
+            self.project = Some(Root::on_disk(Space::Project, base)?);
+        }
+        Ok(self)
+    }
+
     /// The embedded items alone, for what must work wherever one stands.
     pub(crate) fn system_only() -> Self {
         let (project_path, system) = (PathBuf::from("/"), Root::embedded());

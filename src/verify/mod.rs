@@ -43,7 +43,7 @@ pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
 pub(crate) use own_keys::OwnKeys;
 pub(crate) use parts::{Glob, Listed, PartFinding, PartsRoot};
 pub(crate) use rotate::rotate;
-pub(crate) use sig_line::{Scan, scan};
+pub(crate) use sig_line::{Scan, line_range, scan};
 pub(crate) use sign::{SignError, digest_to_sign, stage};
 pub(crate) use source::{Integrity, Source};
 pub(crate) use standing::{AllowedRoot, Standing, record_id};

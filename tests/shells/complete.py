@@ -16,6 +16,16 @@ import time
 PATIENCE = 60
 
 
+def is_shown(texts, shown):
+    at = 0
+    for text in texts:
+        at = shown.find(text, at)
+        if at < 0:
+            return False
+        at += len(text)
+    return True
+
+
 class Shell:
     def __init__(self, name):
         argv = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", "-i"]}[name]
@@ -32,19 +42,27 @@ class Shell:
             "zsh": "autoload -U compinit && compinit -D -u; source <(rye completions zsh)",
         }[name]
         # As it is shown, the prompt stands nowhere in what is typed.
-        self.type(setup + "; PS1='PROMPT''> '\n")
-        self.wait("PROMPT> ")
+        self.lines = 0
+        self.type(setup + "; PS1='PROMPT''> '")
+        self.next_line()
 
     def type(self, text):
         os.write(self.fd, text.encode())
 
-    def wait(self, text):
+    def next_line(self):
+        """Ends the line with a sign of its own: a shell may draw its prompt more than once."""
+        self.lines += 1
+        self.type("; echo DONE_$((1000 + %d))\n" % self.lines)
+        self.wait("DONE_%d" % (1000 + self.lines), "PROMPT> ")
+
+    def wait(self, *texts):
+        """Reads until these were shown, one behind the other."""
         shown, end = "", time.monotonic() + PATIENCE
-        while text not in shown:
+        while not is_shown(texts, shown):
             left = end - time.monotonic()
             ready, _, _ = select.select([self.fd], [], [], max(left, 0))
             if not ready:
-                sys.exit("never shown: %r, but %r" % (text, shown))
+                sys.exit("never shown: %r, but %r" % (texts, shown))
             shown += os.read(self.fd, 65536).decode(errors="replace")
         return shown
 
@@ -52,9 +70,9 @@ class Shell:
         """The line after TAB, up to the mark that is typed behind it."""
         self.type(typed + "\t~")
         shown = self.wait("~").split("~")[0]
-        # Empties the line, and asks for the next.
-        self.type("\x15\n")
-        self.wait("PROMPT> ")
+        # Empties the line.
+        self.type("\x15true")
+        self.next_line()
         start = shown.rfind(typed[:4])
         line = []
         for sign in shown[start:]:

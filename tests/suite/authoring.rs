@@ -120,6 +120,8 @@ fn a_new_item_has_an_id_that_an_item_may_have() {
         let said = world.rye(&["new", kind, id]);
         assert_eq!((said.code().as_str(), said.status), (code, status), "{id}: {said:?}");
     }
+    let said = world.rye(&["new", "tool", "acme/x.test", "--lang", "yaml"]);
+    assert_eq!((said.code().as_str(), said.status), ("id.malformed", 3), "a spec: {said:?}");
     let said = world.rye(&["new", "directive", "acme/Say-Hello"]);
     assert!(said.stderr.contains("`say_hello`"), "{said:?}");
     let said = world.rye(&["new", "tool", "acme/x", "--space", "system"]);

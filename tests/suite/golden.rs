@@ -58,7 +58,10 @@ fn golden_names_on_the_wire() {
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
     world.write(".ai/tools/acme/bad.sh", MARKER_SH);
-    let calls: [(&str, &[&str]); 19] = [
+    let spec = "cases:\n  - {name: a, expect: {result: {}}}\n";
+    world.write(".ai/tools/acme/mark.test.yaml", spec);
+    world.write(".ai/tools/acme/bad.test.yaml", "{}");
+    let calls: [(&str, &[&str]); 20] = [
         ("execute tool", &["execute", "acme/mark", "--chain-details", "--trace"]),
         ("execute tool, dry run", &["execute", "acme/mark", "--dry-run"]),
         ("execute tool, refused", &["execute", "acme/bad"]),
@@ -78,6 +81,7 @@ fn golden_names_on_the_wire() {
         ("graph", &["graph", "acme/mark", "acme/bad"]),
         ("new", &["new", "tool", "acme/made", "--sign"]),
         ("fmt", &["fmt", "--check"]),
+        ("test", &["test"]),
     ];
     let mut text = String::new();
     for (name, args) in calls {

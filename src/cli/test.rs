@@ -1,0 +1,238 @@
+//! `rye test`: try the test specs that lie beside items.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::exit::{Exit, status};
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::bytes::write_atomic;
+use crate::base::text::{escape, escape_line};
+use crate::diag::{Diagnostic, Style};
+use crate::id::Space;
+use crate::trial::{Asked, Case, Suite, TestError, Verdict, find, junit, run as try_all};
+
+/// Try the test specs beside items, `<item>.test.yaml`
+///
+/// A spec says inputs and what is expected of the run. Each case runs in a folder of its own; what runs
+/// is verified as ever. `rye fetch knowledge:rye/testing` tells what a spec can say.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Items whose specs are tried, or globs such as 'tool:acme/**'; by default all of the space
+    #[arg(value_name = "REF|GLOB", add = super::complete::refs())]
+    items: Vec<String>,
+    /// How many cases run at once; by default one a core
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Where the specs lie; by default the project
+    #[arg(long, value_name = "SPACE")]
+    space: Option<Space>,
+    /// Only say which cases there are
+    #[arg(long)]
+    list: bool,
+    /// Also write the report as XML in the form of `JUnit`
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    junit: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye_for_many()?;
+    let asked: Result<Vec<Asked>, CliError> = args.items.iter().map(|item| read(item)).collect();
+    let nearest = match rye.spaces().get(Space::Project) {
+        Some(_) => Space::Project,
+        None => Space::User,
+    };
+    let suites = find(&rye, args.space.unwrap_or(nearest), &asked?)?;
+    let mut table = Table::of(&suites);
+    if args.list {
+        return Ok(list(&suites, &table, out));
+    }
+    let jobs = args
+        .jobs
+        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let start = Instant::now();
+    for suite in &suites {
+        if let (Err(diagnostic), false) = (&suite.cases, out.is_json()) {
+            out.note(diagnostic.to_text(out.paint_err()).trim_end());
+        }
+    }
+    let signal = try_all(&rye, &suites, jobs, &mut |suite, case, verdict| {
+        if !out.is_json() {
+            table.show(suite, case, &verdict, out);
+        }
+        out.warned(&verdict.warnings);
+        table.keep(suite, verdict);
+    });
+    if let Some(file) = &args.junit {
+        write(file, &junit(&table.rows))?;
+    }
+    let end = summary(&table, start, out);
+    Ok(signal.map_or(end, Exit::Signal))
+}
+
+fn read(item: &str) -> Result<Asked, CliError> {
+    match item.contains('*') {
+        true => {
+            let bad =
+                |message| CliError::Usage { message: format!("`{item}`: {message}"), help: None };
+            item.parse().map(Asked::Pattern).map_err(bad)
+        }
+        false => Ok(Asked::Item(item.parse()?)),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), CliError> {
+    let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    write_atomic(&whole, text.as_bytes(), 0o644).map_err(|source| {
+        let path = file.to_owned();
+        CliError::House(Box::new(TestError::Io { path, source }))
+    })
+}
+
+/// The verdicts so far, and how wide a row is.
+struct Table<'a> {
+    rows: Vec<(&'a Suite, Vec<Verdict>)>,
+    width: usize,
+}
+
+impl<'a> Table<'a> {
+    fn of(suites: &'a [Suite]) -> Self {
+        let width = suites.iter().map(|suite| suite.item.to_string().len()).max();
+        let rows = suites.iter().map(|suite| (suite, Vec::new())).collect();
+        Self { rows, width: width.unwrap_or(0) }
+    }
+
+    fn keep(&mut self, suite: &Suite, verdict: Verdict) {
+        let row = self.rows.iter_mut().find(|(known, _)| std::ptr::eq(*known, suite));
+        if let Some((_, verdicts)) = row {
+            verdicts.push(verdict);
+        }
+    }
+
+    fn show(&self, suite: &Suite, case: &Case, verdict: &Verdict, out: &mut Out) {
+        let paint = out.paint();
+        let mark = match verdict.findings.is_empty() {
+            true => paint.style(Style::Good, "ok    "),
+            false => paint.style(Style::Error, "FAILED"),
+        };
+        let (item, width) = (suite.item.to_string(), self.width);
+        let time = paint.style(Style::Dim, &format!("{} ms", verdict.elapsed.as_millis()));
+        out.line(&format!("{mark}  {item:width$}  {}  {time}", escape_line(&case.name)));
+        for finding in &verdict.findings {
+            for line in finding.text().lines() {
+                let text = escape(line);
+                let text = match line.chars().next() {
+                    Some('-') => paint.style(Style::Good, &text),
+                    Some('+') => paint.style(Style::Error, &text),
+                    _ => text.into_owned(),
+                };
+                out.line(&format!("        {text}"));
+            }
+        }
+        out.flush();
+    }
+}
+
+fn list(suites: &[Suite], table: &Table<'_>, out: &mut Out) -> Exit {
+    let mut exit = 0;
+    let mut rows = Vec::new();
+    for suite in suites {
+        match &suite.cases {
+            Ok(cases) => {
+                for case in cases {
+                    rows.push(json!({
+                        "item_id": suite.item, "spec": suite.place.path, "name": case.name,
+                    }));
+                    if !out.is_json() {
+                        let (item, width) = (suite.item.to_string(), table.width);
+                        out.line(&format!("{item:width$}  {}", escape_line(&case.name)));
+                    }
+                }
+            }
+            Err(diagnostic) => {
+                exit = exit.max(status(diagnostic.code.0));
+                rows.push(broken(suite, diagnostic));
+                if !out.is_json() {
+                    out.note(diagnostic.to_text(out.paint_err()).trim_end());
+                }
+            }
+        }
+    }
+    if out.is_json() {
+        let status = if exit == 0 { "success" } else { "error" };
+        out.object(&json!({"status": status, "cases": rows}));
+    }
+    Exit::Status(exit)
+}
+
+fn broken(suite: &Suite, diagnostic: &Diagnostic) -> Value {
+    let mut fields = diagnostic.to_json();
+    fields.insert("status".into(), "refused".into());
+    fields.insert("item_id".into(), json!(suite.item));
+    fields.insert("spec".into(), json!(suite.place.path));
+    Value::Object(fields)
+}
+
+/// The last lines, or all of the JSON; and the status: that of the worst, where a spec that cannot be
+/// used counts like a case that failed.
+fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
+    let all = table.rows.iter().flat_map(|(suite, all)| all.iter().map(move |one| (suite, one)));
+    let bad = all.clone().filter(|(_, one)| !one.findings.is_empty());
+    let first = bad.clone().next().map(|(suite, _)| suite.item.to_string());
+    let (cases, failed) = (all.count(), bad.count());
+    let unusable = table.rows.iter().filter_map(|(suite, _)| suite.cases.as_ref().err());
+    let exit = unusable.clone().map(|diagnostic| status(diagnostic.code.0)).max().unwrap_or(0);
+    let failure = first.map(|first| TestError::Failed { failed, cases, first });
+    let exit = if failure.is_some() { exit.max(1) } else { exit };
+    let seconds = start.elapsed().as_secs_f64();
+    if out.is_json() {
+        let mut fields = serde_json::Map::new();
+        fields.insert("status".into(), if exit == 0 { "success" } else { "error" }.into());
+        let code = failure.as_ref().map(|failure| Diagnostic::from(failure).to_json());
+        let code = code.or_else(|| unusable.clone().next().map(Diagnostic::to_json));
+        fields.extend(code.unwrap_or_default());
+        fields.insert("cases".into(), rows(table));
+        fields.insert("passed".into(), (cases - failed).into());
+        fields.insert("failed".into(), failed.into());
+        fields.insert("unusable_specs".into(), unusable.count().into());
+        fields.insert("metadata".into(), json!({"duration_ms": seconds * 1000.0}));
+        out.object(&Value::Object(fields));
+        return Exit::Status(exit);
+    }
+    let style = if exit == 0 { Style::Good } else { Style::Error };
+    let passed = out.paint().style(style, &format!("{} passed", cases - failed));
+    let unusable = match unusable.count() {
+        0 => String::new(),
+        count => format!(", {count} specs cannot be used"),
+    };
+    out.line(&format!("{passed}, {failed} failed{unusable}, in {seconds:.2} s"));
+    if let Some(failure) = failure {
+        out.note(Diagnostic::from(&failure).to_text(out.paint_err()).trim_end());
+    }
+    Exit::Status(exit)
+}
+
+fn rows(table: &Table<'_>) -> Value {
+    let mut rows = Vec::new();
+    for (suite, verdicts) in &table.rows {
+        match &suite.cases {
+            Err(diagnostic) => rows.push(broken(suite, diagnostic)),
+            Ok(cases) => rows.extend(cases.iter().zip(verdicts).map(|(case, verdict)| {
+                let mut row = json!({
+                    "item_id": suite.item, "spec": suite.place.path, "name": case.name,
+                    "status": if verdict.findings.is_empty() { "passed" } else { "failed" },
+                    "findings": verdict.findings,
+                    "metadata": {"duration_ms": verdict.elapsed.as_secs_f64() * 1000.0},
+                });
+                if !verdict.warnings.is_empty() {
+                    row["warnings"] = json!(verdict.warnings);
+                }
+                row
+            })),
+        }
+    }
+    rows.into()
+}

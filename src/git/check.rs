@@ -1,0 +1,200 @@
+//! What is staged, judged as it is staged.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::error::GitError;
+use super::program::Repository;
+use crate::base::limits::ITEM_BYTES;
+use crate::base::text::{escape_line, position, unfit};
+use crate::diag::{Code, Diagnostic, Place};
+use crate::id::{Kind, Space};
+use crate::pipeline::{Checked, Failure, Hold, Rye, RyeBuilder, Verdict};
+use crate::space::{Entry, Odd};
+
+/// Refusals that are about this person's trust and not about the file: another one, who trusts the
+/// signer, commits it.
+const MATTERS_OF_TRUST: [&str; 5] = [
+    "verify.expired",
+    "verify.out_of_scope",
+    "verify.project_not_accepted",
+    "verify.trust_unreadable",
+    "verify.untrusted",
+];
+
+/// How much a finding weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// The file is not to be committed.
+    Refused,
+    /// It may be, and whoever runs it here is refused.
+    Warned,
+}
+
+/// Something about a staged file.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) weight: Weight,
+    pub(crate) diagnostic: Diagnostic,
+}
+
+/// What is known after a check.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Staged files of `.ai` folders that differ from what is committed.
+    pub(crate) files: usize,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Why a check stopped.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CheckError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Rye(#[from] Failure),
+}
+
+/// Folders relative to the top, with a slash at the end, whose `.ai` has changes staged.
+#[derive(Debug, Default)]
+pub(crate) struct Projects {
+    pub(crate) judged: BTreeSet<String>,
+    /// An `.ai` that lies in the repository like any other folder, such as one for tests.
+    pub(crate) passed_over: BTreeSet<String>,
+}
+
+/// Which projects are judged: the one at the top, the one in `here`, and those that `rye git install`
+/// was run for, which their attribute says.
+///
+/// # Errors
+/// `git.failed`
+pub(crate) fn projects(repository: &Repository, here: &Path) -> Result<Projects, GitError> {
+    let changed = repository.changed()?;
+    let found: BTreeSet<&str> = changed.iter().filter_map(|path| Some(split(path)?.0)).collect();
+    let mut projects = Projects::default();
+    for prefix in found {
+        let is_here = here == repository.top().join(prefix);
+        let judged = prefix.is_empty() || is_here || repository.is_attributed(prefix)?;
+        let to = if judged { &mut projects.judged } else { &mut projects.passed_over };
+        to.insert(prefix.to_owned());
+    }
+    Ok(projects)
+}
+
+/// `sub/.ai/tools/x.py` as `sub/` and `.ai/tools/x.py`.
+fn split(path: &str) -> Option<(&str, &str)> {
+    let at = match path.starts_with(".ai/") {
+        true => 0,
+        false => path.find("/.ai/")? + 1,
+    };
+    Some(path.split_at(at))
+}
+
+/// Judges what is staged of one project: each file that differs from what is committed, and whatever
+/// else fails because of it. `builder` is that of the project itself, whose standing counts.
+///
+/// # Errors
+/// `git.failed`, `git.io`, `space.*`, `verify.trust_unreadable`
+pub(crate) fn check(
+    repository: &Repository,
+    prefix: &str,
+    builder: RyeBuilder,
+) -> Result<Findings, CheckError> {
+    let changed = repository.changed()?;
+    let changed: BTreeSet<&str> = changed
+        .iter()
+        .filter_map(|path| split(path))
+        .filter_map(|(found, path)| (found == prefix).then_some(path))
+        .collect();
+    let folder = tempfile::Builder::new().prefix("rye-staged-").tempdir();
+    let folder = folder.map_err(GitError::io(std::env::temp_dir()))?;
+    let strange = repository.write_staged(prefix, folder.path())?;
+    let rye = builder.strict().project_files(folder.path().to_owned()).build()?;
+    if rye.spaces().get(Space::Project).is_none() {
+        return Ok(Findings::default());
+    }
+    let mut listing = rye.survey(&[])?;
+    listing.odd.extend(strange.into_iter().map(|path| Odd {
+        place: Place { space: Some(Space::Project.to_string()), path, ..Place::default() },
+        why: "its path is no plain one".into(),
+    }));
+    // Keys that a project proposes are nothing that anybody goes by, so they need no signature.
+    let is_proposal =
+        |e: &Entry| e.item.kind == Kind::Config && e.item.id.as_str().starts_with("keys/");
+    let own = |e: &Entry| e.space == Space::Project && !is_proposal(e);
+    let entries: Vec<_> = listing.entries.into_iter().filter(own).collect();
+    let rows = rye.verify_all(entries.clone(), true, Hold::Listed, &|| ());
+    let mut findings: Vec<Finding> = rows.iter().filter_map(|row| finding(row, &changed)).collect();
+    let bad = |row: &Checked| matches!(row.verdict, Verdict::Bad(_));
+    let refused: BTreeSet<_> = rows.iter().filter(|row| bad(row)).map(|row| &row.item).collect();
+    let sound = entries.into_iter().filter(|entry| !refused.contains(&entry.item)).collect();
+    findings.extend(drift(&rye, sound, &changed));
+    for odd in listing.odd.into_iter().filter(|odd| changed.contains(odd.place.path.as_str())) {
+        findings.push(Finding { weight: Weight::Refused, diagnostic: odd.diagnostic() });
+    }
+    let items: BTreeSet<&str> = rows.iter().map(|row| row.place.path.as_str()).collect();
+    let others = changed.iter().filter(|path| !items.contains(**path));
+    findings.extend(others.filter_map(|path| hidden(folder.path(), path)));
+    Ok(Findings { files: changed.len(), findings })
+}
+
+/// Text that a reviewer cannot see in a staged file that is no item, such as a module beside a tool or
+/// a test spec. A file that is no text is nobody's to read.
+fn hidden(folder: &Path, path: &str) -> Option<Finding> {
+    let file = folder.join(path);
+    let stat = file.symlink_metadata().ok()?;
+    if !stat.is_file() || stat.len() > ITEM_BYTES {
+        return None;
+    }
+    let text = String::from_utf8(std::fs::read(file).ok()?).ok()?;
+    let found = unfit(&text).filter(|found| found.invisible)?;
+    let place = Place { space: Some("project".into()), path: path.to_owned(), ..Place::default() };
+    let diagnostic = Diagnostic {
+        code: Code("parse.invisible_text"),
+        message: format!(
+            "`{}` holds the invisible character U+{:04X}",
+            escape_line(path),
+            u32::from(found.char)
+        ),
+        help: Some("remove it, or write it as an escape".into()),
+        place: Some(place.at(position(text.as_bytes(), found.at))),
+        item: None,
+        data: serde_json::Map::new(),
+    };
+    Some(Finding { weight: Weight::Refused, diagnostic })
+}
+
+/// What the lock says of items that are sound: a row that lists other bytes is to be written anew in
+/// the same commit.
+fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
+    let rows = rye.verify_all(entries, false, Hold::Exact, &|| ());
+    let differs =
+        |row: &&Checked| matches!(&row.verdict, Verdict::Bad(f) if f.code() == "lock.differs");
+    rows.iter().filter(differs).filter_map(|row| finding(row, changed)).collect()
+}
+
+/// The finding of a row, if what is staged has to do with it.
+fn finding(row: &Checked, changed: &BTreeSet<&str>) -> Option<Finding> {
+    let Verdict::Bad(failure) = &row.verdict else { return None };
+    let code = failure.code();
+    let is_about_lock = code.starts_with("lock.")
+        || ["verify.signer_changed", "verify.space_changed", "verify.rolled_back"].contains(&code);
+    let concerned = changed.contains(row.place.path.as_str())
+        || (is_about_lock && changed.contains(".ai/rye.lock"))
+        || (code == "verify.dependency" && row.item.kind == Kind::Tool && parts(changed))
+        || (code == "resolve.ambiguous_file" && changed.iter().any(|path| is_twin(row, path)));
+    let trust = MATTERS_OF_TRUST.contains(&code);
+    let weight = if trust { Weight::Warned } else { Weight::Refused };
+    concerned.then(|| Finding { weight, diagnostic: failure.diagnostic() })
+}
+
+/// Whether a file that a tool may list has changed.
+fn parts(changed: &BTreeSet<&str>) -> bool {
+    changed.iter().any(|path| path.starts_with(".ai/tools/"))
+}
+
+/// Whether the file at `path` gives the same id as this row's.
+fn is_twin(row: &Checked, path: &str) -> bool {
+    let stem = format!(".ai/{}/{}.", row.item.kind.folder(), row.item.id);
+    path.strip_prefix(&stem).is_some_and(|ext| !ext.contains(['.', '/']))
+}

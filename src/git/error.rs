@@ -1,0 +1,70 @@
+//! What can go wrong with a repository.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnose};
+
+pub(crate) const CODES: &[Code] = &[
+    Code("git.failed"),
+    Code("git.no_repository"),
+    Code("git.foreign_file"),
+    Code("git.refused"),
+    Code("git.io"),
+];
+
+/// Why a verb about git stopped.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GitError {
+    #[error("`git {what}` failed: {why}")]
+    Failed { what: String, why: String },
+    #[error("`{}` lies in no working tree of git", escape_line(&.folder.display().to_string()))]
+    NoRepository { folder: PathBuf },
+    #[error("{} not changed: {}", count(.files.len(), "file was", "files were"), list(.files))]
+    ForeignFile { files: Vec<PathBuf> },
+    #[error("{} cannot be committed", count(*.0, "staged file", "staged files"))]
+    Refused(usize),
+    #[error("`{}` cannot be used: {source}", escape_line(&.path.display().to_string()))]
+    Io { path: PathBuf, source: io::Error },
+}
+
+fn count(number: usize, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
+}
+
+fn list(files: &[PathBuf]) -> String {
+    let shown = files.iter().map(|file| format!("`{}`", escape_line(&file.display().to_string())));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+impl GitError {
+    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+}
+
+impl Diagnose for GitError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Failed { .. } => "git.failed",
+            Self::NoRepository { .. } => "git.no_repository",
+            Self::ForeignFile { .. } => "git.foreign_file",
+            Self::Refused(_) => "git.refused",
+            Self::Io { .. } => "git.io",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Failed { .. } => "run it by hand to see more; `git` has to be on the path".into(),
+            Self::NoRepository { .. } => "`git init` makes one".into(),
+            Self::ForeignFile { .. } => "have it run `rye git check` and stop if that fails".into(),
+            Self::Refused(_) => {
+                "mend what is listed above, then stage it again with `git add`".into()
+            }
+            Self::Io { .. } => "mend what is in the way and try again".into(),
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! The hooks, the merge driver and the attribute: set up, taken out, looked at.
+
+use std::path::{Path, PathBuf};
+
+use super::error::GitError;
+use super::part::{Edit, Objection, hook, line, no_hook, no_line, read};
+use super::program::Repository;
+
+/// The hooks before a commit: one's own, and that of a merge without conflicts.
+const HOOKS: [&str; 2] = ["pre-commit", "pre-merge-commit"];
+/// Line endings stay as they were signed, and conflicts are for our driver.
+const ATTRIBUTE: &str = "/.ai/** -text merge=rye";
+const DRIVER: &str = "merge.rye.driver";
+const NAME: &str = "merge.rye.name";
+const NAME_IS: &str = "signed items: merged without their signature lines";
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    In,
+    Out,
+    /// Nothing is changed.
+    Look,
+}
+
+/// How one of the places is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// It was put there.
+    Added,
+    /// It was another one before.
+    Updated,
+    Removed,
+    /// It is there, as it would be written.
+    There,
+    /// Something else of ours is there.
+    Outdated,
+    Absent,
+    /// It is not ours to change, for a reason.
+    Kept,
+}
+
+/// One place.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// `pre-commit`, `pre-merge-commit`, `merge driver`, `attribute`.
+    pub(crate) what: &'static str,
+    pub(crate) path: PathBuf,
+    pub(crate) state: State,
+    pub(crate) why: Option<Objection>,
+}
+
+/// Sets up or takes out what calls `rye`, which is the program at that path, for the project in
+/// `project`; or only says how things are. One place that is not ours to change stops no other.
+///
+/// # Errors
+/// `git.failed`, `git.io`
+pub(crate) fn set_up(
+    repository: &Repository,
+    project: &Path,
+    rye: &Path,
+    wanted: Wanted,
+) -> Result<Vec<Row>, GitError> {
+    let mut rows = Vec::new();
+    let hooks = repository.own_path("hooks")?;
+    for name in HOOKS {
+        let path = hooks.join(name);
+        let edit = |before| match wanted {
+            Wanted::Out => no_hook(before),
+            _ => hook(&path, before, &call(rye, "check", " || exit 1")),
+        };
+        rows.push(file(name, &path, 0o755, wanted, &edit)?);
+    }
+    rows.push(driver(repository, rye, wanted)?);
+    let path = project.join(".gitattributes");
+    let edit = |before| {
+        Ok(match wanted {
+            Wanted::Out => no_line(before, ATTRIBUTE),
+            _ => line(before, ATTRIBUTE),
+        })
+    };
+    rows.push(file("attribute", &path, 0o644, wanted, &edit)?);
+    Ok(rows)
+}
+
+impl Repository {
+    /// Whether conflicts of the project's items are for our driver, as the staged attributes or those in
+    /// the folder say.
+    ///
+    /// # Errors
+    /// `git.failed`
+    pub(super) fn is_attributed(&self, prefix: &str) -> Result<bool, GitError> {
+        let path = format!("{prefix}.ai/tools/x");
+        for more in [&["--cached"][..], &[]] {
+            let args = [&["check-attr", "-z"], more, &["merge", "--", &path]].concat();
+            let said = self.ask(&args)?;
+            if said.split(|byte| *byte == 0).nth(2) == Some(b"rye") {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// A line of shell that calls this rye, or the one on the path if it is gone.
+fn call(rye: &Path, verb: &str, behind: &str) -> String {
+    let path = rye.display().to_string().replace('\'', r"'\''");
+    format!(
+        "if [ -x '{path}' ]; then '{path}' git {verb}{behind}; else rye git {verb}{behind}; fi\n"
+    )
+}
+
+fn file(
+    what: &'static str,
+    path: &Path,
+    mode: u32,
+    wanted: Wanted,
+    edit: &dyn Fn(Option<String>) -> Result<Edit, Objection>,
+) -> Result<Row, GitError> {
+    let row = |state, why| Row { what, path: path.to_owned(), state, why };
+    let edit = match read(path)?.and_then(edit) {
+        Ok(edit) => edit,
+        // What is not there needs not be taken out.
+        Err(_) if wanted == Wanted::Out && !is_ours(path) => return Ok(row(State::Absent, None)),
+        Err(why) => return Ok(row(State::Kept, Some(why))),
+    };
+    let had = edit
+        .before
+        .as_deref()
+        .is_some_and(|text| text.contains("rye git") || text.contains("merge=rye"));
+    let state = match (wanted, edit.is_change()) {
+        (Wanted::In | Wanted::Look, false) => State::There,
+        (Wanted::In, true) => {
+            if had {
+                State::Updated
+            } else {
+                State::Added
+            }
+        }
+        (Wanted::Look, true) => {
+            if had {
+                State::Outdated
+            } else {
+                State::Absent
+            }
+        }
+        (Wanted::Out, true) => State::Removed,
+        (Wanted::Out, false) => State::Absent,
+    };
+    if wanted != Wanted::Look {
+        edit.write(path, mode)?;
+    }
+    Ok(row(state, None))
+}
+
+fn is_ours(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(">>> rye git"))
+}
+
+fn driver(repository: &Repository, rye: &Path, wanted: Wanted) -> Result<Row, GitError> {
+    // git puts words in for what begins with `%`.
+    let rye = PathBuf::from(rye.display().to_string().replace('%', "%%"));
+    let command = call(&rye, "merge -- %O %A %B %L %P", "");
+    let command = command.trim_end();
+    let get = ["config", "--local", "--get", DRIVER];
+    let before = repository.find(&get)?.map(|value| String::from_utf8_lossy(&value).into_owned());
+    let is_same = before.as_deref() == Some(command);
+    let state = match (wanted, &before) {
+        (Wanted::In | Wanted::Look, Some(_)) if is_same => State::There,
+        (Wanted::In, Some(_)) => State::Updated,
+        (Wanted::In, None) => State::Added,
+        (Wanted::Look, Some(_)) => State::Outdated,
+        (Wanted::Out, Some(_)) => State::Removed,
+        (Wanted::Look | Wanted::Out, None) => State::Absent,
+    };
+    match state {
+        State::Added | State::Updated => {
+            repository.ask(&["config", "--local", NAME, NAME_IS])?;
+            repository.ask(&["config", "--local", DRIVER, command])?;
+        }
+        State::Removed => {
+            repository.ask(&["config", "--local", "--remove-section", "merge.rye"])?;
+        }
+        _ => {}
+    }
+    let path = repository.own_path("config")?;
+    Ok(Row { what: "merge driver", path, state, why: None })
+}

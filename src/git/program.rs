@@ -1,0 +1,116 @@
+//! The program `git`, asked for one thing at a time.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use super::error::GitError;
+
+/// A working tree.
+#[derive(Debug)]
+pub(crate) struct Repository {
+    /// Its top folder.
+    top: PathBuf,
+}
+
+impl Repository {
+    /// The working tree that `folder` lies in.
+    ///
+    /// # Errors
+    /// `git.no_repository`; `git.failed` without a `git`.
+    pub(crate) fn of(folder: &Path) -> Result<Self, GitError> {
+        let output = run(folder, &["rev-parse", "--show-toplevel"], None)?;
+        let top = output.stdout.trim_ascii_end();
+        if !output.status.success() || top.is_empty() {
+            return Err(GitError::NoRepository { folder: folder.to_owned() });
+        }
+        Ok(Self { top: PathBuf::from(OsStr::from_bytes(top)) })
+    }
+
+    pub(crate) fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// What a command says.
+    ///
+    /// # Errors
+    /// `git.failed`
+    pub(super) fn ask(&self, args: &[&str]) -> Result<Vec<u8>, GitError> {
+        self.feed(args, None)
+    }
+
+    /// The same for a command that reads `input`.
+    ///
+    /// # Errors
+    /// `git.failed`
+    pub(super) fn feed(&self, args: &[&str], input: Option<Vec<u8>>) -> Result<Vec<u8>, GitError> {
+        let output = run(&self.top, args, input)?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(failed(args, &output)),
+        }
+    }
+
+    /// The one line that a command says, or `None` where it fails: a value that is not set.
+    ///
+    /// # Errors
+    /// `git.failed` without a `git`.
+    pub(super) fn find(&self, args: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
+        let output = run(&self.top, args, None)?;
+        Ok(output.status.success().then(|| output.stdout.trim_ascii_end().to_vec()))
+    }
+
+    /// A path that git keeps to itself, such as `hooks`, wherever this working tree has it.
+    ///
+    /// # Errors
+    /// `git.failed`
+    pub(super) fn own_path(&self, name: &str) -> Result<PathBuf, GitError> {
+        let path = self.ask(&["rev-parse", "--git-path", name])?;
+        Ok(self.top.join(OsStr::from_bytes(path.trim_ascii_end())))
+    }
+}
+
+/// Runs git in a folder. The variables that git gives to its hooks, such as that of the index of this
+/// very commit, reach it.
+///
+/// # Errors
+/// `git.failed` if it does not start.
+pub(super) fn run(
+    folder: &Path,
+    args: &[&str],
+    input: Option<Vec<u8>>,
+) -> Result<Output, GitError> {
+    let mut command = Command::new("git");
+    // No index is rewritten, no path is a pattern, and no program of the configuration is asked.
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1").env("LC_ALL", "C");
+    command.args(["-c", "core.fsmonitor=false"]).args(args).current_dir(folder);
+    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = command.spawn().and_then(|mut child| {
+        let pipe = child.stdin.take();
+        let writer = std::thread::spawn(move || match (pipe, input) {
+            (Some(mut pipe), Some(input)) => pipe.write_all(&input),
+            _ => io::Result::Ok(()),
+        });
+        let output = child.wait_with_output();
+        // A git that reads no further says why itself.
+        let _ = writer.join();
+        output
+    });
+    output.map_err(|error| GitError::Failed { what: what(args), why: error.to_string() })
+}
+
+fn what(args: &[&str]) -> String {
+    args.first().copied().unwrap_or_default().to_owned()
+}
+
+pub(super) fn failed(args: &[&str], output: &Output) -> GitError {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let why = match said.trim() {
+        "" => format!("it ended with {}", output.status),
+        said => said.to_owned(),
+    };
+    GitError::Failed { what: what(args), why }
+}

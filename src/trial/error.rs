@@ -1,0 +1,102 @@
+//! What can be wrong with tests.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::Ref;
+
+pub(crate) const CODES: &[Code] = &[
+    Code("test.malformed"),
+    Code("test.unknown_key"),
+    Code("test.no_spec"),
+    Code("test.no_item"),
+    Code("test.failed"),
+    Code("test.io"),
+];
+
+/// Why a spec is not tried, or what became of those that were.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TestError {
+    #[error("the test spec cannot be used: {}{why}", at(.pointer))]
+    Malformed { place: Place, pointer: String, why: String },
+    #[error("the test spec holds `{}`, which means nothing {}", escape_line(.key), within(.pointer))]
+    UnknownKey {
+        place: Place,
+        pointer: String,
+        key: String,
+        near: Vec<String>,
+        known: &'static [&'static str],
+    },
+    #[error("no test spec lies beside `{}`", escape_line(.asked))]
+    NoSpec { asked: String, near: Vec<String> },
+    #[error("a test spec lies here, but no `{item}`")]
+    NoItem { place: Place, item: Ref },
+    #[error("the project is not accepted, so its test specs are not read")]
+    NotAccepted { project: String },
+    #[error("{failed} of {cases} cases failed")]
+    Failed { failed: usize, cases: usize, first: String },
+    #[error("`{}` cannot be used: {source}", escape_line(&.path.display().to_string()))]
+    Io { path: PathBuf, source: io::Error },
+}
+
+fn at(pointer: &str) -> String {
+    if pointer.is_empty() { String::new() } else { format!("`{}` ", escape_line(pointer)) }
+}
+
+fn within(pointer: &str) -> String {
+    if pointer.is_empty() { "at its top".into() } else { format!("in `{}`", escape_line(pointer)) }
+}
+
+fn did_you_mean(near: &[String]) -> Option<String> {
+    (!near.is_empty()).then(|| format!("did you mean `{}`?", near.join("` or `")))
+}
+
+impl Diagnose for TestError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Malformed { .. } => "test.malformed",
+            Self::UnknownKey { .. } => "test.unknown_key",
+            Self::NoSpec { .. } => "test.no_spec",
+            Self::NoItem { .. } => "test.no_item",
+            Self::NotAccepted { .. } => "verify.project_not_accepted",
+            Self::Failed { .. } => "test.failed",
+            Self::Io { .. } => "test.io",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Malformed { .. } => "see `rye fetch knowledge:rye/testing`".into(),
+            Self::UnknownKey { near, known, .. } => did_you_mean(near)
+                .unwrap_or_else(|| format!("what can stand there: {}", known.join(", "))),
+            Self::NoSpec { near, .. } => {
+                did_you_mean(near).unwrap_or_else(|| "`rye test --list` shows what there is".into())
+            }
+            Self::NoItem { .. } => "name the spec as the item is named, with `.test.yaml`".into(),
+            Self::NotAccepted { .. } => "read what it brings with `rye trust review`".into(),
+            Self::Failed { first, .. } => format!("`rye test {first}` tries these alone"),
+            Self::Io { .. } => "mend what is in the way and try again".into(),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Malformed { place, .. }
+            | Self::UnknownKey { place, .. }
+            | Self::NoItem { place, .. } => Some(place.clone()),
+            Self::NotAccepted { project } => {
+                Some(Place { path: project.clone(), ..Place::default() })
+            }
+            _ => None,
+        }
+    }
+
+    fn item(&self) -> Option<String> {
+        match self {
+            Self::NoItem { item, .. } => Some(item.to_string()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Reading one spec, strictly.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::error::TestError;
+use super::expect::Expect;
+use crate::base::limits::{NEAR_NAMES, TEST_CASES, TIMEOUT_MAX_MS};
+use crate::base::text::{near, position, unfit};
+use crate::diag::Place;
+use crate::parse::yaml;
+use crate::space::RelPath;
+
+const TOP: &[&str] = &["cases", "timeout_ms"];
+const CASE: &[&str] = &["dry_run", "expect", "inputs", "name", "setup", "timeout_ms"];
+
+/// One case of a spec: a run, and what is expected of it.
+#[derive(Debug)]
+pub(crate) struct Case {
+    /// Unique in its spec.
+    pub(crate) name: String,
+    pub(super) inputs: Map<String, Value>,
+    /// Files that are there before the run, by their paths below the case's folder.
+    pub(super) setup: Vec<(RelPath, String)>,
+    pub(super) dry_run: bool,
+    pub(super) timeout: Option<Duration>,
+    pub(super) expect: Expect,
+}
+
+/// Where in which spec a value stands.
+#[derive(Clone)]
+pub(super) struct At<'a> {
+    place: &'a Place,
+    pointer: String,
+}
+
+impl At<'_> {
+    pub(super) fn key(&self, key: &str) -> Self {
+        let dot = if self.pointer.is_empty() { "" } else { "." };
+        Self { place: self.place, pointer: format!("{}{dot}{key}", self.pointer) }
+    }
+
+    fn index(&self, index: usize) -> Self {
+        Self { place: self.place, pointer: format!("{}[{index}]", self.pointer) }
+    }
+
+    pub(super) fn bad(&self, why: impl Into<String>) -> TestError {
+        let (place, pointer) = (self.place.clone(), self.pointer.clone());
+        TestError::Malformed { place, pointer, why: why.into() }
+    }
+
+    /// The value as a mapping that holds nothing but these keys.
+    pub(super) fn mapping<'v>(
+        &self,
+        value: &'v Value,
+        known: &'static [&'static str],
+    ) -> Result<&'v Map<String, Value>, TestError> {
+        let map = value.as_object().ok_or_else(|| self.bad("is no mapping"))?;
+        match map.keys().find(|key| !known.contains(&key.as_str())) {
+            None => Ok(map),
+            Some(key) => {
+                let near = near(key, known.iter().copied(), NEAR_NAMES);
+                let (place, pointer) = (self.place.clone(), self.pointer.clone());
+                Err(TestError::UnknownKey { place, pointer, key: key.clone(), near, known })
+            }
+        }
+    }
+
+    pub(super) fn text(&self, value: &Value) -> Result<String, TestError> {
+        value.as_str().map(str::to_owned).ok_or_else(|| self.bad("is no text"))
+    }
+
+    pub(super) fn boolean(&self, value: &Value) -> Result<bool, TestError> {
+        value.as_bool().ok_or_else(|| self.bad("is neither `true` nor `false`"))
+    }
+
+    pub(super) fn path(&self, text: &str) -> Result<RelPath, TestError> {
+        text.parse().map_err(|why| self.bad(why))
+    }
+}
+
+/// The cases of the spec at `place`.
+///
+/// # Errors
+/// `test.malformed`, `test.unknown_key`
+pub(super) fn read(bytes: &[u8], place: &Place) -> Result<Vec<Case>, TestError> {
+    let top = At { place, pointer: String::new() };
+    let malformed =
+        |place: Place, why: String| TestError::Malformed { place, pointer: String::new(), why };
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let at = position(bytes, error.valid_up_to());
+        malformed(place.clone().at(at), "it is not UTF-8".into())
+    })?;
+    if let Some(found) = unfit(text) {
+        let why = format!("it holds the character U+{:04X}", u32::from(found.char));
+        return Err(malformed(place.clone().at(position(bytes, found.at)), why));
+    }
+    let value = yaml(text).map_err(|fault| {
+        let place = fault.position.map_or(place.clone(), |at| place.clone().at(at));
+        malformed(place, fault.why)
+    })?;
+    let map = top.mapping(&value, TOP)?;
+    let timeout = timeout(map, &top)?;
+    let cases = map.get("cases").ok_or_else(|| top.bad("it has no `cases`"))?;
+    let at = top.key("cases");
+    let cases = cases.as_array().filter(|cases| !cases.is_empty());
+    let cases = cases.ok_or_else(|| at.bad("is no list of at least one case"))?;
+    if cases.len() > TEST_CASES {
+        return Err(at.bad(format!("holds more than {TEST_CASES} cases")));
+    }
+    let mut all: Vec<Case> = Vec::new();
+    for (index, value) in cases.iter().enumerate() {
+        let case = case(value, &at.index(index), index, timeout)?;
+        if all.iter().any(|other| other.name == case.name) {
+            return Err(at.index(index).bad("has the name of another case"));
+        }
+        all.push(case);
+    }
+    Ok(all)
+}
+
+fn case(
+    value: &Value,
+    at: &At<'_>,
+    index: usize,
+    of_all: Option<Duration>,
+) -> Result<Case, TestError> {
+    let map = at.mapping(value, CASE)?;
+    let name = match map.get("name") {
+        Some(name) => at.key("name").text(name)?,
+        None => format!("case {}", index + 1),
+    };
+    if name.trim().is_empty() || name.contains('\n') {
+        return Err(at.key("name").bad("is no name of one line"));
+    }
+    let inputs = match map.get("inputs") {
+        Some(inputs) => {
+            let inputs = inputs.as_object().ok_or_else(|| at.key("inputs").bad("is no mapping"))?;
+            inputs.clone()
+        }
+        None => Map::new(),
+    };
+    let mut setup = Vec::new();
+    if let Some(files) = map.get("setup") {
+        let at = at.key("setup");
+        for (path, content) in files.as_object().ok_or_else(|| at.bad("is no mapping"))? {
+            let at = at.key(path);
+            setup.push((at.path(path)?, at.text(content)?));
+        }
+    }
+    let dry_run = map.get("dry_run").map_or(Ok(false), |v| at.key("dry_run").boolean(v))?;
+    let expect = match map.get("expect") {
+        Some(value) => Expect::read(value, &at.key("expect"))?,
+        None => Expect::default(),
+    };
+    Ok(Case { name, inputs, setup, dry_run, timeout: timeout(map, at)?.or(of_all), expect })
+}
+
+fn timeout(map: &Map<String, Value>, at: &At<'_>) -> Result<Option<Duration>, TestError> {
+    let Some(value) = map.get("timeout_ms") else { return Ok(None) };
+    let sane = value.as_u64().filter(|ms| (1..=TIMEOUT_MAX_MS).contains(ms));
+    let ms = sane.ok_or_else(|| {
+        at.key("timeout_ms").bad(format!("is no whole number from 1 to {TIMEOUT_MAX_MS}"))
+    })?;
+    Ok(Some(Duration::from_millis(ms)))
+}
