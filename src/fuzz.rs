@@ -41,6 +41,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("signed_file", verify::fuzz::signed_file),
     ("template", plan::fuzz::template),
     ("text", base::fuzz::text),
+    ("tidy", parse::fuzz::tidy),
     ("toml", parse::fuzz::toml),
     ("tool_header", parse::fuzz::tool_header),
     ("trust_document", verify::fuzz::trust_document),

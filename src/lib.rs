@@ -32,7 +32,7 @@
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 14 | `lsp` | what an editor shows of items that are being written |
-//! | 14 | `git` `trial` | what is about to be committed; test specs beside items |
+//! | 14 | `author` `git` `graph` `trial` | new items and tidy headers; what is about to be committed; pictures of what runs; test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
@@ -56,7 +56,7 @@
 //!
 //! | file | read by | written by |
 //! |---|---|---|
-//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::sign` |
+//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::sign`, `author` |
 //! | `<user>/.ai/config/keys/signing/` | `verify::own_keys` | the same |
 //! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `verify::document` | the same |
 //! | `<user>/.ai/config/keys/dev/` | `verify::dev_key` | the same, for `rye dev` |
@@ -73,6 +73,7 @@
 //! `pipeline/run.rs` is the line from a reference to a report; `verify/admit.rs` is the list of
 //! checks; `cli/execute.rs` is a verb.
 
+mod author;
 mod base;
 mod chain;
 mod cli;
@@ -84,6 +85,7 @@ mod execute;
 pub mod fuzz;
 mod git;
 mod grant;
+mod graph;
 mod host;
 mod id;
 mod interpolate;

@@ -114,6 +114,20 @@ pub(crate) fn replace_if(path: &Path, expected: &[u8], bytes: &[u8]) -> io::Resu
     Ok(true)
 }
 
+/// Makes `path`, whole or not at all; what is there already stays as it is.
+///
+/// # Errors
+/// `AlreadyExists`; else what the file system says.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut file = temporary(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().set_permissions(Permissions::from_mode(mode))?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|e| e.error)?;
+    File::open(folder)?.sync_all()
+}
+
 /// Removes the file for good: after a crash it does not come back.
 ///
 /// # Errors

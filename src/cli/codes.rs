@@ -19,6 +19,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::lock::CODES,
         crate::report::CODES,
         crate::pipeline::CODES,
+        crate::author::CODES,
         crate::dev::CODES,
         crate::git::CODES,
         crate::trial::CODES,

@@ -16,7 +16,7 @@ pub(super) fn answer(command: impl Fn() -> clap::Command) {
 /// Completes refs.
 pub(super) fn refs() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
-        let (Some(current), Ok(rye)) = (current.to_str(), RyeBuilder::new().build()) else {
+        let (Some(current), Some(rye)) = (current.to_str(), here()) else {
             return Vec::new();
         };
         let kinds: &[Kind] = match current.split_once(':') {
@@ -43,7 +43,7 @@ pub(super) fn refs() -> ArgValueCompleter {
 /// Completes input names, and the values of inputs that have a fixed set of them.
 pub(super) fn inputs() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
-        let (Some(current), Ok(rye)) = (current.to_str(), RyeBuilder::new().build()) else {
+        let (Some(current), Some(rye)) = (current.to_str(), here()) else {
             return Vec::new();
         };
         let named = item_on_the_line(&rye).unwrap_or_default();
@@ -80,10 +80,32 @@ type Named = Vec<(String, String, Vec<String>)>;
 /// The inputs of the item that stands on the command line being completed: name, help, values.
 fn item_on_the_line(rye: &Rye) -> Option<Named> {
     let words: Vec<String> = std::env::args().collect();
-    let at = words.iter().position(|word| word == "execute" || word == "run")?;
-    let query = words[at + 1..]
-        .iter()
-        .filter(|w| !w.starts_with('-'))
-        .find_map(|w| w.parse::<Query>().ok())?;
-    Some(rye.describe(&query).ok()?.item.declared())
+    let at = words.iter().position(|word| RUNS.contains(&word.as_str()))?;
+    let queries = words[at + 1..].iter().filter(|word| !word.starts_with('-'));
+    // A value of an option may look like an id as well, but is none.
+    let mut queries = queries.filter_map(|word| word.parse::<Query>().ok());
+    let described = queries.find_map(|query| rye.describe(&query).ok())?;
+    Some(described.item.declared())
+}
+
+/// The verbs that take inputs of an item.
+const RUNS: [&str; 4] = ["execute", "run", "plan", "dev"];
+
+/// The project that the command line being completed names, else the one of the working directory.
+fn here() -> Option<Rye> {
+    let mut words = std::env::args();
+    let mut project = None;
+    while let Some(word) = words.next() {
+        if word == "-p" || word == "--project" {
+            project = words.next();
+        } else if let Some(named) = word.strip_prefix("--project=") {
+            project = Some(named.to_owned());
+        }
+    }
+    let builder = RyeBuilder::new();
+    let builder = match project {
+        Some(project) => builder.project(project),
+        None => builder,
+    };
+    builder.build().ok()
 }

@@ -26,8 +26,10 @@ pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, CliErro
         written.map_err(|source| CliError::InputFile { path: args.shell.clone(), source })?;
     }
     let mut script = String::from_utf8_lossy(&script).into_owned();
-    if args.shell == "bash" {
-        script.push_str(BASH);
+    match args.shell.as_str() {
+        "bash" => script.push_str(BASH),
+        "zsh" => script = script.replace(ZSH.0, ZSH.1),
+        _ => {}
     }
     if out.is_json() {
         out.success(json!({"shell": args.shell, "script": script}));
@@ -36,6 +38,16 @@ pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, CliErro
     }
     Ok(Exit::DONE)
 }
+
+/// Zsh puts a space behind each answer; behind `name=` the value is typed on.
+const ZSH: (&str, &str) = (
+    "        [[ -n $other ]] && _describe -V 'values' other\n",
+    r"        local -a open=(${(M)other:#*=(|:*)})
+        other=(${other:#*=(|:*)})
+        [[ -n $open ]] && _describe -V 'values' open -S ''
+        [[ -n $other ]] && _describe -V 'values' other
+",
+);
 
 /// Bash breaks words at `:` and `=`, which stand in refs and inputs. The words are put together
 /// again before rye is asked, and what bash has already is cut from the answers.

@@ -61,6 +61,7 @@ fn request(args: &Args) -> Result<Option<Request>, CliError> {
         }
         return Err(CliError::Usage {
             message: "inputs are for an item, and none is named".into(),
+            help: None,
         });
     };
     item.parse::<Query>()?;

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::author::NotMade;
 use crate::base::text::escape_line;
 use crate::dev::DevError;
 use crate::diag::{Code, Diagnose, Diagnostic};
@@ -22,7 +23,7 @@ pub(crate) const CODES: &[Code] = &[
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
     #[error("{message}")]
-    Usage { message: String },
+    Usage { message: String, help: Option<String> },
     #[error("`{}` is no input: {why}", escape_line(.text))]
     InputSyntax { text: String, why: String },
     #[error("cannot read `{}`: {source}", escape_line(.path))]
@@ -59,6 +60,15 @@ where
     }
 }
 
+impl From<NotMade> for CliError {
+    fn from(error: NotMade) -> Self {
+        match error {
+            NotMade::Rule(error) => Self::House(Box::new(error)),
+            NotMade::Failure(failure) => Self::Failure(failure),
+        }
+    }
+}
+
 impl From<GitError> for CliError {
     fn from(error: GitError) -> Self {
         Self::House(Box::new(error))
@@ -90,9 +100,11 @@ impl CliError {
             #[cfg(feature = "lsp")]
             Self::Lsp(error) => return Diagnostic::from(error),
             Self::Failed(failed) => return failed.failure.diagnostic(),
+            Self::Usage { help, .. } => {
+                ("cli.usage", help.clone().unwrap_or_else(|| "see `rye --help`".to_owned()))
+            }
             Self::House(error) => return Diagnostic::from(error.as_ref()),
             Self::Dev(error) => return error.diagnostic(),
-            Self::Usage { .. } => ("cli.usage", "see `rye --help`".to_owned()),
             Self::InputSyntax { .. } => (
                 "cli.input_syntax",
                 "write `name=value`, `name=@file`, `name=@@text` for a text that begins with `@`, or `name:=json`".into(),

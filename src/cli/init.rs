@@ -20,7 +20,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     let user = rye.spaces().user()?;
     let Some(project) = rye.spaces().get(Space::Project) else {
         let message = "this folder is your user space, which is no project".to_owned();
-        return Err(CliError::Usage { message });
+        return Err(CliError::Usage { message, help: None });
     };
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("set up `{path}` as a project"), "", wired, out)?;
@@ -65,7 +65,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     out.line(&format!("key      {fingerprint}  ({how})"));
     out.line(&format!("accepted {}", if accepted { "from here on" } else { "already" }));
     out.line("");
-    out.line("next: write `.ai/tools/hello.py` (see `rye fetch knowledge:rye/tools`),");
-    out.line("      sign it with `rye sign tool:hello`, run it with `rye execute tool:hello`");
+    out.line("next: `rye new tool hello` writes a first tool; read it, sign it with `rye sign tool:hello`,");
+    out.line("      run it with `rye execute tool:hello` (more: `rye fetch knowledge:rye/tools`)");
     Ok(Exit::DONE)
 }

@@ -124,7 +124,7 @@ fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, 
         None => {
             let given = rye.located().vars.text("RYE_SIGNING_KEY");
             let message = "name a file, `-` for standard input, or set RYE_SIGNING_KEY".to_owned();
-            text.push_str(given.ok_or(CliError::Usage { message })?);
+            text.push_str(given.ok_or(CliError::Usage { message, help: None })?);
         }
     }
     Ok(text)
@@ -160,7 +160,7 @@ fn export(document: Option<&String>, keys: &OwnKeys<'_>, out: &mut Out) -> Resul
             };
             let text = document.to_toml();
             TrustDocument::parse(&text)
-                .map_err(|why| CliError::Usage { message: why.to_string() })?;
+                .map_err(|why| CliError::Usage { message: why.to_string(), help: None })?;
             text
         }
     };

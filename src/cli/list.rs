@@ -6,22 +6,22 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
-use crate::base::text::escape_line;
+use crate::base::text::{escape_line, near};
 use crate::diag::Style;
 use crate::id::{Kind, Space};
 use crate::pipeline::{Described, Rye};
 
 /// List items by space, without reading them
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub(super) struct Args {
     /// Only items whose id begins with this
     #[arg(value_name = "PREFIX")]
     prefix: Option<String>,
     /// Only this kind; by default tools and directives
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = super::words::kind())]
     kind: Option<Kind>,
     /// Only this space
-    #[arg(long, value_name = "SPACE")]
+    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
     space: Option<Space>,
     /// Runtimes, primitives, knowledge and config too
     #[arg(short, long)]
@@ -47,8 +47,28 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         out.success(json!({"items": items}));
         return Ok(Exit::DONE);
     }
+    if let Some(prefix) = args.prefix.as_deref().filter(|_| rows.is_empty()) {
+        out.line(&nothing(prefix, args, &rye)?);
+        return Ok(Exit::DONE);
+    }
     text(&rows, out);
     Ok(Exit::DONE)
+}
+
+/// What is said where nothing begins with a prefix.
+fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, CliError> {
+    let all = Args { prefix: None, long: false, ..args.clone() };
+    let ids: Vec<String> = rows(&all, rye)?.into_iter().map(|row| row.item).collect();
+    let ids = ids.iter().filter_map(|item| item.split_once(':')).map(|(_, id)| id);
+    // A prefix is as long as it is; what it may begin is cut to that.
+    let length = prefix.chars().count();
+    let starts: Vec<String> = ids.map(|id| id.chars().take(length).collect()).collect();
+    let near = near(prefix, starts.iter().map(String::as_str), 1);
+    let prefix = escape_line(prefix);
+    Ok(match near.is_empty() {
+        true => format!("no id begins with `{prefix}`"),
+        false => format!("no id begins with `{prefix}`; did you mean `{}`?", near.join("` or `")),
+    })
 }
 
 /// Bare `rye`: what can be run here, and how to go on.

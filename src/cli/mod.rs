@@ -17,7 +17,9 @@ mod execute;
 mod exit;
 mod explain;
 mod fetch;
+mod fmt;
 mod git;
+mod graph;
 mod init;
 mod input;
 mod keys;
@@ -25,6 +27,8 @@ mod list;
 mod lock;
 #[cfg(feature = "lsp")]
 mod lsp;
+mod man;
+mod new;
 mod out;
 mod plan;
 mod receipt;
@@ -35,6 +39,7 @@ mod trust;
 mod verify;
 mod why;
 mod wire;
+mod words;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -119,12 +124,16 @@ verbs! {
     lsp
     keys
     trust
+    new
+    fmt
+    graph
     init
     test
     git
     doctor
     explain
     completions
+    man
 }
 
 /// The grammar without its verbs.
@@ -143,6 +152,9 @@ fn command() -> Command {
 /// What a command line needs of the grammar. Each verb's part takes time and memory to build, so a
 /// line that begins with a verb gets that one alone.
 fn command_for(argv: &[OsString]) -> Command {
+    if argv.len() == 2 && (argv[1] == "--version" || argv[1] == "-V") {
+        return bare();
+    }
     let verb = argv.get(1).and_then(|verb| grammar(verb.to_str()?));
     verb.map_or_else(command, |verb| bare().subcommand(verb))
 }
@@ -183,7 +195,7 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
         let told = told.join(" ");
         let message = told.trim_start_matches("error: ");
         let mut out = Out::json();
-        let exit = out.fail(&CliError::Usage { message: message.to_owned() });
+        let exit = out.fail(&CliError::Usage { message: message.to_owned(), help: None });
         out.flush();
         return exit.end();
     }

@@ -28,7 +28,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "items")]
     all: bool,
     /// The space whose copy is signed; by default the project, or without one the user space
-    #[arg(long, value_name = "SPACE")]
+    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
     space: Option<Space>,
     /// Only say what would change; status 4 if anything would
     #[arg(long)]
@@ -37,9 +37,28 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
-    let (files, failed) = find(args, &rye)?;
+    let (files, failed) = find(&args.items, args.all, args.space, &rye)?;
+    let again = args.items.iter().all(|item| !item.contains('*')) && !args.all;
+    let mut reports = sign(&rye, files, args.check, again && !args.check, wired, out)?;
+    reports.extend(failed);
+    Ok(show(&reports, args.check, out))
+}
+
+/// Signs files, or with `check` only says what that would change; `again` signs also what carries
+/// your valid signature.
+///
+/// # Errors
+/// `cli.not_confirmed`; those of your own key.
+pub(super) fn sign(
+    rye: &Rye,
+    files: Vec<Found>,
+    check: bool,
+    again: bool,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Vec<SignReport>, CliError> {
     let pair = rye.own_pair()?;
-    if !args.check {
+    if !check {
         for file in &files {
             let digest = crate::verify::digest_to_sign(file);
             confirm(&format!("sign `{}`", file.item), &format!("sha256 {digest}"), wired, out)?;
@@ -48,48 +67,58 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let in_project = files.iter().any(|file| file.space == Space::Project);
     let progress = Progress::new(out, files.len(), "signing");
     let tick = || progress.tick();
-    let again = args.items.iter().all(|item| !item.contains('*')) && !args.all;
-    let options = SignOptions { check: args.check, again: again && !args.check, progress: &tick };
-    let mut reports = rye.sign_all(files, &pair, options);
-    reports.extend(failed);
+    let options = SignOptions { check, again, progress: &tick };
+    let reports = rye.sign_all(files, &pair, options);
     progress.done();
     let signed_any = reports.iter().any(|r| matches!(r.signed, Signed::Changed { .. }));
-    if in_project && signed_any && !args.check && rye.accept_project(&pair)? {
+    if in_project && signed_any && !check && rye.accept_project(&pair)? {
         let path = rye.spaces().project_path().display().to_string();
         out.note(&format!(
             "note: `{}` is an accepted project from here on; what you and keys you trust signed may run in it",
             escape_line(&path)
         ));
     }
-    Ok(show(&reports, args.check, out))
+    Ok(reports)
 }
 
-fn find(args: &Args, rye: &Rye) -> Result<(Vec<Found>, Vec<SignReport>), CliError> {
+/// The space that one writes into without saying which.
+pub(super) fn own_space(rye: &Rye) -> Space {
     let has_project = rye.spaces().get(Space::Project).is_some_and(crate::space::Root::exists);
-    let default = if has_project { Space::Project } else { Space::User };
-    let space = args.space.unwrap_or(default);
-    if args.all {
+    if has_project { Space::Project } else { Space::User }
+}
+
+/// The files that refs and globs name in a space, or all of it, and those that cannot be used; by
+/// default the project's, or without one the user space's.
+///
+/// # Errors
+/// `cli.usage` for a glob that matches nothing; those of finding a ref.
+pub(super) fn find(
+    items: &[String],
+    all: bool,
+    space: Option<Space>,
+    rye: &Rye,
+) -> Result<(Vec<Found>, Vec<SignReport>), CliError> {
+    let wanted = space;
+    let space = wanted.unwrap_or_else(|| own_space(rye));
+    if all {
         let all: Result<Pattern, _> = "*:**".parse();
         let patterns: Vec<_> = all.into_iter().collect();
         return Ok(rye.find_all_to_sign(&patterns, space)?);
     }
     let mut files: Vec<Found> = Vec::new();
     let mut failed = Vec::new();
-    for item in &args.items {
+    for item in items {
         let found = if item.contains('*') {
-            let pattern = item.parse::<Pattern>();
-            let pattern = pattern
-                .map_err(|message| CliError::Usage { message: format!("`{item}`: {message}") })?;
+            let pattern = super::words::pattern(item)?;
             let (found, bad) = rye.find_all_to_sign(&[pattern], space)?;
             let nothing = found.is_empty() && bad.is_empty();
             failed.extend(bad);
             if nothing {
-                let message = format!("no item of the {space} space matches `{item}`");
-                return Err(CliError::Usage { message });
+                return Err(super::words::no_match(item, Some(space), rye));
             }
             found
         } else {
-            vec![rye.find_to_sign(&item.parse::<Query>()?, args.space)?]
+            vec![rye.find_to_sign(&item.parse::<Query>()?, wanted)?]
         };
         for file in found {
             if !files.iter().any(|known| known.path == file.path) {
@@ -100,10 +129,45 @@ fn find(args: &Args, rye: &Rye) -> Result<(Vec<Found>, Vec<SignReport>), CliErro
     Ok((files, failed))
 }
 
+/// The status that a batch asks for.
+pub(super) fn worst(reports: &[SignReport]) -> u8 {
+    let codes = reports.iter().map(|report| match &report.signed {
+        Signed::Failed(failure) => status(failure.code()),
+        _ => 0,
+    });
+    codes.max().unwrap_or(0)
+}
+
+/// Shows files that could not be used, and gives the status that they ask for.
+pub(super) fn show_failed(failed: &[SignReport], out: &mut Out) -> u8 {
+    if out.is_json() { worst(failed) } else { shown(failed, false, out) }
+}
+
+/// Shows a batch as text, without its summary, and gives the status that it asks for.
+pub(super) fn shown(reports: &[SignReport], check: bool, out: &mut Out) -> u8 {
+    rows(reports, check, out).0
+}
+
 fn show(reports: &[SignReport], check: bool, out: &mut Out) -> Exit {
+    let (exit, counts) = rows(reports, check, out);
+    if out.is_json() {
+        let status = if counts[2] == 0 { "success" } else { "error" };
+        out.object(&json!({
+            "status": status, "check": check,
+            "items": reports.iter().map(|report| row(report, check)).collect::<Vec<_>>(),
+            "changed": counts[0], "up_to_date": counts[1], "failed": counts[2],
+        }));
+    } else if reports.len() > 1 {
+        let verb = if check { "to sign" } else { "signed" };
+        out.line(&format!("{} {verb}, {} up to date, {} failed", counts[0], counts[1], counts[2]));
+    }
+    Exit::Status(exit)
+}
+
+/// A line for each report; the status that they ask for, and how many were signed, up to date, failed.
+fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, [usize; 3]) {
     let mut exit = 0;
     let mut counts = [0_usize; 3];
-    let rows: Vec<Value> = reports.iter().map(|report| row(report, check)).collect();
     for report in reports {
         match &report.signed {
             Signed::Changed { digest, was, warnings } => {
@@ -140,20 +204,11 @@ fn show(reports: &[SignReport], check: bool, out: &mut Out) -> Exit {
             }
         }
     }
-    if out.is_json() {
-        let status = if counts[2] == 0 { "success" } else { "error" };
-        out.object(&json!({
-            "status": status, "check": check, "items": rows,
-            "changed": counts[0], "up_to_date": counts[1], "failed": counts[2],
-        }));
-    } else if reports.len() > 1 {
-        let verb = if check { "to sign" } else { "signed" };
-        out.line(&format!("{} {verb}, {} up to date, {} failed", counts[0], counts[1], counts[2]));
-    }
-    Exit::Status(exit)
+    (exit, counts)
 }
 
-fn row(report: &SignReport, check: bool) -> Value {
+/// A report as data.
+pub(super) fn row(report: &SignReport, check: bool) -> Value {
     let mut row = json!({"item_id": report.item, "path": report.place.path});
     let more = match &report.signed {
         Signed::Changed { digest, was, warnings } => json!({

@@ -76,7 +76,8 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
 fn read(item: &str) -> Result<Asked, CliError> {
     match item.contains('*') {
         true => {
-            let bad = |message| CliError::Usage { message: format!("`{item}`: {message}") };
+            let bad =
+                |message| CliError::Usage { message: format!("`{item}`: {message}"), help: None };
             item.parse().map(Asked::Pattern).map_err(bad)
         }
         false => Ok(Asked::Item(item.parse()?)),

@@ -10,7 +10,6 @@ use super::out::{Out, Progress};
 use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diag::{Diagnostic, Place, Style};
-use crate::grant::Pattern;
 use crate::id::Query;
 use crate::pipeline::{Checked, Hold, Rye, Verdict};
 use crate::report::{Level, Warned, sarif};
@@ -85,11 +84,13 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     }
     let mut patterns = Vec::new();
     for item in args.items.iter().filter(is_glob) {
-        let bad = |message| CliError::Usage { message: format!("`{item}`: {message}") };
-        patterns.push(item.parse::<Pattern>().map_err(bad)?);
+        patterns.push(super::words::pattern(item)?);
     }
     let start = Instant::now();
     let listing = rye.survey(&patterns)?;
+    if let (Some(pattern), true) = (patterns.first(), listing.entries.is_empty()) {
+        return Err(super::words::no_match(pattern.as_str(), None, &rye));
+    }
     let progress = Progress::new(out, listing.entries.len(), "verifying");
     let checked =
         rye.verify_all(listing.entries, args.ci, Hold::of(args.locked), &|| progress.tick());

@@ -1,7 +1,7 @@
 //! Why a word was not one of ours.
 
-use super::Kind;
-use crate::base::text::escape_line;
+use super::{Kind, Space};
+use crate::base::text::{escape_line, near};
 use crate::diag::{Code, Diagnose};
 
 pub(crate) const CODES: &[Code] = &[Code("id.malformed"), Code("id.unknown_kind")];
@@ -32,15 +32,27 @@ impl Diagnose for IdError {
             Self::Malformed { .. } => {
                 "an id is a path such as `acme/deploy`: letters, digits, `_`, `-`, `.`, parted by `/`".into()
             }
-            Self::UnknownKind { .. } => {
+            Self::UnknownKind { kind } => {
                 let kinds: Vec<_> = Kind::ALL.iter().map(|k| format!("`{k}`")).collect();
-                format!("the kinds are {}", kinds.join(", "))
+                let near = did_you_mean(kind, &Kind::ALL.map(Kind::as_str), "");
+                format!("{near}the kinds are {}", kinds.join(", "))
             }
             Self::Fingerprint { .. } => "see the known keys with `rye trust list`".into(),
             Self::UnknownSpace { text } if text.starts_with("system:") => {
                 "this build installs no bundles; the spaces are `@project`, `@user` and `@system`".into()
             }
-            Self::UnknownSpace { .. } => "the spaces are `@project`, `@user` and `@system`".into(),
+            Self::UnknownSpace { text } => {
+                let near = did_you_mean(text, &Space::NEAREST_FIRST.map(Space::as_str), "@");
+                format!("{near}the spaces are `@project`, `@user` and `@system`")
+            }
         })
+    }
+}
+
+/// A question, if a word is nearly one that is known.
+fn did_you_mean(word: &str, known: &[&str], before: &str) -> String {
+    match near(word, known.iter().copied(), 1).pop() {
+        Some(near) if !word.is_empty() => format!("did you mean `{before}{near}`? "),
+        _ => String::new(),
     }
 }

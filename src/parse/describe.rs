@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::directive::InputType;
 use super::item::Item;
 use super::tool::Tool;
 
@@ -36,7 +37,11 @@ impl Item {
             Self::Tool(tool) => tool.declared(),
             Self::Directive(directive) => {
                 let inputs = directive.inputs.iter();
-                inputs.map(|i| (i.name.clone(), i.description.clone(), Vec::new())).collect()
+                let values = |ty| match ty {
+                    InputType::Boolean => vec!["true".to_owned(), "false".to_owned()],
+                    _ => Vec::new(),
+                };
+                inputs.map(|i| (i.name.clone(), i.description.clone(), values(i.ty))).collect()
             }
             Self::Knowledge(_) | Self::Config(_) => Vec::new(),
         }
@@ -59,9 +64,7 @@ impl Tool {
         let row = |(name, property): (&String, &Value)| {
             let help = property.get("description").and_then(Value::as_str).unwrap_or_default();
             let mut values: Vec<String> = match property.get("enum").and_then(Value::as_array) {
-                Some(values) => {
-                    values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-                }
+                Some(values) => values.iter().filter_map(scalar).collect(),
                 None => Vec::new(),
             };
             if property.get("type").is_some_and(|ty| ty == "boolean") {
@@ -70,6 +73,16 @@ impl Tool {
             (name.clone(), help.to_owned(), values)
         };
         properties.into_iter().flatten().map(row).collect()
+    }
+}
+
+/// A value as it is typed; lists and objects are not.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        _ => None,
     }
 }
 

@@ -175,8 +175,8 @@ fn place(text: &str, word: &str) -> Option<Position> {
     Some(position(text.as_bytes(), at))
 }
 
-/// `[a-z][a-z0-9]*(_[a-z0-9]+)*`.
-fn is_snake_case(name: &str) -> bool {
+/// Whether a name is one that a directive may have: `[a-z][a-z0-9]*(_[a-z0-9]+)*`.
+pub(crate) fn is_snake_case(name: &str) -> bool {
     let part = |part: &str| {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
     };

@@ -40,7 +40,7 @@ impl Item {
     }
 }
 
-fn parse(
+pub(super) fn parse(
     kind: Kind,
     style: &HeaderStyle,
     text: &str,

@@ -10,7 +10,8 @@
 //! - A file that does not parse is an error, never an empty set of metadata.
 //! - Each reader is bounded in depth, nodes and time, whatever the text.
 //!
-//! Start at `item.rs`; `data` reads YAML, TOML and JSON, `tool` and `directive` the two that run.
+//! Start at `item.rs`; `data` reads YAML, TOML and JSON, `tool` and `directive` the two that run;
+//! `tidy` gives a header another shape and no item.
 
 mod config;
 mod data;
@@ -22,13 +23,15 @@ mod finding;
 pub(crate) mod fuzz;
 mod item;
 mod knowledge;
+mod tidy;
 mod tool;
 
 pub(crate) use data::{json, yaml};
 pub(crate) use directive::{Context, Directive, Input, InputType};
 pub(crate) use error::{CODES, ParseError};
-pub(crate) use finding::{Finding, Severity, check_for_signing};
+pub(crate) use finding::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use item::Item;
+pub(crate) use tidy::{Tidied, tidied};
 pub(crate) use tool::{
     Anchor, AnchorMode, Constraints, DepsScope, EnvPath, Interpreter, Manager, MergeMode, Search,
     Tool, VerifyDeps, WantedConfig, fill, listed_files,

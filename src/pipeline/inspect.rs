@@ -18,6 +18,7 @@ use crate::lock::Pin;
 use crate::parse::Item;
 use crate::plan::{Params, Plan, Survey};
 use crate::report::{Detail, Warned};
+use crate::resolve::Found;
 use crate::space::{Entry, Listing, Root};
 use crate::trace::{Quiet, Warnings};
 use crate::validate::{self, ValidChain};
@@ -223,31 +224,8 @@ impl Rye {
         let rules = self.rules(Hold::Listed);
         let trust = &rules.trust;
         let line = self.line(&rules, &Quiet);
-        let answer = line.find(query);
-        let item = match (&answer, query.kind) {
-            (Ok(found), _) => found.item.clone(),
-            (Err(_), Some(kind)) => Ref::new(kind, query.id.clone()),
-            (Err(_), None) => Ref::new(Kind::Tool, query.id.clone()),
-        };
+        let (item, answer, copies) = line.copies(query)?;
         let winner = answer.as_ref().ok().map(|found| found.space);
-        let copies = line.resolver(|resolver| resolver.copies(&item));
-        if copies.is_empty()
-            && let Err(failure) = answer
-        {
-            return Err(failure);
-        }
-        let copies = copies.into_iter().map(|copy| match copy {
-            Ok(found) => judge_copy(line, trust, found, winner),
-            Err(error) => Copy {
-                space: None,
-                place: error.place(),
-                path: None,
-                wins: false,
-                verdict: Err(Diagnostic::from(&error)),
-                document: None,
-            },
-        });
-        let copies = copies.collect();
         let admitted = answer.and_then(|found| line.admit(found));
         let mut survey = None;
         let (chain, refused) = match admitted {
@@ -287,7 +265,7 @@ impl Rye {
 
     /// What of this machine a tool would use, by the plan of a run without parameters; `None` for what
     /// is no tool, or has no sound chain.
-    fn survey_tool(
+    pub(super) fn survey_tool(
         &self,
         line: Line<'_>,
         source: &Source,
@@ -310,12 +288,45 @@ impl Rye {
     }
 }
 
-fn judge_copy(
-    line: Line<'_>,
-    trust: &TrustStore<'_>,
-    found: crate::resolve::Found,
-    winner: Option<Space>,
-) -> Copy {
+/// What was typed as a ref, the file that answers it or why none does, and every copy.
+pub(super) type Answer = (Ref, Result<Found, Failure>, Vec<Copy>);
+
+impl Line<'_> {
+    /// What was typed as a ref, the file that answers it or why none does, and every copy.
+    ///
+    /// # Errors
+    /// That of finding it, where there is no copy at all.
+    pub(super) fn copies(&self, query: &Query) -> Result<Answer, Failure> {
+        let answer = self.find(query);
+        let item = match (&answer, query.kind) {
+            (Ok(found), _) => found.item.clone(),
+            (Err(_), Some(kind)) => Ref::new(kind, query.id.clone()),
+            (Err(_), None) => Ref::new(Kind::Tool, query.id.clone()),
+        };
+        let winner = answer.as_ref().ok().map(|found| found.space);
+        let copies = self.resolver(|resolver| resolver.copies(&item));
+        if copies.is_empty()
+            && let Err(failure) = answer
+        {
+            return Err(failure);
+        }
+        let copies = copies.into_iter().map(|copy| match copy {
+            Ok(found) => judge_copy(*self, self.trust, found, winner),
+            Err(error) => Copy {
+                space: None,
+                place: error.place(),
+                path: None,
+                wins: false,
+                verdict: Err(Diagnostic::from(&error)),
+                document: None,
+            },
+        });
+        let copies = copies.collect();
+        Ok((item, answer, copies))
+    }
+}
+
+fn judge_copy(line: Line<'_>, trust: &TrustStore<'_>, found: Found, winner: Option<Space>) -> Copy {
     let (space, place) = (found.space, found.place.clone());
     let path = (!found.embedded).then(|| found.path.display().to_string());
     // The lock is about what answers; a copy that lost is judged by itself.

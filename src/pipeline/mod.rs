@@ -4,8 +4,8 @@
 //!
 //! Start at `run.rs`, which is the line from a reference to a report; `line.rs` fetches one item,
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
-//! `lock.rs` writes the lock, `diff.rs` compares versions, `work.rs` is what `rye dev` watches and signs,
-//! `draft.rs` judges what is not saved yet.
+//! `reach.rs` looks at all that is in reach, `lock.rs` writes the lock, `diff.rs` compares versions,
+//! `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet.
 
 mod builder;
 mod diff;
@@ -18,6 +18,7 @@ mod lock;
 #[cfg(feature = "lsp")]
 mod offer;
 mod parts;
+mod reach;
 mod receipt;
 mod review;
 mod rules;
@@ -51,9 +52,10 @@ pub(crate) use inspect::{Checked, Copy, Described, Verdict, Why};
 pub(crate) use lock::{Change, LockReport, LockRow};
 #[cfg(feature = "lsp")]
 pub(crate) use offer::{Offer, Taken};
+pub(crate) use reach::{By, Reach, Reached};
 pub(crate) use receipt::{Attested, Wanted};
 pub(crate) use review::{Review, SignerIs};
 pub(crate) use rules::Hold;
 pub(crate) use rye::now;
-pub(crate) use sign::{SignOptions, SignReport, Signed};
+pub(crate) use sign::{Carried, SignOptions, SignReport, Signed};
 pub(crate) use work::{Author, FileChange, InHand, Prepared, Work};

@@ -21,8 +21,8 @@ use crate::plan::{check_config, check_examples, check_schema, unknown_names};
 use crate::resolve::Found;
 use crate::trace::Quiet;
 use crate::verify::{
-    By, KeyPair, OwnKeys, PartFinding, Source, Staged, Standing, TrustError, TrustStore, admit,
-    check_own_config, stage,
+    By, KeyPair, OwnKeys, PartFinding, PublicKey, Source, Staged, Standing, TrustError, TrustStore,
+    admit, check_own_config, stage,
 };
 
 /// An item that does not validate is not signed.
@@ -91,6 +91,19 @@ pub(crate) struct SignReport {
     pub(crate) item: Ref,
     pub(crate) place: Place,
     pub(crate) signed: Signed,
+}
+
+/// What a file's signature line is worth to you.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carried {
+    /// There is none.
+    Nothing,
+    /// Yours, and the file is what you signed.
+    Yours,
+    /// Another key's.
+    Others,
+    /// The file is not what was signed, or it cannot be said.
+    Broken,
 }
 
 /// How to sign.
@@ -277,6 +290,26 @@ impl Rye {
         })?;
         let text = fill(source.text(), &source.header_style(), listed, &digests);
         text.map(Some).map_err(|why| cannot(vec![Finding::error(why)]))
+    }
+
+    /// Whose valid signature a file carries.
+    pub(crate) fn carried(&self, found: &Found) -> Carried {
+        let (trust, identity) = (self.trust(), self.spaces().project_identity());
+        match admit(found.clone(), &trust, identity, crate::verify::DevMode(false), &Quiet) {
+            Ok(source) => {
+                let key = source.signer().map(|signer| signer.key);
+                let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
+                match own.is_some() && own == key {
+                    true => Carried::Yours,
+                    false => Carried::Others,
+                }
+            }
+            Err(refused) => match refused.reason.code().0 {
+                "verify.unsigned" => Carried::Nothing,
+                "verify.untrusted" => Carried::Others,
+                _ => Carried::Broken,
+            },
+        }
     }
 
     /// `None` if the file carries `pair`'s valid signature; else the code of what is the matter.

@@ -35,7 +35,7 @@ impl Params {
         if violations.is_empty() {
             return Ok(Self(given));
         }
-        let near = nearest_name(schema, &given);
+        let near = nearest_name(schema, &given).or_else(|| nearest_value(schema, &given));
         Err(PlanError::InvalidParameters { item: item.clone(), violations, near })
     }
 
@@ -196,6 +196,35 @@ fn nearest_name(schema: &Value, given: &Map<String, Value>) -> Option<String> {
     let declared = schema.get("properties").and_then(Value::as_object)?;
     let unknown = given.keys().find(|name| !declared.contains_key(*name))?;
     near(unknown, declared.keys().map(String::as_str), 1).pop()
+}
+
+/// The listed value nearest to one that was given and is none of them, also in lists.
+fn nearest_value(schema: &Value, given: &Map<String, Value>) -> Option<String> {
+    let declared = schema.get("properties").and_then(Value::as_object)?;
+    given.iter().find_map(|(name, value)| {
+        let property = declared.get(name)?;
+        match value {
+            Value::String(text) => nearest_of(property, text),
+            Value::Array(items) => {
+                let property = property.get("items")?;
+                items.iter().filter_map(Value::as_str).find_map(|text| nearest_of(property, text))
+            }
+            Value::Object(inner) => nearest_value(property, inner),
+            _ => None,
+        }
+    })
+}
+
+fn nearest_of(property: &Value, text: &str) -> Option<String> {
+    let listed: Vec<&str> = match property.get("enum").and_then(Value::as_array) {
+        Some(listed) => listed.iter().filter_map(Value::as_str).collect(),
+        None if property.get("type").is_some_and(|ty| ty == "boolean") => vec!["true", "false"],
+        None => return None,
+    };
+    if listed.contains(&text) {
+        return None;
+    }
+    near(text, listed.into_iter(), 1).pop()
 }
 
 #[cfg(test)]

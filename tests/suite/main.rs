@@ -10,6 +10,7 @@
 )]
 
 mod attacks;
+mod authoring;
 mod chains;
 mod cli;
 mod config;
@@ -27,13 +28,16 @@ mod lock;
 #[cfg(feature = "lsp")]
 mod lsp;
 mod matrix;
+mod pictures;
 mod plans;
 mod promises;
 mod provoked;
 mod readme;
 mod receipts;
 mod sarif;
+mod shape;
 mod signing;
+mod slips;
 mod spaces;
 mod stdlib;
 mod terminal;

@@ -142,3 +142,73 @@ fn logs_and_a_reader_that_leaves_early_disturb_nothing() {
     let said = world.rye_in(world.outside(), &["execute", "acme/echo", "--json"], b"");
     assert_eq!((said.status, said.code().as_str()), (3, "resolve.not_found"));
 }
+
+/// Drives a real shell, which must be there.
+fn complete_in(world: &World, shell: &str) -> String {
+    let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shells/complete.py");
+    let rows = [
+        "rye exec=>rye execute",
+        "rye execute tool:acme/ec=>rye execute tool:acme/echo",
+        "rye graph acme/gr=>rye graph directive:acme/greet",
+        "rye execute acme/echo -i mo=>rye execute acme/echo -i mode=",
+        "rye execute tool:acme/echo -i mode=t=>rye execute tool:acme/echo -i mode=two",
+        "rye execute acme/echo -i fast=t=>rye execute acme/echo -i fast=true",
+        "rye explain verify.alt=>rye explain verify.altered",
+        "rye list --kind kn=>rye list --kind knowledge",
+        "rye new tool x --lang ty=>rye new tool x --lang typescript",
+    ];
+    // Bash keeps what was typed in front of a ref and cannot put a kind there.
+    let rows = rows.iter().filter(|row| shell == "fish" || !row.contains("directive:"));
+    let rows: Vec<String> = rows.map(|row| format!("'{row}'")).collect();
+    world.shell(&format!("python3 {driver} {shell} {}", rows.join(" ")))
+}
+
+#[test]
+fn a_real_bash_completes_what_is_typed_into_it_and_so_do_zsh_and_fish_where_they_are() {
+    let world = world();
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    assert_eq!(complete_in(&world, "bash"), "bash 8\n");
+    for (shell, want) in [("zsh", "zsh 8\n"), ("fish", "fish 9\n")] {
+        if world.shell(&format!("command -v {shell}")).is_empty() {
+            eprintln!("{shell} is not installed: its completion is tried by `.ci/run` alone");
+            continue;
+        }
+        assert_eq!(complete_in(&world, shell), want);
+    }
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_verb_and_it_says_what_its_help_says() {
+    let world = World::empty();
+    let said = world.rye(&["man"]);
+    assert!(said.status == 0 && said.stdout.contains("\n.SH NAME\nrye \\- "), "{said:?}");
+    let (status, got) = world.json(&["man", "pages/man1"]);
+    assert_eq!(status, 0, "{got}");
+    let pages: Vec<&str> =
+        got["pages"].as_array().unwrap().iter().map(|page| page.as_str().unwrap()).collect();
+    let help = world.rye(&["--help"]).stdout;
+    let verbs = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let verbs = verbs.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let verbs: Vec<&str> = verbs.filter(|verb| !verb.is_empty() && *verb != "help").collect();
+    assert!(verbs.len() > 15 && pages.len() > verbs.len(), "{verbs:?} {pages:?}");
+    for verb in verbs {
+        let name = format!("rye-{verb}.1");
+        assert!(pages.contains(&name.as_str()), "{verb}");
+        let page = String::from_utf8(world.read(&format!("pages/man1/{name}"))).unwrap();
+        let title = format!(".TH RYE-{} 1 \"\" \"rye ", verb.to_uppercase());
+        assert!(page.contains(&title), "{page}");
+        for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "\"EXIT STATUS\""] {
+            assert!(page.contains(&format!(".SH {section}\n")), "{verb}: {section}");
+        }
+        // Each long option of the help is on the page.
+        let help = world.rye(&[verb, "--help"]).stdout;
+        let options = help.split_whitespace().filter(|word| word.starts_with("--"));
+        for option in options.map(|word| word.trim_end_matches([',', '.', ';', ')', ':'])) {
+            let plain = option.trim_matches(['`', '[', ']']).split('=').next().unwrap();
+            let written = plain.replace('-', "\\-");
+            assert!(page.contains(&written) || page.contains(plain), "{verb}: {plain}");
+        }
+        let drawn = world.shell(&format!("command -v man >/dev/null && man -l pages/man1/{name}"));
+        assert!(drawn.is_empty() || drawn.contains("EXIT STATUS"), "{verb}: {drawn}");
+    }
+}

@@ -23,7 +23,7 @@ const ROWS: &[&[&str]] = &[
     &["execute"],
     &["report", "protocol", "sandbox", "lock", "search", "registry"],
     &["pipeline"],
-    &["dev", "git", "lsp", "trial", "thread", "code", "remote", "import", "mcp"],
+    &["author", "dev", "git", "graph", "lsp", "trial", "thread", "code", "remote", "import", "mcp"],
     &["cli"],
 ];
 

@@ -163,7 +163,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
 fn project(rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     if rye.spaces().project_identity().is_none() {
         let message = "this folder is your user space, which is no project".to_owned();
-        return Err(CliError::Usage { message });
+        return Err(CliError::Usage { message, help: None });
     }
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("accept the project `{path}`"), "", wired, out)?;

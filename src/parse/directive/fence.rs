@@ -76,6 +76,14 @@ pub(super) fn cut(text: &str) -> Result<Layout, Fault> {
     })
 }
 
+/// Where the metadata lies in a directive's text that has no signature line.
+///
+/// # Errors
+/// Those of [`cut`].
+pub(crate) fn metadata_range(text: &str) -> Result<Range<usize>, Fault> {
+    cut(text).map(|layout| layout.xml)
+}
+
 /// The title of a Markdown text: its first heading.
 pub(crate) fn first_heading(text: &str) -> Option<String> {
     heading(text).map(|(title, _)| title)

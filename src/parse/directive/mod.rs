@@ -24,5 +24,5 @@ mod permissions;
 
 pub(crate) use context::Context;
 pub(crate) use directive::{Directive, METADATA, without_signature};
-pub(crate) use fence::first_heading;
+pub(crate) use fence::{first_heading, metadata_range};
 pub(crate) use inputs::{Input, InputType};

@@ -44,7 +44,11 @@ const SHOWN: [&str; 8] = [
     "outputs",
 ];
 
-pub(super) fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Value>, Fault> {
+/// The map that a file declares, before it is typed.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Value>, Fault> {
     match style {
         HeaderStyle::Python => joined(python::header(text)?, block::header(text, "#")?),
         HeaderStyle::JavaScript => {

@@ -33,6 +33,7 @@ mod tool;
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
 pub(crate) use config_resolve::{MergeMode, WantedConfig};
 pub(crate) use fill::fill;
-pub(crate) use header::{listed_files, parse};
+pub(crate) use header::{header, listed_files, parse};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
+pub(crate) use python::python_tree;
 pub(crate) use tool::{Constraints, Tool};

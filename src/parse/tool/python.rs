@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::python_literal::literal;
 use super::python_outline::outline;
-use super::syntax::{Form, Grammar, Step, header as read};
+use super::syntax::{Form, Grammar, Step, header as read, tree};
 use crate::base::limits::LONE_BACKSLASHES;
 use crate::base::text::Position;
 use crate::parse::error::{ENCODING, Fault, LIMIT};
@@ -18,6 +18,15 @@ pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
     coding(text)?;
     continuations(text)?;
     read(text, &grammar())
+}
+
+/// The syntax tree of a file that has a header; bodies of functions may be left out of it.
+///
+/// # Errors
+/// As [`header`].
+pub(crate) fn python_tree(text: &str) -> Result<tree_sitter::Tree, Fault> {
+    header(text)?;
+    tree(text, &grammar())
 }
 
 /// Refuses many lines that only carry on the one before: no program needs them, and the parser would

@@ -142,7 +142,7 @@ pub(super) fn parts(node: Node<'_>) -> Vec<Node<'_>> {
 }
 
 /// The tree of the text's outline or, where there is none or it does not parse, of all of it.
-fn tree(text: &str, grammar: &Grammar) -> Result<Tree, Fault> {
+pub(super) fn tree(text: &str, grammar: &Grammar) -> Result<Tree, Fault> {
     if let Some(parts) = (grammar.outline)(text)
         && let Ok(tree) = tree_of(text, &grammar.language, &ranges(text, &parts))
         && !tree.root_node().has_error()

@@ -80,6 +80,11 @@ fn what_a_dev_key_signed_counts_here_and_not_for_machines() {
     }
     let locked = world.rye(&["lock", SAY]);
     assert_eq!((locked.code().as_str(), locked.status), ("verify.dev_signature", 4), "{locked:?}");
+    let picture = world.rye(&["graph", SAY]).stdout;
+    assert!(
+        picture.starts_with("tool:acme/say") && picture.contains("~ signed with the dev key"),
+        "{picture}"
+    );
     world.shell("git init -q -b main && git add -A");
     let (status, staged) = world.json(&["git", "check"]);
     let found = (status, &staged["findings"][0]["code"], &staged["findings"][0]["refused"]);

@@ -1,0 +1,55 @@
+//! Why a new item was not written.
+
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::{Kind, Ref};
+
+pub(crate) const CODES: &[Code] =
+    &[Code("author.exists"), Code("author.io"), Code("author.language")];
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum AuthorError {
+    #[error("`{item}` is there already, and is not overwritten")]
+    Exists { item: Ref, place: Place },
+    #[error("there is no template of a {kind} in {lang}")]
+    Language { kind: Kind, lang: &'static str, known: Vec<&'static str> },
+    #[error("cannot write `{}`: {source}", .place.path)]
+    Io { place: Place, source: std::io::Error },
+}
+
+impl Diagnose for AuthorError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Exists { .. } => "author.exists",
+            Self::Language { .. } => "author.language",
+            Self::Io { .. } => "author.io",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Exists { item, .. } => {
+                format!("see what it is with `rye show {item}`, or take another id")
+            }
+            Self::Language { known, .. } => {
+                let known: Vec<_> = known.iter().map(|lang| format!("`--lang {lang}`")).collect();
+                format!("give {}", known.join(" or "))
+            }
+            Self::Io { .. } => "nothing was written; mend the cause and try again".into(),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Exists { place, .. } | Self::Io { place, .. } => Some(place.clone()),
+            _ => None,
+        }
+    }
+
+    fn item(&self) -> Option<String> {
+        match self {
+            Self::Exists { item, .. } => Some(item.to_string()),
+            _ => None,
+        }
+    }
+}

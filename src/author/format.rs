@@ -1,0 +1,70 @@
+//! Tidying the headers of files.
+
+use crate::base::bytes::write_atomic;
+use crate::diag::{Diagnostic, Place};
+use crate::id::Ref;
+use crate::parse::{Tidied, tidied};
+use crate::pipeline::{Carried, Rye};
+use crate::resolve::Found;
+
+use super::error::AuthorError;
+
+/// What became of one file.
+#[derive(Debug)]
+pub(crate) struct Formatted {
+    pub(crate) item: Ref,
+    pub(crate) place: Place,
+    pub(crate) shaped: Shaped,
+}
+
+/// See [`Formatted`].
+#[derive(Debug)]
+pub(crate) enum Shaped {
+    Same,
+    /// Its header has another shape now, or would have; what its signature line was worth before.
+    Changed {
+        unified: String,
+        was: Carried,
+    },
+    /// It stays as it is, and why.
+    Left(String),
+    Failed(Box<Diagnostic>),
+}
+
+/// Tidies the headers of files, and writes them if `write` is given. Files that others signed are
+/// left alone unless they are `named` one by one: a changed file has to be signed again, by whoever
+/// changed it.
+pub(crate) fn format(rye: &Rye, files: &[Found], write: bool, named: bool) -> Vec<Formatted> {
+    let shape = |found: &Found| {
+        let (item, place) = (found.item.clone(), found.place.clone());
+        Formatted { item, place, shaped: shaped(rye, found, write, named) }
+    };
+    files.iter().map(shape).collect()
+}
+
+fn shaped(rye: &Rye, found: &Found, write: bool, named: bool) -> Shaped {
+    if found.embedded {
+        return Shaped::Left("it lies in the binary".into());
+    }
+    let text = match tidied(found) {
+        Err(error) => return Shaped::Failed(Box::new(Diagnostic::from(&error))),
+        Ok(Tidied::Same) => return Shaped::Same,
+        Ok(Tidied::Left(why)) => return Shaped::Left(why),
+        Ok(Tidied::Changed(text)) => text,
+    };
+    let was = rye.carried(found);
+    if was == Carried::Others && !named {
+        return Shaped::Left("somebody else signed it; name it to change it all the same".into());
+    }
+    if write && let Err(source) = write_atomic(&found.path, text.as_bytes(), 0o644) {
+        let place = found.place.clone();
+        let error = AuthorError::Io { place, source };
+        return Shaped::Failed(Box::new(Diagnostic::from(&error)));
+    }
+    let old = String::from_utf8_lossy(&found.bytes);
+    let diff = similar::TextDiff::from_lines(old.as_ref(), text.as_str());
+    let path = &found.place.path;
+    let (is, tidy) = (format!("{path} (on disk)"), format!("{path} (tidy)"));
+    let unified = diff.unified_diff().context_radius(3).header(&is, &tidy).to_string();
+    Shaped::Changed { unified, was }
+}

@@ -1,0 +1,20 @@
+//! Author: first versions of items, and their headers in one shape.
+//!
+//! Layer 14. Sees the facade and what is below it; knows no other house.
+//!
+//! - `template.rs` the texts, one file a language in `templates/` · `create.rs` writes one ·
+//!   `format.rs` what `rye fmt` makes of files; how a header is tidied is `parse`'s.
+//!
+//! Invariants
+//! - A file that is there is never overwritten by a template.
+//! - Nothing is signed here.
+
+mod create;
+mod error;
+mod format;
+mod template;
+
+pub(crate) use create::{Made, NotMade, create};
+pub(crate) use error::CODES;
+pub(crate) use format::{Formatted, Shaped, format};
+pub(crate) use template::Lang;

@@ -1,0 +1,191 @@
+//! `rye fmt`: the headers of items in one shape.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::diff::painted;
+use super::error::CliError;
+use super::exit::{Exit, status};
+use super::out::Out;
+use super::wire::Wired;
+use crate::author::{Formatted, Shaped, format};
+use crate::base::text::escape_line;
+use crate::diag::Style;
+use crate::id::{Kind, Query, Space};
+use crate::pipeline::{Carried, Rye};
+use crate::resolve::Found;
+
+/// Tidy the metadata headers of items, and nothing else of them
+///
+/// Keys come in one order, with one way of spacing and quoting. What an item says stays the same, and
+/// so do its body and its comments; where that cannot be promised the file is left as it is, with the
+/// reason. A file that changed has to be signed again.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Items, globs or paths of files; by default every item of the space
+    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
+    items: Vec<String>,
+    /// The space; by default the project, or without one the user space
+    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+    space: Option<Space>,
+    /// Only say what would change; status 4 if anything would
+    #[arg(long)]
+    check: bool,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    diff: bool,
+    /// Sign again what carried your valid signature before
+    #[arg(long, conflicts_with_all = ["check", "diff"])]
+    sign: bool,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let named: Result<Vec<String>, CliError> =
+        args.items.iter().map(|item| reference(item, &rye)).collect();
+    let (files, failed) = super::sign::find(&named?, args.items.is_empty(), args.space, &rye)?;
+    let write = !args.check && !args.diff;
+    let by_name = !args.items.is_empty() && args.items.iter().all(|item| !item.contains('*'));
+    let rows = format(&rye, &files, write, by_name);
+    let mut exit = super::sign::show_failed(&failed, out);
+    let mut yours = Vec::new();
+    for row in &rows {
+        exit = exit.max(show(row, args, out));
+        if matches!(row.shaped, Shaped::Changed { was: Carried::Yours, .. }) {
+            yours.push(row);
+        }
+    }
+    let mut signed = Vec::new();
+    if args.sign && !yours.is_empty() {
+        let mut again: Vec<Found> = Vec::new();
+        for row in &yours {
+            let space = files.iter().find(|file| file.item == row.item).map(|file| file.space);
+            again.push(rye.find_to_sign(&row.item.clone().into(), space)?);
+        }
+        signed = super::sign::sign(&rye, again, false, true, wired, out)?;
+        exit = exit.max(match out.is_json() {
+            true => super::sign::worst(&signed),
+            false => super::sign::shown(&signed, false, out),
+        });
+    }
+    summary(&rows, &failed, &signed, args, exit, out);
+    Ok(Exit::Status(exit))
+}
+
+/// A ref or glob as it is; the ref of a file that is named by its path.
+fn reference(item: &str, rye: &Rye) -> Result<String, CliError> {
+    let path = Path::new(item);
+    if item.contains(['*', ':', '@']) || !path.is_file() {
+        return Ok(item.to_owned());
+    }
+    let real =
+        path.canonicalize().map_err(|source| CliError::InputFile { path: item.into(), source })?;
+    for root in rye.spaces().nearest_first().filter(|root| !root.is_embedded()) {
+        for kind in Kind::ALL {
+            let Ok(folder) = root.path(kind.folder()).canonicalize() else { continue };
+            let below = real.strip_prefix(&folder).ok().and_then(|below| below.to_str());
+            if let Some((id, _)) = below.and_then(|below| below.rsplit_once('.')) {
+                let query = Query { kind: Some(kind), id: id.parse()?, space: Some(root.space()) };
+                return Ok(query.to_string());
+            }
+        }
+    }
+    let message = format!("`{}` lies in no space", escape_line(item));
+    Err(CliError::Usage { message, help: None })
+}
+
+/// Shows a row and gives the status that it asks for.
+fn show(row: &Formatted, args: &Args, out: &mut Out) -> u8 {
+    let item = &row.item;
+    let path = out.paint().style(Style::Dim, &escape_line(&row.place.path));
+    match &row.shaped {
+        Shaped::Same => {
+            if !out.is_json() && args.items.len() == 1 {
+                out.line(&format!("tidy already  {item}"));
+            }
+            0
+        }
+        Shaped::Changed { unified, was } => {
+            let write = !args.check && !args.diff;
+            if !out.is_json() {
+                let verb = if write { "formatted" } else { "would format" };
+                let verb = out.paint().style(Style::Good, verb);
+                out.line(&format!("{verb}  {item}  {path}"));
+                if args.diff {
+                    let text = painted(unified, out.paint());
+                    out.text(&text);
+                }
+                let again = write && !(args.sign && *was == Carried::Yours);
+                if again && *was != Carried::Nothing {
+                    out.note(&format!(
+                        "note: its signature covers the old text; re-sign with `rye sign {item}`"
+                    ));
+                }
+            }
+            if args.check { 4 } else { 0 }
+        }
+        Shaped::Left(why) => {
+            if !out.is_json() {
+                out.line(&format!("left as it is  {item}  {path}: {}", escape_line(why)));
+            }
+            0
+        }
+        Shaped::Failed(diagnostic) => {
+            if !out.is_json() {
+                let text = diagnostic.to_text(out.paint_err());
+                out.note(text.trim_end());
+            }
+            status(diagnostic.code.0)
+        }
+    }
+}
+
+fn summary(
+    rows: &[Formatted],
+    failed: &[crate::pipeline::SignReport],
+    signed: &[crate::pipeline::SignReport],
+    args: &Args,
+    exit: u8,
+    out: &mut Out,
+) {
+    let count = |is: fn(&Shaped) -> bool| rows.iter().filter(|row| is(&row.shaped)).count();
+    let changed = count(|shaped| matches!(shaped, Shaped::Changed { .. }));
+    let same = count(|shaped| matches!(shaped, Shaped::Same));
+    let left = count(|shaped| matches!(shaped, Shaped::Left(_)));
+    let bad = failed.len() + count(|shaped| matches!(shaped, Shaped::Failed(_)));
+    if out.is_json() {
+        let failed = failed.iter().map(|report| super::sign::row(report, args.check));
+        let items: Vec<Value> = rows.iter().map(|row| to_json(row, args)).chain(failed).collect();
+        let signed: Vec<Value> = signed.iter().map(|row| super::sign::row(row, false)).collect();
+        out.object(&json!({
+            "status": if exit == 0 { "success" } else { "error" }, "check": args.check,
+            "items": items, "signed": signed,
+            "changed": changed, "same": same, "left": left, "failed": bad,
+        }));
+    } else if args.items.len() != 1 || rows.len() + failed.len() != 1 {
+        let verb = if args.check || args.diff { "to format" } else { "formatted" };
+        out.line(&format!("{changed} {verb}, {same} tidy already, {left} left, {bad} failed"));
+    }
+}
+
+fn to_json(row: &Formatted, args: &Args) -> Value {
+    let mut out = json!({"item_id": row.item, "path": row.place.path});
+    let more = match &row.shaped {
+        Shaped::Same => json!({"status": "same"}),
+        Shaped::Changed { unified, was } => json!({
+            "status": if args.check || args.diff { "would_format" } else { "formatted" },
+            "diff": unified, "re_sign": *was != Carried::Nothing,
+        }),
+        Shaped::Left(why) => json!({"status": "left", "why": why}),
+        Shaped::Failed(diagnostic) => {
+            let mut fields = diagnostic.to_json();
+            fields.insert("status".into(), "failed".into());
+            Value::Object(fields)
+        }
+    };
+    if let (Value::Object(out), Value::Object(more)) = (&mut out, more) {
+        out.extend(more);
+    }
+    out
+}

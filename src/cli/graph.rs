@@ -1,0 +1,86 @@
+//! `rye graph`: what items run through and use, as a picture.
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::graph::Graph;
+use crate::id::{Kind, Query, Space};
+use crate::pipeline::{Reach, Rye};
+
+/// Draw what items run through and use, with who signed each part
+///
+/// Chain, modules, config, files, the program, and the copies that are shadowed. What is refused is
+/// drawn with its code, and drawing it is no failure: `rye verify` is what fails.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The items, such as `tool:acme/deploy`
+    #[arg(value_name = "REF", required_unless_present = "all", add = super::complete::refs())]
+    items: Vec<String>,
+    /// Every tool and directive, with what they share drawn once
+    #[arg(long, conflicts_with = "items")]
+    all: bool,
+    /// With `--all`, only what lies in this space
+    #[arg(long, value_name = "SPACE", requires = "all", value_parser = super::words::space())]
+    space: Option<Space>,
+    /// As Mermaid, for Markdown
+    #[arg(long, conflicts_with = "svg")]
+    mermaid: bool,
+    /// As SVG: one file that needs nothing else
+    #[arg(long)]
+    svg: bool,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let queries = match args.all {
+        true => everything(&rye, args.space)?,
+        false => args.items.iter().map(|item| item.parse::<Query>()).collect::<Result<_, _>>()?,
+    };
+    let mut reached: Vec<Reach> = Vec::new();
+    for one in rye.reach(queries) {
+        reached.push(one?);
+    }
+    let graph = Graph::of(&reached);
+    if out.is_json() {
+        let value = serde_json::to_value(&graph).unwrap_or(Value::Null);
+        let items: Vec<_> = reached.iter().map(|reach| reach.item.to_string()).collect();
+        let mut fields = json!({"items": items});
+        if let (Some(fields), Value::Object(graph)) = (fields.as_object_mut(), value) {
+            fields.extend(graph);
+        }
+        out.success(fields);
+        return Ok(Exit::DONE);
+    }
+    let text = match (args.mermaid, args.svg) {
+        (true, _) => graph.to_mermaid(),
+        (_, true) => graph.to_svg(),
+        _ => graph.to_text(out.paint()),
+    };
+    out.text(&text);
+    if reached.is_empty() {
+        out.note("nothing here yet: `rye new tool acme/hello` makes a first tool");
+    }
+    Ok(Exit::DONE)
+}
+
+/// What answers each ref of a tool or directive; runtimes and primitives come with what they run.
+fn everything(rye: &Rye, space: Option<Space>) -> Result<Vec<Query>, CliError> {
+    let mut found = std::collections::BTreeSet::new();
+    for of in Space::NEAREST_FIRST.into_iter().filter(|of| space.is_none_or(|one| one == *of)) {
+        for kind in [Kind::Tool, Kind::Directive] {
+            for entry in rye.list(of, kind)? {
+                let id = entry.item.id.as_str();
+                let is_part =
+                    id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/");
+                let is_copy = entry.item.id.is_reserved() && of != Space::System;
+                if !(is_part || is_copy && rye.is_system_copy(&entry)) {
+                    found.insert(Query { space, ..entry.item.into() });
+                }
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}

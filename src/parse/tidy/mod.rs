@@ -1,0 +1,60 @@
+//! Tidy: the header of an item in one shape, and nothing else of it.
+//!
+//! In:  a file as it was found, signed or not; admitted or not, for only text comes back.
+//! Out: the text with its header's keys in order, and spaced and quoted in one way.
+//!
+//! Invariants
+//! - What the file says is the same before and after: both are parsed, and compared.
+//! - What is no header keeps its bytes, and so does the signature line.
+//! - Tidying again changes nothing.
+//! - A file that this cannot promise of is left as it is, with the reason.
+//!
+//! Start at `tidy.rs`; one file a form.
+
+mod directive;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
+mod python;
+#[expect(clippy::module_inception, reason = "the folder is the forms, the file the promise")]
+mod tidy;
+mod toml;
+mod yaml;
+
+pub(crate) use tidy::{Tidied, tidied};
+
+/// The order of a tool's keys; others follow in the order that they are written in.
+const TOOL_KEYS: &[&str] = &[
+    "version",
+    "tool_type",
+    "executor_id",
+    "category",
+    "description",
+    "effects",
+    "parameters",
+    "input_schema",
+    "config_schema",
+    "examples",
+    "inputs",
+    "outputs",
+    "env",
+    "secrets",
+    "env_config",
+    "config",
+    "config_resolve",
+    "overridable",
+    "anchor",
+    "verify_deps",
+    "files",
+    "sandbox",
+    "child_constraints",
+    "allowed_threads",
+    "allowed_targets",
+];
+
+/// The order of the keys of front matter.
+const KNOWLEDGE_KEYS: &[&str] = &["title", "description", "tags"];
+
+/// A key's place in an order; unknown ones share the last.
+fn rank(order: &[&str], key: &str) -> usize {
+    order.iter().position(|known| *known == key).unwrap_or(order.len())
+}

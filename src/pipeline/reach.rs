@@ -1,0 +1,223 @@
+//! Everything in reach of a reference: what it runs through and what it uses, each with its verdict,
+//! for a picture of it. A refusal is part of the answer, and nothing stops at one.
+
+use std::cell::RefCell;
+
+use super::failure::Failure;
+use super::inspect::Copy;
+use super::line::Line;
+use super::rules::Hold;
+use super::rye::Rye;
+use super::sign::parallel;
+use crate::base::Digest;
+use crate::base::limits::CHAIN_LINKS;
+use crate::chain::{Chain, Fetch, FetchError, lineage};
+use crate::diag::Diagnostic;
+use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::parse::Item;
+use crate::plan::{Survey, dependencies};
+use crate::report::Detail;
+use crate::trace::Quiet;
+use crate::verify::{Integrity, Source, TrustStore};
+
+/// Who stands behind an admitted file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    You,
+    /// The dev key of this project, for you and for a few hours.
+    DevKey,
+    Publisher,
+    /// A key that a trust document of yours lets in.
+    Trusted,
+    /// Dev mode let it through.
+    Nobody,
+}
+
+/// One admitted item.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    pub(crate) detail: Detail,
+    pub(crate) by: By,
+    /// `runtime` or `primitive`, where it says so.
+    pub(crate) role: Option<String>,
+    /// The files that its signature covers.
+    pub(crate) files: Vec<(String, Digest)>,
+    /// What it names as the next link.
+    next: Option<Ref>,
+}
+
+impl Reached {
+    fn of(source: &Source, item: &Item, trust: &TrustStore<'_>) -> Self {
+        let (role, next) = match item {
+            Item::Tool(tool) => (
+                tool.tool_type.clone().filter(|_| tool.is_link()),
+                tool.executor.clone().map(|id| Ref::new(Kind::Tool, id)),
+            ),
+            Item::Directive(directive) => {
+                (None, directive.extends.clone().map(|id| Ref::new(Kind::Directive, id)))
+            }
+            Item::Knowledge(_) | Item::Config(_) => (None, None),
+        };
+        let files =
+            source.parts().iter().map(|part| (part.path.to_string(), part.digest)).collect();
+        let by = by(source, trust);
+        Self { detail: Detail::of(source, item.version()), by, role, files, next }
+    }
+
+    fn bare(source: &Source, trust: &TrustStore<'_>) -> Self {
+        let by = by(source, trust);
+        let detail = Detail::of(source, None);
+        Self { detail, by, role: None, files: Vec::new(), next: None }
+    }
+}
+
+fn by(source: &Source, trust: &TrustStore<'_>) -> By {
+    let Some(signer) = source.signer().filter(|_| source.integrity() == Integrity::Verified) else {
+        return By::Nobody;
+    };
+    match trust.document(signer.key) {
+        _ if signer.dev_for.is_some() => By::DevKey,
+        Ok(Some(_)) => By::Trusted,
+        _ if source.space() == Space::System => By::Publisher,
+        _ => By::You,
+    }
+}
+
+/// Where a chain ends too early.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    /// What the last link names.
+    pub(crate) named: Option<Ref>,
+    pub(crate) why: Diagnostic,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    pub(crate) item: Ref,
+    pub(crate) copies: Vec<Copy>,
+    /// Why nothing answers, if nothing does.
+    pub(crate) refused: Option<Diagnostic>,
+    /// The item and what it runs through, or extends; as far as each was admitted.
+    pub(crate) links: Vec<Reached>,
+    pub(crate) stop: Option<Stop>,
+    /// Modules and config, each admitted by itself.
+    pub(crate) beside: Vec<Reached>,
+    pub(crate) beside_refused: Option<Diagnostic>,
+    /// Of this machine; `None` for what starts no program.
+    pub(crate) survey: Option<Result<Survey, Diagnostic>>,
+}
+
+/// Keeps what a chain fetches, also of one that cannot be built.
+struct Watch<'a> {
+    line: Line<'a>,
+    seen: RefCell<Vec<Reached>>,
+}
+
+impl Fetch for Watch<'_> {
+    fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, FetchError> {
+        let got = self.line.fetch(item, from)?;
+        if let Some((source, parsed)) = &got {
+            self.seen.borrow_mut().push(Reached::of(source, parsed, self.line.trust));
+        }
+        Ok(got)
+    }
+
+    fn find_above(&self, item: &Ref, from: Space) -> Option<Space> {
+        self.line.find_above(item, from)
+    }
+
+    fn near(&self, item: &Ref) -> Vec<String> {
+        self.line.near(item)
+    }
+}
+
+impl Rye {
+    /// Everything in reach of each reference, found on all cores; in the order asked.
+    ///
+    /// # Errors
+    /// For each by itself: that of a reference to which no file lies in any space.
+    pub(crate) fn reach(&self, queries: Vec<Query>) -> Vec<Result<Reach, Failure>> {
+        let rules = self.rules(Hold::Listed);
+        let line = self.line(&rules, &Quiet);
+        parallel(queries, |query| self.reach_one(line, &query))
+    }
+
+    fn reach_one(&self, line: Line<'_>, query: &Query) -> Result<Reach, Failure> {
+        let (item, answer, copies) = line.copies(query)?;
+        let mut reach = Reach {
+            item,
+            copies,
+            refused: None,
+            links: Vec::new(),
+            stop: None,
+            beside: Vec::new(),
+            beside_refused: None,
+            survey: None,
+        };
+        match answer.and_then(|found| line.admit(found)) {
+            Err(failure) => reach.refused = Some(failure.diagnostic()),
+            Ok((source, parsed)) => {
+                reach.links.push(Reached::of(&source, &parsed, line.trust));
+                let watch = Watch { line, seen: RefCell::new(Vec::new()) };
+                let stopped = self.walk(&watch, source, parsed, &mut reach);
+                reach.links.extend(watch.seen.into_inner());
+                if let Some(why) = stopped {
+                    let named = reach.links.last().and_then(|last| last.next.clone());
+                    reach.stop = Some(Stop { named, why });
+                }
+            }
+        }
+        Ok(reach)
+    }
+
+    /// Walks the chain; gives what stopped it.
+    fn walk(
+        &self,
+        watch: &Watch<'_>,
+        source: Source,
+        parsed: Item,
+        reach: &mut Reach,
+    ) -> Option<Diagnostic> {
+        let line = watch.line;
+        match parsed {
+            Item::Tool(tool) if tool.is_link() => links(watch, &source, tool.executor.clone()),
+            Item::Tool(tool) => {
+                reach.survey = self.survey_tool(line, &source, &Item::Tool(tool.clone()));
+                let is_primitive = |id: &ItemId| self.is_primitive(id);
+                match Chain::build(source, *tool, watch, &is_primitive, &Quiet) {
+                    Err(error) => Some(Diagnostic::from(&error)),
+                    Ok(chain) => {
+                        match dependencies(&chain, &line, &Quiet) {
+                            Ok(sources) => {
+                                let sources = sources.iter();
+                                let beside = sources.map(|s| Reached::bare(s, line.trust));
+                                reach.beside = beside.collect();
+                            }
+                            Err(error) => reach.beside_refused = Some(Diagnostic::from(&error)),
+                        }
+                        None
+                    }
+                }
+            }
+            Item::Directive(directive) => {
+                lineage(source, *directive, watch).err().map(|error| Diagnostic::from(&error))
+            }
+            Item::Knowledge(_) | Item::Config(_) => None,
+        }
+    }
+}
+
+/// A runtime is no chain's beginning; what stands behind it is looked at all the same.
+fn links(watch: &Watch<'_>, source: &Source, executor: Option<ItemId>) -> Option<Diagnostic> {
+    let (mut from, mut next) = (source.space(), executor);
+    for _ in 1..CHAIN_LINKS {
+        let item = Ref::new(Kind::Tool, next?);
+        match watch.fetch(&item, from) {
+            Err(error) => return Some(Diagnostic::from(&error)),
+            Ok(Some((source, Item::Tool(tool)))) => (from, next) = (source.space(), tool.executor),
+            Ok(_) => return None,
+        }
+    }
+    None
+}

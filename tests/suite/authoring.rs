@@ -1,0 +1,175 @@
+//! `rye new`: first versions of items (core 11).
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use crate::world::{GREET_MD, World, python_folder};
+
+/// The folder of a Node.js that is not on the tests' own path, where one is given.
+fn node_folder() -> Option<String> {
+    std::env::var("RYE_TEST_NODE").ok()
+}
+
+/// What the tests' own path is.
+fn world_path() -> String {
+    format!("{}:/usr/local/bin:/usr/bin:/bin", python_folder().display())
+}
+
+/// Whether Node.js runs TypeScript by itself.
+fn node_runs_types() -> bool {
+    let program = node_folder().map_or_else(|| "node".to_owned(), |folder| folder + "/node");
+    let asked = Command::new(program).args(["-p", "process.features.typescript || ''"]).output();
+    asked.is_ok_and(|output| !String::from_utf8_lossy(&output.stdout).trim().is_empty())
+}
+
+#[test]
+fn every_template_of_a_tool_verifies_once_signed_and_runs_in_its_language() {
+    let world = World::new();
+    let world = match node_folder() {
+        Some(folder) => world.env("PATH", &format!("{folder}:{}", world_path())),
+        None => world,
+    };
+    let rows = [
+        ("python", "py", r#"{"greeting":"hello, Ada"}"#),
+        ("javascript", "mjs", r#"{"greeting":"hello, Ada"}"#),
+        ("typescript", "ts", r#"{"greeting":"hello, Ada"}"#),
+        ("shell", "sh", r#"{"greeting":"hello","params":{"name":"Ada"}}"#),
+        ("yaml", "yaml", r#"{"name":"Ada"}"#),
+        ("toml", "toml", r#"{"name":"Ada"}"#),
+    ];
+    for (lang, ext, want) in rows {
+        let id = format!("acme/say_{lang}");
+        let said = world.rye(&["new", "tool", &id, "--lang", lang]);
+        assert_eq!(said.status, 0, "{said:?}");
+        let item = format!("tool:{id}");
+        assert!(world.project().join(format!(".ai/tools/{id}.{ext}")).is_file(), "{lang}");
+        assert_eq!(world.run(&item), (4, "verify.unsigned".into()), "nothing is signed by itself");
+        let said = world.rye(&["sign", &item]);
+        assert_eq!((said.status, said.stderr.as_str()), (0, ""), "no finding: {said:?}");
+        assert_eq!(world.rye(&["verify", &item, "--ci"]).status, 0, "{lang}");
+        assert_eq!(world.rye(&["fmt", &item, "--check"]).status, 0, "{lang} is tidy");
+        assert_eq!(world.rye(&["execute", &item, "--dry-run"]).status, 0, "{lang}");
+        if lang == "typescript" && !node_runs_types() {
+            eprintln!("this Node.js runs no TypeScript: its template is verified and not run");
+            continue;
+        }
+        let (status, got) = world.json(&["execute", &item, "-i", "name=Ada"]);
+        assert_eq!((status, got["data"].to_string().as_str()), (0, want), "{got}");
+        let (status, got) = world.json(&["execute", &item]);
+        assert!(status == 0 && got["data"].to_string().contains("world"), "the default: {got}");
+    }
+}
+
+#[test]
+fn every_other_template_verifies_once_signed_and_can_be_used() {
+    let world = World::new();
+    let said = world.rye(&["new", "directive", "acme/say_hello", "--sign"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let got = world.rye(&["execute", "directive:acme/say_hello", "-i", "who=Ada"]);
+    assert_eq!((got.status, got.stdout.contains("Say hello to Ada")), (0, true), "{got:?}");
+    for (id, lang) in [("acme/words", "markdown"), ("acme/rows", "yaml")] {
+        let said = world.rye(&["new", "knowledge", id, "--lang", lang, "--sign"]);
+        assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{said:?}");
+        let (status, got) = world.json(&["execute", &format!("knowledge:{id}")]);
+        assert_eq!(status, 0, "{got}");
+    }
+    // At the top there is no category, and each form says so in a way that can be read.
+    for (kind, id, lang) in [
+        ("tool", "top_py", "python"),
+        ("tool", "top_yaml", "yaml"),
+        ("tool", "top_toml", "toml"),
+        ("directive", "top_words", "markdown"),
+        ("tool", "true/x", "yaml"),
+    ] {
+        let said = world.rye(&["new", kind, id, "--lang", lang, "--sign"]);
+        assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{id}: {said:?}");
+    }
+    assert_eq!(world.rye(&["verify", "--ci"]).status, 0);
+}
+
+#[test]
+fn a_new_item_never_overwrites_another_in_whatever_language() {
+    let world = World::new();
+    let path = world.write(".ai/tools/acme/mine.sh", "mine\n");
+    for lang in ["python", "shell"] {
+        let said = world.rye(&["new", "tool", "acme/mine", "--lang", lang]);
+        assert_eq!((said.status, said.code().as_str()), (4, "author.exists"), "{said:?}");
+        assert!(said.stderr.contains(".ai/tools/acme/mine.sh"), "{said:?}");
+    }
+    assert_eq!(fs::read(path).unwrap(), b"mine\n");
+    assert_eq!(fs::read_dir(world.project().join(".ai/tools/acme")).unwrap().count(), 1);
+    // The same id is free for another kind, and in another space.
+    assert_eq!(world.rye(&["new", "directive", "acme/mine"]).status, 0);
+    let said = world.rye(&["new", "tool", "acme/mine", "--space", "user"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stderr.contains("is shadowed by the project space's"), "{said:?}");
+    assert!(said.stdout.contains("tool:acme/mine@user"), "{said:?}");
+}
+
+#[test]
+fn a_new_item_has_an_id_that_an_item_may_have() {
+    let world = World::new();
+    for (kind, id, code, status) in [
+        ("tool", "../x", "id.malformed", 3),
+        ("tool", "a//b", "id.malformed", 3),
+        ("directive", "acme/Say-Hello", "id.malformed", 3),
+        ("tool", "rye/x", "sign.reserved", 4),
+        ("directive", "rye/core/x", "sign.reserved", 4),
+    ] {
+        let said = world.rye(&["new", kind, id]);
+        assert_eq!((said.code().as_str(), said.status), (code, status), "{id}: {said:?}");
+    }
+    let said = world.rye(&["new", "tool", "acme/x.test", "--lang", "yaml"]);
+    assert_eq!((said.code().as_str(), said.status), ("id.malformed", 3), "a spec: {said:?}");
+    let said = world.rye(&["new", "directive", "acme/Say-Hello"]);
+    assert!(said.stderr.contains("`say_hello`"), "{said:?}");
+    let said = world.rye(&["new", "tool", "acme/x", "--space", "system"]);
+    assert_eq!((said.code().as_str(), said.status), ("sign.embedded", 4), "{said:?}");
+    let said = world.rye(&["new", "directive", "acme/x", "--lang", "shell"]);
+    assert_eq!((said.code().as_str(), said.status), ("author.language", 2), "{said:?}");
+    assert!(said.stderr.contains("--lang markdown"), "{said:?}");
+    assert!(!world.project().join(".ai/tools/rye").exists());
+    let said = world.rye(&["new", "tool", "tool:acme/x"]);
+    assert_eq!(said.status, 0, "a ref of that kind is an id as well: {said:?}");
+}
+
+#[test]
+fn a_new_item_goes_through_no_link_and_into_no_folder_that_cannot_be_written() {
+    let world = World::new();
+    let elsewhere = world.outside().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, world.project().join(".ai/tools/linked")).unwrap();
+    let said = world.rye(&["new", "tool", "linked/x"]);
+    assert_eq!((said.code().as_str(), said.status), ("space.symlink", 4), "{said:?}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    world.write(".ai/tools/file", "a file where a folder should be\n");
+    let said = world.rye(&["new", "tool", "file/x"]);
+    assert_eq!((said.code().as_str(), said.status), ("author.io", 6), "{said:?}");
+}
+
+#[test]
+fn a_name_that_is_nearly_taken_is_remarked_on() {
+    let world = World::new();
+    world.write(".ai/directives/acme/deploy.md", GREET_MD);
+    assert_eq!(world.rye(&["new", "tool", "acme/release"]).stderr, "");
+    let said = world.rye(&["new", "tool", "acme/relaese"]);
+    assert!(said.stderr.contains("nearly that of `tool:acme/release`"), "{said:?}");
+    let said = world.rye(&["new", "tool", "acme/deploy"]);
+    assert!(said.stderr.contains("there is a `directive:acme/deploy` too"), "{said:?}");
+}
+
+#[test]
+fn what_is_said_next_are_commands_that_work() {
+    let world = World::new();
+    let (status, got) = world.json(&["new", "tool", "acme/hello"]);
+    assert_eq!((status, got["path"].as_str()), (0, Some(".ai/tools/acme/hello.py")), "{got}");
+    let next = got["next"].as_array().unwrap();
+    assert_eq!(next.len(), 2);
+    let shell = next.iter().map(|line| line.as_str().unwrap()).collect::<Vec<_>>().join(" && ");
+    assert!(world.shell(&shell).contains("\"greeting\": \"hello, Ada\""), "{shell}");
+    let empty = World::empty();
+    let said = empty.rye(&["new", "tool", "acme/hello", "--sign"]);
+    assert_eq!((said.code().as_str(), said.status), ("key.missing", 4), "{said:?}");
+    assert!(!empty.home().join(".ai/tools").exists(), "without a key nothing is written");
+}

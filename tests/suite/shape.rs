@@ -1,0 +1,149 @@
+//! `rye fmt`: headers in one shape (core 11). The forms have their table beside the code.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::world::{GREET_MD, MARKER_SH, World};
+
+/// A tool whose header is out of order and oddly spaced.
+const UNTIDY: &str = "#!/bin/bash\n# what it is\n# /// rye\n# description='Leaves a marker'\n\
+    # version   = '1.0.0'\n# tool_type = \"tool\"\n\
+    # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n# ///\n\
+    :   > marker\necho '{\"ran\": true}'\n";
+const TIDY: &str = "#!/bin/bash\n# what it is\n# /// rye\n# version = \"1.0.0\"\n\
+    # tool_type = \"tool\"\n# executor_id = \"rye/core/runtimes/shell/script\"\n\
+    # category = \"acme\"\n# description = \"Leaves a marker\"\n# ///\n\
+    :   > marker\necho '{\"ran\": true}'\n";
+
+#[test]
+fn fmt_writes_the_header_anew_and_nothing_else_and_checks_without_writing() {
+    let world = World::new();
+    let path = world.write(".ai/tools/acme/x.sh", UNTIDY);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+    let said = world.rye(&["fmt", "tool:acme/x", "--check"]);
+    assert_eq!((said.status, said.stdout.contains("would format")), (4, true), "{said:?}");
+    let said = world.rye(&["fmt", "tool:acme/x", "--diff"]);
+    assert!(said.status == 0 && said.stdout.contains("+# version = \"1.0.0\""), "{said:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), UNTIDY, "neither wrote anything");
+    let said = world.rye(&["fmt"]);
+    assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{said:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), TIDY);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
+    assert_eq!(world.rye(&["fmt", "--check"]).status, 0);
+    assert_eq!(world.rye(&["sign", "acme/x"]).status, 0);
+    world.works("acme/x");
+}
+
+#[test]
+fn a_signed_file_that_fmt_changes_is_altered_and_it_says_so() {
+    let world = World::new();
+    let path = world.signed(".ai/tools/acme/x.sh", UNTIDY);
+    world.works("acme/x");
+    let signed = fs::read_to_string(&path).unwrap();
+    let line = signed.lines().nth(1).unwrap().to_owned();
+    let said = world.rye(&["fmt", "acme/x"]);
+    assert!(said.stderr.contains("re-sign with `rye sign tool:acme/x`"), "{said:?}");
+    let now = fs::read_to_string(&path).unwrap();
+    assert_eq!(now.lines().nth(1), Some(line.as_str()), "no signature goes away by itself");
+    assert_eq!(now.replace(&format!("{line}\n"), ""), TIDY);
+    world.refused("acme/x", "verify.altered", 4);
+}
+
+#[test]
+fn fmt_signs_again_only_what_carried_your_valid_signature() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/yours.sh", UNTIDY);
+    world.write(".ai/tools/acme/unsigned.sh", UNTIDY);
+    let edited = world.signed(".ai/tools/acme/edited.sh", UNTIDY);
+    let text = fs::read_to_string(&edited).unwrap();
+    fs::write(&edited, text.replace("ran", "changed")).unwrap();
+    let (status, got) = world.json(&["fmt", "--sign"]);
+    assert_eq!((status, got["changed"].as_u64()), (0, Some(3)), "{got}");
+    let signed: Vec<_> = got["signed"].as_array().unwrap().iter().collect();
+    assert_eq!(signed.len(), 1, "{got}");
+    assert_eq!(signed[0]["item_id"], "tool:acme/yours");
+    world.works("acme/yours");
+    world.refused("acme/unsigned", "verify.unsigned", 4);
+    world.refused("acme/edited", "verify.altered", 4);
+}
+
+#[test]
+fn what_somebody_else_signed_is_changed_only_by_name() {
+    let other = World::new();
+    let path = other.signed(".ai/tools/acme/theirs.sh", UNTIDY);
+    let theirs = fs::read_to_string(path).unwrap();
+    let world = World::new();
+    let path = world.write(".ai/tools/acme/theirs.sh", &theirs);
+    let said = world.rye(&["fmt"]);
+    assert!(said.stdout.contains("somebody else signed it"), "{said:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
+    assert_eq!(world.rye(&["fmt", "acme/theirs", "--sign"]).status, 0);
+    let now = fs::read_to_string(&path).unwrap();
+    assert!(now != theirs && now.lines().nth(1) == theirs.lines().nth(1), "{now}");
+    world.refused("acme/theirs", "verify.altered", 4);
+}
+
+#[test]
+fn files_are_named_by_their_paths_as_well() {
+    let world = World::new();
+    let path = world.write(".ai/tools/acme/x.sh", UNTIDY);
+    let folder = path.parent().unwrap();
+    let said = world.rye_in(folder, &["fmt", "x.sh"], b"");
+    assert_eq!(said.status, 0, "{said:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), TIDY);
+    world.write("x.sh", UNTIDY);
+    let said = world.rye(&["fmt", "x.sh"]);
+    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+    assert_eq!(world.read("x.sh"), UNTIDY.as_bytes(), "what is no item is left alone");
+}
+
+#[test]
+fn what_cannot_be_read_fails_and_what_cannot_be_tidied_is_left_with_its_reason() {
+    let world = World::new();
+    let rows = [
+        (".ai/tools/acme/crlf.sh", UNTIDY.replace('\n', "\r\n")),
+        (".ai/tools/acme/hidden.sh", UNTIDY.replace("marker\n", "marker\u{200b}\n")),
+        (".ai/tools/acme/flow.yaml", "{version: '1', tool_type: tool}\n".to_owned()),
+        (".ai/tools/acme/twice.sh", format!("{UNTIDY}# rye:signed:v2 stray\n")),
+    ];
+    for (path, text) in &rows {
+        world.write(path, text);
+        let item = crate::world::item_of(path);
+        let said = world.rye(&["fmt", &item]);
+        assert_eq!((said.status, said.stdout.contains("left as it is")), (0, true), "{said:?}");
+        assert_eq!(world.read(path), text.as_bytes());
+    }
+    let text = UNTIDY.replace("version   = '1.0.0'", "version = ");
+    world.write(".ai/tools/acme/broken.sh", &text);
+    let said = world.rye(&["fmt", "acme/broken"]);
+    assert_eq!((said.code().as_str(), said.status), ("parse.toml", 5), "{said:?}");
+    assert_eq!(world.read(".ai/tools/acme/broken.sh"), text.as_bytes());
+}
+
+#[test]
+fn nothing_of_a_directive_moves_but_its_metadata() {
+    let world = World::new();
+    let text =
+        GREET_MD.replace("name=\"greet\" version=\"1.0.0\"", "version='1.0.0'  name='greet'");
+    let text = text.replace("Words before.", "Words  before. ").replace("Say hello", "Say  hello");
+    world.signed(".ai/directives/acme/greet.md", &text);
+    assert_eq!(world.rye(&["fmt", "directive:acme/greet", "--sign"]).status, 0);
+    let now = String::from_utf8(world.read(".ai/directives/acme/greet.md")).unwrap();
+    let rest = now.split_once('\n').unwrap().1;
+    let want = text.replace("version='1.0.0'  name='greet'", "name=\"greet\" version=\"1.0.0\"");
+    assert_eq!(rest, want);
+    let said = world.rye(&["execute", "directive:acme/greet"]);
+    assert_eq!(said.stdout.trim(), "Say  hello to world.");
+}
+
+#[test]
+fn a_tidy_file_and_the_shipped_items_are_left_alone() {
+    let world = World::new();
+    let path = world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let before = fs::read(&path).unwrap();
+    let said = world.rye(&["fmt", "tool:acme/mark", "--sign"]);
+    assert!(said.stdout.contains("tidy already"), "{said:?}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let said = world.rye(&["fmt", "tool:rye/bash"]);
+    assert_eq!((said.status, said.stdout.contains("in the binary")), (0, true), "{said:?}");
+}

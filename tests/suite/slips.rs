@@ -1,0 +1,68 @@
+//! Slips of the fingers: what was nearly typed is named wherever a word is not known (core 11).
+
+use crate::world::{GREET_MD, MARKER_SH, World};
+
+const CHOICES: &str = "__version__ = \"1.0.0\"\n__tool_type__ = \"tool\"\n\
+    __executor_id__ = \"rye/core/runtimes/python/function\"\n__category__ = \"acme\"\n\
+    __tool_description__ = \"Takes choices\"\n\
+    CONFIG_SCHEMA = {\"type\": \"object\", \"additionalProperties\": False, \"properties\": {\n\
+        \"level\": {\"enum\": [\"info\", \"warning\"]}, \"loud\": {\"type\": \"boolean\"},\n\
+        \"many\": {\"type\": \"array\", \"items\": {\"enum\": [\"red\", \"green\"]}}}}\n\n\n\
+    def execute(params):\n    return params\n";
+
+#[test]
+fn every_word_that_is_nearly_known_is_answered_with_the_one_that_is() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/choose.py", CHOICES);
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    world.works("acme/choose");
+    let rows: &[(&[&str], i32, &str)] = &[
+        (&["exeucte", "acme/choose"], 2, "'execute'"),
+        (&["trust", "reveiw"], 2, "'review'"),
+        (&["list", "--lnog"], 2, "'--long'"),
+        (&["list", "--kind", "toool"], 2, "'tool'"),
+        (&["sign", "--all", "--space", "projct"], 2, "'project'"),
+        (&["new", "tol", "x"], 2, "'tool'"),
+        (&["new", "tool", "x", "--lang", "pyhton"], 2, "'python'"),
+        (&["--color", "alwyas"], 2, "'always'"),
+        (&["explain", "verify.alterd"], 2, "`verify.altered`"),
+        (&["show", "acme/chose"], 3, "`tool:acme/choose`"),
+        (&["graph", "acme/chose"], 3, "`tool:acme/choose`"),
+        (&["fetch", "knowledge:rye/overveiw"], 3, "`knowledge:rye/overview`"),
+        (&["execute", "toll:acme/choose"], 3, "did you mean `tool`?"),
+        (&["execute", "acme/choose@projct"], 3, "did you mean `@project`?"),
+        (&["execute", "acme/choose", "-i", "lvel=info"], 2, "`level`"),
+        (&["execute", "acme/choose", "-i", "level=wraning"], 2, "`warning`"),
+        (&["execute", "acme/choose", "-i", "loud=ture"], 2, "`true`"),
+        (&["execute", "acme/choose", "-i", "many:=[\"rde\"]"], 2, "`red`"),
+        (&["execute", "directive:acme/greet", "-i", "woh=x"], 2, "`who`"),
+        (&["execute", "acme/choose", "--thread", "inlien"], 4, "`inline`"),
+        (&["execute", "acme/choose", "--target", "locla"], 4, "`local`"),
+        (&["verify", "tool:amce/*"], 2, "`acme/**`"),
+        (&["sign", "tool:amce/**"], 2, "`acme/**`"),
+        (&["fmt", "toll:acme/**"], 2, "did you mean `tool:`?"),
+    ];
+    for (args, status, hint) in rows {
+        let said = world.rye(args);
+        assert_eq!(
+            (said.status, said.stderr.contains(hint)),
+            (*status, true),
+            "{args:?}: {said:?}"
+        );
+    }
+    let said = world.rye(&["list", "amce/"]);
+    assert_eq!(said.stdout, "no id begins with `amce/`; did you mean `acme/`?\n");
+    let said = world.rye(&["list", "zzz"]);
+    assert_eq!(said.stdout, "no id begins with `zzz`\n");
+}
+
+#[test]
+fn a_pattern_that_nothing_matches_does_not_pass_for_a_check_that_passed() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    assert_eq!(world.rye(&["verify", "tool:acme/*", "--ci"]).status, 0);
+    for verb in ["verify", "sign", "fmt"] {
+        let said = world.rye(&[verb, "tool:other/*"]);
+        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{verb}: {said:?}");
+    }
+}
