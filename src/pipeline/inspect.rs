@@ -387,7 +387,7 @@ fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
         Err(error) => return bad(error.into()),
     };
     // Its header is signed, so what it lists is covered, or refused, with it.
-    let beside = Beside::of(line.rye, &item, source.ext(), source.text());
+    let beside = Beside::of(line.rye, space, &item, source.ext(), source.text());
     let beside = beside.zip(source.signer().map(|signer| signer.key));
     let source = match checked(source, &line.rye.spaces) {
         Ok(source) => source,

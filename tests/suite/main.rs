@@ -23,6 +23,7 @@ mod history;
 #[cfg(feature = "http")]
 mod http;
 mod keys;
+mod listing;
 mod lock;
 #[cfg(feature = "lsp")]
 mod lsp;
