@@ -87,11 +87,28 @@ pub(crate) struct Why {
 }
 
 impl Rye {
-    /// Every item of the space and kind, not verified; files that tools list are left out.
+    /// Every item of the space and kind, not verified; files that tools list are left out. Of a project
+    /// that is not accepted no file is read for that (core 4.3): all names are there.
     pub(crate) fn list(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
-        let Some(root) = self.spaces.get(space) else { return Ok(Vec::new()) };
-        let entries = root.list(kind, &self.types)?.entries;
+        let entries = self.names(space, kind)?;
+        let is_read = space != Space::Project || entries.is_empty() || self.accepts_project();
+        Ok(if kind == Kind::Tool && is_read { self.without_parts(entries) } else { entries })
+    }
+
+    /// The same for whoever asks rye to read the files, as signing does.
+    pub(super) fn list_to_sign(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
+        let entries = self.names(space, kind)?;
         Ok(if kind == Kind::Tool { self.without_parts(entries) } else { entries })
+    }
+
+    fn names(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
+        let Some(root) = self.spaces.get(space) else { return Ok(Vec::new()) };
+        Ok(root.list(kind, &self.types)?.entries)
+    }
+
+    fn accepts_project(&self) -> bool {
+        let identity = self.spaces.project_identity();
+        identity.is_some_and(|identity| self.trust().accepts(identity).unwrap_or(false))
     }
 
     /// Every file that a pattern matches, of every space and kind; all without a pattern.

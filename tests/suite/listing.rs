@@ -58,3 +58,16 @@ fn a_header_that_begins_at_a_folder_it_has_not_hides_nothing() {
     let said = world.rye(&["sign", "tool:list"]);
     assert!(said.status != 0 && said.stderr.contains("may not use"), "{said:?}");
 }
+
+#[test]
+fn of_a_project_that_is_not_accepted_no_header_is_read_to_list_it() {
+    let world = World::new();
+    world.write(".ai/tools/acme/all.sh", tool("# files = [\"part.sh\"]\n"));
+    world.write(".ai/tools/acme/part.sh", "echo part\n");
+    assert_eq!(own_tools(&world), ["tool:acme/all"], "here a header counts");
+    let elsewhere = world.outside().join("clone");
+    fs::rename(world.project(), &elsewhere).unwrap();
+    let said = world.rye_in(&elsewhere, &["list", "--space", "project", "--json"], b"");
+    let items = said.json()["items"].to_string();
+    assert!(items.contains("tool:acme/all") && items.contains("tool:acme/part"), "{said:?}");
+}
