@@ -5,6 +5,8 @@
 //! failed, before anything is cut, kept or shown. What a tool gives as its data is its own. A secret in another spelling, such
 //! as base64, is not known as one.
 
+use serde_json::Value;
+
 /// What stands for a secret.
 const MASK: &[u8] = b"***";
 /// A line of a secret of many lines is masked alone from this length on, in bytes: logs break texts.
@@ -27,6 +29,24 @@ impl Mask {
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.dedup();
         Self { secrets }
+    }
+
+    /// The value without the secrets in its strings, keys and numbers.
+    pub(super) fn value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => self.text(&text).into(),
+            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
+            Value::Object(map) => {
+                let members = map.into_iter();
+                Value::Object(members.map(|(k, v)| (self.text(&k), self.value(v))).collect())
+            }
+            Value::Number(number) => {
+                let text = number.to_string();
+                let masked = self.text(&text);
+                if masked == text { Value::Number(number) } else { masked.into() }
+            }
+            other => other,
+        }
     }
 
     /// The text without the secrets.
