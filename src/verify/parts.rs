@@ -10,7 +10,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::error::{Claim, Reason, Refused};
 use super::source::Source;
 use crate::base::Digest;
-use crate::base::limits::{PARTS, PARTS_BYTES};
+use crate::base::limits::{PARTS, PARTS_BYTES, PATTERN_BYTES};
 use crate::id::{Ref, Space};
 use crate::space::{Folder, RelPath, Root, SpaceError, Spaces, Walked};
 
@@ -57,6 +57,9 @@ impl Glob {
     /// # Errors
     /// One clause that says what is wrong.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
+        if text.len() > PATTERN_BYTES {
+            return Err(format!("is longer than {PATTERN_BYTES} bytes"));
+        }
         // A pattern is a path too: the same things are wrong with both.
         text.trim_end_matches("/**").parse::<RelPath>().map_err(str::to_owned)?;
         let glob = GlobBuilder::new(text).literal_separator(true).build();
