@@ -24,6 +24,9 @@ pub(crate) const FENCE_BYTES: usize = 64 << 10;
 pub(crate) const XML_ATTRIBUTES: usize = 64;
 /// Most nodes of a YAML document once aliases are expanded (core 7.1).
 pub(crate) const YAML_NODES: usize = 10_000;
+/// Most values of a JSON text, from a caller, a tool or a server: each takes some hundred bytes of memory
+/// in the copies that a run makes of it, and a dense text of 16 MiB has as many.
+pub(crate) const JSON_NODES: usize = 1_000_000;
 /// Deepest nesting of YAML, TOML, JSON and literals (core 7.1): readers recurse.
 pub(crate) const DATA_DEPTH: usize = 64;
 /// Captured standard output and standard error, each, in bytes (core 7.11).

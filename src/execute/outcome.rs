@@ -168,6 +168,10 @@ mod tests {
             let got = outcome(stdout, 0);
             assert_eq!((got.data, got.failure), (want, None), "{stdout}");
         }
+        // More values than are read: it is text, as what nests too deep is.
+        let many = format!("[{}0]", "0,".repeat(crate::base::limits::JSON_NODES));
+        let got = outcome(&many, 0);
+        assert_eq!((got.data["stdout"].as_str(), got.failure), (Some(many.as_str()), None));
         let precise = outcome("{\"n\": 123456789012345678901234567890.10}", 0).data.to_string();
         assert_eq!(precise, "{\"n\":123456789012345678901234567890.10}");
     }
