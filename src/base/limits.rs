@@ -116,6 +116,8 @@ pub(crate) const LSP_QUESTION_BYTES: usize = 8 << 10;
 pub(crate) const STDERR_TAIL: usize = 4 << 10;
 /// Most files one space may hold of a kind; a walk stops there instead of filling memory.
 pub(crate) const LISTED_FILES: usize = 200_000;
+/// How long the smallest difference of two texts is looked for, in milliseconds: a person waits for it.
+pub(crate) const DIFF_MS: u64 = 2_000;
 /// Work that takes longer than this shows a progress bar, in milliseconds (core 11).
 pub(crate) const PROGRESS_AFTER_MS: u64 = 500;
 /// Longest sentence about a text, in characters: it may quote the text, which may be of any length.
