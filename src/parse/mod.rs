@@ -30,6 +30,6 @@ pub(crate) use error::{CODES, ParseError};
 pub(crate) use finding::{Finding, Severity, check_for_signing};
 pub(crate) use item::Item;
 pub(crate) use tool::{
-    Anchor, AnchorMode, Constraints, DepsScope, EnvPath, Interpreter, Manager, MergeMode, Search,
-    Tool, VerifyDeps, WantedConfig, fill, listed_files,
+    Anchor, AnchorMode, Constraints, DEPS_VAR, DepsScope, EnvPath, Interpreter, KEPT_BACK, Manager,
+    MergeMode, PIN_VAR, Search, Tool, VerifyDeps, WantedConfig, fill, listed_files,
 };

@@ -10,17 +10,11 @@ use super::template::{Names, Scope, variables};
 use crate::chain::{Chain, Role};
 use crate::host::Vars;
 use crate::id::{Ref, Space};
-use crate::parse::EnvPath;
+use crate::parse::{DEPS_VAR, EnvPath, KEPT_BACK};
 use crate::trace::{Event, Sink};
 
 /// The names that a child gets from the host, beside `LC_*`.
 const FIXED: &[&str] = &["PATH", "HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
-
-/// What decides about trust is never handed down, whoever asks for it.
-const KEPT_BACK: &[&str] = &["USER_SPACE", "RYE_SYSTEM_SPACE", "RYE_DEV_MODE", "RYE_SIGNING_KEY"];
-
-/// The folders of packages that the child may load from, as a JSON list; nobody sets it but rye.
-pub(super) const DEPS_VAR: &str = "RYE_DEPS";
 
 /// Where a child's environment comes from, in rising precedence; templates are not expanded yet.
 ///

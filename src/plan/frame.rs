@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::env::Env;
 use super::template::{Names, Scope};
 use super::tree::Places;
+use crate::parse::PIN_VAR;
 
 /// Names and environment before the private folder of the run is known.
 pub(super) struct Frame {
