@@ -27,6 +27,7 @@ mod listing;
 mod lock;
 #[cfg(feature = "lsp")]
 mod lsp;
+mod machine;
 mod matrix;
 mod plans;
 mod promises;

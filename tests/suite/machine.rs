@@ -1,0 +1,58 @@
+//! What rye takes from the machine and the project's `.env`, and what it says of them.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::symlink;
+
+use crate::world::World;
+
+const PATH_SH: &str = "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# description = \"x\"\n\
+     # executor_id = \"rye/core/runtimes/shell/script\"\n# ///\nprintf %s \"$PATH\"\n";
+
+#[test]
+fn a_folder_on_path_that_is_no_utf_8_is_left_out_and_the_others_stay() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/path.sh", PATH_SH);
+    world.works("tool:acme/path");
+    let mut command = world.command(&["execute", "tool:acme/path", "--json"]);
+    let path = OsString::from_vec(b"/opt/caf\xe9/bin:/usr/bin:/bin".to_vec());
+    let output = command.env("PATH", path).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let got: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(got["data"]["stdout"], "/usr/bin:/bin", "{got}");
+}
+
+const ENV_SH: &str = "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# description = \"x\"\n\
+     # executor_id = \"rye/core/runtimes/shell/script\"\n# env = [\"ACME_URL\"]\n# ///\n\
+     printf %s \"$ACME_URL\"\n";
+
+#[test]
+fn an_env_file_that_cannot_be_read_is_told_as_what_it_is() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/ask.sh", ENV_SH);
+    world.write(".env", "A=1\nACME_URL=here\n");
+    let (_, got) = world.json(&["execute", "acme/ask"]);
+    assert_eq!(got["data"]["stdout"], "here", "{got}");
+    let big = [b"# ".as_slice(), &vec![b'x'; 5 << 20]].concat();
+    let rows: [(&str, &[u8], &str, &str, &str); 4] = [
+        ("Latin 1", b"A=1\nACME_URL=caf\xe9\n", "plan.bad_env_file", "line 2", "not UTF-8"),
+        ("UTF-16", b"\xff\xfeA\0=\x001\0", "plan.bad_env_file", "line 1", "not UTF-8"),
+        ("a BOM", b"\xef\xbb\xbfACME_URL=x\n", "plan.bad_env_file", "begins with", "byte order"),
+        ("large", &big, "space.too_large", "`.env`", "4 MiB"),
+    ];
+    for (what, bytes, code, one, two) in rows {
+        world.write(".env", bytes);
+        let said = world.rye(&["execute", "acme/ask"]);
+        assert_eq!(said.code(), code, "{what}: {said:?}");
+        assert!(said.stderr.contains(one) && said.stderr.contains(two), "{what}: {said:?}");
+        let help = said.stderr.split("help: ").nth(1).unwrap_or_default();
+        assert!(help.contains("`.env`") && !help.contains("item"), "{what}: {said:?}");
+    }
+    std::fs::remove_file(world.project().join(".env")).unwrap();
+    world.write("elsewhere", "ACME_URL=there\n");
+    symlink("elsewhere", world.project().join(".env")).unwrap();
+    let said = world.rye(&["execute", "acme/ask"]);
+    assert_eq!(said.code(), "space.symlink", "{said:?}");
+    let help = said.stderr.split("help: ").nth(1).unwrap_or_default();
+    assert!(help.contains("`.env`") && !help.contains("item"), "{said:?}");
+}
