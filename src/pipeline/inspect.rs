@@ -1,6 +1,7 @@
 //! Looking without running: list, verify, show, why.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
@@ -16,10 +17,10 @@ use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Query, Ref, Space};
 use crate::lock::Pin;
 use crate::parse::Item;
-use crate::plan::{Params, Plan, Survey};
+use crate::plan::{Params, Plan, Survey, find_program};
 use crate::report::{Detail, Warned};
 use crate::space::{Entry, Listing, Root};
-use crate::trace::{Quiet, Warnings};
+use crate::trace::{PassedOver, Quiet, Warnings};
 use crate::validate::{self, ValidChain};
 use crate::verify::{Source, TrustDocument, TrustStore};
 
@@ -300,6 +301,25 @@ impl Rye {
             locked: listed.map(|pin| (pin, holds)),
             refused,
         })
+    }
+
+    /// The program that a run here would start for a runtime: the one that its interpreter's block
+    /// means, or without one the program of that name; and what was passed over.
+    pub(crate) fn find_program(
+        &self,
+        runtime: &str,
+        name: &str,
+    ) -> (Option<PathBuf>, Vec<PassedOver>) {
+        let rules = self.rules(Hold::Off);
+        let line = self.line(&rules, &Quiet);
+        let query = runtime.parse::<Query>().ok();
+        let query = query.map(|query| Query { space: Some(Space::System), ..query });
+        let block = match query.map(|query| line.find(&query).and_then(|found| line.admit(found))) {
+            Some(Ok((_, Item::Tool(tool)))) => tool.interpreter,
+            // What is wrong with the runtime is told in its place.
+            _ => None,
+        };
+        find_program(&self.machine(&line), block.as_ref(), name)
     }
 
     /// What of this machine a tool would use, by the plan of a run without parameters; `None` for what

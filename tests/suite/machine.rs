@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::world::World;
+use crate::world::{World, python_folder};
 
 const PATH_SH: &str = "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# description = \"x\"\n\
      # executor_id = \"rye/core/runtimes/shell/script\"\n# ///\nprintf %s \"$PATH\"\n";
@@ -55,4 +55,41 @@ fn an_env_file_that_cannot_be_read_is_told_as_what_it_is() {
     assert_eq!(said.code(), "space.symlink", "{said:?}");
     let help = said.stderr.split("help: ").nth(1).unwrap_or_default();
     assert!(help.contains("`.env`") && !help.contains("item"), "{said:?}");
+}
+
+#[test]
+fn doctor_names_the_program_that_a_run_would_use() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/which.sh", &PATH_SH.replace("$PATH", "$BASH"));
+    let used = |path: &str| {
+        let run = ["execute", "acme/which", "--json"];
+        let said = world.rye_env(&world.project(), &run, b"", &[("PATH", path)]);
+        let doctor = world.rye_env(&world.project(), &["doctor"], b"", &[("PATH", path)]);
+        (said.json()["data"]["stdout"].as_str().unwrap_or_default().to_owned(), doctor.stdout)
+    };
+    let (run, doctor) = used("/usr/bin:/bin");
+    assert!(run.ends_with("/bash") && doctor.contains(&format!("bash  {run}")), "{run} {doctor}");
+    // A program in the project is the first on the path, and nobody allowed it.
+    let planted = world.write("bin/bash", "#!/bin/sh\necho planted\n");
+    std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let planted = planted.canonicalize().unwrap();
+    let bin = planted.parent().unwrap().display();
+    let (again, doctor) = used(&format!("{bin}:/usr/bin:/bin"));
+    assert_eq!(again, run);
+    assert!(doctor.contains(&format!("bash  {run}")), "{doctor}");
+    let passed = format!("{} is passed over", planted.display());
+    assert!(doctor.contains(&passed) && doctor.contains("allow-interpreter"), "{doctor}");
+    // The runtime's own search comes before the path.
+    let python = python_folder().join("python3").canonicalize().unwrap();
+    let venv = world.project().join(".venv/bin");
+    std::fs::create_dir_all(&venv).unwrap();
+    symlink(&python, venv.join("python3")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", python_folder().display());
+    let before = used(&path).1;
+    assert!(before.contains(".venv/bin/python3 is passed over"), "{before}");
+    let said = world.rye(&["trust", "allow-interpreter", ".venv/bin/python3"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let after = used(&path).1;
+    assert!(after.contains("python3  ") && after.contains(".venv/bin/python3"), "{after}");
+    assert!(!after.contains("is passed over"), "{after}");
 }
