@@ -93,3 +93,18 @@ fn doctor_names_the_program_that_a_run_would_use() {
     assert!(after.contains("python3  ") && after.contains(".venv/bin/python3"), "{after}");
     assert!(!after.contains("is passed over"), "{after}");
 }
+
+#[test]
+fn parameters_of_too_many_values_are_refused_before_they_are_built() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/path.sh", PATH_SH);
+    let run = |values: usize| {
+        world.write("params.json", format!("{{\"a\":[{}0]}}", "0,".repeat(values - 1)));
+        world.rye(&["execute", "acme/path", "--params-file", "params.json"])
+    };
+    let said = run(1_000);
+    assert_eq!(said.status, 0, "{said:?}");
+    let said = run(8_000_000);
+    assert_eq!((said.status, said.code().as_str()), (2, "cli.params_json"), "{said:?}");
+    assert!(said.stderr.contains("more than 1000000 values"), "{said:?}");
+}
