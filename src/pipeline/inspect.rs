@@ -92,8 +92,9 @@ impl Rye {
     /// that is not accepted no file is read for that (core 4.3): all names are there.
     pub(crate) fn list(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
         let entries = self.names(space, kind)?;
-        let is_read = space != Space::Project || entries.is_empty() || self.accepts_project();
-        Ok(if kind == Kind::Tool && is_read { self.without_parts(entries) } else { entries })
+        let has_parts = kind == Kind::Tool && !entries.is_empty();
+        let is_read = || space != Space::Project || self.accepts_project();
+        Ok(if has_parts && is_read() { self.without_parts(entries) } else { entries })
     }
 
     /// The same for whoever asks rye to read the files, as signing does.
@@ -342,7 +343,7 @@ impl Rye {
             Ok(valid) => valid,
             Err(invalid) => return Some(Err(Diagnostic::from(&invalid))),
         };
-        let plan = Plan::build(&valid, &Params::none(), &self.machine(&line), &Quiet);
+        let plan = Plan::build(&valid, Params::none(), &self.machine(&line), &Quiet);
         Some(plan.map(|plan| plan.survey().clone()).map_err(|error| Diagnostic::from(&error)))
     }
 }
