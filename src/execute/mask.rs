@@ -255,6 +255,6 @@ mod tests {
         let masked = Mask::of([secret.as_str()].into_iter()).bytes(&text, false);
         assert!(masked.ends_with(b"xxx***") && masked.len() == (8 << 20) - 40 + 3);
         // Each place with each line by itself takes many minutes.
-        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
     }
 }

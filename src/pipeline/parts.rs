@@ -74,8 +74,7 @@ impl Beside {
 
 impl Rye {
     /// The entries without those that lie there as files of a tool. Who has a signature line of their
-    /// own is always an item: an unsigned header cannot hide it. Of two tools that list each other
-    /// neither is a file of the other.
+    /// own is always an item: an unsigned header cannot hide it.
     pub(super) fn without_parts(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
         let (mut tools, mut unsigned) = (HashMap::new(), HashSet::new());
         for entry in &entries {
@@ -93,16 +92,19 @@ impl Rye {
             let beside = Beside::of(self, entry.space, &entry.item, &entry.ext, text);
             tools.extend(beside.map(|beside| (entry.clone(), beside)));
         }
-        entries.retain(|entry| {
-            let own = tools.get(entry);
-            let is_part = |(tool, beside): (&Entry, &Beside)| {
-                let lists_it = || own.is_some_and(|own| own.holds(&tool.item, &tool.ext));
-                tool.space == entry.space && beside.holds(&entry.item, &entry.ext) && !lists_it()
-            };
-            !unsigned.contains(entry) || !tools.iter().any(is_part)
-        });
+        entries.retain(|entry| !unsigned.contains(entry) || !is_part(entry, &tools));
         entries
     }
+}
+
+/// Whether an entry without a signature line lies there as a file of one of the tools. Of two that
+/// list each other neither is a file of the other.
+pub(super) fn is_part(entry: &Entry, tools: &HashMap<Entry, Beside>) -> bool {
+    let own = tools.get(entry);
+    tools.iter().any(|(tool, beside)| {
+        let lists_it = || own.is_some_and(|own| own.holds(&tool.item, &tool.ext));
+        tool.space == entry.space && beside.holds(&entry.item, &entry.ext) && !lists_it()
+    })
 }
 
 pub(super) fn has_no_line(bytes: &[u8], file_type: &FileType) -> bool {

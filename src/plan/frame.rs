@@ -61,9 +61,6 @@ impl Filled {
     }
 }
 
-/// The variable that names the private folder to the child.
-pub(super) const PIN_VAR: &str = "RYE_PIN";
-
 /// What stands for the private folder until it is made; with a sign in it that no name of ours has.
 const STAND_IN: &str = "/{private folder}";
 
