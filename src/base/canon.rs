@@ -6,7 +6,9 @@
 //! only numbers of a document are whole ones that every reader holds exactly; [`write`] refuses the
 //! others. Numbers of callers go through [`exact`], which keeps their digits.
 
-use serde_json::Value;
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
 
 /// Whole numbers up to this are exact in every reader of JSON: 2^53 − 1.
 const SAFE: u64 = (1 << 53) - 1;
@@ -59,9 +61,45 @@ pub(crate) fn read(text: &[u8]) -> Result<Value, NotCanonical> {
 /// A text that keeps every digit of every number, for values of a caller: compact JSON, the keys of
 /// every object sorted.
 pub(crate) fn exact(value: &Value) -> String {
-    let mut sorted = value.clone();
-    sorted.sort_all_objects();
-    sorted.to_string()
+    let mut out = String::new();
+    push(value, &mut out);
+    out
+}
+
+/// The same for an object.
+pub(crate) fn exact_object(map: &Map<String, Value>) -> String {
+    let mut out = String::new();
+    push_object(map, &mut out);
+    out
+}
+
+fn push(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) => push_object(map, out),
+        Value::Array(list) => {
+            out.push('[');
+            for (at, item) in list.iter().enumerate() {
+                out.push_str(if at == 0 { "" } else { "," });
+                push(item, out);
+            }
+            out.push(']');
+        }
+        // Writing to a text cannot fail.
+        plain => drop(write!(out, "{plain}")),
+    }
+}
+
+fn push_object(map: &Map<String, Value>, out: &mut String) {
+    let mut members: Vec<_> = map.iter().collect();
+    members.sort_unstable_by_key(|(key, _)| *key);
+    out.push('{');
+    for (at, (key, value)) in members.into_iter().enumerate() {
+        out.push_str(if at == 0 { "" } else { "," });
+        push(&Value::from(key.as_str()), out);
+        out.push(':');
+        push(value, out);
+    }
+    out.push('}');
 }
 
 fn check(value: &Value, pointer: &mut String) -> Result<(), Inexact> {

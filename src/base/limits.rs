@@ -24,6 +24,9 @@ pub(crate) const FENCE_BYTES: usize = 64 << 10;
 pub(crate) const XML_ATTRIBUTES: usize = 64;
 /// Most nodes of a YAML document once aliases are expanded (core 7.1).
 pub(crate) const YAML_NODES: usize = 10_000;
+/// Most values of a JSON text, from a caller, a tool or a server: each takes some hundred bytes of memory
+/// in the copies that a run makes of it, and a dense text of 16 MiB has as many.
+pub(crate) const JSON_NODES: usize = 1_000_000;
 /// Deepest nesting of YAML, TOML, JSON and literals (core 7.1): readers recurse.
 pub(crate) const DATA_DEPTH: usize = 64;
 /// Captured standard output and standard error, each, in bytes (core 7.11).
@@ -113,6 +116,8 @@ pub(crate) const LSP_QUESTION_BYTES: usize = 8 << 10;
 pub(crate) const STDERR_TAIL: usize = 4 << 10;
 /// Most files one space may hold of a kind; a walk stops there instead of filling memory.
 pub(crate) const LISTED_FILES: usize = 200_000;
+/// How long the smallest difference of two texts is looked for, in milliseconds: a person waits for it.
+pub(crate) const DIFF_MS: u64 = 2_000;
 /// Work that takes longer than this shows a progress bar, in milliseconds (core 11).
 pub(crate) const PROGRESS_AFTER_MS: u64 = 500;
 /// Longest sentence about a text, in characters: it may quote the text, which may be of any length.
@@ -127,7 +132,12 @@ pub(crate) const KNOWN_SIGNATURES: usize = 4096;
 pub(crate) const PART_PATH_BYTES: usize = 1024;
 /// Most files beside a tool that run with it: each is read, hashed and written for every run.
 pub(crate) const PARTS: usize = 1024;
-/// Most bytes of all of them together.
+/// Most patterns of one tool, in `files` and `exec_files` each: they are compiled whenever the header is
+/// looked at, also to list what nobody signed.
+pub(crate) const PATTERNS: usize = 128;
+/// Longest of them in bytes: what a pattern compiles to is many times its text.
+pub(crate) const PATTERN_BYTES: usize = 256;
+/// Most bytes of all these files together.
 pub(crate) const PARTS_BYTES: usize = 64 << 20;
 /// Most files and folders looked at to find those that a pattern means.
 pub(crate) const PARTS_WALKED: usize = 20_000;

@@ -226,22 +226,31 @@ fn lock(rye: &Rye) -> Option<Row> {
     })
 }
 
-/// The programs that the shipped runtimes start.
+/// The programs that the shipped runtimes start, as a run here would find them.
 fn programs(rye: &Rye) -> Vec<Row> {
-    let path = rye.located().vars.get("PATH").unwrap_or_default();
     let wanted = [
-        ("python3", "Python tools"),
-        ("bash", "shell tools and `rye/bash`"),
-        ("node", "JavaScript tools"),
+        ("python3", "tool:rye/core/runtimes/python/script", "Python tools"),
+        ("bash", "tool:rye/core/runtimes/shell/script", "shell tools and `rye/bash`"),
+        ("node", "tool:rye/core/runtimes/node/node", "JavaScript tools"),
     ];
-    let rows = wanted.into_iter().map(|(program, what)| {
-        match rye.host().find_program(program.as_ref(), path) {
-            Some(found) => row("program", State::Good, format!("{program}  {}", found.display())),
-            None => Row {
+    let rows = wanted.into_iter().flat_map(|(program, runtime, what)| {
+        let (found, passed_over) = rye.find_program(runtime, program);
+        let found = match found {
+            Some(path) => row("program", State::Good, format!("{program}  {}", path.display())),
+            None if passed_over.is_empty() => Row {
                 help: Some(format!("install `{program}` to run {what}")),
                 ..row("program", State::Note, format!("{program} is not on PATH"))
             },
-        }
+            None => Row {
+                help: Some(format!("install another `{program}` to run {what}")),
+                ..row("program", State::Note, format!("no {program} that is there may be used"))
+            },
+        };
+        let passed = passed_over.into_iter().map(move |passed| Row {
+            help: passed.help.map(|help| format!("to use it, run `{help}`")),
+            ..row("program", State::Note, format!("{} is passed over: {}", passed.path, passed.why))
+        });
+        std::iter::once(found).chain(passed)
     });
     rows.collect()
 }

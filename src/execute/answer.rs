@@ -17,17 +17,17 @@ use crate::parse::json;
 pub(super) fn outcome(answer: &Answer, mask: &Mask, attempts: u32, duration: Duration) -> Outcome {
     let text = std::str::from_utf8(&answer.body).ok();
     let value: Option<Value> = text.filter(|_| !answer.truncated).and_then(|text| json(text).ok());
-    let reported = value.as_ref().and_then(reported_error);
+    let reported = value.as_ref().and_then(|value| reported_error(value, mask));
     let failed = answer.status >= 400 || reported.is_some();
     let failure = failed.then(|| ToolFailure {
-        message: reported.map_or_else(|| status_text(answer.status), |said| mask.text(&said)),
+        message: reported.unwrap_or_else(|| status_text(answer.status)),
         tail: tail(&String::from_utf8_lossy(&mask.bytes(&answer.body, answer.truncated))),
         of: "body_tail",
     });
     let is_whole_json = value.is_some();
     let data = value.unwrap_or_else(|| wrapped(answer));
     Outcome {
-        data: if failed { without(data, mask) } else { data },
+        data: if failed { mask.value(data) } else { data },
         exit_code: None,
         signal: None,
         duration,
@@ -66,18 +66,6 @@ fn wrapped(answer: &Answer) -> Value {
         }
     }
     out
-}
-
-fn without(data: Value, mask: &Mask) -> Value {
-    match data {
-        Value::String(text) => mask.text(&text).into(),
-        Value::Array(items) => items.into_iter().map(|item| without(item, mask)).collect(),
-        Value::Object(map) => {
-            let members = map.into_iter();
-            Value::Object(members.map(|(k, v)| (mask.text(&k), without(v, mask))).collect())
-        }
-        other => other,
-    }
 }
 
 fn status_text(status: u16) -> String {

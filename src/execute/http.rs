@@ -62,7 +62,7 @@ impl Talk<'_> {
             until: self.until,
             connect_timeout: request.connect_timeout,
             body_cap: request.body_cap,
-            way: Way::of(self.running.vars, request.address.is_https()),
+            way: Way::of(self.running.vars, &request.address),
         };
         let mut at = request.address.clone();
         let mut hops = 0;
@@ -75,7 +75,7 @@ impl Talk<'_> {
             hops += 1;
             at = self.next(&at, &location)?;
             redirected(&mut call, answer.status, &at);
-            call.way = Way::of(self.running.vars, at.is_https());
+            call.way = Way::of(self.running.vars, &at);
         }
     }
 

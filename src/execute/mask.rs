@@ -5,6 +5,13 @@
 //! failed, before anything is cut, kept or shown. What a tool gives as its data is its own. A secret in another spelling, such
 //! as base64, is not known as one.
 
+use std::collections::{HashMap, VecDeque};
+
+use aho_corasick::Anchored;
+use aho_corasick::automaton::Automaton;
+use aho_corasick::nfa::contiguous::NFA;
+use serde_json::Value;
+
 /// What stands for a secret.
 const MASK: &[u8] = b"***";
 /// A line of a secret of many lines is masked alone from this length on, in bytes: logs break texts.
@@ -12,8 +19,10 @@ const LINE: usize = 8;
 
 /// The values to be masked. Has no `Debug`.
 pub(super) struct Mask {
-    /// Longest first, so that one which holds another goes whole.
     secrets: Vec<Vec<u8>>,
+    /// All of them at once: a text is read once, however many lines a secret has. `None` without a
+    /// secret, or with more than it can hold.
+    found: Option<NFA>,
 }
 
 impl Mask {
@@ -24,9 +33,28 @@ impl Mask {
         });
         let mut secrets: Vec<Vec<u8>> =
             parts.filter(|part| !part.is_empty()).map(|part| part.as_bytes().to_vec()).collect();
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.sort();
         secrets.dedup();
-        Self { secrets }
+        let found = if secrets.is_empty() { None } else { NFA::new(&secrets).ok() };
+        Self { secrets, found }
+    }
+
+    /// The value without the secrets in its strings, keys and numbers.
+    pub(super) fn value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => self.text(&text).into(),
+            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
+            Value::Object(map) => {
+                let members = map.into_iter();
+                Value::Object(members.map(|(k, v)| (self.text(&k), self.value(v))).collect())
+            }
+            Value::Number(number) => {
+                let text = number.to_string();
+                let masked = self.text(&text);
+                if masked == text { Value::Number(number) } else { masked.into() }
+            }
+            other => other,
+        }
     }
 
     /// The text without the secrets.
@@ -34,36 +62,109 @@ impl Mask {
         String::from_utf8_lossy(&self.bytes(text.as_bytes(), false)).into_owned()
     }
 
-    /// The bytes without the secrets; of bytes that were `cut` the end may be part of one.
+    /// The bytes without the secrets, every byte of every occurrence; of bytes that were `cut` the end
+    /// may be part of one.
     pub(super) fn bytes(&self, bytes: &[u8], cut: bool) -> Vec<u8> {
         if self.secrets.is_empty() {
             return bytes.to_vec();
         }
-        let mut out = Vec::with_capacity(bytes.len());
-        let mut rest = bytes;
-        while let Some((first, behind)) = rest.split_first() {
-            match self.secrets.iter().find_map(|secret| rest.strip_prefix(&secret[..])) {
-                Some(after) => {
-                    out.extend(MASK);
-                    rest = after;
-                }
-                None if cut && self.secrets.iter().any(|secret| secret.starts_with(rest)) => {
-                    out.extend(MASK);
-                    break;
-                }
-                None => {
-                    out.push(*first);
-                    rest = behind;
-                }
+        let start =
+            self.found.as_ref().and_then(|nfa| Some((nfa, nfa.start_state(ANYWHERE).ok()?)));
+        // What cannot be looked through is not shown.
+        let Some((nfa, mut state)) = start else { return MASK.to_vec() };
+        let reach = self.secrets.iter().map(Vec::len).max().unwrap_or(0);
+        let mut masked = Masked {
+            bytes,
+            out: Vec::with_capacity(bytes.len()),
+            done: 0,
+            reach,
+            open: VecDeque::new(),
+        };
+        // Of those that end at one place the longest holds the others.
+        let mut longest = HashMap::new();
+        for (at, byte) in bytes.iter().enumerate() {
+            state = nfa.next_state(ANYWHERE, state, *byte);
+            if nfa.is_match(state) {
+                let length = *longest.entry(state).or_insert_with(|| {
+                    let ending = (0..nfa.match_len(state)).map(|i| nfa.match_pattern(state, i));
+                    ending.map(|secret| nfa.pattern_len(secret)).max().unwrap_or(0)
+                });
+                masked.cover(at + 1 - length, at + 1);
             }
         }
-        out
+        if cut {
+            let begun = self.secrets.iter().map(|secret| begun(secret, bytes)).max();
+            masked.cover(bytes.len() - begun.unwrap_or(0), bytes.len());
+        }
+        masked.end()
     }
+}
+
+const ANYWHERE: Anchored = Anchored::No;
+
+/// A text while it is being masked.
+struct Masked<'b> {
+    bytes: &'b [u8],
+    out: Vec<u8>,
+    /// How much of the text is in `out`.
+    done: usize,
+    /// No occurrence is longer.
+    reach: usize,
+    /// Ranges to be masked, in order and apart, into which a later occurrence may still reach.
+    open: VecDeque<(usize, usize)>,
+}
+
+impl Masked<'_> {
+    /// Masks a range as well; ranges come by their ends. Those that share a byte become one.
+    fn cover(&mut self, mut from: usize, to: usize) {
+        if from == to {
+            return;
+        }
+        while let Some((start, _)) = self.open.pop_back_if(|(_, end)| *end > from) {
+            from = from.min(start);
+        }
+        self.open.push_back((from, to));
+        while let Some((start, end)) = self.open.pop_front_if(|(_, end)| *end + self.reach <= to) {
+            self.write(start, end);
+        }
+    }
+
+    fn write(&mut self, start: usize, end: usize) {
+        self.out.extend(&self.bytes[self.done..start]);
+        self.out.extend(MASK);
+        self.done = end;
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        for (start, end) in std::mem::take(&mut self.open) {
+            self.write(start, end);
+        }
+        self.out.extend(&self.bytes[self.done..]);
+        self.out
+    }
+}
+
+/// How many of the last bytes of a text are the beginning of a secret, and not all of it.
+fn begun(secret: &[u8], bytes: &[u8]) -> usize {
+    let tail = &bytes[bytes.len() - bytes.len().min(secret.len() - 1)..];
+    // The length of the longest beginning that ends at each place, first of the secret itself.
+    let mut borders = vec![0; secret.len()];
+    let next = |borders: &[usize], mut length: usize, byte: u8| {
+        while length > 0 && secret[length] != byte {
+            length = borders[length - 1];
+        }
+        length + usize::from(secret[length] == byte)
+    };
+    for at in 1..secret.len() {
+        borders[at] = next(&borders, borders[at - 1], secret[at]);
+    }
+    tail.iter().fold(0, |length, byte| next(&borders, length, *byte))
 }
 
 #[cfg(test)]
 mod tests {
     use super::Mask;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn masked_table() {
@@ -94,5 +195,66 @@ mod tests {
             assert_eq!(mask.bytes(text.as_bytes(), false), text.as_bytes());
         }
         assert_eq!(mask.bytes(b"is not", true), b"is no***", "a first letter is one too");
+    }
+
+    /// The same, each place of the text by itself.
+    fn slowly(secrets: &[&str], text: &str, cut: bool) -> String {
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for start in 0..text.len() {
+            let rest = &text[start..];
+            let at = secrets.iter().filter(|secret| rest.starts_with(**secret));
+            ranges.extend(at.map(|secret| (start, start + secret.len())));
+            if cut && secrets.iter().any(|secret| secret.starts_with(rest)) {
+                ranges.push((start, text.len()));
+            }
+        }
+        let (mut out, mut done, mut at) = (String::new(), 0, 0);
+        while let Some((start, mut end)) = ranges.get(at).copied() {
+            while let Some((_, to)) =
+                ranges.get(at).filter(|(from, _)| *from < end || *from == start)
+            {
+                (end, at) = (end.max(*to), at + 1);
+            }
+            out = out + &text[done..start] + "***";
+            done = end;
+        }
+        out + &text[done..]
+    }
+
+    #[test]
+    fn every_byte_of_every_occurrence_is_masked_also_where_they_overlap() {
+        let mask = |secrets: &[&str], text: &str| Mask::of(secrets.iter().copied()).text(text);
+        assert_eq!(mask(&["abc", "cde"], "xabcdex"), "x***x");
+        assert_eq!(mask(&["aba"], "xababax"), "x***x");
+        assert_eq!(mask(&["b", "abc", "cd"], "abcd"), "***");
+        let mut dice: u32 = 7;
+        let mut word = |most: u32| -> String {
+            let mut next = || {
+                dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                dice >> 16
+            };
+            (0..=next() % most).map(|_| if next() % 2 == 0 { 'a' } else { 'b' }).collect()
+        };
+        for _ in 0..2_000 {
+            let secrets = [word(3), word(5), word(6)];
+            let (secrets, text) = (secrets.each_ref().map(String::as_str), word(24));
+            let mask = Mask::of(secrets.into_iter());
+            for cut in [false, true] {
+                let got = String::from_utf8(mask.bytes(text.as_bytes(), cut)).unwrap();
+                assert_eq!(got, slowly(&secrets, &text, cut), "{secrets:?} {text} {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_secret_of_many_lines_costs_no_more_than_one_of_one() {
+        let secret: String = (0..2_000).map(|at| format!("{}{at}\n", "x".repeat(40))).collect();
+        let mut text = "x".repeat(8 << 20).into_bytes();
+        text.extend(b"1999");
+        let began = Instant::now();
+        let masked = Mask::of([secret.as_str()].into_iter()).bytes(&text, false);
+        assert!(masked.ends_with(b"xxx***") && masked.len() == (8 << 20) - 40 + 3);
+        // Each place with each line by itself takes many minutes.
+        assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
     }
 }

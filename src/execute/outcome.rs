@@ -53,10 +53,10 @@ impl Outcome {
         // Strictly: one JSON value in UTF-8, or it is text.
         let whole = std::str::from_utf8(&ended.stdout).ok().filter(|_| !ended.stdout_truncated);
         let value: Option<Value> = whole.and_then(|text| json(text).ok());
-        let reported = value.as_ref().and_then(reported_error);
+        let reported = value.as_ref().and_then(|value| reported_error(value, mask));
         let failed = reported.is_some() || ended.exit_code != Some(0);
         let failure = failed.then(|| ToolFailure {
-            message: reported.map_or_else(|| status_text(ended), |said| mask.text(&said)),
+            message: reported.unwrap_or_else(|| status_text(ended)),
             tail: tail(&stderr),
             of: "stderr_tail",
         });
@@ -96,13 +96,15 @@ impl Outcome {
     }
 }
 
-/// The error of `{"success": false, "error": …}`.
-pub(super) fn reported_error(value: &Value) -> Option<String> {
+/// The error of `{"success": false, "error": …}` without the secrets; of a value its JSON, masked
+/// before it is written, since JSON spells a quote or a backslash in another way.
+pub(super) fn reported_error(value: &Value, mask: &Mask) -> Option<String> {
     let map = value.as_object()?;
     (map.get("success")? == &Value::Bool(false)).then(|| match map.get("error") {
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-        None => "the tool reported a failure without saying which".into(),
+        Some(Value::String(text)) => mask.text(text),
+        None | Some(Value::Null) => "the tool reported a failure without saying which".into(),
+        // A secret that is itself JSON is known by its text.
+        Some(other) => mask.text(&mask.value(other.clone()).to_string()),
     })
 }
 
@@ -166,6 +168,10 @@ mod tests {
             let got = outcome(stdout, 0);
             assert_eq!((got.data, got.failure), (want, None), "{stdout}");
         }
+        // More values than are read: it is text, as what nests too deep is.
+        let many = format!("[{}0]", "0,".repeat(crate::base::limits::JSON_NODES));
+        let got = outcome(&many, 0);
+        assert_eq!((got.data["stdout"].as_str(), got.failure), (Some(many.as_str()), None));
         let precise = outcome("{\"n\": 123456789012345678901234567890.10}", 0).data.to_string();
         assert_eq!(precise, "{\"n\":123456789012345678901234567890.10}");
     }
@@ -178,8 +184,33 @@ mod tests {
         assert_eq!(message("{\"success\": \"false\"}", 0), None);
         assert_eq!(message("{}", 3).as_deref(), Some("the tool ended with status 3"));
         assert_eq!(outcome("x", 1).failure.unwrap().tail, "note\n");
+        let without = "the tool reported a failure without saying which";
+        assert_eq!(message("{\"success\": false, \"error\": null}", 0).as_deref(), Some(without));
+        assert_eq!(message("{\"success\": false}", 0).as_deref(), Some(without));
         let says = outcome("{\"success\": false, \"error\": \"no hush\"}", 0);
         assert_eq!(says.failure.unwrap().message, "no ***");
         assert_eq!(says.data["error"], "no hush", "data is the tool's own");
+    }
+
+    #[test]
+    fn a_secret_that_json_spells_otherwise_is_masked_in_an_error_that_is_a_value() {
+        for secret in ["pa\"ss", "pa\\ss", "tab\there", "12345678", "{\"a\":1}", "l\u{1}ow"] {
+            let error = match secret.parse::<u64>() {
+                Ok(number) => json!({"code": number}),
+                Err(_) if secret.starts_with('{') => json!({"a": 1}),
+                Err(_) => json!({"why": ["is", secret], secret: {"deep": format!("x{secret}y")}}),
+            };
+            let stdout = json!({"success": false, "error": error}).to_string().into_bytes();
+            let ended = Ended { stdout, exit_code: Some(0), ..Ended::default() };
+            let told = |known: &str| {
+                let mask = Mask::of([known].into_iter());
+                Outcome::of(&ended, &mask).failure.unwrap().message
+            };
+            let spelt = json!(secret).to_string();
+            let spelt = spelt.trim_matches('"');
+            let shows = |said: &str| said.contains(spelt) || said.contains(secret);
+            assert!(shows(&told("another")), "the fixture itself tells it: {secret:?}");
+            assert!(!shows(&told(secret)), "{secret:?}: {}", told(secret));
+        }
     }
 }

@@ -114,6 +114,18 @@ impl Way {
         made.build().map(Some).map_err(|_| refuse())
     }
 
+    /// The proxy that a request to `url` takes, by scheme, host and port: never with what names its
+    /// user.
+    pub(super) fn proxy_for(&self, url: &str) -> Option<String> {
+        let proxy = self.proxy().ok()??;
+        let url = url.parse().ok().filter(|url| !proxy.is_no_proxy(url));
+        let scheme = match proxy.protocol() {
+            ureq::ProxyProtocol::Https => "https",
+            _ => "http",
+        };
+        url.map(|_| format!("{scheme}://{}:{}", proxy.host(), proxy.port()))
+    }
+
     /// The certificates that a server's must lead to.
     fn roots(&self) -> Result<RootCerts, NetFault> {
         let (file, folder) = &self.certificates;

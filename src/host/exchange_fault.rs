@@ -8,8 +8,18 @@ use ureq::Timeout;
 
 use super::net::{Call, NetFault};
 
-/// What the library's error means.
+/// What the library's error means. Where a proxy leads the way, it is the one that was not reached.
 pub(super) fn fault(error: ureq::Error, call: &Call) -> NetFault {
+    let fault = of_error(error, call);
+    match (fault, call.way.proxy_for(&call.url)) {
+        (NetFault::Unreachable(why), Some(proxy)) => {
+            NetFault::Proxy(format!("the proxy `{proxy}` cannot be reached: {why}"))
+        }
+        (fault, _) => fault,
+    }
+}
+
+fn of_error(error: ureq::Error, call: &Call) -> NetFault {
     match error {
         ureq::Error::Timeout(_) if Instant::now() >= call.until => NetFault::TimedOut,
         ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {

@@ -1,7 +1,7 @@
 //! The seam: everything that running a plan may ask of the machine.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,10 +82,6 @@ impl Look {
 
 /// Everything `plan` and `execute` may ask of the machine, and nothing else.
 pub(crate) trait Host: Sync {
-    /// The first executable regular file named `program` in the folders of `path`, in order;
-    /// a program with a `/` is looked for at that path alone.
-    fn find_program(&self, program: &OsStr, path: &OsStr) -> Option<PathBuf>;
-
     fn is_folder(&self, path: &Path) -> bool;
 
     /// The real path of the regular file that `path` leads to, if there is one.
@@ -127,18 +123,4 @@ pub(crate) trait Host: Sync {
     fn rest(&self, time: Duration) -> io::Result<Option<i32>> {
         super::net::rest(time)
     }
-}
-
-/// Where `program` is looked for; shared by every host.
-pub(crate) fn search(
-    program: &OsStr,
-    path: &OsStr,
-    is_program: impl Fn(&Path) -> bool,
-) -> Option<PathBuf> {
-    if program.as_encoded_bytes().contains(&b'/') {
-        return Some(PathBuf::from(program)).filter(|file| is_program(file));
-    }
-    // A relative folder on the path would make the working directory decide what runs.
-    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-    folders.map(|folder| folder.join(program)).find(|file| is_program(file))
 }

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::unix::Signals;
 use super::vars::Vars;
+use crate::base::Address;
 
 /// One request. Inert until a [`super::Host`] takes it.
 #[derive(Clone)]
@@ -51,10 +52,12 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// From rye's own environment, which no project writes.
-    pub(crate) fn of(vars: &Vars, is_https: bool) -> Self {
+    /// From rye's own environment, which no project writes. To this machine itself no proxy leads: on
+    /// another one the address would mean another server, and a secret would go there in the open.
+    pub(crate) fn of(vars: &Vars, to: &Address) -> Self {
         let first = |names: &[&str]| names.iter().find_map(|name| vars.text(name)).map(Into::into);
-        let proxy = match is_https {
+        let proxy = match to.is_https() {
+            _ if to.is_loopback() => None,
             true => first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
             false => first(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]),
         };

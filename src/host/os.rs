@@ -1,16 +1,14 @@
 //! The real machine.
 
-use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
-use super::host::{Ended, Host, Look, Spawn, search};
+use super::host::{Ended, Host, Look, Spawn};
 use super::look;
 #[cfg(feature = "http")]
 use super::net::{Answer, Call, NetFault};
@@ -33,13 +31,6 @@ impl Os {
 }
 
 impl Host for Os {
-    fn find_program(&self, program: &OsStr, path: &OsStr) -> Option<PathBuf> {
-        let is_program = |file: &Path| {
-            file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-        };
-        search(program, path, is_program)
-    }
-
     fn real_file(&self, path: &Path) -> Option<PathBuf> {
         path.canonicalize().ok().filter(|real| real.is_file())
     }

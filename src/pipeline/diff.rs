@@ -1,6 +1,7 @@
 //! Comparing an item with versions of it that were signed or ran here (core 10).
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -9,6 +10,7 @@ use super::line::Line;
 use super::parts::checked;
 use super::rules::Hold;
 use super::rye::Rye;
+use crate::base::limits::DIFF_MS;
 use crate::base::text::escape_line;
 use crate::base::{Digest, Timestamp};
 use crate::diag::{Code, Diagnose, Place};
@@ -289,14 +291,62 @@ pub(super) fn unified(old: &str, new: &str, path: &str, was: &str) -> String {
     if old == new {
         return String::new();
     }
-    let diff = similar::TextDiff::from_lines(old, new);
+    // The best diff of texts that share nothing takes a minute. After this one that is coarser, and as
+    // true, has to do.
+    let most = Duration::from_millis(DIFF_MS);
+    let diff = similar::TextDiff::configure().timeout(most).diff_lines(old, new);
     let (was, is) = (format!("{path} ({was})"), format!("{path} (on disk)"));
     diff.unified_diff().context_radius(3).header(&was, &is).to_string()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::moment;
+    use super::{moment, unified};
+    use std::time::{Duration, Instant};
+
+    /// The new text, made of the old one by a unified diff.
+    fn patched(old: &str, diff: &str) -> String {
+        let (mut rest, mut at, mut out) = (old.split_inclusive('\n'), 1, String::new());
+        for line in diff.lines().skip(2) {
+            if let Some(hunk) = line.strip_prefix("@@ -") {
+                let from: usize = hunk.split([',', ' ']).next().unwrap().parse().unwrap();
+                out.extend(rest.by_ref().take(from - at));
+                at = from;
+                continue;
+            }
+            let (sign, text) = line.split_at(1);
+            if sign != "+" {
+                assert_eq!(rest.next().map(str::trim_end), Some(text), "a line of the old text");
+                at += 1;
+            }
+            if sign != "-" {
+                out.push_str(text);
+                out.push('\n');
+            }
+        }
+        out.extend(rest);
+        out
+    }
+
+    #[test]
+    fn two_large_texts_that_share_little_are_compared_in_time_and_truly() {
+        let mut dice: u32 = 7;
+        let mut text = |lines: usize| -> String {
+            let mut letter = || {
+                dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                ["a\n", "b\n", "c\n", "d\n"][(dice >> 16) as usize % 4]
+            };
+            (0..lines).map(|_| letter()).collect()
+        };
+        let (old, new) = (text(40), text(50));
+        assert_eq!(patched(&old, &unified(&old, &new, "x", "was")), new, "a small one");
+        let (old, new) = (text(1 << 20), text(1 << 20));
+        let began = Instant::now();
+        let diff = unified(&old, &new, "x", "was");
+        // Without an end this takes many times as long.
+        assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
+        assert!(patched(&old, &diff) == new, "another text came out");
+    }
 
     #[test]
     fn a_day_is_its_last_second() {

@@ -1,6 +1,7 @@
 //! Looking without running: list, verify, show, why.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
@@ -16,11 +17,11 @@ use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Query, Ref, Space};
 use crate::lock::Pin;
 use crate::parse::Item;
-use crate::plan::{Params, Plan, Survey};
+use crate::plan::{Params, Plan, Survey, find_program};
 use crate::report::{Detail, Warned};
 use crate::resolve::Found;
 use crate::space::{Entry, Listing, Root};
-use crate::trace::{Quiet, Warnings};
+use crate::trace::{PassedOver, Quiet, Warnings};
 use crate::validate::{self, ValidChain};
 use crate::verify::{Source, TrustDocument, TrustStore};
 
@@ -88,11 +89,29 @@ pub(crate) struct Why {
 }
 
 impl Rye {
-    /// Every item of the space and kind, not verified; files that tools list are left out.
+    /// Every item of the space and kind, not verified; files that tools list are left out. Of a project
+    /// that is not accepted no file is read for that (core 4.3): all names are there.
     pub(crate) fn list(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
-        let Some(root) = self.spaces.get(space) else { return Ok(Vec::new()) };
-        let entries = root.list(kind, &self.types)?.entries;
+        let entries = self.names(space, kind)?;
+        let has_parts = kind == Kind::Tool && !entries.is_empty();
+        let is_read = || space != Space::Project || self.accepts_project();
+        Ok(if has_parts && is_read() { self.without_parts(entries) } else { entries })
+    }
+
+    /// The same for whoever asks rye to read the files, as signing does.
+    pub(super) fn list_to_sign(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
+        let entries = self.names(space, kind)?;
         Ok(if kind == Kind::Tool { self.without_parts(entries) } else { entries })
+    }
+
+    fn names(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
+        let Some(root) = self.spaces.get(space) else { return Ok(Vec::new()) };
+        Ok(root.list(kind, &self.types)?.entries)
+    }
+
+    fn accepts_project(&self) -> bool {
+        let identity = self.spaces.project_identity();
+        identity.is_some_and(|identity| self.trust().accepts(identity).unwrap_or(false))
     }
 
     /// Every file that a pattern matches, of every space and kind; all without a pattern.
@@ -263,6 +282,25 @@ impl Rye {
         })
     }
 
+    /// The program that a run here would start for a runtime: the one that its interpreter's block
+    /// means, or without one the program of that name; and what was passed over.
+    pub(crate) fn find_program(
+        &self,
+        runtime: &str,
+        name: &str,
+    ) -> (Option<PathBuf>, Vec<PassedOver>) {
+        let rules = self.rules(Hold::Off);
+        let line = self.line(&rules, &Quiet);
+        let query = runtime.parse::<Query>().ok();
+        let query = query.map(|query| Query { space: Some(Space::System), ..query });
+        let block = match query.map(|query| line.find(&query).and_then(|found| line.admit(found))) {
+            Some(Ok((_, Item::Tool(tool)))) => tool.interpreter,
+            // What is wrong with the runtime is told in its place.
+            _ => None,
+        };
+        find_program(&self.machine(&line), block.as_ref(), name)
+    }
+
     /// What of this machine a tool would use, by the plan of a run without parameters; `None` for what
     /// is no tool, or has no sound chain.
     pub(super) fn survey_tool(
@@ -283,7 +321,7 @@ impl Rye {
             Ok(valid) => valid,
             Err(invalid) => return Some(Err(Diagnostic::from(&invalid))),
         };
-        let plan = Plan::build(&valid, &Params::none(), &self.machine(&line), &Quiet);
+        let plan = Plan::build(&valid, Params::none(), &self.machine(&line), &Quiet);
         Some(plan.map(|plan| plan.survey().clone()).map_err(|error| Diagnostic::from(&error)))
     }
 }
@@ -398,7 +436,7 @@ fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
         Err(error) => return bad(error.into()),
     };
     // Its header is signed, so what it lists is covered, or refused, with it.
-    let beside = Beside::of(line.rye, &item, source.ext(), source.text());
+    let beside = Beside::of(line.rye, space, &item, source.ext(), source.text());
     let beside = beside.zip(source.signer().map(|signer| signer.key));
     let source = match checked(source, &line.rye.spaces) {
         Ok(source) => source,

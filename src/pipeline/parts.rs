@@ -1,13 +1,13 @@
 //! Files that a tool lists: they are covered by its signature and are no items of their own.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::rye::Rye;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::{Item, listed_files};
 use crate::space::{Entry, FileType, Root, Spaces};
-use crate::verify::{Listed, PartsRoot, Refused, Scan, Source, scan};
+use crate::verify::{Listed, Refused, Scan, Source, path_below_base, scan};
 
 /// The source with what its header lists, if it is a tool that lists files. What does not parse is
 /// left to those who parse it.
@@ -35,23 +35,20 @@ pub(super) type Files = BTreeMap<String, Cow<'static, [u8]>>;
 /// What a tool's header lists, and the folder that its paths begin at, below the one that holds `.ai`.
 #[derive(Debug)]
 pub(super) struct Beside {
+    /// The tool's own file, which no pattern of its own means.
+    own: String,
     folder: String,
     listed: Listed,
 }
 
 impl Beside {
     /// What a tool's text lists or means, signed or not; the folder is not looked at.
-    pub(super) fn of(rye: &Rye, item: &Ref, ext: &str, text: &str) -> Option<Self> {
+    pub(super) fn of(rye: &Rye, space: Space, item: &Ref, ext: &str, text: &str) -> Option<Self> {
         let style = rye.types.find(item.kind, ext).map(|file_type| file_type.header)?;
         let listed = listed_files(text, &style)?;
-        let folder = format!(".ai/{}/{}", item.kind.folder(), item.id.folder());
-        let folder = folder.trim_end_matches('/');
-        let folder = match listed.root {
-            PartsRoot::ToolDir => folder,
-            PartsRoot::ToolParent => folder.rsplit_once('/').map_or("", |(above, _)| above),
-            PartsRoot::Base => "",
-        };
-        Some(Self { folder: folder.to_owned(), listed })
+        let own = path_below_base(item, ext);
+        let folder = listed.root.folder(&own, space)?.to_owned();
+        Some(Self { own, folder, listed })
     }
 
     /// The files as they lie there now, by their paths.
@@ -61,7 +58,10 @@ impl Beside {
 
     /// Whether the entry is one of the files.
     pub(super) fn holds(&self, entry: &Ref, ext: &str) -> bool {
-        let path = format!(".ai/{}/{}.{ext}", entry.kind.folder(), entry.id);
+        let path = path_below_base(entry, ext);
+        if path == self.own {
+            return false;
+        }
         let below = match self.folder.as_str() {
             "" => Some(path.as_str()),
             folder => path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
@@ -76,7 +76,7 @@ impl Rye {
     /// The entries without those that lie there as files of a tool. Who has a signature line of their
     /// own is always an item: an unsigned header cannot hide it.
     pub(super) fn without_parts(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
-        let (mut tools, mut unsigned) = (Vec::new(), HashSet::new());
+        let (mut tools, mut unsigned) = (HashMap::new(), HashSet::new());
         for entry in &entries {
             let root = self.spaces.get(entry.space);
             let read = root.and_then(|root| root.read(&entry.relative()).ok().flatten());
@@ -89,17 +89,22 @@ impl Rye {
                 unsigned.insert(entry.clone());
             }
             let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-            let beside = Beside::of(self, &entry.item, &entry.ext, text);
-            tools.extend(beside.map(|beside| (entry.space, beside)));
+            let beside = Beside::of(self, entry.space, &entry.item, &entry.ext, text);
+            tools.extend(beside.map(|beside| (entry.clone(), beside)));
         }
-        entries.retain(|entry| {
-            let is_part = |(space, beside): &(Space, Beside)| {
-                *space == entry.space && beside.holds(&entry.item, &entry.ext)
-            };
-            !unsigned.contains(entry) || !tools.iter().any(is_part)
-        });
+        entries.retain(|entry| !unsigned.contains(entry) || !is_part(entry, &tools));
         entries
     }
+}
+
+/// Whether an entry without a signature line lies there as a file of one of the tools. Of two that
+/// list each other neither is a file of the other.
+pub(super) fn is_part(entry: &Entry, tools: &HashMap<Entry, Beside>) -> bool {
+    let own = tools.get(entry);
+    tools.iter().any(|(tool, beside)| {
+        let lists_it = || own.is_some_and(|own| own.holds(&tool.item, &tool.ext));
+        tool.space == entry.space && beside.holds(&entry.item, &entry.ext) && !lists_it()
+    })
 }
 
 pub(super) fn has_no_line(bytes: &[u8], file_type: &FileType) -> bool {

@@ -206,7 +206,7 @@ impl Rye {
             // What lies there was not signed by anybody, so it is no program.
             machine.guarded.push(folder.clone());
         }
-        let plan = Plan::build(&valid, &params, &machine, line.sink)?;
+        let plan = Plan::build(&valid, params, &machine, line.sink)?;
         if let Some(planned) = &request.plan {
             planned.compare(&plan)?;
         }

@@ -1,5 +1,7 @@
 //! What plans take from the spaces beyond their chains, admitted like everything else.
 
+use std::borrow::Cow;
+
 use super::line::Line;
 use crate::chain::FetchError;
 use crate::id::{Kind, Ref, Space};
@@ -57,16 +59,14 @@ impl Shelf for Line<'_> {
         Ok(copies)
     }
 
-    fn dotenv(&self) -> Result<Option<String>, PlanError> {
+    fn dotenv(&self) -> Result<Option<Cow<'static, [u8]>>, PlanError> {
         if !self.accepts_project() {
             return Ok(None);
         }
         let Some(root) = self.rye.spaces.get(Space::Project) else { return Ok(None) };
         let Some(folder) = root.base_folder()? else { return Ok(None) };
         let Ok(name) = ".env".parse() else { return Ok(None) };
-        let Some(bytes) = folder.read(&name)? else { return Ok(None) };
-        let text = String::from_utf8(bytes.into_owned());
-        text.map(Some).map_err(|_| PlanError::BadEnvFile { line: 1 })
+        folder.read(&name).map_err(PlanError::EnvFile)
     }
 }
 

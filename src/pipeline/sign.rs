@@ -173,7 +173,7 @@ impl Rye {
         let (mut found, mut failed) = (Vec::new(), Vec::<SignReport>::new());
         let Some(root) = self.spaces().get(space) else { return Ok((found, failed)) };
         for kind in Kind::ALL {
-            for entry in self.list(space, kind)? {
+            for entry in self.list_to_sign(space, kind)? {
                 let keys = kind == Kind::Config && entry.item.id.as_str().starts_with("keys/");
                 if keys || !patterns.iter().any(|pattern| pattern.matches(&entry.item)) {
                     continue;

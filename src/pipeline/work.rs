@@ -1,12 +1,12 @@
 //! Work in hand (core 5.2): what the project holds at this moment, and signing it with the dev key.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::diff::unified;
 use super::failure::Failure;
 use super::line::Line;
-use super::parts::{Beside, Files, has_no_line};
+use super::parts::{Beside, Files, has_no_line, is_part};
 use super::rye::Rye;
 use super::sign::Unwritten;
 use crate::base::Digest;
@@ -173,7 +173,7 @@ impl Rye {
         let rules = self.plain_rules();
         let line = self.line(&rules, &Quiet);
         let mut all = BTreeMap::new();
-        let (mut besides, mut bare) = (Vec::new(), HashSet::new());
+        let (mut besides, mut bare) = (HashMap::new(), HashSet::new());
         for entry in entries {
             let proposal =
                 entry.item.kind == Kind::Config && entry.item.id.as_str().starts_with("keys/");
@@ -188,14 +188,12 @@ impl Rye {
                 if has_no_line(&work.found.bytes, &work.found.file_type) {
                     bare.insert(entry.clone());
                 }
-                besides.extend(beside(self, &work.found));
+                besides.extend(beside(self, &work.found).map(|beside| (entry.clone(), beside)));
             }
             all.insert(entry, now);
         }
         // A file that a tool lists is no item of its own.
-        all.retain(|entry, _| {
-            !bare.contains(entry) || !besides.iter().any(|b| b.holds(&entry.item, &entry.ext))
-        });
+        all.retain(|entry, _| !bare.contains(entry) || !is_part(entry, &besides));
         Ok(all)
     }
 
@@ -276,7 +274,7 @@ fn beside(rye: &Rye, found: &Found) -> Option<Beside> {
         return None;
     }
     let text = std::str::from_utf8(&found.bytes).ok()?;
-    Beside::of(rye, &found.item, &found.ext, text)
+    Beside::of(rye, found.space, &found.item, &found.ext, text)
 }
 
 /// `None` if nothing differs.

@@ -2,7 +2,7 @@
 
 use super::error::PlanError;
 use super::shelf::Shelf;
-use super::tree::{Anchored, base_path, folder_of, join};
+use super::tree::{Anchored, join};
 use crate::base::limits::PARTS;
 use crate::chain::Chain;
 use crate::id::Kind;
@@ -37,15 +37,16 @@ pub(super) fn modules(
     let recursive = asked.recursive && asked.scope != DepsScope::ToolSiblings;
     let walked = folder.walk("", &|path| recursive && enters(asked, path));
     let walked = walked.ok_or_else(|| refused(tool, vec![PartFinding::TooMany]))?;
-    let whole = base_path(tool);
+    let whole = tool.path_below_base();
+    let folder_of = |root: PartsRoot| root.folder(&whole, tool.space()).unwrap_or_default();
     let listed = chain.tool().tool.files.as_ref().map_or(PartsRoot::ToolDir, |l| l.root);
-    let listed = folder_of(&whole, listed);
+    let listed = folder_of(listed);
     let covered: Vec<String> =
         tool.parts().iter().map(|part| join(listed, part.path.as_str())).collect();
     let (mut sources, mut findings, mut files) = (Vec::new(), Vec::new(), 0);
     for file in walked.into_iter().filter(|file| file.path != own && wants(asked, &file.path)) {
         files += 1;
-        let path = join(folder_of(&whole, root), &file.path);
+        let path = join(folder_of(root), &file.path);
         if covered.contains(&path) {
             continue;
         }

@@ -2,6 +2,26 @@
 
 use std::collections::BTreeMap;
 
+/// Why the file cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum EnvFault {
+    #[error("line {0} of the project's `.env` is no `NAME=value`")]
+    Line(usize),
+    #[error("line {0} of the project's `.env` is not UTF-8")]
+    NotUtf8(usize),
+    #[error("the project's `.env` begins with a byte order mark")]
+    ByteOrderMark,
+}
+
+impl EnvFault {
+    pub(super) fn line(self) -> usize {
+        match self {
+            Self::Line(line) | Self::NotUtf8(line) => line,
+            Self::ByteOrderMark => 1,
+        }
+    }
+}
+
 /// Names that decide what a program loads, trusts or talks to; a project's `.env` never sets one.
 const LOADERS: &[&str] = &["PATH", "HOME", "IFS", "ENV", "USER_SPACE"];
 
@@ -17,6 +37,18 @@ pub(super) fn is_loader(name: &str) -> bool {
     LOADERS.contains(&upper.as_str())
         || LOADER_FAMILIES.iter().any(|family| upper.starts_with(family))
         || upper.ends_with("_PROXY")
+}
+
+/// The file as a text.
+///
+/// # Errors
+/// What is no plain UTF-8.
+pub(super) fn text(bytes: &[u8]) -> Result<&str, EnvFault> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = bytes[..error.valid_up_to()].iter();
+        EnvFault::NotUtf8(before.filter(|byte| **byte == b'\n').count() + 1)
+    })?;
+    if text.starts_with('\u{feff}') { Err(EnvFault::ByteOrderMark) } else { Ok(text) }
 }
 
 /// The names and values of the file, taken literally; the last of a repeated name counts.

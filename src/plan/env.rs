@@ -3,24 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::dotenv;
+use super::dotenv::{self, EnvFault};
 use super::error::PlanError;
 use super::shelf::Shelf;
 use super::template::{Names, Scope, variables};
 use crate::chain::{Chain, Role};
 use crate::host::Vars;
 use crate::id::{Ref, Space};
-use crate::parse::EnvPath;
+use crate::parse::{DEPS_VAR, EnvPath, KEPT_BACK};
 use crate::trace::{Event, Sink};
 
 /// The names that a child gets from the host, beside `LC_*`.
 const FIXED: &[&str] = &["PATH", "HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
-
-/// What decides about trust is never handed down, whoever asks for it.
-const KEPT_BACK: &[&str] = &["USER_SPACE", "RYE_SYSTEM_SPACE", "RYE_DEV_MODE", "RYE_SIGNING_KEY"];
-
-/// The folders of packages that the child may load from, as a JSON list; nobody sets it but rye.
-pub(super) const DEPS_VAR: &str = "RYE_DEPS";
 
 /// Where a child's environment comes from, in rising precedence; templates are not expanded yet.
 ///
@@ -61,6 +55,7 @@ impl Env {
             .filter(wanted)
             .filter_map(|name| Some((name.to_owned(), vars.text(name)?.to_owned())))
             .collect();
+        host.extend(path(vars).map(|path| ("PATH".to_owned(), path)));
         record("host".into(), host.keys().cloned().collect());
         if !of_project.is_empty() {
             record(".env".into(), of_project.keys().cloned().collect());
@@ -180,6 +175,17 @@ impl Env {
     }
 }
 
+/// The host's `PATH` as a child gets it: a folder that is not UTF-8 is left out, the others stay.
+pub(super) fn path(vars: &Vars) -> Option<String> {
+    if let Some(text) = vars.text("PATH") {
+        return Some(text.to_owned());
+    }
+    let folders = std::env::split_paths(vars.get("PATH")?);
+    let folders = folders.filter_map(|folder| folder.into_os_string().into_string().ok());
+    let folders: Vec<_> = folders.collect();
+    (!folders.is_empty()).then(|| folders.join(":"))
+}
+
 /// The host variables that links of the chain ask for by name, and the values of those that the
 /// project's `.env` gives.
 fn declared(
@@ -224,8 +230,10 @@ fn of_project(
     if asked.peek().is_none() {
         return Ok(BTreeMap::new());
     }
-    let Some(text) = shelf.dotenv()? else { return Ok(BTreeMap::new()) };
-    let given = dotenv::read(&text).map_err(|line| PlanError::BadEnvFile { line })?;
+    let Some(bytes) = shelf.dotenv()? else { return Ok(BTreeMap::new()) };
+    let bad = |fault| PlanError::BadEnvFile { fault };
+    let text = dotenv::text(&bytes).map_err(bad)?;
+    let given = dotenv::read(text).map_err(|line| bad(EnvFault::Line(line)))?;
     let mut values = BTreeMap::new();
     for (item, name) in asked {
         let Some(value) = given.get(name).filter(|value| !value.is_empty()) else { continue };

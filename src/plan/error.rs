@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::dotenv::EnvFault;
 use super::record::{Difference, difference_lines, of_params_alone};
 use crate::base::limits::{ARGUMENT_BYTES, VARIABLE_BYTES};
 use crate::base::text::{brief_line, escape_line};
@@ -64,8 +65,11 @@ pub(crate) enum PlanError {
     NotBuilt { item: Ref, field: &'static str },
     #[error("`{item}` would use `{}`, which no signature covers", escape_line(&.path.display().to_string()))]
     UnverifiedProgram { item: Ref, path: PathBuf },
-    #[error("line {line} of the project's `.env` is no `NAME=value`")]
-    BadEnvFile { line: usize },
+    #[error("{fault}")]
+    BadEnvFile { fault: EnvFault },
+    /// It is a link, a device or too large.
+    #[error("the project's `.env` cannot be read: {0}")]
+    EnvFile(SpaceError),
     #[error("`{item}` takes `{name}` from the project's `.env`, which may not set it")]
     RefusedVariable { item: Ref, name: String },
     #[error("the {space} space's `{item}`: `{pointer}` is no number of seconds up to a day")]
@@ -119,7 +123,7 @@ impl Diagnose for PlanError {
             Self::RefusedVariable { .. } => "plan.refused_variable",
             Self::BadLimit { .. } => "plan.bad_config",
             Self::Fetch(inner) => return inner.code(),
-            Self::Space(inner) => return inner.code(),
+            Self::Space(inner) | Self::EnvFile(inner) => return inner.code(),
             Self::MissingSecret { .. } => "plan.missing_secret",
             Self::SecretInArgv { .. } => "plan.secret_in_argv",
             Self::NotBuilt { .. } => "plan.not_built",
@@ -162,8 +166,12 @@ impl Diagnose for PlanError {
             Self::UnverifiedProgram { .. } => {
                 "list the file in the tool's `files` and sign the tool, or name a program outside the project".into()
             }
-            Self::BadEnvFile { .. } => {
+            Self::BadEnvFile { fault: EnvFault::Line(_) } => {
                 "write one `NAME=value` a line; a line that begins with `#` is a comment".into()
+            }
+            Self::BadEnvFile { .. } => "save `.env` as UTF-8 without a byte order mark".into(),
+            Self::EnvFile(_) => {
+                "make `.env` a plain file of a few lines in the project's folder, or set the variables in your own environment".into()
             }
             Self::RefusedVariable { name, .. } => {
                 format!("set `{name}` in your own environment if you want it; a project may not")
@@ -194,10 +202,11 @@ impl Diagnose for PlanError {
         match self {
             Self::Fetch(inner) => inner.place(),
             Self::Space(inner) => inner.place(),
-            Self::BadEnvFile { line } => {
+            Self::BadEnvFile { fault } => {
                 let place = Place { path: ".env".into(), ..Place::default() };
-                Some(place.line(*line))
+                Some(place.line(fault.line()))
             }
+            Self::EnvFile(_) => Some(Place { path: ".env".into(), ..Place::default() }),
             _ => None,
         }
     }
@@ -206,7 +215,7 @@ impl Diagnose for PlanError {
         match self {
             Self::Fetch(inner) => return inner.item(),
             Self::Space(inner) => return inner.item(),
-            Self::BadEnvFile { .. } => return None,
+            Self::BadEnvFile { .. } | Self::EnvFile(_) => return None,
             _ => {}
         }
         let (Self::InvalidParameters { item, .. }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::env::Env;
 use super::template::{Names, Scope};
 use super::tree::Places;
+use crate::parse::PIN_VAR;
 
 /// Names and environment before the private folder of the run is known.
 pub(super) struct Frame {
@@ -59,9 +60,6 @@ impl Filled {
         Scope { names: &self.names, env: &self.env, params: None }
     }
 }
-
-/// The variable that names the private folder to the child.
-pub(super) const PIN_VAR: &str = "RYE_PIN";
 
 /// What stands for the private folder until it is made; with a sign in it that no name of ours has.
 const STAND_IN: &str = "/{private folder}";

@@ -40,7 +40,7 @@ mod tree;
 pub(crate) use dependencies::dependencies;
 pub(crate) use error::{CODES, PlanError};
 pub(crate) use http::{HTTP_CLIENT, HttpRequest};
-pub(crate) use machine::{Survey, file_identity};
+pub(crate) use machine::{Survey, file_identity, find_program};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
 pub(crate) use params::{Params, check_config, check_examples, check_schema, typed, unknown_names};
 pub(crate) use plan::{Machine, Plan};

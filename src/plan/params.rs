@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::error::{PlanError, Violation};
 use super::http::{HTTP_CLIENT, HTTP_REQUEST};
-use crate::base::canon::exact;
+use crate::base::canon::exact_object;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::id::{ItemId, Ref};
@@ -56,7 +56,7 @@ impl Params {
 
     /// The one text of these parameters: keys sorted, every digit of every number kept.
     pub(crate) fn text(&self) -> String {
-        exact(&Value::Object(self.0.clone()))
+        exact_object(&self.0)
     }
 }
 

@@ -11,7 +11,7 @@ use super::config::Execution;
 use super::deps;
 use super::env::Env;
 use super::error::PlanError;
-use super::frame::{Frame, PIN_VAR, is_private};
+use super::frame::{Frame, is_private};
 use super::http::{HTTP_CLIENT, Http, HttpRequest};
 use super::layered::{self, Limits};
 use super::machine::Survey;
@@ -27,7 +27,7 @@ use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::Chain;
 use crate::host::{Host, Spawn, Vars};
 use crate::id::{ItemId, Ref};
-use crate::parse::{Anchor, EnvPath};
+use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::trace::{Event, Sink};
 use crate::validate::ValidChain;
 use crate::verify::{Source, TrustStore};
@@ -103,7 +103,7 @@ impl Plan {
     /// `plan.*`
     pub(crate) fn build(
         valid: &ValidChain,
-        params: &Params,
+        given: Params,
         machine: &Machine<'_>,
         sink: &dyn Sink,
     ) -> Result<Self, PlanError> {
@@ -126,11 +126,10 @@ impl Plan {
         let tree = Tree::of(chain, anchored.as_ref(), &modules);
         let resolved = layered::resolve(chain, machine.shelf, sink)?;
         let (limits, limited_by) = layered::limits(&item, machine.shelf, sink)?;
-        let given = params.clone();
         let config = resolved.value.as_ref().map(|value| Digest::of(exact(value).as_bytes()));
         let params = match resolved.value {
-            Some(value) => &params.clone().with_config(value),
-            None => params,
+            Some(value) => &given.clone().with_config(value),
+            None => &given,
         };
         let mut env = Env::of(chain, machine.vars, own, machine.shelf, sink)?;
         if let Some(Anchored { anchor, .. }) = &anchored {

@@ -1,5 +1,7 @@
 //! The seam: what a plan takes from the spaces beyond the links of its chain.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::error::PlanError;
@@ -45,6 +47,6 @@ pub(crate) trait Shelf {
     /// The project's `.env`; `None` if there is none, or the project is not accepted.
     ///
     /// # Errors
-    /// `plan.bad_env_file`
-    fn dotenv(&self) -> Result<Option<String>, PlanError>;
+    /// `space.*`
+    fn dotenv(&self) -> Result<Option<Cow<'static, [u8]>>, PlanError>;
 }

@@ -53,25 +53,28 @@ impl Tree {
     /// `modules` are sources that carry a signature line of their own.
     pub(super) fn of(chain: &Chain, anchored: Option<&Anchored<'_>>, modules: &[Source]) -> Self {
         let tool = chain.tool();
-        let whole = base_path(&tool.source);
+        let whole = tool.source.path_below_base();
+        // Both were asked for before: a folder that the tool may not use ended the plan.
+        let folder_of =
+            |root: PartsRoot| root.folder(&whole, tool.source.space()).unwrap_or_default();
         let listed = tool.tool.files.as_ref().map_or(PartsRoot::ToolDir, |listed| listed.root);
         let anchor = anchored.map_or(PartsRoot::ToolDir, |a| a.anchor.root);
         let top = [listed, anchor].into_iter().max_by_key(|root| height(*root)).unwrap_or_default();
-        let top = folder_of(&whole, top);
+        let top = folder_of(top);
         let place = |path: &str| format!("tool/{}", below(path, top));
         let own = tool.source.text().as_bytes().to_vec();
         let mut tree = Self {
             files: Vec::new(),
             places: Places {
                 tool: place(&whole),
-                anchor: place(folder_of(&whole, anchor)).trim_end_matches('/').to_owned(),
+                anchor: place(folder_of(anchor)).trim_end_matches('/').to_owned(),
                 lib: lib(chain),
             },
         };
         tree.add(tree.places.tool.clone(), own.into(), false, tool.source.path().to_owned());
-        tree.add_parts(&tool.source, |path| place(&join(folder_of(&whole, listed), path)));
+        tree.add_parts(&tool.source, |path| place(&join(folder_of(listed), path)));
         for module in modules {
-            let path = place(&base_path(module));
+            let path = place(&module.path_below_base());
             if tree.files.iter().all(|file| file.path != path) {
                 let bytes = module.text().as_bytes().to_vec();
                 tree.add(path, bytes.into(), false, module.path().to_owned());
@@ -177,22 +180,6 @@ fn is_marked(tool: &Link, anchor: &Anchor, shelf: &dyn Shelf) -> Result<bool, Pl
     let usual = || MARKERS.iter().filter_map(|name| name.parse::<RelPath>().ok()).collect();
     let markers = if anchor.markers.is_empty() { usual() } else { anchor.markers.clone() };
     Ok(markers.iter().any(|marker| folder.holds(marker)))
-}
-
-/// The path of an item's file below the folder that holds `.ai`.
-pub(super) fn base_path(source: &Source) -> String {
-    let item = source.item();
-    format!(".ai/{}/{}.{}", item.kind.folder(), item.id, source.ext())
-}
-
-/// The folder that a root means for an item at the path `whole`.
-pub(super) fn folder_of(whole: &str, root: PartsRoot) -> &str {
-    let above = |path: &str| path.rfind('/').unwrap_or(0);
-    match root {
-        PartsRoot::ToolDir => &whole[..above(whole)],
-        PartsRoot::ToolParent => &whole[..above(&whole[..above(whole)])],
-        PartsRoot::Base => "",
-    }
 }
 
 fn height(root: PartsRoot) -> u8 {

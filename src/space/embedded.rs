@@ -75,7 +75,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/diff.no_baseline.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.no_baseline.md") },
     // 81a43f996106df174ff73ad8077a90778a841cc2647f153a8b2e0e8369d7abfa
     File { path: "knowledge/rye/errors/diff.unknown_version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.unknown_version.md") },
-    // 68d2423cb09469eb4536e82e9a4be464023e6302bf5f4fc7226562c0db5d89b1
+    // 9be972bef1c3a65e76a0a8fc6d55cb52c4e2a6902d8d8d7f8b7ecc1d3183749b
     File { path: "knowledge/rye/errors/execute.http.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.http.md") },
     // 5517392945cb12f5b5ad8d8adacb54efbd90d77fda3acc95ba8e8c5e113375f9
     File { path: "knowledge/rye/errors/execute.interrupted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.interrupted.md") },
@@ -165,7 +165,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/parse.invisible_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.invisible_text.md") },
     // 7c48aa698c65fd2f6fe1c0013c902fd56a08351fd00cf18abe3314176f7c2be4
     File { path: "knowledge/rye/errors/parse.json.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.json.md") },
-    // 1351ff277ab9d95dd6ae84ed9251d71e31a5e66f361de18bf8e7533283e3fa93
+    // 7fe2088320ebcd3d6ac4de1532120bacf747b09a34fad155fa2235f10707402e
     File { path: "knowledge/rye/errors/parse.limit.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.limit.md") },
     // 343c056122caa9ae9fa4289247cf1b9b646fd02a3d7ebd552d42d9d1c24e6a86
     File { path: "knowledge/rye/errors/parse.metadata.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.metadata.md") },
@@ -189,7 +189,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.argument_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_too_large.md") },
     // 87065a73ffa97b0d23e6320205741bed61cf67ac6a17fbe2e743c818c60a1bdd
     File { path: "knowledge/rye/errors/plan.bad_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_config.md") },
-    // 1f4dce4e588d28d049ae840b846d5aeedab82c35cb113d6370d5b22fcc6579c4
+    // e2ee0bb9596b147127de09069090261347728a79a989a38783edcdd7c2385914
     File { path: "knowledge/rye/errors/plan.bad_env_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.bad_env_file.md") },
     // 227199110658de169b5bd6f1dadc5e46937c10bd3e658dde4956fecbcea09613
     File { path: "knowledge/rye/errors/plan.drifted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.drifted.md") },
@@ -353,7 +353,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
     // 62e0a8b8eab0b78d3cf74a7f589d195a3839b66c52f0045bc6057193dcd64b40
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // eec26ac8338ad1bde29a111a831cdf7d2a2ceed088df7000e6292824254f9901
+    // 2b669abce336d695cfb2e4d2c03519482b953ac4dd0e1b9487094da18057cc48
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fb90f1546f4c457d5b51c83926850a37b1b8890016a38a2cf98ec02c372eb819
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },

@@ -44,7 +44,7 @@ pub(crate) use dsse::Envelope;
 pub(crate) use error::{CODES, KeyError, Reason, Refused, TrustError};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
 pub(crate) use own_keys::OwnKeys;
-pub(crate) use parts::{Glob, Listed, PartFinding, PartsRoot};
+pub(crate) use parts::{Glob, Listed, PartFinding, PartsRoot, path_below_base};
 pub(crate) use proposal::{Proposal, proposals};
 pub(crate) use rotate::rotate;
 pub(crate) use sig_line::{Scan, line_range, scan};

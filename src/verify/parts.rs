@@ -10,7 +10,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::error::{Claim, Reason, Refused};
 use super::source::Source;
 use crate::base::Digest;
-use crate::base::limits::{PARTS, PARTS_BYTES};
+use crate::base::limits::{PARTS, PARTS_BYTES, PATTERN_BYTES};
 use crate::id::{Ref, Space};
 use crate::space::{Folder, RelPath, Root, SpaceError, Spaces, Walked};
 
@@ -57,6 +57,9 @@ impl Glob {
     /// # Errors
     /// One clause that says what is wrong.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
+        if text.len() > PATTERN_BYTES {
+            return Err(format!("is longer than {PATTERN_BYTES} bytes"));
+        }
         // A pattern is a path too: the same things are wrong with both.
         text.trim_end_matches("/**").parse::<RelPath>().map_err(str::to_owned)?;
         let glob = GlobBuilder::new(text).literal_separator(true).build();
@@ -157,6 +160,27 @@ impl PartsRoot {
             Self::Base => "project_path",
         }
     }
+
+    /// The folder that it means for the item whose file lies at `path`; both are below the folder that
+    /// holds `.ai`. `None` if there is none: only a project's tools may begin at that folder itself,
+    /// and a tool without a folder has none above it.
+    pub(crate) fn folder(self, path: &str, space: Space) -> Option<&str> {
+        let (folder, _) = path.rsplit_once('/')?;
+        match self {
+            Self::ToolDir => Some(folder),
+            // `.ai`, the kind's folder, one of the tool's.
+            Self::ToolParent if folder.split('/').count() > 2 => {
+                folder.rsplit_once('/').map(|(above, _)| above)
+            }
+            Self::Base if space == Space::Project => Some(""),
+            Self::ToolParent | Self::Base => None,
+        }
+    }
+}
+
+/// Where an item's file lies below the folder that holds `.ai`.
+pub(crate) fn path_below_base(item: &Ref, ext: &str) -> String {
+    format!(".ai/{}/{}.{ext}", item.kind.folder(), item.id)
 }
 
 impl Listed {
@@ -286,8 +310,7 @@ impl Listed {
 }
 
 /// The folder that paths listed by an item begin at, and the item's own path below it. `None` if
-/// there is none: only a project's tools may begin at the folder that holds `.ai`, and a tool without
-/// a folder has none above it.
+/// there is none.
 ///
 /// # Errors
 /// `space.symlink`, `space.io`
@@ -297,18 +320,14 @@ fn parts_folder<'s>(
     ext: &str,
     root: PartsRoot,
 ) -> Result<Option<(Folder<'s>, String)>, SpaceError> {
-    let whole = format!("{}/{}.{ext}", item.kind.folder(), item.id);
-    let (folder, name) = whole.rsplit_once('/').unwrap_or_default();
-    match (root, folder.rsplit_once('/')) {
-        (PartsRoot::ToolDir, _) => Ok(space.folder(folder)?.map(|found| (found, name.to_owned()))),
-        (PartsRoot::ToolParent, Some((parent, last))) => {
-            Ok(space.folder(parent)?.map(|found| (found, format!("{last}/{name}"))))
-        }
-        (PartsRoot::Base, _) if space.space() == Space::Project => {
-            Ok(space.base_folder()?.map(|found| (found, format!(".ai/{whole}"))))
-        }
-        _ => Ok(None),
-    }
+    let whole = path_below_base(item, ext);
+    let Some(folder) = root.folder(&whole, space.space()) else { return Ok(None) };
+    let own = whole[folder.len()..].trim_start_matches('/').to_owned();
+    let open = match folder.strip_prefix(".ai/") {
+        Some(inner) => space.folder(inner)?,
+        None => space.base_folder()?,
+    };
+    Ok(open.map(|open| (open, own)))
 }
 
 impl Source {
@@ -329,12 +348,17 @@ impl Source {
 
     /// Where a listed file lies; a relative path for those of the embedded space.
     pub(crate) fn parts_origin(&self, path: &RelPath) -> PathBuf {
-        let up = match self.parts_root() {
-            PartsRoot::ToolDir => self.path().parent(),
-            PartsRoot::ToolParent => self.path().parent().and_then(Path::parent),
-            PartsRoot::Base => Some(self.base().as_path()),
-        };
+        let own = self.path_below_base();
+        // What was read from there has such a folder.
+        let folder = self.parts_root().folder(&own, self.space()).unwrap_or_default();
+        let depth = own[folder.len()..].trim_start_matches('/').split('/').count();
+        let up = self.path().ancestors().nth(depth);
         up.unwrap_or(Path::new("")).join(path.as_str())
+    }
+
+    /// Where its file lies below the folder that holds `.ai`.
+    pub(crate) fn path_below_base(&self) -> String {
+        path_below_base(self.item(), self.ext())
     }
 
     /// The same source with the files that its header lists. Dev mode does not soften this.
@@ -363,5 +387,29 @@ impl Source {
         let (item, place) = (self.item().clone(), self.place());
         let reason = Reason::Dependency { findings };
         Box::new(Refused { item, place, claim, reason, baseline: false })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PartsRoot::{Base, ToolDir, ToolParent};
+    use crate::id::Space::{Project, User};
+
+    #[test]
+    fn each_root_means_one_folder_or_none() {
+        let (deep, flat) = (".ai/tools/acme/words/count.py", ".ai/tools/count.py");
+        let rows = [
+            (ToolDir, deep, User, Some(".ai/tools/acme/words")),
+            (ToolParent, deep, User, Some(".ai/tools/acme")),
+            (ToolParent, ".ai/tools/acme/count.py", User, Some(".ai/tools")),
+            (Base, deep, Project, Some("")),
+            (Base, deep, User, None),
+            (ToolDir, flat, Project, Some(".ai/tools")),
+            (ToolParent, flat, Project, None),
+            (Base, flat, Project, Some("")),
+        ];
+        for (root, path, space, want) in rows {
+            assert_eq!(root.folder(path, space), want, "{root:?} {path} {space}");
+        }
     }
 }

@@ -24,9 +24,11 @@ mod history;
 #[cfg(feature = "http")]
 mod http;
 mod keys;
+mod listing;
 mod lock;
 #[cfg(feature = "lsp")]
 mod lsp;
+mod machine;
 mod matrix;
 mod pictures;
 mod plans;

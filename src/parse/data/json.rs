@@ -7,17 +7,17 @@
 use serde_json::{Map, Value};
 
 use super::too_deep;
-use crate::base::limits::DATA_DEPTH;
+use crate::base::limits::{DATA_DEPTH, JSON_NODES};
 use crate::base::text::{escape_line, position};
-use crate::parse::error::{Fault, JSON};
+use crate::parse::error::{Fault, JSON, LIMIT};
 
 /// Reads one JSON value; nothing but white space may follow.
 ///
 /// # Errors
 /// `parse.json` for text that is not JSON, a duplicate key or a lone surrogate; `parse.limit` for
-/// nesting deeper than `DATA_DEPTH`.
+/// nesting deeper than `DATA_DEPTH` or more than `JSON_NODES` values, of which none is built beyond that.
 pub(crate) fn json(text: &str) -> Result<Value, Fault> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader { text, at: 0, nodes: 0 };
     let value = reader.value(0).and_then(|value| {
         reader.space();
         let rest = reader.at < text.len();
@@ -29,6 +29,8 @@ pub(crate) fn json(text: &str) -> Result<Value, Fault> {
 struct Reader<'t> {
     text: &'t str,
     at: usize,
+    /// Values begun so far.
+    nodes: usize,
 }
 
 fn fault(why: &str) -> Fault {
@@ -55,6 +57,10 @@ impl<'t> Reader<'t> {
 
     fn value(&mut self, depth: usize) -> Result<Value, Fault> {
         self.space();
+        self.nodes += 1;
+        if self.nodes > JSON_NODES {
+            return Err(Fault::new(LIMIT, format!("it has more than {JSON_NODES} values")));
+        }
         match self.peek() {
             Some(b'{') if depth < DATA_DEPTH => self.object(depth + 1),
             Some(b'[') if depth < DATA_DEPTH => self.array(depth + 1),
@@ -160,7 +166,7 @@ impl<'t> Reader<'t> {
 
 #[cfg(test)]
 mod tests {
-    use super::json;
+    use super::{JSON_NODES, json};
     use crate::base::text::Position;
     use serde_json::Value;
 
@@ -225,6 +231,18 @@ mod tests {
         for (text, code) in rows {
             assert_eq!(json(text).map_err(|f| f.code.0), Err(code), "{text:.60}");
         }
+    }
+
+    #[test]
+    fn there_is_an_end_to_the_values_of_a_text() {
+        let list = |values: usize| format!("[{}0]", "0,".repeat(values - 1));
+        let read = json(&list(JSON_NODES - 1)).unwrap();
+        assert_eq!(read.as_array().map(Vec::len), Some(JSON_NODES - 1), "with the list itself");
+        let fault = json(&list(JSON_NODES)).unwrap_err();
+        assert_eq!(fault.code.0, "parse.limit");
+        // It was left where the first value too many stands.
+        let column = "[".len() + 2 * (JSON_NODES - 1) + 1;
+        assert_eq!(fault.position, Some(Position { line: 1, column }));
     }
 
     #[test]

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::fields::{Fields, string, wrong};
 use crate::base::Digest;
+use crate::base::limits::PATTERNS;
 use crate::base::text::escape_line;
-use crate::parse::error::{Fault, METADATA};
+use crate::parse::error::{Fault, LIMIT, METADATA};
 use crate::space::RelPath;
 use crate::verify::{Glob, Listed, PartsRoot};
 
@@ -45,8 +46,10 @@ fn add(listed: &mut Listed, path: &str, value: Option<&str>, pointer: &str) -> R
         Fault::new(METADATA, format!("`{pointer}`: `{}` {why}", escape_line(path)))
     };
     match value {
-        Some(PATTERN) => listed.patterns.push(Glob::new(path).map_err(|why| fault(&why))?),
-        None if Glob::is_one(path) => {
+        pattern if pattern.map_or_else(|| Glob::is_one(path), |word| word == PATTERN) => {
+            if listed.patterns.len() == PATTERNS {
+                return Err(too_many("/files"));
+            }
             listed.patterns.push(Glob::new(path).map_err(|why| fault(&why))?);
         }
         value => {
@@ -63,8 +66,15 @@ fn add(listed: &mut Listed, path: &str, value: Option<&str>, pointer: &str) -> R
     Ok(())
 }
 
+fn too_many(pointer: &str) -> Fault {
+    Fault::new(LIMIT, format!("`{pointer}` holds more than {PATTERNS} patterns"))
+}
+
 fn globs(fields: &Fields<'_>) -> Result<Vec<Glob>, Fault> {
     let texts = fields.strings("exec_files")?.unwrap_or_default();
+    if texts.len() > PATTERNS {
+        return Err(too_many("/exec_files"));
+    }
     let globs = texts.iter().enumerate().map(|(at, text)| {
         let pointer = format!("{}/{at}", fields.pointer("exec_files"));
         let fault =

@@ -5,6 +5,7 @@
 //! Strict, unlike the rest of a header: a key that is misspelt here would change what runs.
 
 use super::fields::{Fields, wrong};
+use super::variables::is_own;
 use crate::base::text::escape_line;
 use crate::parse::error::{Fault, METADATA};
 
@@ -51,22 +52,6 @@ const MANAGERS: [(&str, Manager); 5] = [
     ("nvm", Manager::Nvm),
     ("asdf", Manager::Asdf),
     ("mise", Manager::Mise),
-];
-
-/// What rye itself decides about; an interpreter's path never takes its place.
-const TAKEN: [&str; 12] = [
-    "PATH",
-    "HOME",
-    "USER_SPACE",
-    "RYE_SYSTEM_SPACE",
-    "RYE_DEV_MODE",
-    "RYE_SIGNING_KEY",
-    "RYE_PROJECT",
-    "RYE_ITEM",
-    "RYE_ITEM_PATH",
-    "RYE_RUN_ID",
-    "RYE_DEPS",
-    "RYE_PIN",
 ];
 
 impl Interpreter {
@@ -214,7 +199,7 @@ fn var(fields: &Fields<'_>) -> Result<Option<String>, Fault> {
     if !starts || !name.bytes().all(letter) {
         return Err(fault(&pointer, "must be a variable's name in upper case"));
     }
-    if TAKEN.contains(&name) || name.starts_with("LD_") {
+    if is_own(name) || matches!(name, "PATH" | "HOME") || name.starts_with("LD_") {
         return Err(fault(&pointer, &format!("is `{name}`, which no interpreter may set")));
     }
     Ok(Some(name.to_owned()))

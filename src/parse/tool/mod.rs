@@ -29,6 +29,7 @@ mod schema;
 mod syntax;
 #[expect(clippy::module_inception, reason = "the folder reads headers, the file is the type")]
 mod tool;
+mod variables;
 
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
 pub(crate) use config_resolve::{MergeMode, WantedConfig};
@@ -37,3 +38,4 @@ pub(crate) use header::{header, listed_files, parse};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
 pub(crate) use python::python_tree;
 pub(crate) use tool::{Constraints, Tool};
+pub(crate) use variables::{DEPS_VAR, KEPT_BACK, PIN_VAR};

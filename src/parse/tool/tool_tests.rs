@@ -112,6 +112,20 @@ effects: read
 }
 
 #[test]
+fn a_tool_has_so_many_patterns_and_no_more() {
+    for (key, before) in [("files", ""), ("exec_files", "files: [a]\n")] {
+        let with = |count: usize| {
+            let globs: Vec<_> = (0..count).map(|at| format!("'{at}/*'")).collect();
+            tool(&format!("{before}{key}: [{}]", globs.join(", ")))
+        };
+        assert!(with(128).is_ok(), "{key}");
+        let fault = with(129).unwrap_err();
+        let why = format!("`/{key}` holds more than 128 patterns");
+        assert_eq!((fault.code.0, fault.why), ("parse.limit", why));
+    }
+}
+
+#[test]
 fn a_wrong_field_is_named_by_its_pointer() {
     let rows = [
         ("version: 1.0", "`/version` must be a string, not a number: put it in quotes"),
@@ -129,6 +143,7 @@ fn a_wrong_field_is_named_by_its_pointer() {
         ("files: ['/x/*']", "`/files/0`: `/x/*` is absolute"),
         ("files: {a: b}", "neither a SHA-256 digest nor `pattern`"),
         ("exec_files: [a]", "`/exec_files` needs `files`"),
+        (&format!("files: ['{}*']", "x".repeat(256)), "is longer than 256 bytes"),
         ("anchor: {rot: x}", "`/anchor/rot` is not known here; did you mean `root`?"),
         ("anchor: {root: /x}", "`/anchor/root` must be tool_dir, tool_parent or project_path"),
         ("anchor: {lib: ../x}", "`/anchor/lib`: `../x` has an empty segment"),

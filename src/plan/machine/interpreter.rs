@@ -33,13 +33,17 @@ pub(in crate::plan) fn find(
         let why = "is `command`, which only items of the user and the system space may ask for";
         return Err(bad("/env_config/interpreter/type", why));
     }
-    let found = search(&block.search, seek).or_else(|| fallback(block.fallback.as_deref(), seek));
-    let chosen = found.ok_or_else(|| PlanError::ProgramNotFound {
+    let chosen = meant(block, seek).ok_or_else(|| PlanError::ProgramNotFound {
         item: chain.tool().item().clone(),
         program: wanted(block),
         passed_over: seek.passed_over().to_vec(),
     })?;
     Ok(Some((var, chosen)))
+}
+
+/// The program that a block means.
+pub(super) fn meant(block: &Interpreter, seek: &mut Seeker<'_>) -> Option<Chosen> {
+    search(&block.search, seek).or_else(|| fallback(block.fallback.as_deref(), seek))
 }
 
 fn search(search: &Search, seek: &mut Seeker<'_>) -> Option<Chosen> {

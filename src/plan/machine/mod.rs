@@ -11,6 +11,6 @@ mod program;
 mod survey;
 mod versions;
 
-pub(crate) use program::file_identity;
 pub(in crate::plan) use program::{Chosen, Seeker};
+pub(crate) use program::{file_identity, find_program};
 pub(crate) use survey::Survey;

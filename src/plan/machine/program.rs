@@ -9,10 +9,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::interpreter;
 use super::versions::{self, Version};
 use crate::base::Digest;
 use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::host::{Host, Look};
+use crate::parse::Interpreter;
+use crate::plan::env;
 use crate::plan::plan::Machine;
 use crate::trace::PassedOver;
 use crate::verify::{FileIdentity, Permit};
@@ -162,6 +165,22 @@ impl<'a> Seeker<'a> {
     pub(in crate::plan) fn text(&self, path: &Path) -> Option<String> {
         String::from_utf8(self.machine.host.read(path, SMALL_TEXT_BYTES)?).ok()
     }
+}
+
+/// The program that a run would start: the one that an interpreter's block means, or without one the
+/// program of that name; and what is passed over on the way.
+pub(crate) fn find_program(
+    machine: &Machine<'_>,
+    block: Option<&Interpreter>,
+    name: &str,
+) -> (Option<PathBuf>, Vec<PassedOver>) {
+    let path = env::path(machine.vars).unwrap_or_default();
+    let mut seek = Seeker::new(machine, &path);
+    let found = match block {
+        Some(block) => interpreter::meant(block, &mut seek),
+        None => seek.on_path(name),
+    };
+    (found.map(|chosen| chosen.path), seek.into_passed_over())
 }
 
 /// What a record about the program, or version file, at `path` is bound to; `None` if there is no

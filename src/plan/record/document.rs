@@ -77,6 +77,18 @@ impl Content {
     }
 }
 
+/// A program for the record: by its digest; one that may be run and not read by what the file system
+/// says of it, which is all that is known.
+fn by_content(mut program: Value, digest: Option<Digest>) -> Value {
+    if let Value::Object(map) = &mut program {
+        if digest.is_some() {
+            map.retain(|key, _| !["device", "inode", "size", "ctime_ns"].contains(&key.as_str()));
+        }
+        map.insert("sha256".into(), json!(digest));
+    }
+    program
+}
+
 impl Plan {
     /// The plan as data. A key is written once, here or in the act's own part.
     pub(crate) fn to_json(&self) -> Value {
@@ -104,12 +116,11 @@ impl Plan {
 
     /// The program: for the record by its content, else by what the file system says of the file.
     pub(crate) fn interpreter(&self) -> Value {
-        let mut program = self.survey.program_json();
-        if let (Some(content), Value::Object(map)) = (&self.content, &mut program) {
-            map.retain(|key, _| !["device", "inode", "size", "ctime_ns"].contains(&key.as_str()));
-            map.insert("sha256".into(), json!(content.interpreter));
+        let program = self.survey.program_json();
+        match &self.content {
+            Some(content) => by_content(program, content.interpreter),
+            None => program,
         }
-        program
     }
 
     /// What was verified beside the links; a plan for the record names it once, in a stable order.
@@ -148,5 +159,23 @@ impl Plan {
             why: format!("cannot stand in a plan: {inexact}"),
         })?;
         Ok(Digest::of(&text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Digest, by_content, json};
+
+    #[test]
+    fn a_program_that_may_not_be_read_is_known_by_its_file() {
+        let program =
+            json!({"path": "/bin/x", "device": 1, "inode": 2, "size": 3, "ctime_ns": "4"});
+        let digest = Digest::of(b"x");
+        let want = json!({"path": "/bin/x", "sha256": digest});
+        assert_eq!(by_content(program.clone(), Some(digest)), want);
+        let mut unread = program.clone();
+        unread["sha256"] = json!(null);
+        assert_eq!(by_content(program, None), unread);
+        assert_eq!(by_content(json!(null), None), json!(null));
     }
 }

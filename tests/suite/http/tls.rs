@@ -105,11 +105,12 @@ fn a_redirect_never_leaves_tls() {
 fn the_operators_proxy_is_used_and_nobody_elses() {
     let world = World::new();
     let origin = Server::new(|_, _| ok("\"by proxy\""));
-    let address = format!("127.0.0.1:{}", origin.port());
-    let to = address.clone();
+    let to = format!("127.0.0.1:{}", origin.port());
+    // An address that leads here and is none of this machine alone, which no proxy gets to see.
+    let address = format!("0.0.0.0:{}", origin.port());
     let proxy = Server::new(move |_, _| super::server::Reply::Tunnel(to.clone()));
     let refusing = Server::new(|_, _| answer(403, "", "no"));
-    signed(&world, &format!("url: '{}'\nretry: {{attempts: 1}}", origin.url("/x")));
+    signed(&world, &format!("url: 'http://{address}/x'\nretry: {{attempts: 1}}"));
     let url = proxy.url("").replace("http://", "http://me:canary-proxy@");
     let said = ask(&world, &[], &[("HTTP_PROXY", &url)]);
     assert_eq!((said.status, &said.json()["data"]), (0, &json!("by proxy")), "{said:?}");
@@ -117,13 +118,14 @@ fn the_operators_proxy_is_used_and_nobody_elses() {
     assert_eq!((seen[0].method.as_str(), seen[0].target.as_str()), ("CONNECT", address.as_str()));
     assert!(seen[0].header("proxy-authorization").is_some());
     assert_eq!(origin.seen()[0].header("proxy-authorization"), None);
-    let said = ask(&world, &[], &[("HTTP_PROXY", &url), ("NO_PROXY", "a.example, 127.0.0.1")]);
+    let said = ask(&world, &[], &[("HTTP_PROXY", &url), ("NO_PROXY", "a.example, 0.0.0.0")]);
     assert_eq!((said.status, proxy.seen().len()), (0, 1), "{said:?}");
     world.write(".env", format!("HTTP_PROXY={url}\nHTTPS_PROXY={url}\nALL_PROXY={url}\n"));
     assert_eq!((ask(&world, &[], &[]).status, proxy.seen().len()), (0, 1));
     let refusing = refusing.url("").replace("http://", "http://me:canary-proxy@");
     for (bad, word) in [
         (refusing.as_str(), "the proxy refused"),
+        ("http://me:canary-proxy@127.0.0.1:1", "the proxy `http://127.0.0.1:1` cannot be reached"),
         ("socks5://me:canary-proxy@127.0.0.1:1", "no `http` or `https` URL"),
         ("http://me:canary-proxy@", "no `http` or `https` URL"),
     ] {
@@ -131,5 +133,39 @@ fn the_operators_proxy_is_used_and_nobody_elses() {
         assert_eq!((said.status, said.code().as_str()), (6, "execute.http"), "{bad}: {said:?}");
         assert!(said.json()["error"].as_str().unwrap().contains(word), "{bad}: {said:?}");
         assert!(!format!("{said:?}").contains("canary-proxy"), "{said:?}");
+    }
+}
+
+#[test]
+fn what_goes_to_this_machine_goes_by_no_proxy_and_its_secret_stays_here() {
+    let world = World::new();
+    let origin = Server::new(|_, _| ok("\"here\""));
+    let to = format!("127.0.0.1:{}", origin.port());
+    let proxy = Server::new(move |_, _| super::server::Reply::Tunnel(to.clone()));
+    let url = proxy.url("");
+    let ways = [("HTTP_PROXY", url.as_str()), ("ALL_PROXY", &url), ("API_TOKEN", "canary-token")];
+    let config = |host: &str| {
+        let auth = "auth: {type: bearer, secret: API_TOKEN}\nretry: {attempts: 1}";
+        let auth = format!("{auth}\ncleartext: {}", host == "0.0.0.0");
+        let url = format!("url: 'http://{host}:{}/'\n{auth}", origin.port());
+        signed_with(&world, &url, "secrets: [API_TOKEN]");
+    };
+    // To another server the same goes by the proxy.
+    config("0.0.0.0");
+    let said = ask(&world, &[], &ways);
+    assert_eq!((said.status, proxy.seen().len(), origin.seen().len()), (0, 1, 1), "{said:?}");
+    for host in ["127.0.0.1", "localhost"] {
+        config(host);
+        let said = ask(&world, &[], &ways);
+        assert_eq!((said.status, &said.json()["data"]), (0, &json!("here")), "{host}: {said:?}");
+        let seen = origin.seen().pop().unwrap();
+        assert_eq!(seen.header("authorization"), Some("Bearer canary-token"), "{host}");
+        assert_eq!(proxy.seen().len(), 1, "{host}: the proxy was asked");
+    }
+    // Nobody may listen there, but then the proxy is not asked either.
+    for host in ["[::1]", "127.9.9.9"] {
+        config(host);
+        ask(&world, &[], &ways);
+        assert_eq!(proxy.seen().len(), 1, "{host}: the proxy was asked");
     }
 }
