@@ -146,6 +146,28 @@ fn each_claim_of_the_threat_model_names_tests_that_are_there() {
     assert!(claims > 30, "the rule looked at {claims} claims only");
 }
 
+/// README names, for each thing that rye does and others do or do not, the test that shows it.
+#[test]
+fn each_feature_that_readme_claims_names_tests_that_are_there() {
+    let page = fs::read_to_string(root().join("README.md")).unwrap();
+    let table = page.split("## Beside other tools").nth(1).unwrap().split("\n## ").next().unwrap();
+    let sources: String = files("tests/suite", "rs").into_iter().map(|(_, text)| text).collect();
+    let mut claims = 0;
+    for row in table.lines().filter(|line| line.starts_with("| ")).skip(1) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let ours = cells[2];
+        let names: Vec<_> = ours.split('`').filter(|part| part.contains('_')).collect();
+        let denies = ours.starts_with("no");
+        assert_eq!(names.is_empty(), denies, "{row}");
+        for name in names {
+            claims += 1;
+            let test = format!("#[test]\nfn {name}()");
+            assert!(sources.contains(&test), "`{name}` is no test, for: {row}");
+        }
+    }
+    assert!(claims > 10, "the rule looked at {claims} claims only");
+}
+
 #[test]
 fn no_unfinished_marks() {
     // Written in two parts, so that this file is not its own finding.
