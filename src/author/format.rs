@@ -1,6 +1,6 @@
 //! Tidying the headers of files.
 
-use crate::base::bytes::write_atomic;
+use crate::base::bytes::replace_if;
 use crate::diag::{Diagnostic, Place};
 use crate::id::Ref;
 use crate::parse::{Tidied, tidied};
@@ -56,10 +56,15 @@ fn shaped(rye: &Rye, found: &Found, write: bool, named: bool) -> Shaped {
     if was == Carried::Others && !named {
         return Shaped::Left("somebody else signed it; name it to change it all the same".into());
     }
-    if write && let Err(source) = write_atomic(&found.path, text.as_bytes(), 0o644) {
-        let place = found.place.clone();
-        let error = AuthorError::Io { place, source };
-        return Shaped::Failed(Box::new(Diagnostic::from(&error)));
+    if write {
+        match replace_if(&found.path, &found.bytes, text.as_bytes()) {
+            Ok(true) => {}
+            Ok(false) => return Shaped::Left("it was saved in the meantime".into()),
+            Err(source) => {
+                let error = AuthorError::Io { place: found.place.clone(), source };
+                return Shaped::Failed(Box::new(Diagnostic::from(&error)));
+            }
+        }
     }
     let old = String::from_utf8_lossy(&found.bytes);
     let diff = similar::TextDiff::from_lines(old.as_ref(), text.as_str());

@@ -102,7 +102,7 @@ pub(crate) enum Carried {
     Yours,
     /// Another key's.
     Others,
-    /// The file is not what was signed, or it cannot be said.
+    /// The file is not what was signed, a dev key of yours signed it, or it cannot be said.
     Broken,
 }
 
@@ -297,6 +297,9 @@ impl Rye {
         let (trust, identity) = (self.trust(), self.spaces().project_identity());
         match admit(found.clone(), &trust, identity, crate::verify::DevMode(false), &Quiet) {
             Ok(source) => {
+                if source.signer().is_some_and(|signer| signer.dev_for.is_some()) {
+                    return Carried::Broken;
+                }
                 let key = source.signer().map(|signer| signer.key);
                 let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
                 match own.is_some() && own == key {

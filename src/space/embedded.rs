@@ -29,7 +29,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
     // 8dde75a0f2193d145faae6c9fbbad8033e3ba0fc5ae9fa133087594d393e1ce1
     File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
-    // b22e0a33a65d623b6d60834270425c051879cd0d1326174e8205cee01b71bd3d
+    // c1319d5281d81ffc224e1768865be588abeea64e1c47e941446889c73ac46af3
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // 8c329859d1246e246368f9d8cb0c9736f6b5a594ca5f3a9ba15c0d1b30f0d845
     File { path: "knowledge/rye/errors/author.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.exists.md") },

@@ -147,3 +147,23 @@ fn a_tidy_file_and_the_shipped_items_are_left_alone() {
     let said = world.rye(&["fmt", "tool:rye/bash"]);
     assert_eq!((said.status, said.stdout.contains("in the binary")), (0, true), "{said:?}");
 }
+
+#[test]
+fn what_a_dev_key_signed_is_yours_to_tidy_and_is_drawn_as_what_it_is() {
+    use crate::dev::{Dev, SAY, SAY_FILE, edit, world};
+    let world = world();
+    let mut dev = Dev::start(&world, &[SAY]);
+    dev.ran();
+    edit(&world, SAY_FILE, "version = \"1.0.0\"", "version   = '1.0.0'");
+    dev.about("signed", SAY);
+    dev.signal(rustix::process::Signal::INT);
+    dev.end();
+    world.works(SAY);
+    let (_, got) = world.json(&["graph", SAY]);
+    assert_eq!(got["nodes"][0]["standing"], "dev_key", "{got}");
+    let said = world.rye(&["fmt", "--sign"]);
+    assert!(said.stdout.contains("formatted  tool:acme/say"), "{said:?}");
+    assert!(said.stderr.contains("re-sign with `rye sign tool:acme/say`"), "{said:?}");
+    // Your own key signs only what it had signed.
+    world.refused(SAY, "verify.altered", 4);
+}
