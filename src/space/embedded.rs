@@ -21,7 +21,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 180d16a9d119ba5f79b143c26aafd31f2d109b238c0cecd9ac4496e940bd2b3a
+    // 208751c9e597aba9f53ad66cc5182239fb5e6799feb5b4d126340f93e4ea364c
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // c97d52b33c2fb807ff6f971735ac11e07fa00cb2e2cbb6d511e4640d6397b610
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
