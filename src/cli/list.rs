@@ -11,6 +11,9 @@ use crate::diag::Style;
 use crate::id::{Kind, Space};
 use crate::pipeline::{Described, Rye};
 
+/// How much of a description a row shows, in characters.
+const ABOUT: usize = 90;
+
 /// List items by space, without reading them
 #[derive(clap::Args, Clone)]
 pub(super) struct Args {
@@ -161,7 +164,11 @@ fn text(rows: &[Row], out: &mut Out) {
             None => {}
             Some(Ok(described)) => {
                 let about = described.item.description().unwrap_or_default();
-                let about: String = escape_line(about).chars().take(90).collect();
+                let whole = escape_line(about);
+                let mut about: String = whole.chars().take(ABOUT).collect();
+                if about.len() < whole.len() {
+                    about.push('…');
+                }
                 line.push_str("  ");
                 line.push_str(&paint.style(Style::Dim, &about));
             }

@@ -69,6 +69,9 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     if let Some(file) = &args.junit {
         write(file, &junit(&table.rows))?;
     }
+    if suites.is_empty() && !out.is_json() {
+        out.line("no test specs here: write `<item>.test.yaml` beside an item (see `rye fetch knowledge:rye/testing`)");
+    }
     let end = summary(&table, start, out);
     Ok(signal.map_or(end, Exit::Signal))
 }

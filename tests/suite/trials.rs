@@ -504,3 +504,14 @@ fn each_shipped_runtime_runs_a_tool_as_a_spec_says() {
         assert!(used.contains(runtime), "no spec runs `{runtime}`");
     }
 }
+
+#[test]
+fn where_there_are_no_specs_it_is_said_what_one_is() {
+    let world = World::new();
+    let said = world.rye(&["test"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stdout.starts_with("no test specs here: write `<item>.test.yaml`"), "{said:?}");
+    world.write(".ai/tools/acme/mark.test.yaml", "cases: []\n");
+    let said = world.rye(&["test", "--list"]);
+    assert!(!said.stdout.contains("no test specs"), "{said:?}");
+}
