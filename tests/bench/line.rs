@@ -165,12 +165,19 @@ fn overheads() {
         request
     };
     let (plain, pinned) = (run("tool:bench/noop"), run("tool:bench/pinned"));
-    let sides: [(&str, &dyn Fn()); 3] = [
+    // A login session has a folder in memory for private files; without one they lie in the home.
+    let memory = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
+    let mut vars = world.vars();
+    vars.push(("XDG_RUNTIME_DIR".into(), memory.path().into()));
+    let login = RyeBuilder::new().vars(vars).cwd(world.project()).project(world.project());
+    let login = login.build().expect("an accepted project");
+    let sides: [(&str, &dyn Fn()); 4] = [
         ("bare", &|| drop(black_box(bare(&world)))),
         ("run", &|| drop(black_box(rye.run_json(&plain)))),
         ("run_pinned", &|| drop(black_box(rye.run_json(&pinned)))),
+        ("run_pinned_login", &|| drop(black_box(login.run_json(&pinned)))),
     ];
-    let mut times = [const { Vec::new() }; 3];
+    let mut times = [const { Vec::new() }; 4];
     for _ in 0..600 {
         for ((_, act), times) in sides.iter().zip(&mut times) {
             let start = Instant::now();

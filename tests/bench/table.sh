@@ -154,7 +154,8 @@ if wanted p4; then
             }')")
     }
     over p4 'a run in process, 3 links' run bare '`std::process::Command`' '≤ +0.35 ms'
-    over p4 '…of a tool that looks at its pinned copy' run_pinned run 'the same without a copy' '≤ +0.3 ms'
+    over p4 '…of a tool that looks at its pinned copy' run_pinned_login run 'the same without a copy' '≤ +0.3 ms'
+    over p4 '…on disk, without `XDG_RUNTIME_DIR`' run_pinned run 'the same without a copy' ''
 fi
 
 # --- p5, p6: many items -------------------------------------------------------------------------

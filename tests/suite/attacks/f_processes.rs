@@ -120,8 +120,7 @@ fn interrupted(world: &World, name: &str, signal: &str) -> (Option<i32>, String)
     for file in [&ready, &heard] {
         drop(fs::remove_file(file));
     }
-    // Whoever runs the tests may pass over a signal, as `nohup` does, and what it starts inherits that.
-    let mut command = world.command_through("env", &["--default-signal"], &["execute", name]);
+    let mut command = world.command(&["execute", name]);
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = quiet.spawn().unwrap();
     let start = Instant::now();

@@ -46,7 +46,9 @@ pub fn world() -> World {
 }
 
 /// Runs what it is told on a terminal of its own, and passes keys and output on.
-const AT_TERMINAL: &str = "import os, pty, select, sys
+const AT_TERMINAL: &str = "import os, pty, select, signal, sys
+for passed_over in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(passed_over, signal.SIG_DFL)
 pid, fd = pty.fork()
 if pid == 0:
     os.execv(sys.argv[1], sys.argv[1:])
