@@ -46,11 +46,13 @@ pub(crate) fn merge(sides: &Sides<'_>, types: &FileTypes) -> Result<Merged, GitE
     let (Some((item, comment)), Some(ours), Some(base), Some(theirs)) = (known, ours, base, theirs)
     else {
         // An item that is too large is none; git knows what to do.
-        let files = [sides.ours, sides.base, sides.theirs].map(Path::to_owned);
-        let (text, conflicts) = merge_file(&files, sides)?;
-        write(sides.ours, &text)?;
-        return Ok(Merged::Plain { conflicts });
+        return plainly(sides);
     };
+    // A file below `.ai` that nobody signs is no item: a module, a test spec, a note.
+    let is_signed = |text: &Vec<u8>| !line_range(text, &comment).is_empty();
+    if ![&ours, &base, &theirs].into_iter().any(is_signed) {
+        return plainly(sides);
+    }
     let bare = [&ours, &base, &theirs].map(|text| without_line(text, &comment));
     let folder = tempfile::Builder::new().prefix("rye-merge-").tempdir();
     let folder = folder.map_err(GitError::io(std::env::temp_dir()))?;
@@ -59,7 +61,7 @@ pub(crate) fn merge(sides: &Sides<'_>, types: &FileTypes) -> Result<Merged, GitE
         fs::write(file, text).map_err(GitError::io(file))?;
     }
     let (text, conflicts) = merge_file(&files, sides)?;
-    if conflicts == 0 && text == bare[0] {
+    if conflicts == 0 && text == bare[0] && (is_signed(&ours) || text != bare[2]) {
         return Ok(Merged::Kept);
     }
     if conflicts == 0 && text == bare[2] {
@@ -68,6 +70,14 @@ pub(crate) fn merge(sides: &Sides<'_>, types: &FileTypes) -> Result<Merged, GitE
     }
     write(sides.ours, &text)?;
     Ok(Merged::Unsigned { item, conflicts })
+}
+
+/// As git merges any file.
+fn plainly(sides: &Sides<'_>) -> Result<Merged, GitError> {
+    let files = [sides.ours, sides.base, sides.theirs].map(Path::to_owned);
+    let (text, conflicts) = merge_file(&files, sides)?;
+    write(sides.ours, &text)?;
+    Ok(Merged::Plain { conflicts })
 }
 
 /// The item that a path below some `.ai` names, and how its comments look.

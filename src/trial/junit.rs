@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::find::Suite;
 use super::judge::Finding;
 use super::run::Verdict;
+use crate::base::text::escape;
 
 /// The report of all suites, each with its verdicts in the order of its cases. A spec that could not
 /// be used is an error of its suite.
@@ -76,10 +77,11 @@ fn seconds(time: Duration) -> String {
     format!("{:.3}", time.as_secs_f64())
 }
 
-/// Text for an element or an attribute. What XML 1.0 cannot hold is shown as its number.
+/// Text for an element or an attribute. What XML 1.0 cannot hold, and what could hide, is shown as its
+/// number.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in escape(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -88,9 +90,6 @@ fn escaped(text: &str) -> String {
             '\n' => out.push_str("&#10;"),
             '\t' => out.push_str("&#9;"),
             '\u{FFFE}' | '\u{FFFF}' => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-            }
-            c if c.is_control() => {
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             }
             c => out.push(c),
@@ -110,6 +109,6 @@ mod tests {
         let document = roxmltree::Document::parse(&xml).unwrap();
         let root = document.root_element();
         assert_eq!(root.attribute("b"), root.text());
-        assert_eq!(escaped("a\u{1b}<\n\u{ffff}"), "a\\u{1b}&lt;&#10;\\u{ffff}");
+        assert_eq!(escaped("a\u{1b}<\n\u{ffff}\u{202e}"), "a\\u{1b}&lt;&#10;\\u{ffff}\\u{202e}");
     }
 }

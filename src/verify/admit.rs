@@ -167,6 +167,8 @@ impl Judge<'_> {
                 let believed = Believed { owner: Some(candidate.owner), dev_for: None };
                 (candidate.key, believed, candidate.not_after)
             }
+            // Whatever else is the matter with it.
+            Belief::Dev(_) if self.trust.refuses_dev_keys() => return Err(Reason::DevSignature),
             Belief::Dev(delegate) => {
                 let owner = self.trust.owner(line.key);
                 let believed = Believed { owner, dev_for: Some(delegate.by) };
@@ -198,9 +200,6 @@ impl Judge<'_> {
             return Err(Reason::Forged);
         }
         self.not_from_the_future(line)?;
-        if believed.dev_for.is_some() && self.trust.refuses_dev_keys() {
-            return Err(Reason::DevSignature);
-        }
         Ok(believed)
     }
 

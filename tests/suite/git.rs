@@ -544,6 +544,33 @@ fn what_is_no_item_is_merged_like_any_file() {
 }
 
 #[test]
+fn a_file_that_nobody_signs_is_merged_like_any_file() {
+    let world = world();
+    let module = ".ai/tools/acme/lib/h.py";
+    let text = |top: &str, end: &str| format!("{top} = 1\n\n\n\n\n\n\n{end} = 2\n");
+    world.write(module, text("a", "b"));
+    well(&world, "git add -A && git commit -qnm module && git branch side");
+    world.write(module, text("ours", "b"));
+    well(&world, "git add -A && git commit -qnm ours && git checkout -q side");
+    world.write(module, text("a", "theirs"));
+    well(&world, "git add -A && git commit -qnm theirs && git checkout -q main");
+    git(&world, "git merge --no-commit side");
+    assert_eq!(world.read(module), text("ours", "theirs").as_bytes());
+    assert_eq!(well(&world, "git diff --name-only --diff-filter=U"), "status 0\n");
+}
+
+#[test]
+fn of_one_text_the_side_that_signed_it_is_kept() {
+    let changed = with(MARKER_SH, "# changed\n");
+    let world = branches(TOOL, MARKER_SH, MARKER_SH, &changed);
+    world.write(TOOL, &changed);
+    well(&world, "git add -A && git commit -qnm unsigned");
+    let want = well(&world, &format!("git show side:{TOOL}"));
+    git(&world, "git merge --no-commit side");
+    assert_eq!(well(&world, &format!("cat {TOOL}")), want);
+}
+
+#[test]
 fn without_a_repository_or_without_git_it_is_said() {
     let world = World::new();
     for verb in ["install", "uninstall", "status", "check"] {

@@ -105,6 +105,13 @@ fn a_dev_key_whose_time_is_over_is_refused() {
     assert_eq!((said.code().as_str(), said.status), ("verify.expired", 4), "{said:?}");
     let help = said.json()["help"].as_str().unwrap().to_owned();
     assert!(help.contains("`rye dev`") && help.contains("`rye sign tool:acme/say`"), "{help}");
+    // For machines and for a commit it is what it always was, a dev key's.
+    let said = world.rye(&["verify", SAY, "--ci"]);
+    assert_eq!((said.code().as_str(), said.status), ("verify.dev_signature", 4), "{said:?}");
+    world.shell("git init -q -b main && git add -A");
+    let (status, staged) = world.json(&["git", "check"]);
+    assert_eq!((status, &staged["findings"][0]["refused"]), (4, &true.into()), "{staged}");
+    drop(fs::remove_dir_all(world.project().join(".git")));
     // The next session has a key of its own, and asks about what the old one signed.
     let mut dev = Dev::start(&world, &[]);
     assert_ne!(dev.seen[0]["dev_key"], fingerprint(&key));
