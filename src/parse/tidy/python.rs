@@ -28,7 +28,10 @@ pub(super) fn names(text: &str) -> Result<String, String> {
     let mut cursor = root.walk();
     let found: Vec<Binding<'_>> =
         root.children(&mut cursor).filter_map(|node| binding(node, text, &source)).collect();
-    for run in found.chunk_by(|one, next| one.row + 1 == next.row) {
+    // What a comment stands above stays below it.
+    let is_told = |row: usize| row > 0 && source[row - 1].starts_with('#');
+    let runs = found.chunk_by(|one, next| one.row + 1 == next.row && !is_told(one.row));
+    for run in runs {
         let mut sorted: Vec<&Binding<'_>> = run.iter().collect();
         sorted.sort_by_key(|binding| super::rank(&NAMES, binding.name));
         for (place, binding) in run.iter().zip(sorted) {

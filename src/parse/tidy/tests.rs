@@ -49,6 +49,12 @@ fn each_form_has_one_shape() {
              __tool_type__ = ('tool')\nx=1",
         ),
         (
+            Kind::Tool,
+            HeaderStyle::Python,
+            "# why a\n__category__='a'\n__tool_type__='tool'\n__version__='1'\n",
+            "# why a\n__category__ = \"a\"\n__version__ = \"1\"\n__tool_type__ = \"tool\"\n",
+        ),
+        (
             Kind::Directive,
             HeaderStyle::Markdown,
             "# T\n```xml\n<directive version='1' name=\"t\"><inputs>\n<!-- r -->\n<input type='a' \
