@@ -14,7 +14,7 @@ use crate::pipeline::{Described, Rye};
 /// How much of a description a row shows, in characters.
 const ABOUT: usize = 90;
 
-/// List items by space, without reading them
+/// List items by space, without verifying them
 #[derive(clap::Args, Clone)]
 pub(super) struct Args {
     /// Only items whose id begins with this

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::GitError;
 use super::program::Repository;
@@ -37,19 +37,57 @@ impl Repository {
         let below = format!("{prefix}.ai/");
         let listed = self.ask(&["ls-files", "--stage", "-z", "--", &below])?;
         let (rows, strange) = rows(&listed, prefix);
-        let ids: String = rows.iter().map(|row| format!("{}\n", row.blob)).collect();
-        let blobs = self.feed(&["cat-file", "--batch"], Some(ids.into_bytes()))?;
-        let mut rest = &blobs[..];
-        for row in rows {
-            let (bytes, more) = blob(rest).ok_or_else(|| GitError::Failed {
-                what: "cat-file".into(),
-                why: format!("it did not give `{}`", row.path),
-            })?;
-            rest = more;
-            row.write(bytes, to)?;
+        let sizes = self.sizes(&rows)?;
+        let mut sized = rows.iter().zip(sizes).peekable();
+        while sized.peek().is_some() {
+            // As many at once as fit into the memory that one item's files may take.
+            let (mut some, mut sum) = (Vec::new(), 0);
+            while let Some((row, size)) =
+                sized.next_if(|(_, size)| some.is_empty() || sum + size <= PARTS_BYTES)
+            {
+                if size > PARTS_BYTES {
+                    row.write_hole(size, to)?;
+                    continue;
+                }
+                sum += size;
+                some.push(row);
+            }
+            self.write_blobs(&some, to)?;
         }
         Ok(strange)
     }
+
+    /// The sizes of the blobs of these rows, in bytes.
+    fn sizes(&self, rows: &[Staged]) -> Result<Vec<usize>, GitError> {
+        let asked = ids(rows.iter());
+        let told = self.feed(&["cat-file", "--batch-check=%(objectsize)"], Some(asked))?;
+        let told = String::from_utf8_lossy(&told).into_owned();
+        let sizes: Vec<usize> = told.lines().filter_map(|line| line.parse().ok()).collect();
+        match sizes.len() == rows.len() {
+            true => Ok(sizes),
+            false => Err(not_given("the size of each file")),
+        }
+    }
+
+    fn write_blobs(&self, rows: &[&Staged], to: &Path) -> Result<(), GitError> {
+        let blobs = self.feed(&["cat-file", "--batch"], Some(ids(rows.iter().copied())))?;
+        let mut rest = &blobs[..];
+        for row in rows {
+            let (bytes, more) = blob(rest).ok_or_else(|| not_given(row.path.as_str()))?;
+            rest = more;
+            row.write(bytes, to)?;
+        }
+        Ok(())
+    }
+}
+
+/// What `cat-file` is asked for.
+fn ids<'r>(rows: impl Iterator<Item = &'r Staged>) -> Vec<u8> {
+    rows.map(|row| format!("{}\n", row.blob)).collect::<String>().into_bytes()
+}
+
+fn not_given(what: &str) -> GitError {
+    GitError::Failed { what: "cat-file".into(), why: format!("it did not give `{what}`") }
 }
 
 fn names(listed: &[u8]) -> BTreeSet<String> {
@@ -97,15 +135,26 @@ fn blob(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl Staged {
-    fn write(&self, bytes: &[u8], to: &Path) -> Result<(), GitError> {
+    /// The path to write to; its folder is there.
+    fn place(&self, to: &Path) -> Result<PathBuf, GitError> {
         let path = to.join(self.path.as_str());
         let parent = path.parent().unwrap_or(to);
         fs::create_dir_all(parent).map_err(GitError::io(parent))?;
+        Ok(path)
+    }
+
+    /// What is too large for any item is there as a file of its size, and not its bytes.
+    fn write_hole(&self, size: usize, to: &Path) -> Result<(), GitError> {
+        let path = self.place(to)?;
+        let made = File::create(&path).and_then(|file| file.set_len(size as u64));
+        made.map_err(GitError::io(&path))
+    }
+
+    fn write(&self, bytes: &[u8], to: &Path) -> Result<(), GitError> {
+        let path = self.place(to)?;
         let written = if self.is_link {
             // It leads nowhere: that it is a link is all that is asked about it.
             std::os::unix::fs::symlink("link", &path)
-        } else if bytes.len() > PARTS_BYTES {
-            File::create(&path).and_then(|file| file.set_len(bytes.len() as u64))
         } else {
             fs::write(&path, bytes)
         };

@@ -34,5 +34,5 @@ pub(crate) use item::Item;
 pub(crate) use tidy::{Tidied, tidied};
 pub(crate) use tool::{
     Anchor, AnchorMode, Constraints, DEPS_VAR, DepsScope, EnvPath, Interpreter, KEPT_BACK, Manager,
-    MergeMode, PIN_VAR, Search, Tool, VerifyDeps, WantedConfig, fill, listed_files,
+    MergeMode, PIN_VAR, Search, Tool, VerifyDeps, WantedConfig, fill, listed_files, may_list_files,
 };

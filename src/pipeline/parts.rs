@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::rye::Rye;
 use crate::id::{Kind, Ref, Space};
-use crate::parse::{Item, listed_files};
+use crate::parse::{Item, listed_files, may_list_files};
 use crate::space::{Entry, FileType, Root, Spaces};
 use crate::verify::{Listed, Refused, Scan, Source, path_below_base, scan};
 
@@ -76,22 +76,41 @@ impl Rye {
     /// The entries without those that lie there as files of a tool. Who has a signature line of their
     /// own is always an item: an unsigned header cannot hide it.
     pub(super) fn without_parts(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
-        let (mut tools, mut unsigned) = (HashMap::new(), HashSet::new());
-        for entry in &entries {
+        let (mut listing, mut unsigned) = (Vec::new(), HashSet::new());
+        entries.retain(|entry| {
             let root = self.spaces.get(entry.space);
             let read = root.and_then(|root| root.read(&entry.relative()).ok().flatten());
-            let (Some(bytes), Some(file_type)) =
-                (read, self.types.find(entry.item.kind, &entry.ext))
+            let (Some(root), Some(bytes), Some(file_type)) =
+                (root, read, self.types.find(entry.item.kind, &entry.ext))
             else {
-                continue;
+                return true;
             };
-            if has_no_line(&bytes, &file_type) {
+            let has_no_line = has_no_line(&bytes, &file_type);
+            if root.is_embedded() {
+                // Every shipped item is signed; what is not is a file of one.
+                return !has_no_line;
+            }
+            if has_no_line {
                 unsigned.insert(entry.clone());
             }
-            let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-            let beside = Beside::of(self, entry.space, &entry.item, &entry.ext, text);
-            tools.extend(beside.map(|beside| (entry.clone(), beside)));
-        }
+            if entry.item.kind == Kind::Tool
+                && let Ok(text) = std::str::from_utf8(&bytes)
+                && may_list_files(text)
+            {
+                listing.push(entry.clone());
+            }
+            true
+        });
+        // Headers are parsed only where something may be left out by them.
+        let spaces: HashSet<Space> = unsigned.iter().map(|entry| entry.space).collect();
+        listing.retain(|entry| spaces.contains(&entry.space));
+        let beside = |entry: Entry| {
+            let bytes = self.spaces.get(entry.space)?.read(&entry.relative()).ok()??;
+            let text = std::str::from_utf8(&bytes).ok()?;
+            let beside = Beside::of(self, entry.space, &entry.item, &entry.ext, text)?;
+            Some((entry, beside))
+        };
+        let tools = listing.into_iter().filter_map(beside).collect();
         entries.retain(|entry| !unsigned.contains(entry) || !is_part(entry, &tools));
         entries
     }

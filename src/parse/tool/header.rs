@@ -25,12 +25,15 @@ pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
 /// The files that a tool's header lists, whether or not anybody signed it; `None` for a file that
 /// lists none or does not parse. Good for leaving files out of a list, and for nothing else.
 pub(crate) fn listed_files(text: &str, style: &HeaderStyle) -> Option<Listed> {
-    // Cheap, and most tools say no.
-    let mentions = text.contains("files") || text.contains("FILES");
-    if !mentions || *style == HeaderStyle::Markdown {
+    if !may_list_files(text) || *style == HeaderStyle::Markdown {
         return None;
     }
     parse(text, style).ok()?.files
+}
+
+/// Whether a text mentions `files` at all; cheap, and most tools do not.
+pub(crate) fn may_list_files(text: &str) -> bool {
+    text.contains("files") || text.contains("FILES")
 }
 
 const SHOWN: [&str; 8] = [

@@ -34,7 +34,7 @@ mod variables;
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
 pub(crate) use config_resolve::{MergeMode, WantedConfig};
 pub(crate) use fill::fill;
-pub(crate) use header::{header, listed_files, parse};
+pub(crate) use header::{header, listed_files, may_list_files, parse};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
 pub(crate) use python::python_tree;
 pub(crate) use tool::{Constraints, Tool};
