@@ -131,6 +131,11 @@ impl Prepared {
     pub(crate) fn item(&self) -> &Item {
         &self.unwritten.item
     }
+
+    /// What the signature covers.
+    pub(super) fn digest(&self) -> Digest {
+        self.unwritten.source().digest()
+    }
 }
 
 impl Rye {
@@ -208,20 +213,33 @@ impl Rye {
     /// # Errors
     /// `sign.*`, `parse.*`; whatever is wrong with the file.
     pub(crate) fn prepare(&self, work: &Work, dev: &DevKey) -> Result<Prepared, Failure> {
+        self.prepare_by(&work.found, &work.files, By::Dev(dev))
+    }
+
+    /// Signs a file in memory, as it was seen with the files beside it; nothing is written.
+    ///
+    /// # Errors
+    /// `sign.*`, `parse.*`; whatever is wrong with the file.
+    pub(super) fn prepare_by(
+        &self,
+        found: &Found,
+        files: &Files,
+        by: By<'_>,
+    ) -> Result<Prepared, Failure> {
         let rules = self.plain_rules();
         let line = self.line(&rules, &Quiet);
-        let unwritten = self.sign_in_memory(work.found.clone(), By::Dev(dev), line)?;
+        let unwritten = self.sign_in_memory(found.clone(), by, line)?;
         let is_current = match &unwritten.item {
             Item::Tool(tool) => tool.files.as_ref().is_none_or(|listed| {
-                listed.digests.len() == work.files.len()
+                listed.digests.len() == files.len()
                     && listed.digests.iter().all(|(path, digest)| {
-                        let seen = work.files.get(path.as_str());
+                        let seen = files.get(path.as_str());
                         seen.map(|bytes| Digest::of(bytes)) == *digest
                     })
             }),
             _ => true,
         };
-        Ok(Prepared { unwritten, expected: work.found.bytes.to_vec(), is_current })
+        Ok(Prepared { unwritten, expected: found.bytes.to_vec(), is_current })
     }
 
     /// Writes what was prepared; false if the file is another by now, which is left as it is.
@@ -269,7 +287,7 @@ impl Rye {
     }
 }
 
-fn beside(rye: &Rye, found: &Found) -> Option<Beside> {
+pub(super) fn beside(rye: &Rye, found: &Found) -> Option<Beside> {
     if found.item.kind != Kind::Tool {
         return None;
     }
