@@ -1,15 +1,20 @@
 //! Signing what a person was shown, and nothing else (core 3.6, 4.3).
 
-use super::diff::{Against, unified};
+use std::collections::BTreeMap;
+
+use super::diff::unified;
 use super::failure::Failure;
+use super::parts::{Files, unlike};
+use super::rules::Hold;
 use super::rye::Rye;
-use super::sign::{SignOptions, Signed};
+use super::work::beside;
 use crate::base::Digest;
 use crate::base::text::escape;
 use crate::id::{Query, Ref, Space};
 use crate::resolve::Found;
 use crate::space::Entry;
-use crate::verify::{Reason, Refused, digest_to_sign};
+use crate::trace::Quiet;
+use crate::verify::{By, PartFinding, Reason, Refused, digest_to_sign};
 
 /// A file as it was shown to a person who is asked for a signature.
 #[derive(Debug)]
@@ -18,19 +23,23 @@ pub(crate) struct Offer {
     pub(crate) item: Ref,
     /// Where the file lies.
     pub(crate) path: std::path::PathBuf,
-    /// What the signature would cover.
+    /// What the signature would cover: the header as signing writes it, with the digests of the
+    /// files that it lists.
     pub(crate) digest: Digest,
-    /// What changed since the last verified version; the whole file where none is known.
+    /// What changed since the last verified version; the whole file where none is known. A file
+    /// beside it stands there whole, unless it is the one that this version lists.
     pub(crate) diff: String,
     /// There is a verified version to compare with.
     pub(crate) has_baseline: bool,
+    /// The bytes of the file, and of those beside it, as they were shown.
+    seen: (Digest, BTreeMap<String, Digest>),
 }
 
 /// What became of an offer that was accepted.
 #[derive(Debug)]
 pub(crate) enum Taken {
     Signed,
-    /// The file is not what was shown; nothing was signed.
+    /// The file, or one beside it, is not what was shown; nothing was signed.
     Changed,
 }
 
@@ -41,42 +50,54 @@ impl Rye {
     /// `verify.project_not_accepted`: an editor is no place to accept a project. Those of finding the
     /// file.
     pub(crate) fn offer(&self, entry: &Entry) -> Result<Offer, Failure> {
-        let found = self.offered(entry)?;
-        let query = Query { space: Some(entry.space), ..Query::from(entry.item.clone()) };
-        let (diff, has_baseline) = match self.diff(&query, &Against::Last) {
-            Ok(difference) => {
-                let files = difference.files.iter().map(|file| format!("{file}\n"));
-                (format!("{}{}", difference.unified, files.collect::<String>()), true)
-            }
-            Err(_) => {
-                let text = String::from_utf8_lossy(&found.bytes);
-                (unified("", &text, &found.place.path, "no verified version is known"), false)
-            }
+        let (found, files) = self.offered(entry)?;
+        let rules = self.rules(Hold::Off);
+        let last = self.line(&rules, &Quiet).versions(&found).next();
+        let text = String::from_utf8_lossy(&found.bytes);
+        let path = &found.place.path;
+        let mut diff = match &last {
+            Some(last) => unified(last.text(), &text, path, "last verified"),
+            None => unified("", &text, path, "no verified version is known"),
         };
+        for finding in unlike(&found, &files, last.as_ref()) {
+            diff.push_str(&format!("{finding}\n"));
+            let (PartFinding::Changed(name) | PartFinding::Extra(name)) = &finding else {
+                continue;
+            };
+            let bytes = files.get(name).map(AsRef::as_ref).unwrap_or_default();
+            diff.push_str(&match std::str::from_utf8(bytes) {
+                Ok(text) => unified("", text, name, "the whole file follows"),
+                Err(_) => format!("it is no text: sha256 {}\n", Digest::of(bytes)),
+            });
+        }
         let diff = escape(&diff).into_owned();
-        let digest = digest_to_sign(&found);
+        // What cannot be signed is refused when it is to be.
+        let prepared = self.own_pair().and_then(|pair| {
+            let prepared = self.prepare_by(&found, &files, By::Own(&pair))?;
+            Ok(prepared.digest())
+        });
+        let digest = prepared.unwrap_or_else(|_| digest_to_sign(&found));
+        let (has_baseline, seen) = (last.is_some(), seen(&found, &files));
         let Found { item, path, .. } = found;
-        Ok(Offer { entry: entry.clone(), item, path, digest, diff, has_baseline })
+        Ok(Offer { entry: entry.clone(), item, path, digest, diff, has_baseline, seen })
     }
 
-    /// Signs what was shown with your own key, if the file still holds it.
+    /// Signs what was shown with your own key, if the file and those beside it are still that.
     ///
     /// # Errors
     /// Those of [`Rye::offer`], of your own key, and of signing.
     pub(crate) fn take(&self, offer: &Offer) -> Result<Taken, Failure> {
-        let found = self.offered(&offer.entry)?;
-        if digest_to_sign(&found) != offer.digest {
+        let (found, files) = self.offered(&offer.entry)?;
+        if seen(&found, &files) != offer.seen || found.path != offer.path {
             return Ok(Taken::Changed);
         }
-        let pair = self.own_pair()?;
-        let options = SignOptions { check: false, again: true, progress: &|| () };
-        match self.sign_all(vec![found], &pair, options).pop().map(|report| report.signed) {
-            Some(Signed::Failed(failure)) => Err(failure),
-            _ => Ok(Taken::Signed),
-        }
+        let prepared = self.prepare_by(&found, &files, By::Own(&self.own_pair()?))?;
+        let is_shown = prepared.is_current && prepared.digest() == offer.digest;
+        if is_shown && self.finish(&prepared)? { Ok(Taken::Signed) } else { Ok(Taken::Changed) }
     }
 
-    fn offered(&self, entry: &Entry) -> Result<Found, Failure> {
+    /// The file as it is now, and those beside it that its header means.
+    fn offered(&self, entry: &Entry) -> Result<(Found, Files), Failure> {
         let query = Query { space: Some(entry.space), ..Query::from(entry.item.clone()) };
         let found = self.find_to_sign(&query, Some(entry.space))?;
         let identity = self.spaces().project_identity();
@@ -89,6 +110,15 @@ impl Rye {
                 Box::new(Refused { item, place, claim: None, reason, baseline: false }).into()
             );
         }
-        Ok(found)
+        let root = self.spaces().get(found.space);
+        let files = root.zip(beside(self, &found));
+        let files = files.map(|(root, beside)| beside.now(root, &found.item, &found.ext));
+        Ok((found, files.unwrap_or_default()))
     }
+}
+
+/// What tells whether anything is another.
+fn seen(found: &Found, files: &Files) -> (Digest, BTreeMap<String, Digest>) {
+    let files = files.iter().map(|(name, bytes)| (name.clone(), Digest::of(bytes)));
+    (Digest::of(&found.bytes), files.collect())
 }

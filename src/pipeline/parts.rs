@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::rye::Rye;
+use crate::base::Digest;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::{Item, listed_files, may_list_files};
+use crate::resolve::Found;
 use crate::space::{Entry, FileType, Root, Spaces};
-use crate::verify::{Listed, Refused, Scan, Source, path_below_base, scan};
+use crate::verify::{Listed, PartFinding, Refused, Scan, Source, path_below_base, scan};
 
 /// The source with what its header lists, if it is a tool that lists files. What does not parse is
 /// left to those who parse it.
@@ -70,6 +72,27 @@ impl Beside {
             self.listed.means(below) || self.listed.digests.keys().any(|p| p.as_str() == below)
         })
     }
+}
+
+/// Files by name that are not those which the last known version lists, and what is the matter with
+/// each: all of them where there is none, or where its paths begin at another folder.
+pub(super) fn unlike(found: &Found, files: &Files, last: Option<&Source>) -> Vec<PartFinding> {
+    let listed = |text: &str| listed_files(text, &found.file_type.header);
+    let now = std::str::from_utf8(&found.bytes).ok().and_then(listed);
+    let old = last.and_then(|last| listed(last.text()));
+    let old = old.filter(|old| now.as_ref().is_none_or(|now| now.root == old.root));
+    let known = old.map(|old| old.digests).unwrap_or_default();
+    let mut findings = Vec::new();
+    for (name, bytes) in files {
+        match known.iter().find(|(path, _)| path.as_str() == name) {
+            Some((_, digest)) if *digest == Some(Digest::of(bytes)) => {}
+            Some(_) => findings.push(PartFinding::Changed(name.clone())),
+            None => findings.push(PartFinding::Extra(name.clone())),
+        }
+    }
+    let gone = known.keys().filter(|path| !files.contains_key(path.as_str()));
+    findings.extend(gone.map(|path| PartFinding::Missing(path.to_string())));
+    findings
 }
 
 impl Rye {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::diff::unified;
 use super::failure::Failure;
 use super::line::Line;
-use super::parts::{Beside, Files, has_no_line, is_part};
+use super::parts::{Beside, Files, has_no_line, is_part, unlike};
 use super::rye::Rye;
 use super::sign::Unwritten;
 use crate::base::Digest;
@@ -16,7 +16,9 @@ use crate::parse::Item;
 use crate::resolve::Found;
 use crate::space::Entry;
 use crate::trace::Quiet;
-use crate::verify::{By, DevKey, PublicKey, Scan, brief, digest_to_sign, scan};
+use crate::verify::{
+    By, DevKey, PartFinding, PublicKey, Scan, Source, brief, digest_to_sign, scan,
+};
 
 /// Whose signature admits an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +133,11 @@ impl Prepared {
     pub(crate) fn item(&self) -> &Item {
         &self.unwritten.item
     }
+
+    /// What the signature covers.
+    pub(super) fn digest(&self) -> Digest {
+        self.unwritten.source().digest()
+    }
 }
 
 impl Rye {
@@ -208,20 +215,33 @@ impl Rye {
     /// # Errors
     /// `sign.*`, `parse.*`; whatever is wrong with the file.
     pub(crate) fn prepare(&self, work: &Work, dev: &DevKey) -> Result<Prepared, Failure> {
+        self.prepare_by(&work.found, &work.files, By::Dev(dev))
+    }
+
+    /// Signs a file in memory, as it was seen with the files beside it; nothing is written.
+    ///
+    /// # Errors
+    /// `sign.*`, `parse.*`; whatever is wrong with the file.
+    pub(super) fn prepare_by(
+        &self,
+        found: &Found,
+        files: &Files,
+        by: By<'_>,
+    ) -> Result<Prepared, Failure> {
         let rules = self.plain_rules();
         let line = self.line(&rules, &Quiet);
-        let unwritten = self.sign_in_memory(work.found.clone(), By::Dev(dev), line)?;
+        let unwritten = self.sign_in_memory(found.clone(), by, line)?;
         let is_current = match &unwritten.item {
             Item::Tool(tool) => tool.files.as_ref().is_none_or(|listed| {
-                listed.digests.len() == work.files.len()
+                listed.digests.len() == files.len()
                     && listed.digests.iter().all(|(path, digest)| {
-                        let seen = work.files.get(path.as_str());
+                        let seen = files.get(path.as_str());
                         seen.map(|bytes| Digest::of(bytes)) == *digest
                     })
             }),
             _ => true,
         };
-        Ok(Prepared { unwritten, expected: work.found.bytes.to_vec(), is_current })
+        Ok(Prepared { unwritten, expected: found.bytes.to_vec(), is_current })
     }
 
     /// Writes what was prepared; false if the file is another by now, which is left as it is.
@@ -239,11 +259,22 @@ impl Rye {
     }
 
     /// What changed from `old`; without one, from the last version that is known and verifies, or
-    /// from nothing.
+    /// from nothing: then each file beside it that this version does not list just so is there whole.
     pub(crate) fn changes(&self, old: Option<&InHand>, now: &InHand) -> Vec<FileChange> {
         let Ok(work) = &now.work else { return Vec::new() };
         let before = old.and_then(|old| old.work.as_ref().ok());
-        let was = before.map_or_else(|| self.last_known(&work.found), Work::text);
+        let last = if before.is_none() { self.last_known(&work.found) } else { None };
+        let text = |last: &Source| brief(last.text().as_bytes(), &work.found.file_type.comment);
+        let known = || last.as_ref().map(text).unwrap_or_default();
+        let was = before.map_or_else(known, Work::text);
+        let findings = unlike(&work.found, &work.files, last.as_ref());
+        let unlike: Vec<&str> = findings
+            .iter()
+            .filter_map(|finding| match finding {
+                PartFinding::Changed(name) | PartFinding::Extra(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
         let mut changes = vec![change(&now.place.path, &was, &work.text())];
         let empty = Files::new();
         let old_files = before.map_or(&empty, |work| &work.files);
@@ -253,23 +284,20 @@ impl Rye {
         names.dedup();
         for name in names {
             let bytes = |files: &Files| files.get(name).map(|b| b.to_vec()).unwrap_or_default();
-            // Without an older version everything beside a tool would be new.
-            let was = if before.is_none() { bytes(&work.files) } else { bytes(old_files) };
+            let is_known = before.is_none() && !unlike.contains(&name.as_str());
+            let was = if is_known { bytes(&work.files) } else { bytes(old_files) };
             changes.push(change(name, &was, &bytes(&work.files)));
         }
         changes.into_iter().flatten().collect()
     }
 
-    fn last_known(&self, found: &Found) -> Vec<u8> {
+    fn last_known(&self, found: &Found) -> Option<Source> {
         let rules = self.plain_rules();
-        let line = self.line(&rules, &Quiet);
-        let last = line.versions(found).next();
-        let text = |text: &str| brief(text.as_bytes(), &found.file_type.comment);
-        last.map(|source| text(source.text())).unwrap_or_default()
+        self.line(&rules, &Quiet).versions(found).next()
     }
 }
 
-fn beside(rye: &Rye, found: &Found) -> Option<Beside> {
+pub(super) fn beside(rye: &Rye, found: &Found) -> Option<Beside> {
     if found.item.kind != Kind::Tool {
         return None;
     }

@@ -180,6 +180,22 @@ fn a_file_beside_a_tool_signs_the_tool_again() {
 }
 
 #[test]
+fn a_file_beside_a_tool_that_was_changed_before_the_session_is_shown_whole() {
+    let world = World::new();
+    package(&world);
+    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    counts(&world);
+    edit(&world, ".ai/tools/acme/words/lib/words.py", "return len(", "return 10 + len(");
+    let mut dev = Dev::at_terminal(&world, &[COUNT, "-i", "text=the big world"]);
+    let changed = dev.about("changed", COUNT);
+    let files = changed["files"].as_array().unwrap();
+    let paths: Vec<_> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["lib/words.py"], "{changed}");
+    let diff = files[0]["diff"].as_str().unwrap();
+    assert!(diff.contains("+def count(") && diff.contains("+    return 10 + len("), "{diff}");
+}
+
+#[test]
 fn what_cannot_be_signed_is_said_and_the_next_save_mends_it() {
     let world = world();
     let mut dev = Dev::start(&world, &[SAY]);

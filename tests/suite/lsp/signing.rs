@@ -5,7 +5,11 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::editor::{Editor, codes};
+use crate::files::{COUNT, counts, package};
 use crate::world::{MARKER_PY, World};
+
+const COUNT_FILE: &str = ".ai/tools/acme/words/count.py";
+const WORDS: &str = ".ai/tools/acme/words/lib/words.py";
 
 fn actions() -> Value {
     json!({"textDocument": {"codeAction": {"codeActionLiteralSupport": {}}}})
@@ -148,6 +152,83 @@ fn what_was_changed_since_it_was_shown_is_not_signed() {
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), swapped);
     editor.bye();
+}
+
+/// A signed tool of several files, one of them changed, and the question about it.
+fn module_changed(world: &World) -> (Editor, String, Value) {
+    package(world);
+    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    counts(world);
+    let words = String::from_utf8(world.read(WORDS)).unwrap();
+    let changed = words.replace("return len(", "return 10 + len(");
+    world.write(WORDS, &changed);
+    let path = world.project().join(COUNT_FILE);
+    let mut editor = Editor::new(world, &actions());
+    editor.open(&path);
+    editor.command("rye.sign", &path);
+    let question = editor.next("window/showMessageRequest");
+    (editor, changed, question)
+}
+
+#[test]
+fn a_changed_file_beside_a_tool_is_shown_whole_and_signed_with_it() {
+    let world = World::new();
+    let (mut editor, changed, question) = module_changed(&world);
+    let asked = question["params"]["message"].as_str().unwrap();
+    assert!(asked.contains("`lib/words.py` was changed\n"), "{asked}");
+    for line in changed.lines() {
+        assert!(asked.contains(&format!("\n+{line}\n")), "{line}: {asked}");
+    }
+    assert!(!asked.contains("def shout"), "what was signed before is not shown: {asked}");
+    editor.answer(&question, &json!({"title": "Sign"}));
+    let told = editor.next("window/showMessage");
+    assert_eq!(told["params"]["message"], format!("signed `{COUNT}`"));
+    editor.bye();
+    let signed = String::from_utf8(world.read(COUNT_FILE)).unwrap();
+    let digest = asked.split_once("sha256 ").unwrap().1.split_once('…').unwrap().0;
+    assert!(signed.contains(&format!(" sha256={digest}")), "the digest of the question: {asked}");
+    let (_, got) = world.json(&["execute", COUNT, "-i", "text=the big world"]);
+    assert_eq!(got["data"]["count"], 12, "{got}");
+}
+
+#[test]
+fn a_file_beside_a_tool_that_is_swapped_after_the_question_is_not_signed() {
+    for swapped in [WORDS, ".ai/tools/acme/words/lib/more.py"] {
+        let world = World::new();
+        let (mut editor, _, question) = module_changed(&world);
+        let before = world.read(COUNT_FILE);
+        world.write(swapped, "def count(text, stop):\n    return 666\n");
+        editor.answer(&question, &json!({"title": "Sign"}));
+        let told = editor.next("window/showMessage");
+        assert_eq!(
+            told["params"]["message"],
+            format!("`{COUNT}` was changed since it was shown, so nothing was signed")
+        );
+        editor.bye();
+        assert_eq!(world.read(COUNT_FILE), before, "{swapped}");
+        world.refused(COUNT, "verify.dependency", 4);
+    }
+}
+
+#[test]
+fn every_file_of_a_new_tool_is_shown() {
+    let world = World::new();
+    package(&world);
+    let path = world.project().join(COUNT_FILE);
+    let mut editor = Editor::new(&world, &actions());
+    editor.open(&path);
+    editor.command("rye.sign", &path);
+    let question = editor.next("window/showMessageRequest");
+    let asked = question["params"]["message"].as_str().unwrap();
+    for text in
+        ["+    return len([w for", "+def shout(text):", "+[\"the\"]", "`lib/__init__.py` is not"]
+    {
+        assert!(asked.contains(text), "{text}: {asked}");
+    }
+    editor.answer(&question, &json!({"title": "Sign"}));
+    editor.next("window/showMessage");
+    editor.bye();
+    counts(&world);
 }
 
 #[test]
