@@ -1,5 +1,6 @@
 //! What goes on beside the edits: git, and other runs of rye.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -8,6 +9,14 @@ use crate::host::{Host, Pin, Vars};
 
 /// Largest list of packed refs that is read, in bytes: a hundred thousand branches.
 const PACKED_BYTES: u64 = 16 << 20;
+
+/// What lies in the folder of a worktree while a merge, a pick, a revert or a rebase is not done.
+const MIDWAY: [&str; 5] =
+    ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
+
+/// There is a `.git` that leads to no repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unclear;
 
 /// The repository that a project lies in.
 pub(super) struct Git {
@@ -27,23 +36,45 @@ pub(super) enum GitIs {
 
 impl Git {
     /// `None` outside of repositories. Nothing of git is run.
-    pub(super) fn find(project: &Path, host: &dyn Host) -> Option<Self> {
-        let found = project.ancestors().find_map(|folder| {
-            let path = folder.join(".git");
-            let kind = path.symlink_metadata().ok()?;
-            if kind.is_dir() {
-                return Some(path);
-            }
+    ///
+    /// # Errors
+    /// A `.git` lies there that leads to no repository: what git does cannot be seen.
+    pub(super) fn find(project: &Path, host: &dyn Host) -> Result<Option<Self>, Unclear> {
+        let lies_there = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+        let Some(folder) = project.ancestors().find(lies_there) else { return Ok(None) };
+        Self::of(folder, host).map(Some).ok_or(Unclear)
+    }
+
+    fn of(folder: &Path, host: &dyn Host) -> Option<Self> {
+        let path = folder.join(".git");
+        let found = if path.metadata().ok()?.is_dir() {
+            path
+        } else {
             let text = text(host, &path, SMALL_TEXT_BYTES)?;
-            Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
-        })?;
+            folder.join(text.strip_prefix("gitdir:")?.trim())
+        };
+        let found = found.canonicalize().ok()?;
+        found.join("HEAD").symlink_metadata().ok()?;
         let common = text(host, &found.join("commondir"), SMALL_TEXT_BYTES);
         let common = common.map_or_else(|| found.clone(), |path| found.join(path.trim()));
         Some(Self { own: found, common })
     }
 
+    /// What is another whenever the checked-out commit or the index is.
+    pub(super) fn state(&self, host: &dyn Host) -> String {
+        // git never writes its index in place.
+        let index = self.own.join("index").symlink_metadata().ok();
+        let index = index.map(|s| (s.ino(), s.size(), s.mtime(), s.mtime_nsec(), s.ctime_nsec()));
+        format!("{} {index:?}", self.head(host))
+    }
+
+    /// Whether it stopped in the middle of a merge, or of something that is made of merges.
+    pub(super) fn is_midway(&self) -> bool {
+        MIDWAY.iter().any(|name| self.own.join(name).symlink_metadata().is_ok())
+    }
+
     /// A text that is another whenever the checked-out commit is.
-    pub(super) fn head(&self, host: &dyn Host) -> String {
+    fn head(&self, host: &dyn Host) -> String {
         let read = |path: &Path| text(host, path, SMALL_TEXT_BYTES);
         let head = read(&self.own.join("HEAD")).unwrap_or_default();
         let Some(name) = head.strip_prefix("ref:").map(str::trim) else { return head };

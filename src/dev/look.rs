@@ -54,6 +54,8 @@ impl Session<'_> {
         };
         self.cover(&rye)?;
         let git = Git::find(rye.spaces().project_path(), rye.host());
+        self.around.extend(git.is_err().then_some(Why::GitUnclear));
+        let git = git.ok().flatten();
         let git_is = git.as_ref().map_or(GitIs::Idle, Git::is);
         if during.is_none() && self.is_git_at_work(git_is) {
             return Ok(None);
@@ -103,11 +105,10 @@ impl Session<'_> {
     /// Notes what goes on beside the edits, for the look that comes to an end.
     fn look_around(&mut self, rye: &Rye, git: Option<&Git>, git_is: GitIs, during: Option<&str>) {
         self.around.extend((git_is == GitIs::Stuck).then_some(Why::GitBusy));
-        let head = git.map(|git| git.head(rye.host()));
-        if head != self.head {
-            self.around.insert(Why::GitMoved);
-            self.head = head;
-        }
+        let state = git.map(|git| git.state(rye.host()));
+        self.git_moved |= state != self.git || git.is_some_and(Git::is_midway);
+        self.git = state;
+        self.around.extend(self.git_moved.then_some(Why::GitMoved));
         if self.runs.as_mut().is_some_and(Runs::any_since) && during.is_none() {
             self.around.insert(Why::OtherRun);
         }
@@ -188,6 +189,8 @@ impl Session<'_> {
         let mut around = around.clone();
         around.extend((count > DEV_FILES).then_some(Why::Many(count)));
         if !open.is_empty() {
+            // Each of them keeps it as its own reason.
+            self.git_moved = false;
             self.renew(rye)?;
         }
         for (entry, now) in open {
@@ -267,13 +270,12 @@ impl Session<'_> {
             });
         }
         let key = now.work.as_ref().map_or(Ok(None), Work::line_key);
-        // A file that was saved from an editor carries the line of an earlier version of ours, or none.
-        let is_ours = match key {
-            Ok(None) => true,
-            Ok(Some(key)) => self.ours.contains(&key),
-            Err(()) => false,
-        };
-        (!is_ours).then_some(Why::SignatureLine)
+        // A file that was saved from an editor carries the line of an earlier version of ours.
+        match key {
+            Ok(None) => (now.work.is_ok() && !now.is_empty()).then_some(Why::LineGone),
+            Ok(Some(key)) => (!self.ours.contains(&key)).then_some(Why::SignatureLine),
+            Err(()) => Some(Why::SignatureLine),
+        }
     }
 
     fn prepare(&self, rye: &Rye, now: &InHand) -> Result<Prepared, Diagnostic> {

@@ -18,8 +18,12 @@ pub(crate) enum Why {
     During(String),
     /// It changed while another run of rye was under way.
     OtherRun,
-    /// git went to another commit.
+    /// Its signature line is gone.
+    LineGone,
+    /// git went to another commit, changed its index, or is in the middle of a merge.
     GitMoved,
+    /// What git does cannot be seen.
+    GitUnclear,
     /// git is at work for longer than it should be.
     GitBusy,
     /// So many files changed at once.
@@ -38,7 +42,9 @@ impl Why {
             Self::SignatureLine => "signature_line".into(),
             Self::During(_) => "during_run".into(),
             Self::OtherRun => "other_run".into(),
+            Self::LineGone => "line_gone".into(),
             Self::GitMoved => "git_moved".into(),
+            Self::GitUnclear => "git_unclear".into(),
             Self::GitBusy => "git_busy".into(),
             Self::Many(_) => "many_files".into(),
             Self::Field(name) => format!("field:{name}"),
@@ -57,7 +63,9 @@ impl std::fmt::Display for Why {
             Self::SignatureLine => write!(f, "its signature line is not yours"),
             Self::During(item) => write!(f, "it changed while `{item}` ran"),
             Self::OtherRun => write!(f, "it changed while another run of rye was under way"),
-            Self::GitMoved => write!(f, "git went to another commit"),
+            Self::LineGone => write!(f, "its signature line is gone"),
+            Self::GitMoved => write!(f, "git went to another commit, or changed its index"),
+            Self::GitUnclear => write!(f, "`.git` leads to no repository"),
             Self::GitBusy => write!(f, "git is at work"),
             Self::Many(count) => write!(f, "{count} files changed at once"),
             Self::Field(name) => write!(f, "its `{name}` changed"),

@@ -45,8 +45,10 @@ pub(crate) struct Session<'a> {
     pub(super) watch: Watch,
     pub(super) ears: Ears,
     pub(super) runs: Option<Runs>,
-    /// git's commit at the last look.
-    pub(super) head: Option<String>,
+    /// git's commit and index at the last look.
+    pub(super) git: Option<String>,
+    /// git did something, and nothing that changed was judged since.
+    pub(super) git_moved: bool,
     /// The own key and the dev keys of this session.
     pub(super) ours: BTreeSet<Fingerprint>,
     /// What was not admitted when the session began.
@@ -98,7 +100,8 @@ impl<'a> Session<'a> {
             watch: Watch::new()?,
             ears,
             runs: Runs::find(&rye.located().vars, user.as_deref()),
-            head: None,
+            git: None,
+            git_moved: false,
             ours: BTreeSet::new(),
             strange: BTreeSet::new(),
             eligible: BTreeSet::new(),
@@ -123,7 +126,7 @@ impl<'a> Session<'a> {
     fn first_look(&mut self, rye: &Rye) -> Result<(), DevError> {
         self.cover(rye)?;
         let git = Git::find(rye.spaces().project_path(), rye.host());
-        self.head = git.map(|git| git.head(rye.host()));
+        self.git = git.ok().flatten().map(|git| git.state(rye.host()));
         self.last = rye.in_hand(&BTreeMap::new())?;
         for (entry, now) in &self.last {
             if let Some(author) = now.author() {
@@ -148,7 +151,7 @@ impl<'a> Session<'a> {
             (project.to_owned(), Depth::Alone),
             (project.join(".ai"), Depth::Whole),
         ]);
-        if let Some(git) = Git::find(project, rye.host()) {
+        if let Ok(Some(git)) = Git::find(project, rye.host()) {
             wanted.extend(git.folders().map(|folder| (folder.to_owned(), Depth::Alone)));
         }
         wanted.extend(self.runs.as_ref().map(|runs| (runs.folder().to_owned(), Depth::Alone)));

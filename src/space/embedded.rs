@@ -23,11 +23,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
     // 208751c9e597aba9f53ad66cc5182239fb5e6799feb5b4d126340f93e4ea364c
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
-    // c97d52b33c2fb807ff6f971735ac11e07fa00cb2e2cbb6d511e4640d6397b610
+    // 122023989d6613598e57311a9159309bc6b686d21e53a3dee1e6d30619bd1ce9
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
-    // 8dde75a0f2193d145faae6c9fbbad8033e3ba0fc5ae9fa133087594d393e1ce1
+    // 760f864a43e5d95cba279030a7596aa94eb5c80c360677fe9dd5819a6f351f27
     File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
     // c1319d5281d81ffc224e1768865be588abeea64e1c47e941446889c73ac46af3
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
@@ -351,7 +351,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // f6aa0c84b2890e463edb6a8caf493a764573e7a47762408cc3b7e3ffadfcf308
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // 62e0a8b8eab0b78d3cf74a7f589d195a3839b66c52f0045bc6057193dcd64b40
+    // b33f6d643c39921ec8a0c7a16b0b128be70d8b16046c5753b3ec56ab06940045
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 2b669abce336d695cfb2e4d2c03519482b953ac4dd0e1b9487094da18057cc48
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

@@ -70,6 +70,47 @@ fn d09_a_checkout_in_a_worktree_is_not_signed_without_a_key_press() {
 }
 
 #[test]
+fn d09_what_git_writes_without_another_commit_is_not_signed_without_a_key_press() {
+    // A stopped merge, one file of another branch, and a file that comes after the commit was seen.
+    for git in [
+        "git merge -q --no-commit --no-ff theirs",
+        "git checkout -q theirs -- .ai/tools/acme/say.sh",
+        "git reset -q theirs; sleep 1.2; git checkout -q -- .ai/tools/acme/say.sh",
+    ] {
+        let world = repository();
+        let mut dev = session(&world, &[]);
+        // What the session signed is not what the branches differ in.
+        world.shell(git);
+        let saved = world.read(SAY_FILE);
+        assert!(String::from_utf8_lossy(&saved).contains("theirs"), "{git}");
+        let event = dev.about("waits", SAY);
+        assert_eq!(event["why"], json!(["git_moved"]), "{git}: {event}");
+        assert!(world.read(SAY_FILE) == saved, "{git}: it was signed");
+    }
+}
+
+#[test]
+fn d09_a_checkout_through_a_linked_git_folder_is_not_signed_without_a_key_press() {
+    let world = repository();
+    assert_eq!(world.shell("mv .git ../elsewhere.git; ln -s ../elsewhere.git .git"), "");
+    let mut dev = session(&world, &[]);
+    assert_eq!(world.shell("git checkout -q theirs"), "");
+    let saved = world.read(SAY_FILE);
+    waits(&world, &mut dev, SAY_FILE, &saved, &["git_moved"]);
+}
+
+#[test]
+fn d09_where_git_cannot_be_understood_nothing_is_signed_without_a_key_press() {
+    let world = world();
+    let mut dev = session(&world, &[]);
+    world.write(".git", "no repository\n");
+    let saved = reword(&world, SAY_FILE, "a plain edit");
+    let event = dev.about("waits", SAY);
+    assert_eq!(event["why"], json!(["git_unclear"]), "{event}");
+    assert!(world.read(SAY_FILE) == saved, "it was signed");
+}
+
+#[test]
 fn d09_a_new_file_is_not_signed_without_a_key_press() {
     let world = world();
     let mut dev = session(&world, &[]);

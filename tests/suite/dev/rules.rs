@@ -149,7 +149,7 @@ fn what_others_signed_and_what_was_not_signed_at_the_start_waits() {
 }
 
 #[test]
-fn a_line_of_another_key_waits() {
+fn a_line_of_another_key_or_none_waits() {
     let world = world();
     let mut dev = session(&world, &[]);
     put(&world, &stranger(1), SAY_FILE, &says("theirs"));
@@ -159,8 +159,11 @@ fn a_line_of_another_key_waits() {
     let plain = world.read(OTHER_FILE);
     let text = String::from_utf8(plain).unwrap();
     let bare: String = text.split_inclusive('\n').filter(|l| !l.contains("rye:signed")).collect();
-    world.write(OTHER_FILE, bare);
-    dev.about("signed", OTHER);
+    let saved = world.write(OTHER_FILE, bare);
+    let event = dev.about("waits", OTHER);
+    assert_eq!(event["why"], json!(["line_gone"]), "{event}");
+    let bytes = fs::read(saved).unwrap();
+    assert!(!String::from_utf8_lossy(&bytes).contains("rye:signed"), "it was signed");
 }
 
 #[test]
