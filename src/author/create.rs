@@ -21,6 +21,8 @@ pub(crate) struct Made {
     pub(crate) space: Space,
     pub(crate) place: Place,
     pub(crate) lang: Lang,
+    /// What the file holds.
+    pub(crate) text: String,
     /// What is worth knowing: a copy that it shadows, a name that is nearly its own.
     pub(crate) remarks: Vec<String>,
 }
@@ -97,7 +99,7 @@ pub(crate) fn create(
     let text = template::filled(text, item, &author);
     write(&root.path(folder), &root.path(&relative), text.as_bytes())
         .map_err(|source| NotMade::Rule(AuthorError::Io { place: place.clone(), source }))?;
-    Ok(Made { item: item.clone(), space, place, lang, remarks })
+    Ok(Made { item: item.clone(), space, place, lang, text, remarks })
 }
 
 fn write(folder: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {

@@ -24,6 +24,7 @@ pub(crate) enum Shaped {
     /// Its header has another shape now, or would have; what its signature line was worth before.
     Changed {
         unified: String,
+        text: String,
         was: Carried,
     },
     /// It stays as it is, and why.
@@ -31,7 +32,7 @@ pub(crate) enum Shaped {
     Failed(Box<Diagnostic>),
 }
 
-/// Tidies the headers of files, and writes them if `write` is given. Files that others signed are
+/// Tidies the headers of files, a row for each in their order, and writes them if `write` is given. Files that others signed are
 /// left alone unless they are `named` one by one: a changed file has to be signed again, by whoever
 /// changed it.
 pub(crate) fn format(rye: &Rye, files: &[Found], write: bool, named: bool) -> Vec<Formatted> {
@@ -71,5 +72,5 @@ fn shaped(rye: &Rye, found: &Found, write: bool, named: bool) -> Shaped {
     let path = &found.place.path;
     let (is, tidy) = (format!("{path} (on disk)"), format!("{path} (tidy)"));
     let unified = diff.unified_diff().context_radius(3).header(&is, &tidy).to_string();
-    Shaped::Changed { unified, was }
+    Shaped::Changed { unified, text, was }
 }

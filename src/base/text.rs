@@ -115,7 +115,23 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same, on one line: line feeds and tabs are written out too.
+/// A path as it stands in a URI: what is not plain is written in percent signs.
+pub(crate) fn uri_path(path: &[u8]) -> String {
+    let mut out = String::with_capacity(path.len());
+    for &byte in path {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                out.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
+/// The same as [`escape`], on one line: line feeds and tabs are written out too.
 pub(crate) fn escape_line(text: &str) -> String {
     escape(text).replace('\n', "\\n").replace('\t', "\\t")
 }

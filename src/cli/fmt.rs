@@ -8,6 +8,7 @@ use super::diff::painted;
 use super::error::CliError;
 use super::exit::{Exit, status};
 use super::out::Out;
+use super::sign::How;
 use super::wire::Wired;
 use crate::author::{Formatted, Shaped, format};
 use crate::base::text::escape_line;
@@ -50,20 +51,16 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let rows = format(&rye, &files, write, by_name);
     let mut exit = super::sign::show_failed(&failed, out);
     let mut yours = Vec::new();
-    for row in &rows {
+    for (row, file) in rows.iter().zip(files) {
         exit = exit.max(show(row, args, out));
-        if matches!(row.shaped, Shaped::Changed { was: Carried::Yours, .. }) {
-            yours.push(row);
+        if let Shaped::Changed { was: Carried::Yours, text, .. } = &row.shaped {
+            // The text that was tidied, and not what a second look would find.
+            yours.push(Found { bytes: text.clone().into_bytes().into(), ..file });
         }
     }
     let mut signed = Vec::new();
     if args.sign && !yours.is_empty() {
-        let mut again: Vec<Found> = Vec::new();
-        for row in &yours {
-            let space = files.iter().find(|file| file.item == row.item).map(|file| file.space);
-            again.push(rye.find_to_sign(&row.item.clone().into(), space)?);
-        }
-        signed = super::sign::sign(&rye, again, false, true, wired, out)?;
+        signed = super::sign::sign(&rye, yours, How::Exactly, wired, out)?;
         exit = exit.max(match out.is_json() {
             true => super::sign::worst(&signed),
             false => super::sign::shown(&signed, false, out),
@@ -106,7 +103,7 @@ fn show(row: &Formatted, args: &Args, out: &mut Out) -> u8 {
             }
             0
         }
-        Shaped::Changed { unified, was } => {
+        Shaped::Changed { unified, was, .. } => {
             let write = !args.check && !args.diff;
             if !out.is_json() {
                 let verb = if write { "formatted" } else { "would format" };
@@ -173,7 +170,7 @@ fn to_json(row: &Formatted, args: &Args) -> Value {
     let mut out = json!({"item_id": row.item, "path": row.place.path});
     let more = match &row.shaped {
         Shaped::Same => json!({"status": "same"}),
-        Shaped::Changed { unified, was } => json!({
+        Shaped::Changed { unified, was, .. } => json!({
             "status": if args.check || args.diff { "would_format" } else { "formatted" },
             "diff": unified, "re_sign": *was != Carried::Nothing,
         }),

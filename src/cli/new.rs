@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
+use super::sign::How;
 use super::wire::Wired;
 use crate::author::{Lang, Made, create};
 use crate::base::text::escape_line;
 use crate::diag::Style;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::resolve::Found;
 
 /// Write the first version of an item, ready to be signed and run
 ///
@@ -75,7 +77,8 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         // The folders may be new, so the spaces are looked at again.
         let rye = wired.rye()?;
         let found = rye.find_to_sign(&made.item.clone().into(), Some(made.space))?;
-        signed = super::sign::sign(&rye, vec![found], false, true, wired, out)?;
+        let found = Found { bytes: made.text.clone().into_bytes().into(), ..found };
+        signed = super::sign::sign(&rye, vec![found], How::Exactly, wired, out)?;
     }
     let next = next(&made, args.sign);
     if out.is_json() {

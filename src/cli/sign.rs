@@ -39,25 +39,42 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let rye = wired.rye()?;
     let (files, failed) = find(&args.items, args.all, args.space, &rye)?;
     let again = args.items.iter().all(|item| !item.contains('*')) && !args.all;
-    let mut reports = sign(&rye, files, args.check, again && !args.check, wired, out)?;
+    let how = match (args.check, again) {
+        (true, _) => How::Check,
+        (false, true) => How::Again,
+        (false, false) => How::New,
+    };
+    let mut reports = sign(&rye, files, how, wired, out)?;
     reports.extend(failed);
     Ok(show(&reports, args.check, out))
 }
 
-/// Signs files, or with `check` only says what that would change; `again` signs also what carries
-/// your valid signature.
+/// How files are signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// Not at all: it is said what would change.
+    Check,
+    /// What does not carry your valid signature.
+    New,
+    /// All of them.
+    Again,
+    /// All of them, and of each these very bytes: what somebody saved since then is left.
+    Exactly,
+}
+
+/// Signs files.
 ///
 /// # Errors
 /// `cli.not_confirmed`; those of your own key.
 pub(super) fn sign(
     rye: &Rye,
     files: Vec<Found>,
-    check: bool,
-    again: bool,
+    how: How,
     wired: &Wired,
     out: &mut Out,
 ) -> Result<Vec<SignReport>, CliError> {
     let pair = rye.own_pair()?;
+    let check = how == How::Check;
     if !check {
         for file in &files {
             let digest = crate::verify::digest_to_sign(file);
@@ -67,7 +84,12 @@ pub(super) fn sign(
     let in_project = files.iter().any(|file| file.space == Space::Project);
     let progress = Progress::new(out, files.len(), "signing");
     let tick = || progress.tick();
-    let options = SignOptions { check, again, progress: &tick };
+    let options = SignOptions {
+        check,
+        again: matches!(how, How::Again | How::Exactly),
+        exactly: how == How::Exactly,
+        progress: &tick,
+    };
     let reports = rye.sign_all(files, &pair, options);
     progress.done();
     let signed_any = reports.iter().any(|r| matches!(r.signed, Signed::Changed { .. }));

@@ -1,11 +1,12 @@
 //! What goes on beside the edits: git, and other runs of rye.
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::base::limits::{DEV_GIT_MS, SMALL_TEXT_BYTES};
-use crate::host::{Host, Pin, Vars};
+use crate::host::{Host, Pin};
 
 /// Largest list of packed refs that is read, in bytes: a hundred thousand branches.
 const PACKED_BYTES: u64 = 16 << 20;
@@ -113,19 +114,20 @@ fn text(host: &dyn Host, path: &Path, cap: u64) -> Option<String> {
     String::from_utf8(host.read(path, cap)?).ok()
 }
 
-/// The folder in which every run of this person has its private one: who runs something shows there.
+/// The folder in which every run of this person shows while somebody watches.
 pub(super) struct Runs {
     folder: PathBuf,
     last: Option<SystemTime>,
 }
 
 impl Runs {
-    /// `None` where no run can have one.
-    pub(super) fn find(vars: &Vars, user_base: Option<&Path>) -> Option<Self> {
-        let fallback = user_base.map(|base| base.join(".ai/state/pin"));
-        let folder = Pin::watch(vars, fallback.as_deref()).ok()?;
+    /// # Errors
+    /// No run can show there: then nobody could tell whose change it was.
+    pub(super) fn find(user_base: &Path) -> io::Result<Self> {
+        let folder = user_base.join(".ai/state/pin");
+        Pin::watch(&folder)?;
         let last = changed(&folder);
-        Some(Self { folder, last })
+        Ok(Self { folder, last })
     }
 
     pub(super) fn folder(&self) -> &Path {

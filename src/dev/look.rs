@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::around::{Git, GitIs, Runs};
+use super::around::{Git, GitIs};
 use super::error::DevError;
 use super::event::Event;
 use super::rules::{Why, fields};
@@ -32,10 +32,12 @@ impl Session<'_> {
     /// # Errors
     /// `dev.watch`; whatever else is wrong is told, and is looked at again.
     pub(super) fn look(&mut self) -> Result<(), DevError> {
-        match self.observe(None)? {
-            Some(seen) => self.act(seen),
-            None => Ok(()),
+        if let Some(seen) = self.observe(None)?
+            && self.act(seen)?
+        {
+            self.ask();
         }
+        Ok(())
     }
 
     /// What is there now; `None` if it is not the time to judge it. `during` is what ran since the last
@@ -80,11 +82,12 @@ impl Session<'_> {
     }
 
     /// Signs what may be signed of what was seen, and runs what there is to run if anything that is
-    /// admitted changed.
+    /// admitted changed; true if anything changed. Asks nothing, so that the caller asks when all of
+    /// it is told.
     ///
     /// # Errors
     /// `dev.watch`
-    pub(super) fn act(&mut self, seen: Seen) -> Result<(), DevError> {
+    pub(super) fn act(&mut self, seen: Seen) -> Result<bool, DevError> {
         let Seen { rye, now, around, may_run } = seen;
         self.part_with(&now.keys().collect());
         let changed = now
@@ -96,10 +99,7 @@ impl Session<'_> {
         if run && may_run {
             self.run_now()?;
         }
-        if any {
-            self.ask();
-        }
-        Ok(())
+        Ok(any)
     }
 
     /// Notes what goes on beside the edits, for the look that comes to an end.
@@ -109,7 +109,7 @@ impl Session<'_> {
         self.git_moved |= state != self.git || git.is_some_and(Git::is_midway);
         self.git = state;
         self.around.extend(self.git_moved.then_some(Why::GitMoved));
-        if self.runs.as_mut().is_some_and(Runs::any_since) && during.is_none() {
+        if self.runs.any_since() && during.is_none() {
             self.around.insert(Why::OtherRun);
         }
     }

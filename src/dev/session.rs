@@ -44,7 +44,7 @@ pub(crate) struct Session<'a> {
     pub(super) dev: DevKey,
     pub(super) watch: Watch,
     pub(super) ears: Ears,
-    pub(super) runs: Option<Runs>,
+    pub(super) runs: Runs,
     /// git's commit and index at the last look.
     pub(super) git: Option<String>,
     /// git did something, and nothing that changed was judged since.
@@ -91,7 +91,8 @@ impl<'a> Session<'a> {
         let dev = rye.dev_key()?.ok_or(DevError::NoProject)?;
         // Before the watcher's thread starts, so that signals come here.
         let ears = Ears::open()?;
-        let user = rye.spaces().get(Space::User).map(|user| user.base().to_owned());
+        let user = rye.spaces().get(Space::User).ok_or(DevError::NoProject)?;
+        let runs = Runs::find(user.base())?;
         let mut session = Self {
             make,
             audience,
@@ -99,7 +100,7 @@ impl<'a> Session<'a> {
             dev,
             watch: Watch::new()?,
             ears,
-            runs: Runs::find(&rye.located().vars, user.as_deref()),
+            runs,
             git: None,
             git_moved: false,
             ours: BTreeSet::new(),
@@ -154,7 +155,7 @@ impl<'a> Session<'a> {
         if let Ok(Some(git)) = Git::find(project, rye.host()) {
             wanted.extend(git.folders().map(|folder| (folder.to_owned(), Depth::Alone)));
         }
-        wanted.extend(self.runs.as_ref().map(|runs| (runs.folder().to_owned(), Depth::Alone)));
+        wanted.insert(self.runs.folder().to_owned(), Depth::Alone);
         for now in self.last.values() {
             for name in now.file_names() {
                 // Those below `.ai` are watched already; the others begin at the project.
@@ -296,7 +297,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs what there is to run, and looks what that changed; an item that waits is not run.
+    /// Runs what there is to run, and looks what that changed; an item that waits is not run. Asks
+    /// nothing: keys that were typed until now are forgotten first.
     pub(super) fn run_now(&mut self) -> Result<(), DevError> {
         let Some(request) = self.request.clone() else { return Ok(()) };
         let names = |item: &Ref| {

@@ -24,10 +24,7 @@ impl Primitive for Subprocess {
             [] => None,
             files => Some(pinned(files, running).map_err(pin_error)?),
         };
-        let mark = match &pin {
-            None => Pin::mark(running.vars, running.pin_fallback),
-            Some(_) => None,
-        };
+        let mark = running.pin_fallback.and_then(Pin::mark);
         let spawn = plan.spawn(pin.as_ref().map(Pin::path));
         let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
         spawn.digests_output = running.witness.is_some();

@@ -41,21 +41,19 @@ impl Pin {
         Self::below(&at).map_err(|source| PinError { at, source })
     }
 
-    /// The same for a run that has no files to pin, where somebody asked to see every run; `None`
-    /// elsewhere.
-    pub(crate) fn mark(vars: &Vars, fallback: Option<&Path>) -> Option<Self> {
-        let at = place(vars, fallback)?;
-        at.join(WATCHED).exists().then(|| Self::below(&at).ok()).flatten()
+    /// A folder below `at` that shows a run, where somebody asked to see every run; `None` elsewhere.
+    /// It is the same place whatever the session's own folder is: who watches and who runs may be two
+    /// sessions.
+    pub(crate) fn mark(at: &Path) -> Option<Self> {
+        at.join(WATCHED).exists().then(|| Self::below(at).ok()).flatten()
     }
 
-    /// Asks that from here on every run shows in the folder of private folders, and gives that folder.
-    pub(crate) fn watch(vars: &Vars, fallback: Option<&Path>) -> Result<PathBuf, PinError> {
-        Self::new(vars, fallback)?;
-        let at = place(vars, fallback).unwrap_or_default();
+    /// Asks that from here on every run shows below `at`.
+    pub(crate) fn watch(at: &Path) -> io::Result<()> {
+        Self::below(at)?;
         let mut made = OpenOptions::new();
         let made = made.write(true).create(true).truncate(false).mode(0o600);
-        let made = made.open(at.join(WATCHED));
-        made.map(|_| at.clone()).map_err(|source| PinError { at, source })
+        made.open(at.join(WATCHED)).map(drop)
     }
 
     fn below(at: &Path) -> io::Result<Self> {

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use crate::base::text::uri_path;
+
 /// The path of a `file:` URI of this machine; `None` for any other, and for one that is malformed.
 pub(super) fn path_of(uri: &str) -> Option<PathBuf> {
     let uri = fluent_uri::Uri::parse(uri).ok()?;
@@ -19,16 +21,7 @@ pub(super) fn path_of(uri: &str) -> Option<PathBuf> {
 
 /// The `file:` URI of an absolute path.
 pub(super) fn uri_of(path: &Path) -> String {
-    let mut out = String::from("file://");
-    for &byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                out.push(char::from(byte));
-            }
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
+    format!("file://{}", uri_path(path.as_os_str().as_bytes()))
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ use crate::plan::{check_config, check_examples, check_schema, unknown_names};
 use crate::resolve::Found;
 use crate::trace::Quiet;
 use crate::verify::{
-    By, KeyPair, OwnKeys, PartFinding, PublicKey, Source, Staged, Standing, TrustError, TrustStore,
-    admit, check_own_config, stage,
+    By, KeyPair, OwnKeys, PartFinding, PublicKey, SignError, Source, Staged, Standing, TrustError,
+    TrustStore, admit, check_own_config, digest_to_sign, stage,
 };
 
 /// An item that does not validate is not signed.
@@ -113,6 +113,8 @@ pub(crate) struct SignOptions<'a> {
     pub(crate) check: bool,
     /// Sign again what carries your valid signature already.
     pub(crate) again: bool,
+    /// Sign these very bytes and nothing that was filled in, and only over the same bytes on disk.
+    pub(crate) exactly: bool,
     /// Called after each item.
     pub(crate) progress: &'a (dyn Fn() + Sync),
 }
@@ -222,9 +224,18 @@ impl Rye {
         if was.is_none() && !options.again {
             return Ok(Signed::UpToDate);
         }
+        let given = options.exactly.then(|| (found.bytes.to_vec(), digest_to_sign(&found)));
         let unwritten = self.sign_in_memory(found, By::Own(pair), line)?;
-        if !options.check {
+        if let (Some((bytes, digest)), false) = (given, options.check) {
+            let is_given = unwritten.source().digest() == digest;
+            if !is_given || !unwritten.staged.write_over(&bytes)? {
+                let source = std::io::Error::other("it was changed in the meantime");
+                return Err(SignError::Io { place: unwritten.source().place(), source }.into());
+            }
+        } else if !options.check {
             unwritten.staged.write()?;
+        }
+        if !options.check {
             line.remember(std::iter::once(unwritten.source()), false);
         }
         Ok(Signed::Changed {
@@ -303,6 +314,7 @@ impl Rye {
                 let key = source.signer().map(|signer| signer.key);
                 let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
                 match own.is_some() && own == key {
+                    true if checked(source, &self.spaces).is_err() => Carried::Broken,
                     true => Carried::Yours,
                     false => Carried::Others,
                 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::base::Digest;
+use crate::base::text::uri_path;
 use crate::diag::{Code, Diagnostic, Place};
 
 const SCHEMA: &str =
@@ -127,18 +128,10 @@ fn physical(place: &Place) -> Value {
     physical.into()
 }
 
-/// A path as a URI reference: what is not plain is written in percent signs.
+/// A path as a URI reference.
 fn uri(path: &str) -> String {
-    let mut out = String::from(if path.starts_with('/') { "file://" } else { "" });
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
+    let scheme = if path.starts_with('/') { "file://" } else { "" };
+    format!("{scheme}{}", uri_path(path.as_bytes()))
 }
 
 #[cfg(test)]

@@ -167,3 +167,43 @@ fn what_a_dev_key_signed_is_yours_to_tidy_and_is_drawn_as_what_it_is() {
     // Your own key signs only what it had signed.
     world.refused(SAY, "verify.altered", 4);
 }
+
+#[test]
+fn fmt_signs_the_text_that_it_tidied_and_nothing_that_was_written_since() {
+    let world = World::new();
+    let names: Vec<String> = (0..80).map(|n| format!(".ai/tools/acme/x{n:02}.sh")).collect();
+    for name in &names {
+        world.write(name, UNTIDY);
+    }
+    assert_eq!(world.rye(&["sign", "--all"]).status, 0);
+    let first = world.project().join(&names[0]);
+    let signed = fs::read_to_string(&first).unwrap();
+    let mut child = world.command(&["fmt", "--sign"]);
+    let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
+    // As soon as the first is tidy, and while the others are tidied, somebody puts another there.
+    let evil = TIDY.replace("{\"ran\": true}", "EVIL");
+    let late = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while fs::read_to_string(&first).unwrap() == signed {
+        assert!(std::time::Instant::now() < late, "it was never tidied");
+    }
+    let beside = first.with_extension("new");
+    fs::write(&beside, &evil).unwrap();
+    fs::rename(&beside, &first).unwrap();
+    child.wait().unwrap();
+    assert!(fs::read_to_string(&first).unwrap().contains("EVIL"), "what was saved is there");
+    world.refused("tool:acme/x00", "verify.unsigned", 4);
+    world.works("tool:acme/x01");
+}
+
+#[test]
+fn fmt_does_not_sign_again_a_tool_whose_files_are_others_now() {
+    let world = World::new();
+    world.write(".ai/tools/acme/lib/x.txt", "good\n");
+    let text = UNTIDY.replace("# category", "# files = [\"lib/x.txt\"]\n# category");
+    world.signed(".ai/tools/acme/x.sh", &text);
+    world.works("tool:acme/x");
+    world.write(".ai/tools/acme/lib/x.txt", "EVIL\n");
+    let (status, got) = world.json(&["fmt", "--sign"]);
+    assert_eq!((status, &got["signed"]), (0, &serde_json::json!([])), "{got}");
+    world.refused("tool:acme/x", "verify.altered", 4);
+}

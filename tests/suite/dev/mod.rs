@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -183,8 +183,12 @@ impl Dev {
     #[track_caller]
     pub fn end(&mut self) -> i32 {
         use std::os::unix::process::ExitStatusExt;
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
-            self.seen.extend(serde_json::from_str::<Value>(&line));
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.seen.extend(serde_json::from_str::<Value>(&line)),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {:#?}", self.seen),
+            }
         }
         let status = self.child.wait().expect("it ends");
         status.code().or(status.signal().map(|signal| 128 + signal)).expect("a status")

@@ -184,6 +184,29 @@ fn what_changes_while_another_run_is_under_way_waits() {
 }
 
 #[test]
+fn what_a_run_of_another_login_session_changes_waits() {
+    let world = world();
+    let rewrite = format!("printf '# rewritten\\n' >> {SAY_FILE}");
+    world.signed(
+        ".ai/tools/acme/rewrite.sh",
+        &says("x").replace("echo ", &format!("{rewrite}\necho ")),
+    );
+    // The session has no folder of its own for private files; the run has one.
+    let mut dev = session(&world, &[]);
+    let runtime = world.outside().join("runtime");
+    std::fs::create_dir(&runtime).unwrap();
+    world.shell(&format!("chmod 700 {}", runtime.display()));
+    let runtime = runtime.display().to_string();
+    let args = ["execute", "tool:acme/rewrite"];
+    let said = world.rye_env(&world.project(), &args, b"", &[("XDG_RUNTIME_DIR", &runtime)]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let saved = world.read(SAY_FILE);
+    assert!(saved.ends_with(b"# rewritten\n"));
+    assert_eq!(dev.about("waits", SAY)["why"], json!(["other_run"]));
+    assert!(world.read(SAY_FILE) == saved, "it was signed");
+}
+
+#[test]
 fn what_changes_while_a_program_without_files_of_its_own_runs_waits() {
     let world = world();
     let args = "[.ai/tools, -name, say.sh, -exec, sed, -i, s/first/rewritten/, '{}', ';']";

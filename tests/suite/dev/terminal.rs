@@ -80,6 +80,8 @@ while not struct.unpack(\"i\", fcntl.ioctl(tty, termios.FIONREAD, bytes(4)))[0]:
     dev.press("q");
     assert_eq!(dev.end(), 0);
     assert!(dev.all("signed").is_empty(), "{:#?}", dev.seen);
+    // Once, when all was told and nothing more is forgotten: the answer to it is heard.
+    assert_eq!(dev.all("question").len(), 1, "{:#?}", dev.seen);
 }
 
 #[test]
