@@ -19,7 +19,7 @@
 //! | 0 | `base` | std-shaped helpers without a rye word; every limit with its reason |
 //! | 1 | `diag` | how a failure is described and drawn |
 //! | 2 | `id` | the words of the field as newtypes |
-//! | 3 | `trace` `grant` `host` | events as data; patterns over refs; the one seam to the machine |
+//! | 3 | `trace` `grant` `rpc` `host` | events as data; patterns over refs; lines of JSON-RPC; the one seam to the machine |
 //! | 4 | `space` `store` | where items lie; remembered versions |
 //! | 5 | `resolve` | from a reference to one file and what it shadows |
 //! | 6 | `verify` | the signature line, the trust store, admission; `sign`, its mirror |
@@ -28,7 +28,7 @@
 //! | 9 | `validate` | the chain, judged |
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
-//! | 12 | `report` `lock` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run |
+//! | 12 | `report` `lock` `protocol` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol |
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 14 | `lsp` | what an editor shows of items that are being written |
@@ -95,8 +95,10 @@ mod lsp;
 mod parse;
 mod pipeline;
 mod plan;
+mod protocol;
 mod report;
 mod resolve;
+mod rpc;
 mod space;
 mod store;
 mod trace;

@@ -44,6 +44,34 @@ pub(crate) const PLAN_BYTES: u64 = 4 * PARAMS_BYTES;
 pub(crate) const RECEIPT_BYTES: u64 = 4 << 20;
 /// Default time for a run in milliseconds, until a runtime says otherwise (issue of configuration).
 pub(crate) const TIMEOUT_MS: u64 = 30_000;
+/// Time for one call of the exec protocol in milliseconds, unless the item says otherwise.
+pub(crate) const EXEC_TIMEOUT_MS: u64 = 30_000;
+/// How long a server of the exec protocol is kept without a call, in milliseconds, unless the item says
+/// otherwise (exec-protocol 3.1).
+pub(crate) const EXEC_IDLE_MS: u64 = 300_000;
+/// Longest line of a server of the exec protocol, in bytes (exec-protocol 3.1).
+pub(crate) const EXEC_LINE_BYTES: usize = 10 << 20;
+/// First wait before a server that ended is started again, in milliseconds; twice as long each time
+/// (exec-protocol 3.4).
+pub(crate) const EXEC_BACKOFF_MS: u64 = 100;
+/// The longest such wait.
+pub(crate) const EXEC_BACKOFF_MAX_MS: u64 = 5_000;
+/// So many ends within a minute, and a server is left alone for half a minute.
+pub(crate) const EXEC_DEATHS: usize = 5;
+/// Timeouts in a row after which a server of several calls at once is replaced.
+pub(crate) const EXEC_TIMEOUTS: usize = 3;
+/// Most servers of one process: each is a process and a private folder.
+pub(crate) const EXEC_SERVERS: usize = 256;
+/// Longest text of a request to a person, in bytes: it is read on a screen.
+pub(crate) const PENDING_TEXT_BYTES: usize = 16 << 10;
+/// How long a server may take to end once its input is closed, in milliseconds (exec-protocol 3.5).
+pub(crate) const EXEC_CLOSE_MS: u64 = 2_000;
+/// Shown of an answer that is none, in bytes (exec-protocol 2).
+pub(crate) const SHOWN_BYTES: usize = 200;
+/// Lines of standard error that reach the log for one call: a flood helps nobody.
+pub(crate) const NOTE_LINES: usize = 200;
+/// Most calls that a server is sent before it answered the first: each is held in memory.
+pub(crate) const EXEC_IN_FLIGHT: usize = 1024;
 /// Longest time that a signed item may ask for in milliseconds: one day.
 pub(crate) const TIMEOUT_MAX_MS: u64 = 86_400_000;
 /// Between asking a process group to end and killing it, in milliseconds (core 7.11).

@@ -34,6 +34,7 @@ pub(super) fn outcome(answer: &Answer, mask: &Mask, attempts: u32, duration: Dur
         max_rss_kib: 0,
         truncated: answer.truncated,
         failure,
+        pending: None,
         http: Some(Http { status: answer.status, attempts, is_wrapped: !is_whole_json }),
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::fault::{ProtocolFault, seconds};
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose};
 use crate::host::{NetFault, PinError};
@@ -16,6 +17,12 @@ pub(crate) const CODES: &[Code] = &[
     Code("execute.spawn"),
     Code("execute.http"),
     Code("execute.pin"),
+    Code("protocol.bad_response"),
+    Code("protocol.empty_response"),
+    Code("protocol.output_too_large"),
+    Code("protocol.server_exited"),
+    Code("protocol.server_unstable"),
+    Code("protocol.timeout"),
 ];
 
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +38,13 @@ pub(crate) enum ExecuteError {
     Pin { item: Ref, source: PinError },
     #[error("`{item}`: `{}` {fault}", escape_line(.origin))]
     Http { item: Ref, origin: String, fault: HttpFault },
+    #[error("`{item}` {fault}")]
+    Protocol {
+        item: Ref,
+        fault: ProtocolFault,
+        /// The last of what the program said on standard error.
+        stderr_tail: String,
+    },
     #[error("`{item}`: its plan is for another primitive than the one that its chain ends at")]
     OtherPlan { item: Ref },
 }
@@ -82,13 +96,6 @@ fn http_help(fault: &HttpFault) -> &'static str {
     }
 }
 
-fn seconds(duration: Duration) -> String {
-    match duration.as_secs_f64() {
-        whole if whole.fract() == 0.0 => format!("{whole:.0} s"),
-        part => format!("{part:.1} s"),
-    }
-}
-
 impl Diagnose for ExecuteError {
     fn code(&self) -> Code {
         Code(match self {
@@ -97,6 +104,7 @@ impl Diagnose for ExecuteError {
             Self::Spawn { .. } => "execute.spawn",
             Self::Pin { .. } => "execute.pin",
             Self::Http { .. } => "execute.http",
+            Self::Protocol { fault, .. } => fault.code(),
             Self::OtherPlan { .. } => "execute.spawn",
         })
     }
@@ -107,6 +115,7 @@ impl Diagnose for ExecuteError {
                 "if it needs longer, set `timeout_ms` in the tool's own signed `config`".into()
             }
             Self::Http { fault, .. } => http_help(fault).into(),
+            Self::Protocol { fault, .. } => fault.help().into(),
             Self::OtherPlan { .. } => "this is a bug in rye; `rye why` shows the chain".into(),
             Self::Interrupted { .. } => "nothing of it is left running".into(),
             Self::Spawn { .. } => {
@@ -123,6 +132,7 @@ impl Diagnose for ExecuteError {
         | Self::Interrupted { item, .. }
         | Self::Spawn { item, .. }
         | Self::Http { item, .. }
+        | Self::Protocol { item, .. }
         | Self::OtherPlan { item }
         | Self::Pin { item, .. }) = self;
         Some(item.to_string())
@@ -130,7 +140,7 @@ impl Diagnose for ExecuteError {
 
     fn data(&self) -> serde_json::Map<String, serde_json::Value> {
         let mut data = serde_json::Map::new();
-        if let Self::Timeout { stderr_tail, .. } = self {
+        if let Self::Timeout { stderr_tail, .. } | Self::Protocol { stderr_tail, .. } = self {
             data.insert("stderr_tail".into(), stderr_tail.clone().into());
         }
         data

@@ -18,7 +18,7 @@ const MASK: &[u8] = b"***";
 const LINE: usize = 8;
 
 /// The values to be masked. Has no `Debug`.
-pub(super) struct Mask {
+pub(crate) struct Mask {
     secrets: Vec<Vec<u8>>,
     /// All of them at once: a text is read once, however many lines a secret has. `None` without a
     /// secret, or with more than it can hold.
@@ -26,7 +26,7 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    pub(super) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
         let parts = secrets.flat_map(|value| {
             let lines = value.lines().map(str::trim).filter(|line| line.len() >= LINE);
             std::iter::once(value.trim()).chain(lines)
@@ -40,7 +40,7 @@ impl Mask {
     }
 
     /// The value without the secrets in its strings, keys and numbers.
-    pub(super) fn value(&self, value: Value) -> Value {
+    pub(crate) fn value(&self, value: Value) -> Value {
         match value {
             Value::String(text) => self.text(&text).into(),
             Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
@@ -58,13 +58,13 @@ impl Mask {
     }
 
     /// The text without the secrets.
-    pub(super) fn text(&self, text: &str) -> String {
+    pub(crate) fn text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.bytes(text.as_bytes(), false)).into_owned()
     }
 
     /// The bytes without the secrets, every byte of every occurrence; of bytes that were `cut` the end
     /// may be part of one.
-    pub(super) fn bytes(&self, bytes: &[u8], cut: bool) -> Vec<u8> {
+    pub(crate) fn bytes(&self, bytes: &[u8], cut: bool) -> Vec<u8> {
         if self.secrets.is_empty() {
             return bytes.to_vec();
         }

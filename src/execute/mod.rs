@@ -6,10 +6,13 @@
 //! Out: an [`Outcome`].
 //!
 //! A [`Primitive`] is the act at the end of a chain; `subprocess.rs` and `http.rs` are built here,
-//! others are registered from above. `mask.rs` keeps secrets out of what is shown of a failure.
+//! others are registered from above. A program that speaks the exec protocol is called by way of the
+//! seam [`Driver`]. `mask.rs` keeps secrets out of what is shown of a failure.
 
 mod answer;
+mod driver;
 mod error;
+mod fault;
 mod http;
 mod mask;
 mod outcome;
@@ -17,9 +20,12 @@ mod primitive;
 mod subprocess;
 mod witness;
 
+pub(crate) use driver::{Call, Driver, Kept, prepare, run_once};
 pub(crate) use error::{CODES, ExecuteError};
+pub(crate) use fault::ProtocolFault;
 pub(crate) use http::HttpClient;
-pub(crate) use outcome::Outcome;
+pub(crate) use mask::Mask;
+pub(crate) use outcome::{Outcome, Pending, ToolFailure, status_text};
 pub(crate) use primitive::{Primitive, Running};
 pub(crate) use subprocess::Subprocess;
 pub(crate) use witness::{Output, Witness};

@@ -21,6 +21,8 @@ pub(crate) struct Outcome {
     pub(crate) truncated: bool,
     /// The tool says that it failed, or its status does.
     pub(crate) failure: Option<ToolFailure>,
+    /// The tool waits for a person.
+    pub(crate) pending: Option<Pending>,
     /// Where the tool was an HTTP request.
     pub(crate) http: Option<Http>,
 }
@@ -33,6 +35,13 @@ pub(crate) struct Http {
     pub(crate) attempts: u32,
     /// The data is `{"status", "headers", "body"}` and not the body itself.
     pub(crate) is_wrapped: bool,
+}
+
+/// What a person is to decide before the tool goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pending {
+    pub(crate) reason: String,
+    pub(crate) message: String,
 }
 
 /// What is known of a tool's failure.
@@ -69,6 +78,7 @@ impl Outcome {
             max_rss_kib: ended.max_rss_kib,
             truncated: ended.stdout_truncated || ended.stderr_truncated,
             failure,
+            pending: None,
             http: None,
         }
     }
@@ -108,7 +118,8 @@ pub(super) fn reported_error(value: &Value, mask: &Mask) -> Option<String> {
     })
 }
 
-fn status_text(ended: &Ended) -> String {
+/// How a child ended, for people.
+pub(crate) fn status_text(ended: &Ended) -> String {
     match (ended.exit_code, ended.signal) {
         (Some(code), _) => format!("the tool ended with status {code}"),
         (None, Some(signal)) => format!("the tool was ended by signal {signal}"),
@@ -123,7 +134,7 @@ fn shown_stderr(ended: &Ended, mask: &Mask) -> String {
 }
 
 /// The end of what may be shown of standard error.
-pub(super) fn stderr_tail(ended: &Ended, mask: &Mask) -> String {
+pub(crate) fn stderr_tail(ended: &Ended, mask: &Mask) -> String {
     tail(&shown_stderr(ended, mask))
 }
 

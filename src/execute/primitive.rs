@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ExecuteError, Outcome, Witness};
+use super::{Driver, ExecuteError, Outcome, Witness};
 use crate::host::{Host, Vars};
 use crate::plan::Plan;
 use crate::trace::Sink;
@@ -14,6 +14,8 @@ pub(crate) struct Running<'a> {
     /// Where private folders go when there is no runtime folder of the session.
     pub(crate) pin_fallback: Option<&'a Path>,
     pub(crate) sink: &'a dyn Sink,
+    /// Speaks with programs over the exec protocol.
+    pub(crate) driver: &'a dyn Driver,
     /// Told what the act did, where a receipt of the run is wanted.
     pub(crate) witness: Option<&'a Witness>,
 }

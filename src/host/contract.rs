@@ -24,6 +24,7 @@ fn sh(script: &str) -> Spawn {
         stdin: Vec::new(),
         timeout: Duration::from_mins(1),
         output_cap: MIB,
+        stops_at_cap: false,
         digests_output: false,
     }
 }

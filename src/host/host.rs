@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::lasting::Lasting;
 use super::net::{Answer, Call, NetFault};
 use crate::base::{Digest, Digesting};
 
@@ -21,6 +22,8 @@ pub(crate) struct Spawn {
     pub(crate) timeout: Duration,
     /// Bytes kept of standard output and of standard error, each; the rest is read and dropped.
     pub(crate) output_cap: usize,
+    /// End the child when standard output goes past the cap: what is left of it means nothing.
+    pub(crate) stops_at_cap: bool,
     /// Digest everything that comes out, also what is not kept.
     pub(crate) digests_output: bool,
 }
@@ -110,6 +113,13 @@ pub(crate) trait Host: Sync {
     /// the given environment and folder, three streams and no other descriptor, and every signal is
     /// let through and at its default. `started` is told the process id.
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended>;
+
+    /// Starts a child that others talk with while it runs, in a process group of its own, with the
+    /// given environment and folder, three streams and no other descriptor. A host that does not say
+    /// how has none.
+    fn start(&self, _spawn: &Spawn) -> io::Result<Lasting> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this host keeps no child running"))
+    }
 
     /// Sends one HTTP request and gives the answer, whatever its status; follows nothing.
     ///

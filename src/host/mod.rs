@@ -3,7 +3,7 @@
 //! Layer 3. Sees `base`. Decides no policy: a plan says what to run, the host runs just that.
 //!
 //! - `host.rs` the trait and what it promises, `contract.rs` the same held against each host ·
-//!   `os.rs` the real one · `look.rs` its eyes · `unix.rs` the few calls that need `unsafe` ·
+//!   `os.rs` the real one · `lasting.rs` a child that others talk with · `look.rs` its eyes · `unix.rs` the few calls that need `unsafe` ·
 //!   `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs` the environment, read
 //!   once · `pin.rs` the private folder of a run
 
@@ -15,6 +15,7 @@ mod exchange;
 mod exchange_fault;
 #[expect(clippy::module_inception, reason = "the trait's own file, named as the design names it")]
 mod host;
+mod lasting;
 mod look;
 mod net;
 mod os;
@@ -23,6 +24,7 @@ mod unix;
 mod vars;
 
 pub(crate) use host::{Ended, Host, Look, Spawn};
+pub(crate) use lasting::{Lasting, Turn};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
 pub(crate) use pin::{Pin, PinError};

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
 use super::host::{Ended, Host, Look, Spawn};
+use super::lasting::{Lasting, is_lasting};
 use super::look;
 #[cfg(feature = "http")]
 use super::net::{Answer, Call, NetFault};
@@ -72,22 +73,33 @@ impl Host for Os {
         look::names(folder)
     }
 
+    fn start(&self, spawn: &Spawn) -> io::Result<Lasting> {
+        Lasting::start(spawn, self.adopt())
+    }
+
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {
         let start = Instant::now();
-        if self.adopts_orphans {
-            let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-            hear_of_children();
-        }
-        // What was there before is not ours to end: a shell may have become this process.
-        let strangers = if self.adopts_orphans { children() } else { Vec::new() };
+        let strangers = self.adopt();
         let signals = Signals::listen()?;
         let running = Running::new(start_child(spawn)?, spawn, start)?;
         started(running.pid.as_raw_nonzero().get().cast_unsigned());
         let ended = running.run_out(&signals);
-        if self.adopts_orphans {
+        if let Some(strangers) = strangers {
             sweep(&strangers);
         }
         ended
+    }
+}
+
+impl Os {
+    /// From here on what children leave behind comes to this process, if it may. Gives the children that
+    /// are there: they are not ours to end, since a shell may have become this process.
+    fn adopt(&self) -> Option<Vec<Pid>> {
+        self.adopts_orphans.then(|| {
+            let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+            hear_of_children();
+            children()
+        })
     }
 }
 
@@ -100,6 +112,7 @@ struct Running<'a> {
     stderr: Option<OwnedFd>,
     input: &'a [u8],
     cap: usize,
+    stops_at_cap: bool,
     start: Instant,
     deadline: Instant,
     ended: Ended,
@@ -125,6 +138,7 @@ impl<'a> Running<'a> {
             stderr: Some(child.stderr),
             input: &spawn.stdin,
             cap: spawn.output_cap,
+            stops_at_cap: spawn.stops_at_cap,
             start,
             deadline: start + spawn.timeout,
             ended: Ended {
@@ -183,6 +197,10 @@ impl<'a> Running<'a> {
                     drain()
                 }
                 Phase::Draining(_) if timed_out => break,
+                Phase::Running if self.stops_at_cap && self.ended.stdout_truncated => {
+                    let _ = kill_process_group(self.pid, Signal::KILL);
+                    drain()
+                }
                 same => same,
             };
         }
@@ -334,10 +352,10 @@ fn children() -> Vec<Pid> {
 
 /// Ends what left its group and was adopted by us: up to three rounds, since each round's dead may
 /// leave children of their own.
-fn sweep(strangers: &[Pid]) {
+pub(super) fn sweep(strangers: &[Pid]) {
     for _ in 0..3 {
         let mut left = children();
-        left.retain(|pid| !strangers.contains(pid));
+        left.retain(|pid| !strangers.contains(pid) && !is_lasting(*pid));
         if left.is_empty() {
             return;
         }

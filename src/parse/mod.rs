@@ -33,6 +33,7 @@ pub(crate) use finding::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use item::Item;
 pub(crate) use tidy::{Tidied, tidied};
 pub(crate) use tool::{
-    Anchor, AnchorMode, Constraints, DEPS_VAR, DepsScope, EnvPath, Interpreter, KEPT_BACK, Manager,
-    MergeMode, PIN_VAR, Search, Tool, VerifyDeps, WantedConfig, fill, listed_files, may_list_files,
+    Anchor, AnchorMode, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec, ExecMode,
+    Interpreter, KEPT_BACK, Manager, MergeMode, PIN_VAR, Search, Tool, VerifyDeps, WantedConfig,
+    fill, listed_files, may_list_files,
 };

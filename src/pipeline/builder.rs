@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::failure::Failure;
 use super::rye::{Rye, now};
-use crate::execute::{HttpClient, Primitive, Subprocess};
+use crate::execute::{Driver, HttpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::Space;
+use crate::protocol::ExecDriver;
 use crate::space::{FileTypes, ProjectIdentity, Root, Spaces, Where};
 use crate::verify::{DevMode, TrustStore};
 
@@ -22,6 +23,7 @@ pub struct RyeBuilder {
     strict: bool,
     host: Box<dyn Host + Send>,
     primitives: Vec<Box<dyn Primitive>>,
+    driver: Box<dyn Driver>,
 }
 
 impl Default for RyeBuilder {
@@ -41,6 +43,7 @@ impl RyeBuilder {
             strict: false,
             host: Box::new(Os::new(false)),
             primitives: Vec::new(),
+            driver: Box::<ExecDriver>::default(),
         };
         bare.primitive(Box::new(Subprocess)).primitive(Box::new(HttpClient))
     }
@@ -94,6 +97,7 @@ impl RyeBuilder {
             refuses_dev_keys: false,
             host: self.host,
             primitives: self.primitives,
+            driver: self.driver,
         }
     }
 
@@ -116,7 +120,7 @@ impl RyeBuilder {
             Some(folder) => spaces.with_project_files(folder)?,
             None => spaces,
         };
-        let (host, primitives) = (self.host, self.primitives);
+        let (host, primitives, driver) = (self.host, self.primitives, self.driver);
         let types = TrustStore::new(spaces.get(Space::User), now()).file_types();
         let (types, types_fault) = match types {
             Ok(types) => (types, None),
@@ -128,7 +132,17 @@ impl RyeBuilder {
             dev_mode = dev.0,
             "spaces found"
         );
-        Ok(Rye { at, spaces, types, types_fault, dev, refuses_dev_keys: false, host, primitives })
+        Ok(Rye {
+            at,
+            spaces,
+            types,
+            types_fault,
+            dev,
+            refuses_dev_keys: false,
+            host,
+            primitives,
+            driver,
+        })
     }
 }
 

@@ -291,6 +291,7 @@ impl Rye {
             vars: &self.at.vars,
             pin_fallback: fallback.as_deref(),
             sink,
+            driver: self.driver.as_ref(),
             witness,
         };
         // The chain ended at a primitive that is registered, so it is found here.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::failure::Failure;
 use crate::base::Timestamp;
-use crate::execute::Primitive;
+use crate::execute::{Driver, Primitive};
 use crate::host::Host;
 use crate::id::{ItemId, Space};
 use crate::space::{FileTypes, Root, Spaces, Where};
@@ -37,6 +37,8 @@ pub struct Rye {
     pub(super) refuses_dev_keys: bool,
     pub(super) host: Box<dyn Host + Send>,
     pub(super) primitives: Vec<Box<dyn Primitive>>,
+    /// Speaks with programs over the exec protocol; the servers it keeps end with it.
+    pub(super) driver: Box<dyn Driver>,
 }
 
 impl Rye {

@@ -10,7 +10,7 @@ use super::template::{Names, Scope, variables};
 use crate::chain::{Chain, Role};
 use crate::host::Vars;
 use crate::id::{Ref, Space};
-use crate::parse::{DEPS_VAR, EnvPath, KEPT_BACK};
+use crate::parse::{DEPS_VAR, EnvBase, EnvPath, KEPT_BACK};
 use crate::trace::{Event, Sink};
 
 /// The names that a child gets from the host, beside `LC_*`.
@@ -47,15 +47,26 @@ impl Env {
             sink.record(Event::ResolveEnv { contributed_by: by, keys });
         };
         let (declared, of_project) = declared(chain, vars, shelf)?;
+        let base = chain.tool().tool.exec.as_ref().map_or(EnvBase::Minimal, |exec| exec.env_base);
+        let is_fixed = |name: &str| FIXED.contains(&name) || name.starts_with("LC_");
+        let mut declared = declared;
+        if base == EnvBase::Inherit {
+            let others = vars.names().filter(|name| !is_fixed(name) && !KEPT_BACK.contains(name));
+            declared.extend(others.map(str::to_owned));
+        }
         let wanted = |name: &&str| {
-            FIXED.contains(name) || name.starts_with("LC_") || declared.contains(*name)
+            let is_asked =
+                || chain.links().iter().any(|link| link.tool.env_names.iter().any(|n| n == name));
+            declared.contains(*name) || (is_fixed(name) && (base != EnvBase::None || is_asked()))
         };
         let mut host: BTreeMap<String, String> = vars
             .names()
             .filter(wanted)
             .filter_map(|name| Some((name.to_owned(), vars.text(name)?.to_owned())))
             .collect();
-        host.extend(path(vars).map(|path| ("PATH".to_owned(), path)));
+        if base != EnvBase::None {
+            host.extend(path(vars).map(|path| ("PATH".to_owned(), path)));
+        }
         record("host".into(), host.keys().cloned().collect());
         if !of_project.is_empty() {
             record(".env".into(), of_project.keys().cloned().collect());

@@ -20,6 +20,7 @@ mod deps;
 mod dotenv;
 mod env;
 mod error;
+mod exec;
 mod frame;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
@@ -39,6 +40,7 @@ mod tree;
 
 pub(crate) use dependencies::dependencies;
 pub(crate) use error::{CODES, PlanError};
+pub(crate) use exec::Spoken;
 pub(crate) use http::{HTTP_CLIENT, HttpRequest};
 pub(crate) use machine::{Survey, file_identity, find_program};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};

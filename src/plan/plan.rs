@@ -11,6 +11,7 @@ use super::config::Execution;
 use super::deps;
 use super::env::Env;
 use super::error::PlanError;
+use super::exec::{self, Spoken};
 use super::frame::{Frame, is_private};
 use super::http::{HTTP_CLIENT, Http, HttpRequest};
 use super::layered::{self, Limits};
@@ -94,7 +95,8 @@ pub(crate) struct Plan {
 
 /// What the end of the chain is asked to do.
 pub(crate) enum Act {
-    Process(Process),
+    /// A process; where it speaks the exec protocol, how.
+    Process(Process, Option<Spoken>),
     Http(Http),
 }
 
@@ -145,7 +147,7 @@ impl Plan {
         let timeout = limits.timeout(signed_ms, machine.timeout);
         // A program that never looks at the tool's file needs no copy of it, and a request none at all.
         let uses_tree = match &act {
-            Act::Process(process) => {
+            Act::Process(process, _) => {
                 let rehearsed = frame.rehearse();
                 let mut set = rehearsed.env.iter().filter(|(name, _)| *name != PIN_VAR);
                 process.uses_private(&rehearsed) || set.any(|(_, value)| is_private(value))
@@ -179,7 +181,7 @@ impl Plan {
 
     /// What to start, once the verified bytes lie in the folder `pin`; for a plan that starts something.
     pub(crate) fn spawn(&self, pin: Option<&Path>) -> Option<Spawn> {
-        let Act::Process(process) = &self.act else { return None };
+        let Act::Process(process, spoken) = &self.act else { return None };
         let filled = self.frame.fill(pin);
         let expanded = process.expand(&filled);
         Some(Spawn {
@@ -189,7 +191,8 @@ impl Plan {
             cwd: expanded.cwd,
             stdin: expanded.input.into_bytes(),
             timeout: self.timeout,
-            output_cap: OUTPUT_BYTES,
+            output_cap: spoken.as_ref().map_or(OUTPUT_BYTES, |spoken| spoken.max_output_bytes),
+            stops_at_cap: spoken.is_some(),
             digests_output: false,
         })
     }
@@ -198,7 +201,15 @@ impl Plan {
     pub(crate) fn request(&self) -> Option<&HttpRequest> {
         match &self.act {
             Act::Http(http) => Some(&http.request),
-            Act::Process(_) => None,
+            Act::Process(..) => None,
+        }
+    }
+
+    /// How the program is spoken to, where it speaks the exec protocol.
+    pub(crate) fn spoken(&self) -> Option<&Spoken> {
+        match &self.act {
+            Act::Process(_, spoken) => spoken.as_ref(),
+            Act::Http(_) => None,
         }
     }
 
@@ -278,13 +289,16 @@ fn act(
         let signed_ms = http.timeout_ms;
         return Ok((Survey::default(), Act::Http(http), signed_ms));
     }
-    let mut execution = Execution::of(chain)?;
+    let (mut execution, spoken) = match exec::of(chain, machine)? {
+        Some((execution, spoken)) => (execution, Some(spoken)),
+        None => (Execution::of(chain)?, None),
+    };
     let signed_ms = execution.timeout_ms;
     if let Some(Anchored { anchor, .. }) = anchored {
         execution.cwd = anchor.cwd.clone().unwrap_or(execution.cwd);
     }
     let (survey, process) = Survey::make(chain, execution, frame, tree, machine, sink)?;
-    Ok((survey, Act::Process(process), signed_ms))
+    Ok((survey, Act::Process(process, spoken), signed_ms))
 }
 
 impl std::fmt::Debug for Plan {

@@ -233,7 +233,7 @@ impl Process {
 }
 
 /// `--option=value` in two: `--option=` and `value`.
-fn option_value(argument: &str) -> Option<(&str, &str)> {
+pub(super) fn option_value(argument: &str) -> Option<(&str, &str)> {
     let at = argument.strip_prefix('-')?.find('=')? + 2;
     Some(argument.split_at(at))
 }

@@ -88,6 +88,11 @@ fn describe(event: &Event) -> (&'static str, String) {
             };
             ("request", format!("{attempt}: {} → {what}", escape_line(origin)))
         }
+        Event::ServerStarted { item_id, pid } => ("server", format!("{item_id} started as {pid}")),
+        Event::ServerEnded { item_id, why, restart_ms } => {
+            let why = escape_line(why);
+            ("server", format!("{item_id}: {why}; not started again for {restart_ms} ms"))
+        }
         Event::Wait { wait_ms } => ("wait", format!("{wait_ms} ms before the next try")),
         Event::Redirect { origin, followed } => {
             let how = if *followed { "followed" } else { "not followed" };

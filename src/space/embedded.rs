@@ -217,6 +217,18 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
     // 32f5ac2387c763e6e75686ad24aa79bccbe0021b53f2d5d14416c9e383cc31af
     File { path: "knowledge/rye/errors/plan.variable_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.variable_too_large.md") },
+    // 31f39193c743707b9686485313a03d0077e05e710e3d9ef76dc2d708c996115a
+    File { path: "knowledge/rye/errors/protocol.bad_response.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.bad_response.md") },
+    // 2c9c16ee4fcd3a3694151a46e035235fb3ac9963750ca04cf263a83f881973c3
+    File { path: "knowledge/rye/errors/protocol.empty_response.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.empty_response.md") },
+    // 4e46c57a3ce6688c4ee097ee28230f26d2f9b1936ec0ebb19661beb76fa1168c
+    File { path: "knowledge/rye/errors/protocol.output_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.output_too_large.md") },
+    // 249ac4ce1131f2c1ab20323e8d410687ba58e7ac12259bb869ad33dc736bf7f3
+    File { path: "knowledge/rye/errors/protocol.server_exited.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.server_exited.md") },
+    // 57a4a0ee693304cf10379e13e16e3180c06b1008d89cfdbbe0eaafd29e6b1e81
+    File { path: "knowledge/rye/errors/protocol.server_unstable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.server_unstable.md") },
+    // d1de726f50bd1644b14b86e6e7213f25fa12f90bd06bba5a81d4cf434fae457f
+    File { path: "knowledge/rye/errors/protocol.timeout.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.timeout.md") },
     // cdc169240063ad1e7cc7033b99476d11ac51c9a3f85e332545c1341a8270944b
     File { path: "knowledge/rye/errors/receipt.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/receipt.forged.md") },
     // 4957b49ec6e9b1e64ae43f48b1b22e638431b6a39e3107b2e5f63c0e5908477e
@@ -361,6 +373,10 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
     // ec19edc615f8f968597d1a6ecbcfc7bef77d5779b29eaaf6d289f0316169e2f9
     File { path: "tools/rye/core/primitives/http_client.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/http_client.yaml") },
+    // 129176598b53cb1bd36ec20122b967ccb9f9e728d8140b829067266c561ee21f
+    File { path: "tools/rye/core/runtimes/exec/oneshot.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/exec/oneshot.yaml") },
+    // 9d9c56b6a72b0959a30837ee80b0bd5e25f5f91f667f270da6ede032e6702cea
+    File { path: "tools/rye/core/runtimes/exec/server.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/exec/server.yaml") },
     // e33cccc7002730b30fa513db32a6c23b2b977bf6ad294fcdcf55e0857ddfae17
     File { path: "tools/rye/core/runtimes/http/request.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/http/request.yaml") },
     // 519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd

@@ -77,6 +77,10 @@ pub(crate) enum Event {
     Pin { files: usize },
     /// A child runs.
     Spawn { pid: u32 },
+    /// A server of the exec protocol was started.
+    ServerStarted { item_id: Ref, pid: u32 },
+    /// It ended, or was ended, for this reason; `restart_ms` is how long it is left alone.
+    ServerEnded { item_id: Ref, why: String, restart_ms: u64 },
     /// An HTTP request was sent, and this came of it: a status, or the word for why there is none.
     Request { attempt: u32, origin: String, status: Option<u16>, failed: Option<&'static str> },
     /// The next try comes after this time.

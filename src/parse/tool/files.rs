@@ -40,7 +40,13 @@ pub(super) fn files(fields: &Fields<'_>, root: PartsRoot) -> Result<Option<Liste
     Ok(Some(listed))
 }
 
-fn add(listed: &mut Listed, path: &str, value: Option<&str>, pointer: &str) -> Result<(), Fault> {
+/// Takes a path, or a pattern, into what is listed.
+pub(super) fn add(
+    listed: &mut Listed,
+    path: &str,
+    value: Option<&str>,
+    pointer: &str,
+) -> Result<(), Fault> {
     let fault = |why: &str| {
         let pointer = escape_line(pointer);
         Fault::new(METADATA, format!("`{pointer}`: `{}` {why}", escape_line(path)))

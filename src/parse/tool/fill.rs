@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use super::exec::FILES_SHA256;
 use super::files::PATTERN;
 use super::header::header;
 use crate::base::Digest;
@@ -23,9 +24,15 @@ pub(crate) fn fill(
     listed: &Listed,
     digests: &BTreeMap<RelPath, Digest>,
 ) -> Result<String, String> {
-    let patterns = listed.patterns.iter().map(|p| (p.text().to_owned(), PATTERN.to_owned()));
+    let read = |text: &str| header(text, style).map_err(|fault| fault.why);
+    let mut before = read(text)?;
+    // The patterns of an `exec` block stay in it.
+    let is_exec = before.contains_key("exec");
+    let key = if is_exec { FILES_SHA256 } else { "files" };
+    let patterns = listed.patterns.iter().filter(|_| !is_exec);
+    let patterns = patterns.map(|p| (p.text().to_owned(), PATTERN.to_owned()));
     let paths = digests.iter().map(|(path, digest)| (path.to_string(), digest.to_string()));
-    let rows: Vec<(String, String)> = patterns.chain(paths).collect();
+    let rows = Rows { key, of: patterns.chain(paths).collect() };
     let filled = match style {
         HeaderStyle::Yaml => yaml(text, &rows)?,
         HeaderStyle::Toml => toml(text, &rows)?,
@@ -35,22 +42,35 @@ pub(crate) fn fill(
         HeaderStyle::Markdown => return Err("Markdown has no `files`".into()),
     };
     // Whatever was done above: the header says the same as before, but for the files.
-    let read = |text: &str| header(text, style).map_err(|fault| fault.why);
-    let (mut before, mut after) = (read(text)?, read(&filled)?);
-    let wanted = rows.into_iter().map(|(path, value)| (path, Value::from(value))).collect();
-    let (_, got) = (before.shift_remove("files"), after.shift_remove("files"));
+    let mut after = read(&filled)?;
+    let wanted = rows.of.into_iter().map(|(path, value)| (path, Value::from(value))).collect();
+    let (_, got) = (before.shift_remove(key), after.shift_remove(key));
     if before != after || got != Some(Value::Object(wanted)) {
-        return Err("`files` cannot be written here without changing something else".into());
+        return Err(format!("`{key}` cannot be written here without changing something else"));
     }
     Ok(filled)
 }
 
-/// A top-level block key of YAML, with all that is indented below it.
-fn yaml(text: &str, rows: &[(String, String)]) -> Result<String, String> {
+/// A top-level key, and the mapping that becomes its value.
+struct Rows<'k> {
+    key: &'k str,
+    of: Vec<(String, String)>,
+}
+
+/// A top-level block key of YAML, with all that is indented below it; at the end of the text where
+/// there is none yet.
+fn yaml(text: &str, rows: &Rows<'_>) -> Result<String, String> {
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    if rows.key == FILES_SHA256 && !text.lines().any(|line| line.starts_with(FILES_SHA256)) {
+        let end = if text.ends_with('\n') { "" } else { newline };
+        return yaml(&format!("{text}{end}{FILES_SHA256}:{newline}"), rows);
+    }
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let is_key = |line: &&str| line.starts_with("files:");
+    let is_key =
+        |line: &&str| line.strip_prefix(rows.key).is_some_and(|rest| rest.starts_with(':'));
     let start = lines.iter().position(is_key);
-    let start = start.ok_or("write `files:` at the beginning of a line of its own")?;
+    let missing = || format!("write `{}:` at the beginning of a line of its own", rows.key);
+    let start = start.ok_or_else(missing)?;
     let goes_on = |line: &&&str| {
         let first = line.chars().next();
         line.trim().is_empty() || matches!(first, Some(' ' | '\t' | '-' | ']' | '}'))
@@ -61,34 +81,33 @@ fn yaml(text: &str, rows: &[(String, String)]) -> Result<String, String> {
     while end > start + 1 && lines[end - 1].trim().is_empty() {
         end -= 1;
     }
-    let newline = if lines[start].ends_with("\r\n") { "\r\n" } else { "\n" };
     let mut out = lines[..start].concat();
-    let _ = write!(out, "files:{newline}");
-    for (path, value) in rows {
+    let _ = write!(out, "{}:{newline}", rows.key);
+    for (path, value) in &rows.of {
         let _ = write!(out, "  {}: {}{newline}", Value::from(&**path), Value::from(&**value));
     }
     out.push_str(&lines[end..].concat());
     Ok(out)
 }
 
-fn toml(text: &str, rows: &[(String, String)]) -> Result<String, String> {
+fn toml(text: &str, rows: &Rows<'_>) -> Result<String, String> {
     let document = text.parse::<toml_edit::DocumentMut>();
     let mut document = document.map_err(|e| escape_line(&e.to_string()))?;
     let mut table = toml_edit::Table::new();
-    for (path, value) in rows {
+    for (path, value) in &rows.of {
         table.insert(path, toml_edit::value(value.as_str()));
     }
     // A table's place in the text: the old one's, or behind all others.
-    if let Some(position) = document.get("files").and_then(|f| f.as_table()?.position()) {
+    if let Some(position) = document.get(rows.key).and_then(|f| f.as_table()?.position()) {
         table.set_position(Some(position));
     }
-    document.remove("files");
-    document.insert("files", toml_edit::Item::Table(table));
+    document.remove(rows.key);
+    document.insert(rows.key, toml_edit::Item::Table(table));
     Ok(document.to_string())
 }
 
 /// The TOML of a `/// rye` block in comments.
-fn block(text: &str, comment: &str, rows: &[(String, String)]) -> Result<String, String> {
+fn block(text: &str, comment: &str, rows: &Rows<'_>) -> Result<String, String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let is = |mark: &str| {
         let whole = format!("{comment} {mark}");

@@ -12,6 +12,7 @@
 mod anchor;
 mod block;
 mod config_resolve;
+mod exec;
 mod fields;
 mod files;
 mod fill;
@@ -33,6 +34,7 @@ mod variables;
 
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
 pub(crate) use config_resolve::{MergeMode, WantedConfig};
+pub(crate) use exec::{EnvBase, Exec, ExecMode};
 pub(crate) use fill::fill;
 pub(crate) use header::{header, listed_files, may_list_files, parse};
 pub(crate) use interpreter::{Interpreter, Manager, Search};

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::anchor::{Anchor, AnchorMode, VerifyDeps, anchor, verify_deps};
 use super::config_resolve::{ConfigResolve, config_resolve};
+use super::exec::{Exec, exec};
 use super::fields::{Fields, string, wrong};
 use super::files::files;
 use super::interpreter::Interpreter;
@@ -33,6 +34,8 @@ pub(crate) struct Tool {
     /// `env_config.interpreter`.
     pub(crate) interpreter: Option<Interpreter>,
     pub(crate) config: Map<String, Value>,
+    /// The program that speaks the exec protocol.
+    pub(crate) exec: Option<Exec>,
     pub(crate) config_resolve: Option<ConfigResolve>,
     pub(crate) anchor: Option<Anchor>,
     pub(crate) verify_deps: Option<VerifyDeps>,
@@ -100,6 +103,10 @@ impl Tool {
         let is_link =
             matches!(fields.string("tool_type")?.as_deref(), Some("runtime" | "primitive"));
         let root = root.filter(|_| !is_link).map_or(PartsRoot::ToolDir, |anchor| anchor.root);
+        let (exec, asked, listed) = match exec(&fields)? {
+            Some((exec, asked, listed)) => (Some(exec), asked, listed),
+            None => (None, Vec::new(), files(&fields, root)?),
+        };
         let mut examples = fields.list("examples")?.cloned().unwrap_or_default();
         let of_schema = schema.as_ref().and_then(|schema| schema.get("examples")?.as_array());
         examples.extend(of_schema.into_iter().flatten().cloned());
@@ -114,11 +121,12 @@ impl Tool {
             interpreter,
             config: fields.fields("config")?.map_or_else(Map::new, |config| config.map().clone()),
             config_resolve: config_resolve(&fields)?,
-            files: files(&fields, root)?,
+            files: listed,
+            exec,
             anchor,
             verify_deps: verify_deps(&fields)?,
             sandbox: fields.value("sandbox"),
-            env_names: fields.env_names("env")?,
+            env_names: [fields.env_names("env")?, asked].concat(),
             secrets: fields.env_names("secrets")?,
             overridable: fields.strings("overridable")?.unwrap_or_default(),
             child_constraints: fields

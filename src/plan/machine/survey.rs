@@ -11,6 +11,7 @@ use super::program::{Chosen, Seeker};
 use crate::chain::Chain;
 use crate::parse::DEPS_VAR;
 use crate::plan::config::Execution;
+use crate::plan::env::path as host_path;
 use crate::plan::error::PlanError;
 use crate::plan::frame::Frame;
 use crate::plan::plan::Machine;
@@ -43,7 +44,9 @@ impl Survey {
         machine: &Machine<'_>,
         sink: &dyn Sink,
     ) -> Result<(Self, Process), PlanError> {
-        let path = frame.fill(None).env.remove("PATH").unwrap_or_default();
+        let path = frame.fill(None).env.remove("PATH");
+        // A tool that is given no `PATH` is still looked for by its name.
+        let path = path.or_else(|| host_path(machine.vars)).unwrap_or_default();
         let mut seek = Seeker::new(machine, &path);
         let named = interpreter::find(chain, &mut seek)?;
         if let Some((var, chosen)) = &named {

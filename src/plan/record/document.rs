@@ -66,7 +66,7 @@ impl Content {
         let digest = |path: &Path| machine.host.digest_file(path).ok();
         let interpreter = survey.program();
         let started = match act {
-            Act::Process(process) => process.found(),
+            Act::Process(process, _) => process.found(),
             Act::Http(_) => None,
         };
         let other = started.filter(|path| interpreter.is_none_or(|known| known.path != **path));
@@ -93,7 +93,11 @@ impl Plan {
     /// The plan as data. A key is written once, here or in the act's own part.
     pub(crate) fn to_json(&self) -> Value {
         let mut out: Map<String, Value> = match &self.act {
-            Act::Process(process) => process.document(&self.frame),
+            Act::Process(process, spoken) => {
+                let mut out = process.document(&self.frame);
+                out.extend(spoken.iter().map(|spoken| ("exec".to_owned(), spoken.to_json())));
+                out
+            }
             Act::Http(http) => http.to_json(),
         };
         let rows = [

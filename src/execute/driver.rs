@@ -1,0 +1,88 @@
+//! The seam: how a program that speaks the exec protocol is called.
+
+use super::primitive::Running;
+use super::{ExecuteError, Outcome};
+use crate::host::{Ended, Pin, PinError, Spawn};
+use crate::plan::{Pinned, Plan, Spoken};
+use crate::trace::Event;
+
+/// One call of a program that speaks the exec protocol. Its plan's standard input holds the parameters
+/// as JSON and nothing around them.
+pub(crate) struct Call<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) spoken: &'a Spoken,
+    pub(crate) running: &'a Running<'a>,
+}
+
+/// The private folder of a run and its mark: there as long as the program runs.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    _pin: Option<Pin>,
+    _mark: Option<Pin>,
+}
+
+/// Speaks with programs over the exec protocol, and keeps those that serve many calls.
+pub(crate) trait Driver: Send + Sync {
+    /// # Errors
+    /// `protocol.*`, `execute.*`
+    fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError>;
+}
+
+/// Writes the verified bytes to a private folder, and says what to start there.
+///
+/// # Errors
+/// `execute.pin`, `execute.spawn`
+pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept), ExecuteError> {
+    let item = || plan.item().clone();
+    let pin_error = |source: PinError| ExecuteError::Pin { item: item(), source };
+    let pin = match plan.pinned() {
+        [] => None,
+        files => Some(pinned(files, running).map_err(pin_error)?),
+    };
+    let spawn = plan.spawn(pin.as_ref().map(Pin::path));
+    let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
+    spawn.digests_output = running.witness.is_some();
+    Ok((spawn, Kept { _pin: pin, _mark: running.pin_fallback.and_then(Pin::mark) }))
+}
+
+/// The private folder with these files.
+fn pinned(files: &[Pinned], running: &Running<'_>) -> Result<Pin, PinError> {
+    let pin = Pin::new(running.vars, running.pin_fallback)?;
+    for file in files {
+        let written = pin.write(&file.path, &file.bytes, file.is_program);
+        written.map_err(|source| PinError { at: file.path.clone().into(), source })?;
+    }
+    running.sink.record(Event::Pin { files: files.len() });
+    Ok(pin)
+}
+
+/// Starts a process, waits for its end and tells of both.
+///
+/// # Errors
+/// `execute.spawn`, `execute.interrupted`
+pub(crate) fn run_once(
+    plan: &Plan,
+    spawn: &Spawn,
+    kept: Kept,
+    running: &Running<'_>,
+) -> Result<Ended, ExecuteError> {
+    let item = || plan.item().clone();
+    let sink = running.sink;
+    tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
+    let ended = running.host.run(spawn, &mut |pid| sink.record(Event::Spawn { pid }));
+    let program = spawn.program.clone();
+    let ended = ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
+    drop(kept);
+    sink.record(Event::Exit {
+        exit_code: ended.exit_code,
+        signal: ended.signal,
+        timed_out: ended.timed_out,
+    });
+    if let Some(witness) = running.witness {
+        witness.saw(&ended);
+    }
+    match ended.interrupted {
+        Some(signal) => Err(ExecuteError::Interrupted { item: item(), signal }),
+        None => Ok(ended),
+    }
+}

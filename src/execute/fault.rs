@@ -1,0 +1,66 @@
+//! What goes wrong between rye and a program that speaks the exec protocol.
+
+use std::time::Duration;
+
+/// Why a call has no answer; a clause to stand behind the item's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ProtocolFault {
+    #[error("answered what is no answer: {why}; it begins `{shown}`")]
+    BadResponse {
+        why: String,
+        /// The first bytes of it, escaped.
+        shown: String,
+    },
+    #[error("ended without an answer")]
+    EmptyResponse,
+    #[error("answered more than {cap} bytes and was stopped")]
+    OutputTooLarge { cap: usize },
+    #[error("did not answer within {} and was stopped", seconds(*.after))]
+    Timeout { after: Duration },
+    #[error("ended before it answered: {how}")]
+    ServerExited { how: String },
+    #[error("ended {deaths} times within a minute, and is not started again for {} s", .wait.as_secs().max(1))]
+    ServerUnstable { deaths: usize, wait: Duration },
+}
+
+impl ProtocolFault {
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::BadResponse { .. } => "protocol.bad_response",
+            Self::EmptyResponse => "protocol.empty_response",
+            Self::OutputTooLarge { .. } => "protocol.output_too_large",
+            Self::Timeout { .. } => "protocol.timeout",
+            Self::ServerExited { .. } => "protocol.server_exited",
+            Self::ServerUnstable { .. } => "protocol.server_unstable",
+        }
+    }
+
+    pub(super) fn help(&self) -> &'static str {
+        match self {
+            Self::BadResponse { .. } => {
+                "it must print one JSON object and nothing else; notes belong on standard error"
+            }
+            Self::EmptyResponse => {
+                "it must print one JSON object, such as `{\"result\": …}`, before it ends"
+            }
+            Self::OutputTooLarge { .. } => {
+                "let it answer less, or raise `exec.max_output_bytes` up to 16 MiB and sign"
+            }
+            Self::Timeout { .. } => "if it needs longer, raise `exec.timeout_ms` and sign",
+            Self::ServerExited { .. } => {
+                "the next call starts it anew; what it said last is in `stderr_tail`"
+            }
+            Self::ServerUnstable { .. } => {
+                "run it by hand and see why it ends; `--trace` shows each start and end"
+            }
+        }
+    }
+}
+
+/// A time for people, to a tenth of a second.
+pub(super) fn seconds(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        whole if whole.fract() == 0.0 => format!("{whole:.0} s"),
+        part => format!("{part:.1} s"),
+    }
+}

@@ -1,0 +1,276 @@
+//! A child that goes on running while others talk with it.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use super::host::{Ended, Spawn};
+use super::os::sweep;
+use super::unix::{Signals, Started, reap, start};
+use crate::base::limits::{EXEC_CLOSE_MS, TERM_GRACE_MS};
+
+/// A child with its three streams, in a process group of its own. Dropping it kills the group.
+#[derive(Debug)]
+pub(crate) struct Lasting {
+    pid: Pid,
+    pidfd: OwnedFd,
+    stdin: Mutex<Option<OwnedFd>>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    /// Nothing more comes on standard error.
+    is_mute: AtomicBool,
+    /// Somebody wants whoever waits in [`Lasting::turn`] to look up.
+    wake: OwnedFd,
+    program: PathBuf,
+    is_reaped: bool,
+    /// The children of this process that were there before, where what a child leaves behind is ended
+    /// with it.
+    strangers: Option<Vec<Pid>>,
+}
+
+/// What one turn brought.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    /// Standard output is at its end: nothing more will be answered.
+    pub(crate) is_over: bool,
+    /// The signal that this process was sent.
+    pub(crate) signal: Option<i32>,
+}
+
+impl Lasting {
+    pub(super) fn start(spawn: &Spawn, strangers: Option<Vec<Pid>>) -> io::Result<Self> {
+        let Started { pid, stdin, stdout, stderr } = start(spawn)?;
+        let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("the child has no id"))?;
+        let ready = || {
+            for fd in [&stdin, &stdout, &stderr] {
+                rustix::io::ioctl_fionbio(fd, true)?;
+            }
+            let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+            Ok((pidfd_open(pid, PidfdFlags::empty())?, wake))
+        };
+        let ready: io::Result<_> = ready();
+        let (pidfd, wake) = match ready {
+            Ok(ready) => ready,
+            Err(error) => {
+                let _ = kill_process_group(pid, Signal::KILL);
+                let _ = reap(pid.as_raw_nonzero().get());
+                return Err(error);
+            }
+        };
+        let stdin = Mutex::new(Some(stdin));
+        let program = spawn.program.clone();
+        all().insert(pid.as_raw_nonzero().get());
+        let is_mute = AtomicBool::new(false);
+        let is_reaped = false;
+        Ok(Self { pid, pidfd, stdin, stdout, stderr, is_mute, wake, program, is_reaped, strangers })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Writes what the child takes of `out` and reads what it said, at most until `until`; ends when
+    /// something was read or somebody calls [`Lasting::wake`]. `signals` are heard too.
+    pub(crate) fn turn(
+        &self,
+        out: &mut Vec<u8>,
+        until: Instant,
+        signals: Option<&Signals>,
+    ) -> io::Result<Turn> {
+        let mut turn = Turn::default();
+        loop {
+            let stdin = self.stdin.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(stdin) = stdin.as_ref()
+                && !out.is_empty()
+            {
+                write_some(stdin, out);
+            }
+            let mut fds = Vec::with_capacity(5);
+            fds.push(PollFd::new(&self.stdout, PollFlags::IN));
+            let deaf = PollFlags::empty();
+            let is_mute = self.is_mute.load(Ordering::Relaxed);
+            // The end of a stream is always heard, so it stands for the other one then.
+            let second = if is_mute { &self.wake } else { &self.stderr };
+            fds.push(PollFd::new(second, if is_mute { deaf } else { PollFlags::IN }));
+            fds.push(PollFd::new(&self.wake, PollFlags::IN));
+            fds.extend(signals.map(|signals| PollFd::new(signals.fd(), PollFlags::IN)));
+            if let (Some(stdin), false) = (stdin.as_ref(), out.is_empty()) {
+                fds.push(PollFd::new(stdin, PollFlags::OUT));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).map_err(io::Error::other)?;
+            match poll(&mut fds, Some(&left)) {
+                Err(rustix::io::Errno::INTR) => continue,
+                Ok(0) => return Ok(turn),
+                other => other?,
+            };
+            let heard: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+            drop(fds);
+            drop(stdin);
+            if heard[0] {
+                turn.is_over = read_some(&self.stdout, &mut turn.stdout);
+            }
+            if heard[1] && read_some(&self.stderr, &mut turn.stderr) {
+                self.is_mute.store(true, Ordering::Relaxed);
+            }
+            if heard[2] {
+                let _ = rustix::io::read(&self.wake, &mut [0_u8; 8][..]);
+            }
+            turn.signal = signals.and_then(Signals::take);
+            let is_word = !turn.stdout.is_empty() || !turn.stderr.is_empty();
+            if is_word || turn.is_over || heard[2] || turn.signal.is_some() {
+                return Ok(turn);
+            }
+        }
+    }
+
+    /// Lets whoever is in [`Lasting::turn`] come back.
+    pub(crate) fn wake(&self) {
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+
+    /// Kills the group; whoever holds the child last takes its status.
+    pub(crate) fn end_group(&self) {
+        let _ = kill_process_group(self.pid, Signal::KILL);
+    }
+
+    /// Kills the group, and says how the child ended.
+    pub(crate) fn kill(mut self) -> Ended {
+        self.end_now()
+    }
+
+    /// Asks each to end by the end of its input, then by a signal, then kills it; all at once. A signal
+    /// that this process is sent cuts it short.
+    pub(crate) fn end_all(all: Vec<Self>, signals: Option<&Signals>) {
+        let close = Duration::from_millis(EXEC_CLOSE_MS);
+        for child in &all {
+            child.stdin.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
+        let mut left: Vec<Self> = all;
+        for (time, signal) in
+            [(close, Some(Signal::TERM)), (Duration::from_millis(TERM_GRACE_MS), None)]
+        {
+            let until = Instant::now() + time;
+            loop {
+                left.retain(|child| !child.has_ended());
+                let is_asked = signals.and_then(Signals::take).is_some();
+                if left.is_empty() || is_asked {
+                    return;
+                }
+                if Instant::now() >= until {
+                    break;
+                }
+                wait_for_any(&left, until, signals);
+            }
+            for child in &left {
+                if let Some(signal) = signal {
+                    let _ = kill_process_group(child.pid, signal);
+                }
+            }
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+
+    fn end_now(&mut self) -> Ended {
+        self.is_reaped = true;
+        // A moment for one that is ending by itself, so that its own status is told.
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        let _ = poll(&mut fds, Some(&moment));
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        let status = reap(self.pid.as_raw_nonzero().get()).ok().flatten();
+        if status.is_none() {
+            tracing::warn!(program = %self.program.display(), "a server that may not be killed still runs");
+        }
+        all().remove(&self.pid.as_raw_nonzero().get());
+        if let Some(strangers) = &self.strangers
+            && all().is_empty()
+        {
+            sweep(strangers);
+        }
+        let mut last = Vec::new();
+        read_some(&self.stderr, &mut last);
+        Ended {
+            exit_code: status.as_ref().and_then(|status| status.exit_code),
+            signal: status.as_ref().and_then(|status| status.signal),
+            max_rss_kib: status.as_ref().map_or(0, |status| status.max_rss_kib),
+            stderr: last,
+            ..Ended::default()
+        }
+    }
+}
+
+impl Drop for Lasting {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            self.end_now();
+        }
+    }
+}
+
+/// The ids of all that run now.
+fn all() -> MutexGuard<'static, BTreeSet<i32>> {
+    static ALL: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a process is one of these, and not left behind by a run that ended.
+pub(super) fn is_lasting(pid: Pid) -> bool {
+    all().contains(&pid.as_raw_nonzero().get())
+}
+
+/// Until one of them ended, a signal came, or the time is over.
+fn wait_for_any(children: &[Lasting], until: Instant, signals: Option<&Signals>) {
+    let mut fds: Vec<PollFd<'_>> =
+        children.iter().map(|child| PollFd::new(&child.pidfd, PollFlags::IN)).collect();
+    fds.extend(signals.map(|signals| PollFd::new(signals.fd(), PollFlags::IN)));
+    let left = Timespec::try_from(until.saturating_duration_since(Instant::now()));
+    let _ = poll(&mut fds, left.as_ref().ok());
+}
+
+fn write_some(stdin: &OwnedFd, out: &mut Vec<u8>) {
+    let mut written = 0;
+    while written < out.len() {
+        match rustix::io::write(stdin, &out[written..]) {
+            Ok(more) => written += more,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => break,
+            // It reads no more; its end, or its silence, tells the rest.
+            Err(_) => written = out.len(),
+        }
+    }
+    out.drain(..written);
+}
+
+/// Reads what is there, within bounds; true at the end.
+fn read_some(pipe: impl AsFd, into: &mut Vec<u8>) -> bool {
+    let mut buffer = [0; 16 << 10];
+    for _ in 0..64 {
+        match rustix::io::read(&pipe, &mut buffer[..]) {
+            Ok(0) => return true,
+            Ok(read) => {
+                into.extend_from_slice(&buffer[..read]);
+                if read < buffer.len() {
+                    return false;
+                }
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => return false,
+            Err(_) => return true,
+        }
+    }
+    false
+}

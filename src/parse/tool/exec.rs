@@ -1,0 +1,191 @@
+//! The `exec` block: a program that speaks the exec protocol (exec-protocol 1.1). Strict: a typing
+//! error must not change what runs.
+
+use serde_json::Value;
+
+use super::fields::{Fields, string};
+use super::files::{self, add};
+use crate::base::limits::{EXEC_IN_FLIGHT, OUTPUT_BYTES, TIMEOUT_MAX_MS};
+use crate::base::text::{escape_line, near};
+use crate::parse::error::{Fault, METADATA};
+use crate::verify::{Glob, Listed, PartsRoot};
+
+/// The key of an item that holds the digests of `exec.files`.
+pub(super) const FILES_SHA256: &str = "files_sha256";
+
+/// A program, and how it is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Exec {
+    /// Absolute, a bare name, or a path from the folder of the item's own file.
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) mode: ExecMode,
+    /// For one call, in milliseconds; `None` where the item does not say.
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) env_base: EnvBase,
+    /// Bytes of one answer.
+    pub(crate) max_output_bytes: usize,
+    /// Calls that a server is sent before it answered the first.
+    pub(crate) max_in_flight: usize,
+    /// A call that a server died over may be sent again.
+    pub(crate) idempotent: bool,
+    /// How long a server without a call is kept, in milliseconds; `None` where the item does not say.
+    pub(crate) idle_timeout_ms: Option<u64>,
+}
+
+/// How long the program lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExecMode {
+    /// One process a call.
+    OneShot,
+    /// One process for many calls.
+    Server,
+}
+
+impl ExecMode {
+    /// The last segment of the runtime's id.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::OneShot => "oneshot",
+            Self::Server => "server",
+        }
+    }
+
+    /// The mode that a runtime names in `config.protocol`.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::OneShot, Self::Server].into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// What a program's environment begins with, before the names that it asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum EnvBase {
+    /// The fixed list of core 7.5.
+    #[default]
+    Minimal,
+    None,
+    /// Everything of the host but what decides about trust.
+    Inherit,
+}
+
+const KEYS: [&str; 11] = [
+    "command",
+    "args",
+    "runtime",
+    "timeout_ms",
+    "env",
+    "env_base",
+    "files",
+    "max_output_bytes",
+    "max_in_flight",
+    "idempotent",
+    "idle_timeout_ms",
+];
+
+/// The header's `exec` block, the names that it asks the host for, and its files.
+///
+/// # Errors
+/// `parse.metadata`, `parse.limit`
+pub(super) fn exec(
+    fields: &Fields<'_>,
+) -> Result<Option<(Exec, Vec<String>, Option<Listed>)>, Fault> {
+    let Some(block) = fields.fields("exec")? else {
+        return match fields.get(FILES_SHA256) {
+            Some(_) => Err(bad("/files_sha256", "belongs to an `exec` block, and there is none")),
+            None => Ok(None),
+        };
+    };
+    block.only(&KEYS)?;
+    for key in ["files", "exec_files", "env_config", "config"] {
+        let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+        if fields.get(key).is_some_and(|value| !is_empty(value)) {
+            let why = "stands beside `exec`, which says what is run and with which files";
+            return Err(bad(&format!("/{key}"), why));
+        }
+    }
+    let command = block.string("command")?.filter(|command| !command.trim().is_empty());
+    let command = command.ok_or_else(|| bad("/exec/command", "is missing"))?;
+    let ms = |key: &str| number(&block, key, TIMEOUT_MAX_MS);
+    let most = |key: &str, most: usize| {
+        let number = number(&block, key, u64::try_from(most).unwrap_or(u64::MAX))?;
+        Ok::<_, Fault>(number.and_then(|number| usize::try_from(number).ok()))
+    };
+    let exec = Exec {
+        command,
+        args: block.strings("args")?.unwrap_or_default(),
+        mode: match block.string("runtime")?.as_deref() {
+            None | Some("exec") => ExecMode::OneShot,
+            Some("server") => ExecMode::Server,
+            Some(other) => return Err(unknown("/exec/runtime", other, &["exec", "server"])),
+        },
+        timeout_ms: ms("timeout_ms")?,
+        env_base: match block.string("env_base")?.as_deref() {
+            None | Some("minimal") => EnvBase::Minimal,
+            Some("none") => EnvBase::None,
+            Some("inherit") => EnvBase::Inherit,
+            Some(other) => {
+                return Err(unknown("/exec/env_base", other, &["minimal", "none", "inherit"]));
+            }
+        },
+        max_output_bytes: most("max_output_bytes", OUTPUT_BYTES)?.unwrap_or(OUTPUT_BYTES),
+        max_in_flight: most("max_in_flight", EXEC_IN_FLIGHT)?.unwrap_or(1),
+        idempotent: block.truth("idempotent")?.unwrap_or(false),
+        idle_timeout_ms: ms("idle_timeout_ms")?,
+    };
+    if exec.mode == ExecMode::OneShot {
+        for key in ["max_in_flight", "idempotent", "idle_timeout_ms"] {
+            if block.get(key).is_some() {
+                return Err(bad(&format!("/exec/{key}"), "is for `runtime: server` alone"));
+            }
+        }
+    }
+    Ok(Some((exec, block.env_names("env")?, listed(fields, &block)?)))
+}
+
+/// `exec.files`, with the digests that `rye sign` wrote beside the block.
+fn listed(fields: &Fields<'_>, block: &Fields<'_>) -> Result<Option<Listed>, Fault> {
+    let digests = fields.fields(FILES_SHA256)?;
+    let Some(list) = block.list("files")?.filter(|list| !list.is_empty()) else {
+        return Ok(None);
+    };
+    let all = Glob::new("**").map_err(|why| bad("/exec/files", &why))?;
+    let mut listed = Listed { root: PartsRoot::ToolDir, programs: vec![all], ..Listed::default() };
+    for (at, entry) in list.iter().enumerate() {
+        let pointer = format!("/exec/files/{at}");
+        let path = string(entry, &pointer)?;
+        add(&mut listed, path.strip_prefix("./").unwrap_or(&path), None, &pointer)?;
+    }
+    let wanted = listed.clone();
+    for (path, digest) in digests.iter().flat_map(|digests| digests.map()) {
+        let pointer = format!("/{FILES_SHA256}/{path}");
+        let digest = string(digest, &pointer)?;
+        let is_wanted = wanted.digests.keys().any(|known| known.as_str() == path)
+            || wanted.patterns.iter().any(|pattern| pattern.matches(path));
+        if digest == files::PATTERN || digest.is_empty() {
+            return Err(bad(&pointer, "is no SHA-256 digest"));
+        }
+        // What is left of an earlier list is no file of the tool; signing takes it out.
+        if is_wanted {
+            add(&mut listed, path, Some(&digest), &pointer)?;
+        }
+    }
+    Ok(Some(listed))
+}
+
+fn number(block: &Fields<'_>, key: &str, most: u64) -> Result<Option<u64>, Fault> {
+    let Some(value) = block.get(key) else { return Ok(None) };
+    let number = value.as_u64().filter(|number| (1..=most).contains(number));
+    let why = || bad(&block.pointer(key), &format!("is no whole number from 1 to {most}"));
+    number.map(Some).ok_or_else(why)
+}
+
+fn bad(pointer: &str, why: &str) -> Fault {
+    Fault::new(METADATA, format!("`{}` {why}", escape_line(pointer)))
+}
+
+fn unknown(pointer: &str, word: &str, known: &[&str]) -> Fault {
+    let near = near(word, known.iter().copied(), 1).pop();
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let known = known.join("`, `");
+    bad(pointer, &format!("is `{}`, and not one of `{known}`{near}", escape_line(word)))
+}

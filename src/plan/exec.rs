@@ -1,0 +1,143 @@
+//! What an `exec` block asks to be run (exec-protocol 1), as the execution keys of any other tool.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::config::Execution;
+use super::error::PlanError;
+use super::plan::Machine;
+use super::process::option_value;
+use crate::base::limits::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS};
+use crate::chain::Chain;
+use crate::id::Space;
+use crate::parse::{EnvBase, Exec, ExecMode};
+
+/// How the program of a plan is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spoken {
+    pub(crate) mode: ExecMode,
+    /// The parameters are sent below `args`; an eval or a hook is sent them as they are.
+    pub(crate) below_args: bool,
+    /// Bytes of one answer.
+    pub(crate) max_output_bytes: usize,
+    /// Calls that a server is sent before it answered the first.
+    pub(crate) max_in_flight: usize,
+    /// A call that a server died over may be sent again.
+    pub(crate) idempotent: bool,
+    /// How long a server without a call is kept.
+    pub(crate) idle_ms: u64,
+}
+
+impl Spoken {
+    /// As the plan's data: what decides how the program is spoken to.
+    pub(super) fn to_json(&self) -> Value {
+        let mut out: Map<String, Value> = Map::new();
+        out.insert("mode".into(), self.mode.name().into());
+        out.insert("max_output_bytes".into(), self.max_output_bytes.into());
+        if self.mode == ExecMode::Server {
+            out.insert("max_in_flight".into(), self.max_in_flight.into());
+            out.insert("idempotent".into(), self.idempotent.into());
+            out.insert("idle_timeout_ms".into(), json!(self.idle_ms));
+        }
+        out.into()
+    }
+}
+
+/// What the tool's `exec` block asks for; `None` for a tool without one.
+///
+/// # Errors
+/// `plan.bad_config`: the block and the chain's runtime do not go together, or the block asks for more
+/// than a project's item may have. `plan.unverified_program`: an argument names a file of the item's
+/// folder that is not in `files`.
+pub(super) fn of(
+    chain: &Chain,
+    machine: &Machine<'_>,
+) -> Result<Option<(Execution, Spoken)>, PlanError> {
+    let tool = chain.tool();
+    let bad =
+        |pointer, why: String| PlanError::BadConfig { item: tool.item().clone(), pointer, why };
+    let runtimes = chain.links().iter().skip(1);
+    let protocol = runtimes.filter_map(|link| link.tool.config.get("protocol")).next();
+    let (exec, protocol) = match (&tool.tool.exec, protocol) {
+        (None, None) => return Ok(None),
+        (Some(exec), Some(protocol)) => (exec, protocol),
+        (Some(exec), None) => {
+            let runtime = exec.mode.name();
+            let why = format!("needs the executor `rye/core/runtimes/exec/{runtime}`");
+            return Err(bad("/exec", why));
+        }
+        (None, Some(_)) => return Err(bad("/exec", "is missing: it says what is run".into())),
+    };
+    if protocol.as_str().and_then(ExecMode::named) != Some(exec.mode) {
+        let runtime = exec.mode.name();
+        let why = format!("does not fit the executor: use `rye/core/runtimes/exec/{runtime}`");
+        return Err(bad("/exec/runtime", why));
+    }
+    if exec.env_base == EnvBase::Inherit && tool.source.space() == Space::Project {
+        let why = "is `inherit`, which an item of a project may not ask for: name what it needs";
+        return Err(bad("/exec/env_base", why.to_owned()));
+    }
+    let here = Here { chain, machine };
+    let args =
+        exec.args.iter().map(|argument| here.argument(argument)).collect::<Result<_, _>>()?;
+    let execution = Execution {
+        command: Some(here.command(exec)),
+        args,
+        cwd: "{project_path}".into(),
+        input_data: "{params_json}".into(),
+        timeout_ms: Some(exec.timeout_ms.unwrap_or(EXEC_TIMEOUT_MS)),
+        packages: None,
+    };
+    let spoken = Spoken {
+        mode: exec.mode,
+        below_args: !matches!(tool.tool.tool_type.as_deref(), Some("eval" | "hook")),
+        max_output_bytes: exec.max_output_bytes,
+        max_in_flight: exec.max_in_flight,
+        idempotent: exec.idempotent,
+        idle_ms: exec.idle_timeout_ms.unwrap_or(EXEC_IDLE_MS),
+    };
+    Ok(Some((execution, spoken)))
+}
+
+/// Where the relative paths of an `exec` block are meant from: the folder of the item's own file.
+struct Here<'a> {
+    chain: &'a Chain,
+    machine: &'a Machine<'a>,
+}
+
+impl Here<'_> {
+    /// A path becomes that of the pinned copy, which must be there; a bare name stays.
+    fn command(&self, exec: &Exec) -> String {
+        match exec.command.contains('/') && !exec.command.starts_with('/') {
+            true => format!("{{tool_dir}}/{}", below(&exec.command)),
+            false => exec.command.clone(),
+        }
+    }
+
+    /// An argument that names a listed file becomes its pinned copy, also behind `--option=`.
+    fn argument(&self, argument: &str) -> Result<String, PlanError> {
+        let tool = self.chain.tool();
+        for (option, value) in [Some(("", argument)), option_value(argument)].into_iter().flatten()
+        {
+            let path = below(value);
+            if tool.source.parts().iter().any(|part| part.path.as_str() == path) {
+                return Ok(format!("{option}{{tool_dir}}/{path}"));
+            }
+            let there = tool.source.path().parent().unwrap_or(Path::new("/")).join(value);
+            if !value.is_empty() && self.machine.host.look(&there).is_some() {
+                let item = tool.item().clone();
+                return Err(PlanError::UnverifiedProgram { item, path: there });
+            }
+        }
+        Ok(argument.to_owned())
+    }
+}
+
+fn below(path: &str) -> &str {
+    let mut path = path;
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest;
+    }
+    path
+}

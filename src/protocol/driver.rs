@@ -1,0 +1,200 @@
+//! All servers of this process: one for each binding and what of it was verified.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use super::oneshot;
+use super::server::{Asked, Lost, Server};
+use super::wire::outcome;
+use crate::base::Digest;
+use crate::base::limits::EXEC_SERVERS;
+use crate::execute::{Call, Driver, ExecuteError, Kept, Mask, Outcome, prepare};
+use crate::host::{Lasting, Signals, Spawn};
+use crate::parse::ExecMode;
+use crate::plan::PlannedItem;
+
+/// Speaks with programs over the exec protocol. Dropping it ends every server it started.
+#[derive(Default)]
+pub(crate) struct ExecDriver {
+    shared: Arc<Shared>,
+    /// Ends servers that nobody used for long; started with the first server.
+    keeper: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    servers: Mutex<Servers>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Servers {
+    of: HashMap<Digest, Arc<Server>>,
+    is_closed: bool,
+}
+
+impl Driver for ExecDriver {
+    fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError> {
+        match call.spoken.mode {
+            ExecMode::OneShot => oneshot::call(&call),
+            ExecMode::Server => self.serve(&call),
+        }
+    }
+}
+
+impl ExecDriver {
+    fn serve(&self, call: &Call<'_>) -> Result<Outcome, ExecuteError> {
+        let Call { plan, spoken, running } = *call;
+        let begin = Instant::now();
+        let item = || plan.item().clone();
+        let spawn = plan.spawn(None).ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
+        let spawn_error = |source| {
+            let program = spawn.program.clone();
+            ExecuteError::Spawn { item: item(), program, source }
+        };
+        let server =
+            self.server(binding(plan.links(), &spawn), || Server::new(item(), spoken.clone()));
+        // Signals are listened for before a thread starts, so that they come here.
+        let signals = Signals::listen().map_err(spawn_error)?;
+        let start = || -> Result<(Lasting, Kept), ExecuteError> {
+            let (spawn, kept) = prepare(plan, running)?;
+            let child = running.host.start(&spawn).map_err(spawn_error)?;
+            Ok((child, kept))
+        };
+        self.keep();
+        let mask = Mask::of(plan.secrets());
+        let params = String::from_utf8_lossy(&spawn.stdin);
+        let asked = Asked {
+            params: &params,
+            deadline: begin + plan.timeout(),
+            timeout: plan.timeout(),
+            mask: &mask,
+            sink: running.sink,
+            signals: Some(&signals),
+            start: &start,
+        };
+        let answer = server.call(&asked);
+        self.shared.changed.notify_all();
+        match answer {
+            Ok(answer) => Ok(outcome(answer, &mask, String::new(), begin.elapsed())),
+            Err(Lost::Fault(fault, stderr_tail)) => {
+                Err(ExecuteError::Protocol { item: item(), fault, stderr_tail })
+            }
+            Err(Lost::Interrupted(signal)) => {
+                Err(ExecuteError::Interrupted { item: item(), signal })
+            }
+            Err(Lost::NotStarted(error)) => Err(error),
+        }
+    }
+
+    /// The server of a binding; the oldest that nobody uses goes when there are too many.
+    fn server(&self, key: Digest, make: impl FnOnce() -> Server) -> Arc<Server> {
+        let mut servers = self.shared.lock();
+        if servers.of.len() >= EXEC_SERVERS && !servers.of.contains_key(&key) {
+            let oldest =
+                servers.of.iter().filter_map(|(key, server)| Some((server.idle_at()?, *key)));
+            let stopped = servers.of.iter().find(|(_, server)| server.idle_at().is_none());
+            let gone = stopped.map(|(key, _)| *key).or_else(|| oldest.min().map(|(_, key)| key));
+            if let Some(server) = gone.and_then(|key| servers.of.remove(&key)) {
+                Lasting::end_all(
+                    server.let_go(false).map(|(child, _)| child).into_iter().collect(),
+                    None,
+                );
+            }
+        }
+        Arc::clone(servers.of.entry(key).or_insert_with(|| Arc::new(make())))
+    }
+
+    fn keep(&self) {
+        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if keeper.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let thread = std::thread::Builder::new().name("servers".into());
+            // Without it idle servers stay until the process ends, and nothing else changes.
+            *keeper = thread.spawn(move || shared.keep()).ok();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Servers> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends what was idle for long enough, until the driver is dropped.
+    fn keep(&self) {
+        let mut servers = self.lock();
+        while !servers.is_closed {
+            let next = servers.of.values().filter_map(|server| server.idle_at()).min();
+            if next.is_some_and(|next| next <= Instant::now()) {
+                let gone: Vec<_> =
+                    servers.of.values().filter_map(|server| server.let_go(false)).collect();
+                drop(servers);
+                end(gone);
+                servers = self.lock();
+                continue;
+            }
+            servers = match next {
+                Some(next) => {
+                    let left = next.saturating_duration_since(Instant::now());
+                    let waited = self.changed.wait_timeout(servers, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(servers).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}
+
+impl Drop for ExecDriver {
+    fn drop(&mut self) {
+        let mut servers = self.shared.lock();
+        servers.is_closed = true;
+        let all: Vec<_> = servers.of.drain().collect();
+        drop(servers);
+        self.shared.changed.notify_all();
+        end(all.iter().filter_map(|(_, server)| server.let_go(true)).collect());
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(keeper) = keeper {
+            let _ = keeper.join();
+        }
+    }
+}
+
+/// Ends all at once; their private folders go when they are gone.
+fn end(gone: Vec<(Lasting, Kept)>) {
+    if gone.is_empty() {
+        return;
+    }
+    let (children, kept): (Vec<_>, Vec<_>) = gone.into_iter().unzip();
+    let signals = Signals::listen().ok();
+    Lasting::end_all(children, signals.as_ref());
+    drop(kept);
+}
+
+/// What a process was started from, but for the name of the run: two calls share a process if nothing of
+/// it differs.
+fn binding(links: &[PlannedItem], spawn: &Spawn) -> Digest {
+    let mut text = String::new();
+    let mut add = |part: &str| {
+        text.push_str(&part.len().to_string());
+        text.push(':');
+        text.push_str(part);
+    };
+    for link in links {
+        add(&link.item.to_string());
+        add(&link.sha256.to_string());
+    }
+    add(&spawn.program.to_string_lossy());
+    add(&spawn.cwd.to_string_lossy());
+    for argument in &spawn.args {
+        add(&argument.to_string_lossy());
+    }
+    for (name, value) in spawn.env.iter().filter(|(name, _)| *name != "RYE_RUN_ID") {
+        add(name);
+        add(&value.to_string_lossy());
+    }
+    Digest::of(text.as_bytes())
+}

@@ -1,0 +1,24 @@
+//! Protocol: calls of programs that speak the exec protocol (exec-protocol 2 and 3).
+//!
+//! Layer 12. Sees `execute`, `plan`, `rpc`, `host` and below.
+//!
+//! In:  a `Call`, by way of the seam `Driver`.
+//! Out: an `Outcome`, or a `protocol.*` fault.
+//!
+//! Invariants
+//! - An answer goes to the call that it names, or to nobody.
+//! - A process that broke the protocol is ended, and no later call hears of it.
+//! - No program is left when the driver is dropped.
+//!
+//! `wire.rs` what is sent and what an answer says · `oneshot.rs` one process a call · `session.rs` the
+//! calls of a server as a state machine without I/O · `server.rs` a server's process and its session ·
+//! `driver.rs` all servers of this process · `notes.rs` what programs say on standard error
+
+mod driver;
+mod notes;
+mod oneshot;
+mod server;
+mod session;
+mod wire;
+
+pub(crate) use driver::ExecDriver;

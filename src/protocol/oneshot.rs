@@ -1,0 +1,58 @@
+//! One process a call (exec-protocol 2).
+
+use super::notes::Notes;
+use super::wire::{Answer, answer, one_object, outcome, request, shown};
+use crate::execute::{
+    Call, ExecuteError, Mask, Outcome, ProtocolFault, prepare, run_once, status_text,
+};
+use crate::host::Ended;
+
+/// # Errors
+/// `protocol.*`, `execute.*`
+pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
+    let Call { plan, spoken, running } = call;
+    let (mut spawn, kept) = prepare(plan, running)?;
+    let params = String::from_utf8_lossy(&spawn.stdin);
+    spawn.stdin = format!("{}\n", request(&params, spoken.below_args)).into_bytes();
+    let ended = run_once(plan, &spawn, kept, running)?;
+    let mask = Mask::of(plan.secrets());
+    let mut notes = Notes::default();
+    notes.take(plan.item(), &ended.stderr, &mask);
+    let tail = notes.tail(plan.item(), &mask);
+    let read = match ended.timed_out {
+        true => Err(ProtocolFault::Timeout { after: plan.timeout() }),
+        false => read(&ended, spawn.output_cap, &mask),
+    };
+    match read {
+        Ok(answer) => Ok(Outcome {
+            exit_code: ended.exit_code,
+            signal: ended.signal,
+            max_rss_kib: ended.max_rss_kib,
+            ..outcome(answer, &mask, tail, ended.duration)
+        }),
+        Err(fault) => {
+            Err(ExecuteError::Protocol { item: plan.item().clone(), fault, stderr_tail: tail })
+        }
+    }
+}
+
+/// A status other than 0 is an error, whatever was said.
+fn read(ended: &Ended, cap: usize, mask: &Mask) -> Result<Answer, ProtocolFault> {
+    if ended.stdout_truncated {
+        return Err(ProtocolFault::OutputTooLarge { cap });
+    }
+    let failed = ended.exit_code != Some(0);
+    let is_empty = ended.stdout.iter().all(u8::is_ascii_whitespace);
+    let said = match is_empty {
+        true => Err(ProtocolFault::EmptyResponse),
+        false => one_object(&ended.stdout, mask).and_then(|map| {
+            let shown = shown(&ended.stdout, mask);
+            answer(map).map_err(|why| ProtocolFault::BadResponse { why: why.into(), shown })
+        }),
+    };
+    match said {
+        Ok(Answer::Error(message, value)) => Ok(Answer::Error(message, value)),
+        _ if failed => Ok(Answer::Error(status_text(ended), serde_json::Value::Null)),
+        other => other,
+    }
+}

@@ -1,0 +1,368 @@
+//! One server: its process and its session (exec-protocol 3).
+//!
+//! Nobody reads the pipes while nobody waits: of those who wait for an answer one reads for all, and
+//! hands over when it has its own. So a call costs no change of threads, and a flood is bounded by the
+//! pipe. Before a call is sent, what came in between is read and thrown away.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::notes::Notes;
+use super::session::{Heard, Reply, Session};
+use super::wire::Answer;
+use crate::base::limits::{
+    EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS,
+};
+use crate::execute::{ExecuteError, Kept, Mask, ProtocolFault, status_text};
+use crate::host::{Lasting, Signals, Turn};
+use crate::id::Ref;
+use crate::plan::Spoken;
+use crate::rpc::{Framer, Line};
+use crate::trace::{Event, Sink};
+
+/// What one call needs.
+pub(super) struct Asked<'a> {
+    pub(super) params: &'a str,
+    pub(super) deadline: Instant,
+    /// The time that the call has, for whoever is told that it was over.
+    pub(super) timeout: Duration,
+    pub(super) mask: &'a Mask,
+    pub(super) sink: &'a dyn Sink,
+    pub(super) signals: Option<&'a Signals>,
+    /// Starts the process.
+    pub(super) start: &'a dyn Fn() -> Result<(Lasting, Kept), ExecuteError>,
+}
+
+/// Why a call came to nothing.
+pub(super) enum Lost {
+    /// With the last of what was said on standard error.
+    Fault(ProtocolFault, String),
+    Interrupted(i32),
+    NotStarted(ExecuteError),
+}
+
+/// One server of one binding.
+pub(super) struct Server {
+    item: Ref,
+    spoken: Spoken,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    session: Session,
+    live: Option<Live>,
+    /// Rises with each process, so that nobody takes the words of one for another's.
+    generation: u64,
+    /// Somebody reads for all.
+    is_led: bool,
+    notes: Notes,
+    deaths: Vec<Instant>,
+    /// Ends in a row without an answer between them.
+    failures: u32,
+    not_before: Option<Instant>,
+    timeouts: usize,
+    used: Instant,
+}
+
+struct Live {
+    child: Arc<Lasting>,
+    framer: Framer,
+    /// What is still to be written.
+    out: Vec<u8>,
+    kept: Kept,
+}
+
+/// A minute, in which ends are counted, and half of it, in which an unstable server is left alone.
+const MINUTE: Duration = Duration::from_secs(60);
+const LEFT_ALONE: Duration = Duration::from_secs(30);
+
+impl Server {
+    pub(super) fn new(item: Ref, spoken: Spoken) -> Self {
+        let state = State {
+            session: Session::default(),
+            live: None,
+            generation: 0,
+            is_led: false,
+            notes: Notes::default(),
+            deaths: Vec::new(),
+            failures: 0,
+            not_before: None,
+            timeouts: 0,
+            used: Instant::now(),
+        };
+        Self { item, spoken, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until something changed, at most until then.
+    fn wait<'s>(&self, state: MutexGuard<'s, State>, until: Instant) -> MutexGuard<'s, State> {
+        let left = until.saturating_duration_since(Instant::now());
+        self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// One call, to its reply.
+    pub(super) fn call(&self, asked: &Asked<'_>) -> Result<Answer, Lost> {
+        let mut again = self.spoken.idempotent;
+        loop {
+            match self.call_once(asked) {
+                Err(Lost::Fault(ProtocolFault::ServerExited { .. }, _)) if again => again = false,
+                other => return other,
+            }
+        }
+    }
+
+    fn call_once(&self, asked: &Asked<'_>) -> Result<Answer, Lost> {
+        let mut state = self.admitted(asked)?;
+        let generation = state.generation;
+        let (id, line) = state.session.begin(asked.params, self.spoken.below_args);
+        if let Some(live) = &mut state.live {
+            live.out.extend_from_slice(line.as_bytes());
+        }
+        loop {
+            if let Some(reply) = state.session.take(id) {
+                return self.replied(state, reply, asked);
+            }
+            if Instant::now() >= asked.deadline {
+                return Err(self.timed_out(state, id, generation, asked));
+            }
+            let is_led = state.is_led;
+            let Some(live) = state.live.as_mut().filter(|_| !is_led) else {
+                // Whoever reads is told that there is more to write.
+                if let Some(live) = state.live.as_ref().filter(|live| !live.out.is_empty()) {
+                    live.child.wake();
+                }
+                state = self.wait(state, asked.deadline);
+                continue;
+            };
+            let (child, mut out) = (live.child.clone(), std::mem::take(&mut live.out));
+            state.is_led = true;
+            let reads = state.generation;
+            drop(state);
+            let turn = child.turn(&mut out, asked.deadline, asked.signals);
+            drop(child);
+            state = self.lock();
+            state.is_led = false;
+            let is_same = reads == state.generation;
+            if let Some(live) = state.live.as_mut().filter(|_| is_same) {
+                out.append(&mut live.out);
+                live.out = out;
+                let signal = turn.as_ref().ok().and_then(|turn| turn.signal);
+                self.take(&mut state, turn.unwrap_or_else(|_| over()), asked);
+                if let Some(signal) = signal {
+                    state.session.give_up(id);
+                    self.end(&mut state, "it was interrupted", None, asked);
+                    self.changed.notify_all();
+                    return Err(Lost::Interrupted(signal));
+                }
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until a call may be sent: there is a process, it is not at its bound, and nothing of before
+    /// is left in its pipe.
+    fn admitted(&self, asked: &Asked<'_>) -> Result<MutexGuard<'_, State>, Lost> {
+        let mut state = self.lock();
+        loop {
+            let now = Instant::now();
+            state.used = now;
+            if now >= asked.deadline {
+                let fault = ProtocolFault::Timeout { after: asked.timeout };
+                return Err(Lost::Fault(fault, String::new()));
+            }
+            if state.live.is_none() {
+                let wait = state.not_before.map(|at| at.saturating_duration_since(now));
+                if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
+                    if state.deaths.len() >= EXEC_DEATHS {
+                        let deaths = state.deaths.len();
+                        let fault = ProtocolFault::ServerUnstable { deaths, wait };
+                        let tail = state.notes.tail(&self.item, asked.mask);
+                        return Err(Lost::Fault(fault, tail));
+                    }
+                    asked.sink.record(Event::Wait {
+                        wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+                    });
+                    state = self.wait(state, (now + wait).min(asked.deadline));
+                    continue;
+                }
+                self.start(&mut state, asked)?;
+            }
+            if state.session.waiting() >= self.spoken.max_in_flight {
+                state = self.wait(state, asked.deadline);
+                continue;
+            }
+            if state.session.waiting() == 0 && !state.is_led {
+                // What nobody asked for, and whether it is still there.
+                let Some(live) = &state.live else { continue };
+                let turn = live.child.turn(&mut Vec::new(), now, None).unwrap_or_else(|_| over());
+                let is_silent = turn.stdout.is_empty() && turn.stderr.is_empty() && !turn.is_over;
+                self.take(&mut state, turn, asked);
+                if !is_silent {
+                    continue;
+                }
+            }
+            state.notes.begin_call();
+            return Ok(state);
+        }
+    }
+
+    fn start(&self, state: &mut State, asked: &Asked<'_>) -> Result<(), Lost> {
+        let (child, kept) = (asked.start)().map_err(Lost::NotStarted)?;
+        asked.sink.record(Event::ServerStarted { item_id: self.item.clone(), pid: child.pid() });
+        state.generation += 1;
+        state.timeouts = 0;
+        state.notes = Notes::default();
+        state.live = Some(Live {
+            child: Arc::new(child),
+            framer: Framer::new(EXEC_LINE_BYTES.min(self.spoken.max_output_bytes)),
+            out: Vec::new(),
+            kept,
+        });
+        Ok(())
+    }
+
+    /// Takes in what the process said.
+    fn take(&self, state: &mut State, turn: Turn, asked: &Asked<'_>) {
+        state.notes.take(&self.item, &turn.stderr, asked.mask);
+        let Some(live) = &mut state.live else { return };
+        live.framer.push(&turn.stdout);
+        let mut broken = None;
+        while let Some(line) = live.framer.next_line() {
+            let heard = match line {
+                Line::Whole(line) => state.session.hear(line, asked.mask),
+                Line::TooLong => {
+                    let cap = EXEC_LINE_BYTES.min(self.spoken.max_output_bytes);
+                    Heard::Broken(ProtocolFault::OutputTooLarge { cap })
+                }
+            };
+            match heard {
+                Heard::Answered => (state.failures, state.timeouts) = (0, 0),
+                Heard::Skipped(what) => tracing::info!(item = %self.item, "skipped: {what}"),
+                Heard::Broken(fault) => {
+                    broken = Some(fault);
+                    break;
+                }
+            }
+        }
+        match broken {
+            Some(fault) => {
+                let why = fault.to_string();
+                self.end(state, &why, Some(fault), asked);
+            }
+            None if turn.is_over => self.end(state, "", None, asked),
+            None => {}
+        }
+    }
+
+    /// Ends the process, or finds that it ended. Calls that wait get `fault`, or that it is gone.
+    fn end(&self, state: &mut State, why: &str, fault: Option<ProtocolFault>, asked: &Asked<'_>) {
+        let Some(live) = state.live.take() else { return };
+        let how = match Arc::try_unwrap(live.child) {
+            Ok(child) => {
+                let ended = child.kill();
+                state.notes.take(&self.item, &ended.stderr, asked.mask);
+                status_text(&ended)
+            }
+            // Who reads from it is told by its end.
+            Err(child) => {
+                child.end_group();
+                "it was ended".into()
+            }
+        };
+        let now = Instant::now();
+        state.deaths.retain(|at| now.duration_since(*at) < MINUTE);
+        state.deaths.push(now);
+        let wait = match state.deaths.len() >= EXEC_DEATHS {
+            true => LEFT_ALONE,
+            false => {
+                let ms = EXEC_BACKOFF_MS << state.failures.min(10);
+                Duration::from_millis(ms.min(EXEC_BACKOFF_MAX_MS))
+            }
+        };
+        state.failures += 1;
+        state.not_before = Some(now + wait);
+        let why = if why.is_empty() { how.clone() } else { why.to_owned() };
+        asked.sink.record(Event::ServerEnded {
+            item_id: self.item.clone(),
+            why,
+            restart_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        });
+        state.session.fail(&fault.unwrap_or(ProtocolFault::ServerExited { how }));
+    }
+
+    fn replied(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        reply: Reply,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Lost> {
+        state.used = Instant::now();
+        let tail = match &reply {
+            Ok(_) => String::new(),
+            Err(_) => state.notes.tail(&self.item, asked.mask),
+        };
+        drop(state);
+        self.changed.notify_all();
+        reply.map_err(|fault| Lost::Fault(fault, tail))
+    }
+
+    /// One call at a time: the process may still answer, so it is replaced. With several the others go
+    /// on, until too many in a row got none.
+    fn timed_out(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        id: u64,
+        generation: u64,
+        asked: &Asked<'_>,
+    ) -> Lost {
+        state.session.give_up(id);
+        let tail = state.notes.tail(&self.item, asked.mask);
+        if state.generation == generation {
+            state.timeouts += 1;
+            if self.spoken.max_in_flight == 1 || state.timeouts >= EXEC_TIMEOUTS {
+                self.replace(&mut state, asked);
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+        Lost::Fault(ProtocolFault::Timeout { after: asked.timeout }, tail)
+    }
+
+    /// Ends the process; a time-out is no death, so the next call starts another at once.
+    fn replace(&self, state: &mut State, asked: &Asked<'_>) {
+        let (deaths, failures) = (state.deaths.clone(), state.failures);
+        self.end(state, "it did not answer in time", None, asked);
+        (state.deaths, state.failures, state.not_before) = (deaths, failures, None);
+    }
+
+    /// The process, if nobody used it for so long or `always`; it is the caller's to end.
+    pub(super) fn let_go(&self, always: bool) -> Option<(Lasting, Kept)> {
+        let mut state = self.lock();
+        let idle = Duration::from_millis(self.spoken.idle_ms);
+        let is_idle = state.session.waiting() == 0 && state.used.elapsed() >= idle;
+        if !(always || is_idle) {
+            return None;
+        }
+        let live = state.live.take()?;
+        let how = "rye ended it".to_owned();
+        state.session.fail(&ProtocolFault::ServerExited { how });
+        self.changed.notify_all();
+        Some((Arc::into_inner(live.child)?, live.kept))
+    }
+
+    /// When it will have been idle long enough; `None` while it does not run.
+    pub(super) fn idle_at(&self) -> Option<Instant> {
+        let state = self.lock();
+        state.live.as_ref()?;
+        Some(state.used + Duration::from_millis(self.spoken.idle_ms))
+    }
+}
+
+/// A pipe that cannot be read is at its end.
+fn over() -> Turn {
+    Turn { is_over: true, ..Turn::default() }
+}
