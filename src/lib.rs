@@ -28,7 +28,7 @@
 //! | 9 | `validate` | the chain, judged |
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
-//! | 12 | `report` `lock` `protocol` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol |
+//! | 12 | `report` `lock` `protocol` `registry` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol; what outlives a process |
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 14 | `lsp` | what an editor shows of items that are being written |
@@ -66,6 +66,7 @@
 //! | `<user>/.ai/state/rotation/` | `verify::staged`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
+//! | `<user>/.ai/state/registry.db` | `registry` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::pin` |
 //!
 //! # Start here
@@ -96,6 +97,7 @@ mod parse;
 mod pipeline;
 mod plan;
 mod protocol;
+mod registry;
 mod report;
 mod resolve;
 mod rpc;

@@ -66,6 +66,12 @@ pub(crate) const EXEC_SERVERS: usize = 256;
 pub(crate) const PENDING_TEXT_BYTES: usize = 16 << 10;
 /// How long a server may take to end once its input is closed, in milliseconds (exec-protocol 3.5).
 pub(crate) const EXEC_CLOSE_MS: u64 = 2_000;
+/// Most requests of tools that wait for a person: more than a person reads.
+pub(crate) const PENDING_WAITING: usize = 1_000;
+/// Decided requests that are kept to be looked at.
+pub(crate) const PENDING_KEPT: usize = 500;
+/// How long a process waits for another one that writes the registry, in milliseconds.
+pub(crate) const REGISTRY_WAIT_MS: u64 = 5_000;
 /// Shown of an answer that is none, in bytes (exec-protocol 2).
 pub(crate) const SHOWN_BYTES: usize = 200;
 /// Lines of standard error that reach the log for one call: a flood helps nobody.

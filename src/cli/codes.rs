@@ -17,6 +17,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::plan::MATRIX_CODES,
         crate::execute::CODES,
         crate::lock::CODES,
+        crate::registry::CODES,
         crate::report::CODES,
         crate::pipeline::CODES,
         crate::author::CODES,

@@ -8,10 +8,11 @@ use super::exit::{Exit, status};
 use super::input::Inputs;
 use super::out::Out;
 use super::wire::Wired;
-use crate::pipeline::Request;
+use crate::base::text::escape_line;
+use crate::pipeline::{Request, Rye};
 use crate::plan::PlanFile;
-use crate::report::trace_text;
-use crate::trace::{Quiet, Sink};
+use crate::report::{Report, trace_text};
+use crate::trace::{Quiet, Recorded, Sink};
 
 /// Run a tool or directive, or show what it would do
 #[derive(clap::Args)]
@@ -49,6 +50,9 @@ pub(super) struct Args {
     /// Run only what this file of `rye plan` says; refuse if anything is different now
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
+    /// If the tool asks for a person, wait until one decided and give the answer of the approved run
+    #[arg(long, conflicts_with_all = ["dry_run", "detached"])]
+    wait: bool,
     /// Write a signed receipt of the run, however it ends
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     receipt: Option<PathBuf>,
@@ -86,18 +90,32 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
             return Err(CliError::Failed(Box::new(failed)));
         }
     };
+    if let Some(id) = report.pending_id().filter(|_| args.wait) {
+        return wait(&rye, id, out);
+    }
+    let events = events.filter(|_| args.trace || report.is_tool());
+    let shown = Shown { details: args.chain_details, dry_run: args.dry_run, events };
+    Ok(show(&report, Some(shown), wired, out))
+}
+
+/// How a report is shown.
+#[derive(Default)]
+pub(super) struct Shown {
+    details: bool,
+    dry_run: bool,
+    events: Option<Vec<Recorded>>,
+}
+
+/// Shows how a run came out.
+pub(super) fn show(report: &Report, shown: Option<Shown>, wired: &Wired, out: &mut Out) -> Exit {
+    let shown = shown.unwrap_or_default();
     out.warned(report.warnings());
     if out.is_json() {
         let elapsed = wired.start.elapsed();
-        let told = args.trace || report.is_tool();
-        out.object(&report.to_json(
-            elapsed,
-            args.chain_details,
-            events.as_deref().filter(|_| told),
-        ));
+        out.object(&report.to_json(elapsed, shown.details, shown.events.as_deref()));
     } else {
         let text = report.to_text(out.paint());
-        if args.dry_run {
+        if shown.dry_run {
             out.text(&text.stdout);
         } else {
             out.foreign(&text.stdout);
@@ -112,9 +130,30 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         if !out.is_json() {
             out.note(lost.to_text(out.paint_err()).trim_end());
         }
-        return Ok(Exit::Status(status(lost.code.0)));
+        return Exit::Status(status(lost.code.0));
     }
-    Ok(Exit::Status(u8::from(report.tool_failed())))
+    Exit::Status(u8::from(report.tool_failed()))
+}
+
+/// Waits for a person, and shows what came of the run as that run was reported.
+fn wait(rye: &Rye, id: &str, out: &mut Out) -> Result<Exit, CliError> {
+    if !out.is_json() {
+        out.note(&format!("waits for a person: `rye pending show {}`", escape_line(id)));
+    }
+    let report = match rye.wait_for(id)? {
+        Ok(report) => report,
+        Err(signal) => return Ok(Exit::Signal(signal)),
+    };
+    let code = report["code"].as_str().map(str::to_owned);
+    if out.is_json() {
+        out.object(&report);
+    } else if let Some(code) = &code {
+        let text = |key: &str| escape_line(report[key].as_str().unwrap_or_default());
+        out.note(&format!("error[{code}]: {}\n  help: {}", text("error"), text("help")));
+    } else {
+        out.foreign(&crate::report::data_text(&report["data"]).stdout);
+    }
+    Ok(Exit::Status(code.map_or(0, |code| status(&code))))
 }
 
 /// What is asked for: by the arguments, and where they are silent by the plan.

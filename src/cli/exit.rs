@@ -45,15 +45,16 @@ pub(crate) fn status(code: &str) -> u8 {
         | "test.no_item"
         | "test.no_spec" => 3,
         "plan.drifted" | "plan.malformed" => 4,
+        "pending.not_found" => 3,
         "plan.not_a_tool" | "author.language" => 2,
         "author.io" | "dev.watch" | "git.failed" | "git.io" | "receipt.io" | "test.io" => 6,
         _ => match code.split('.').next().unwrap_or_default() {
             "cli" => 2,
             "id" => 3,
-            "dev" | "verify" | "validate" | "resolve" | "matrix" | "lock" | "space" | "sign"
-            | "key" | "trust" | "receipt" | "author" | "git" => 4,
+            "pending" | "dev" | "verify" | "validate" | "resolve" | "matrix" | "lock" | "space"
+            | "sign" | "key" | "trust" | "receipt" | "author" | "git" => 4,
             "parse" | "interpolate" | "chain" | "test" => 5,
-            "plan" | "execute" | "sandbox" => 6,
+            "plan" | "execute" | "registry" | "sandbox" => 6,
             "lsp" | "protocol" | "remote" | "mcp" | "thread" => 7,
             _ => 70,
         },

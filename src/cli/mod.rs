@@ -30,6 +30,7 @@ mod lsp;
 mod man;
 mod new;
 mod out;
+mod pending;
 mod plan;
 mod receipt;
 mod show;
@@ -112,6 +113,7 @@ verbs! {
     dev
     plan
     receipt
+    pending
     sign
     verify
     list

@@ -23,6 +23,14 @@ impl Wired {
         Ok(self.build()?)
     }
 
+    /// The same for the project in another folder.
+    ///
+    /// # Errors
+    /// Those of [`Self::rye`].
+    pub(super) fn rye_in(&self, project: std::path::PathBuf) -> Result<Rye, CliError> {
+        Ok(self.builder().project(project).host(Box::new(Os::new(true))).build()?)
+    }
+
     /// The same for whoever needs it more than once.
     pub(super) fn build(&self) -> Result<Rye, Failure> {
         // A process that serves one command may end what its children leave behind.

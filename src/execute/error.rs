@@ -20,6 +20,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("protocol.bad_response"),
     Code("protocol.empty_response"),
     Code("protocol.output_too_large"),
+    Code("protocol.pending_again"),
     Code("protocol.server_exited"),
     Code("protocol.server_unstable"),
     Code("protocol.timeout"),

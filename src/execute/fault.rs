@@ -17,6 +17,8 @@ pub(crate) enum ProtocolFault {
     OutputTooLarge { cap: usize },
     #[error("did not answer within {} and was stopped", seconds(*.after))]
     Timeout { after: Duration },
+    #[error("asked for a person again, although one has approved it")]
+    PendingAgain,
     #[error("ended before it answered: {how}")]
     ServerExited { how: String },
     #[error("ended {deaths} times within a minute, and is not started again for {} s", .wait.as_secs().max(1))]
@@ -30,6 +32,7 @@ impl ProtocolFault {
             Self::EmptyResponse => "protocol.empty_response",
             Self::OutputTooLarge { .. } => "protocol.output_too_large",
             Self::Timeout { .. } => "protocol.timeout",
+            Self::PendingAgain => "protocol.pending_again",
             Self::ServerExited { .. } => "protocol.server_exited",
             Self::ServerUnstable { .. } => "protocol.server_unstable",
         }
@@ -47,6 +50,9 @@ impl ProtocolFault {
                 "let it answer less, or raise `exec.max_output_bytes` up to 16 MiB and sign"
             }
             Self::Timeout { .. } => "if it needs longer, raise `exec.timeout_ms` and sign",
+            Self::PendingAgain => {
+                "once it is given `approval`, it must do what it asked for, or fail"
+            }
             Self::ServerExited { .. } => {
                 "the next call starts it anew; what it said last is in `stderr_tail`"
             }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::{Driver, ExecuteError, Outcome, Witness};
 use crate::host::{Host, Vars};
 use crate::plan::Plan;
@@ -16,6 +18,8 @@ pub(crate) struct Running<'a> {
     pub(crate) sink: &'a dyn Sink,
     /// Speaks with programs over the exec protocol.
     pub(crate) driver: &'a dyn Driver,
+    /// That a person approved what a program asked for: its id, who, and when.
+    pub(crate) approval: Option<&'a Value>,
     /// Told what the act did, where a receipt of the run is wanted.
     pub(crate) witness: Option<&'a Witness>,
 }

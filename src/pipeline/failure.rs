@@ -11,6 +11,7 @@ use crate::interpolate::InterpolateError;
 use crate::lock::LockError;
 use crate::parse::ParseError;
 use crate::plan::{MatrixError, PlanError};
+use crate::registry::RegistryError;
 use crate::report::{ReceiptError, Warned};
 use crate::resolve::ResolveError;
 use crate::space::SpaceError;
@@ -50,6 +51,7 @@ pub(crate) enum Step {
     Unsignable(#[from] super::sign::Unsignable),
     Versions(#[from] super::diff::VersionError),
     Receipt(#[from] ReceiptError),
+    Registry(#[from] RegistryError),
 }
 
 macro_rules! failure_from {
@@ -83,6 +85,7 @@ failure_from!(
     super::sign::Unsignable,
     super::diff::VersionError,
     ReceiptError,
+    RegistryError,
 );
 
 impl From<FetchError> for Failure {
@@ -125,6 +128,7 @@ impl Failure {
             Step::Rule(e) => e.as_ref(),
             Step::Versions(e) => e,
             Step::Receipt(e) => e,
+            Step::Registry(e) => e,
         }
     }
 

@@ -18,6 +18,7 @@ mod lock;
 #[cfg(feature = "lsp")]
 mod offer;
 mod parts;
+mod pending;
 mod reach;
 mod receipt;
 mod review;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::failure::{Failed, Failure};
 use super::line::Line;
+use super::pending::Approval;
 use super::receipt::{Notary, Written};
 use super::rules::Hold;
 use super::rye::Rye;
@@ -41,6 +42,8 @@ pub struct Request {
     pub(crate) timeout: Option<Duration>,
     /// What must be planned again exactly, before anything starts.
     pub(crate) plan: Option<PlanFile>,
+    /// A person approved this very plan, which is claimed before anything starts.
+    pub(crate) approval: Option<Approval>,
     /// Where a receipt of the run goes.
     pub(crate) receipt: Option<PathBuf>,
     /// The plan is for the record: its program is digested, and an item without a plan is refused.
@@ -64,6 +67,7 @@ impl Request {
             locked: false,
             timeout: None,
             plan: None,
+            approval: None,
             receipt: None,
             for_record: false,
             workplace: None,
@@ -208,7 +212,10 @@ impl Rye {
         }
         let plan = Plan::build(&valid, params, &machine, line.sink)?;
         if let Some(planned) = &request.plan {
-            planned.compare(&plan)?;
+            planned.compare(&plan).map_err(|error| match &request.approval {
+                Some(approval) => approval.drifted(&error),
+                None => error.into(),
+            })?;
         }
         let chain = valid.chain();
         let sources = chain.links().iter().map(|link| &link.source).chain(plan.dependencies());
@@ -218,10 +225,17 @@ impl Rye {
             true => (None, Written::default()),
             false => {
                 let notary = self.notary(receipts, &plan, line.trust)?;
-                let (outcome, written) = self.act(&plan, notary, &run_id, &warnings, line.sink)?;
+                if let Some(approval) = &request.approval {
+                    self.claim(approval)?;
+                }
+                let approval = request.approval.as_ref().map(Approval::to_json);
+                let (outcome, written) =
+                    self.act(&plan, notary, approval.as_ref(), &run_id, &warnings, line.sink)?;
                 (Some(outcome), written)
             }
         };
+        let pending = outcome.as_ref().and_then(|outcome| outcome.pending.as_ref());
+        let pending_id = pending.map(|pending| self.postpone(&plan, pending)).transpose()?;
         if outcome.is_some() {
             line.remember(chain.links().iter().map(|link| &link.source), false);
         }
@@ -231,6 +245,7 @@ impl Rye {
             details: details.collect(),
             plan,
             outcome,
+            pending_id,
             run_id,
             receipts: written.paths,
             lost: written.lost,
@@ -262,12 +277,13 @@ impl Rye {
         &self,
         plan: &Plan,
         notary: Option<Notary>,
+        approval: Option<&Value>,
         run_id: &str,
         warnings: &[Warned],
         sink: &dyn Sink,
     ) -> Result<(Outcome, Written), Failure> {
         let witness = notary.as_ref().map(|notary| &notary.witness);
-        let result = self.execute(plan, witness, sink)?;
+        let result = self.execute(plan, witness, approval, sink)?;
         let written = notary.map(|notary| notary.write(plan, run_id, &result, warnings));
         let written = written.unwrap_or_default();
         match (result, written.lost) {
@@ -283,6 +299,7 @@ impl Rye {
         &self,
         plan: &Plan,
         witness: Option<&Witness>,
+        approval: Option<&Value>,
         sink: &dyn Sink,
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
         let fallback = self.user_base().map(|base| base.join(".ai/state/pin"));
@@ -292,6 +309,7 @@ impl Rye {
             pin_fallback: fallback.as_deref(),
             sink,
             driver: self.driver.as_ref(),
+            approval,
             witness,
         };
         // The chain ended at a primitive that is registered, so it is found here.

@@ -57,8 +57,8 @@ pub(super) fn of(
     let tool = chain.tool();
     let bad =
         |pointer, why: String| PlanError::BadConfig { item: tool.item().clone(), pointer, why };
-    let runtimes = chain.links().iter().skip(1);
-    let protocol = runtimes.filter_map(|link| link.tool.config.get("protocol")).next();
+    let runtimes = &chain.links()[1..];
+    let protocol = runtimes.iter().find_map(|link| link.tool.config.get("protocol"));
     let (exec, protocol) = match (&tool.tool.exec, protocol) {
         (None, None) => return Ok(None),
         (Some(exec), Some(protocol)) => (exec, protocol),
@@ -82,7 +82,7 @@ pub(super) fn of(
     let args =
         exec.args.iter().map(|argument| here.argument(argument)).collect::<Result<_, _>>()?;
     let execution = Execution {
-        command: Some(here.command(exec)),
+        command: Some(command(exec)),
         args,
         cwd: "{project_path}".into(),
         input_data: "{params_json}".into(),
@@ -107,14 +107,6 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// A path becomes that of the pinned copy, which must be there; a bare name stays.
-    fn command(&self, exec: &Exec) -> String {
-        match exec.command.contains('/') && !exec.command.starts_with('/') {
-            true => format!("{{tool_dir}}/{}", below(&exec.command)),
-            false => exec.command.clone(),
-        }
-    }
-
     /// An argument that names a listed file becomes its pinned copy, also behind `--option=`.
     fn argument(&self, argument: &str) -> Result<String, PlanError> {
         let tool = self.chain.tool();
@@ -131,6 +123,14 @@ impl Here<'_> {
             }
         }
         Ok(argument.to_owned())
+    }
+}
+
+/// A path becomes that of the pinned copy, which must be there; a bare name stays.
+fn command(exec: &Exec) -> String {
+    match exec.command.contains('/') && !exec.command.starts_with('/') {
+        true => format!("{{tool_dir}}/{}", below(&exec.command)),
+        false => exec.command.clone(),
     }
 }
 

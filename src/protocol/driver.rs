@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use super::oneshot;
 use super::server::{Asked, Lost, Server};
-use super::wire::outcome;
+use super::wire::{outcome, request};
 use crate::base::Digest;
 use crate::base::limits::EXEC_SERVERS;
-use crate::execute::{Call, Driver, ExecuteError, Kept, Mask, Outcome, prepare};
+use crate::execute::{Call, Driver, ExecuteError, Kept, Mask, Outcome, ProtocolFault, prepare};
 use crate::host::{Lasting, Signals, Spawn};
 use crate::parse::ExecMode;
 use crate::plan::PlannedItem;
@@ -37,10 +37,15 @@ struct Servers {
 
 impl Driver for ExecDriver {
     fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError> {
-        match call.spoken.mode {
+        let outcome = match call.spoken.mode {
             ExecMode::OneShot => oneshot::call(&call),
             ExecMode::Server => self.serve(&call),
+        }?;
+        if call.running.approval.is_some() && outcome.pending.is_some() {
+            let (item, fault) = (call.plan.item().clone(), ProtocolFault::PendingAgain);
+            return Err(ExecuteError::Protocol { item, fault, stderr_tail: String::new() });
         }
+        Ok(outcome)
     }
 }
 
@@ -67,7 +72,7 @@ impl ExecDriver {
         let mask = Mask::of(plan.secrets());
         let params = String::from_utf8_lossy(&spawn.stdin);
         let asked = Asked {
-            params: &params,
+            request: &request(&params, spoken.below_args, running.approval),
             deadline: begin + plan.timeout(),
             timeout: plan.timeout(),
             mask: &mask,

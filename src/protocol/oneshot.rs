@@ -13,7 +13,8 @@ pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
     let Call { plan, spoken, running } = call;
     let (mut spawn, kept) = prepare(plan, running)?;
     let params = String::from_utf8_lossy(&spawn.stdin);
-    spawn.stdin = format!("{}\n", request(&params, spoken.below_args)).into_bytes();
+    spawn.stdin =
+        format!("{}\n", request(&params, spoken.below_args, running.approval)).into_bytes();
     let ended = run_once(plan, &spawn, kept, running)?;
     let mask = Mask::of(plan.secrets());
     let mut notes = Notes::default();

@@ -22,7 +22,8 @@ use crate::trace::{Event, Sink};
 
 /// What one call needs.
 pub(super) struct Asked<'a> {
-    pub(super) params: &'a str,
+    /// The request, an object as text.
+    pub(super) request: &'a str,
     pub(super) deadline: Instant,
     /// The time that the call has, for whoever is told that it was over.
     pub(super) timeout: Duration,
@@ -74,7 +75,7 @@ struct Live {
 }
 
 /// A minute, in which ends are counted, and half of it, in which an unstable server is left alone.
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 
 impl Server {
@@ -118,7 +119,7 @@ impl Server {
     fn call_once(&self, asked: &Asked<'_>) -> Result<Answer, Lost> {
         let mut state = self.admitted(asked)?;
         let generation = state.generation;
-        let (id, line) = state.session.begin(asked.params, self.spoken.below_args);
+        let (id, line) = state.session.begin(asked.request);
         if let Some(live) = &mut state.live {
             live.out.extend_from_slice(line.as_bytes());
         }
@@ -151,7 +152,7 @@ impl Server {
                 out.append(&mut live.out);
                 live.out = out;
                 let signal = turn.as_ref().ok().and_then(|turn| turn.signal);
-                self.take(&mut state, turn.unwrap_or_else(|_| over()), asked);
+                self.take(&mut state, &turn.unwrap_or_else(|_| over()), asked);
                 if let Some(signal) = signal {
                     state.session.give_up(id);
                     self.end(&mut state, "it was interrupted", None, asked);
@@ -200,7 +201,7 @@ impl Server {
                 let Some(live) = &state.live else { continue };
                 let turn = live.child.turn(&mut Vec::new(), now, None).unwrap_or_else(|_| over());
                 let is_silent = turn.stdout.is_empty() && turn.stderr.is_empty() && !turn.is_over;
-                self.take(&mut state, turn, asked);
+                self.take(&mut state, &turn, asked);
                 if !is_silent {
                     continue;
                 }
@@ -226,7 +227,7 @@ impl Server {
     }
 
     /// Takes in what the process said.
-    fn take(&self, state: &mut State, turn: Turn, asked: &Asked<'_>) {
+    fn take(&self, state: &mut State, turn: &Turn, asked: &Asked<'_>) {
         state.notes.take(&self.item, &turn.stderr, asked.mask);
         let Some(live) = &mut state.live else { return };
         live.framer.push(&turn.stdout);

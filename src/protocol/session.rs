@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::wire::{Answer, pending, request, shown};
+use super::wire::{Answer, pending, shown};
 use crate::execute::{Mask, ProtocolFault};
 use crate::parse::json;
 
@@ -33,13 +33,12 @@ pub(super) enum Heard {
 
 impl Session {
     /// Begins a call: its id, and the line to be sent.
-    pub(super) fn begin(&mut self, params: &str, below_args: bool) -> (u64, String) {
+    pub(super) fn begin(&mut self, request: &str) -> (u64, String) {
         self.last += 1;
         let id = self.last;
         self.calls.insert(id, None);
-        let params = request(params, below_args);
         let line = format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"execute\",\"params\":{params}}}\n"
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"execute\",\"params\":{request}}}\n"
         );
         (id, line)
     }
@@ -137,7 +136,7 @@ mod tests {
     #[test]
     fn a_request_is_one_line_with_an_id_from_1_rising() {
         let mut session = Session::default();
-        let (first, line) = session.begin("{\"a\":1.10}", true);
+        let (first, line) = session.begin("{\"args\":{\"a\":1.10}}");
         assert_eq!(
             (first, line.as_str()),
             (
@@ -146,7 +145,7 @@ mod tests {
                  \"params\":{\"args\":{\"a\":1.10}}}\n"
             )
         );
-        assert_eq!(session.begin("{}", false).0, 2);
+        assert_eq!(session.begin("{}").0, 2);
         assert_eq!(session.waiting(), 2);
     }
 
@@ -154,8 +153,8 @@ mod tests {
     fn f03_each_line_reaches_its_caller_or_nobody_or_ends_the_process() {
         let answered = |line: &str| {
             let mut session = Session::default();
-            session.begin("{}", true);
-            session.begin("{}", true);
+            session.begin("{}");
+            session.begin("{}");
             session.give_up(2);
             let heard = hear(&mut session, line);
             (heard, session.take(1).map(Result::unwrap))
@@ -209,7 +208,7 @@ mod tests {
     #[test]
     fn a_second_answer_to_a_call_is_skipped() {
         let mut session = Session::default();
-        session.begin("{}", true);
+        session.begin("{}");
         assert_eq!(hear(&mut session, "{\"id\":1,\"result\":1}"), Heard::Answered);
         let again = hear(&mut session, "{\"id\":1,\"result\":2}");
         assert!(matches!(again, Heard::Skipped(_)));
@@ -228,7 +227,7 @@ mod tests {
             let mut open: Vec<u64> = Vec::new();
             for (step, which) in steps {
                 match step {
-                    0 => open.push(session.begin("{}", true).0),
+                    0 => open.push(session.begin("{}").0),
                     1 | 2 => drop(hear(&mut session, &format!("{{\"id\":{which},\"result\":{which}}}"))),
                     3 => {
                         if let Some(id) = open.get(usize::try_from(which).unwrap()).copied() {

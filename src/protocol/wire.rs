@@ -8,11 +8,13 @@ use crate::base::limits::{PENDING_TEXT_BYTES, SHOWN_BYTES};
 use crate::execute::{Mask, Outcome, Pending, ProtocolFault, ToolFailure};
 use crate::parse::json;
 
-/// The request: the parameters, a JSON object as text, as they are or below `args`.
-pub(super) fn request(params: &str, below_args: bool) -> String {
-    match below_args {
-        true => format!("{{\"args\":{params}}}"),
-        false => params.to_owned(),
+/// The request: the parameters, a JSON object as text, as they are or below `args`, beside what a person
+/// said to them.
+pub(super) fn request(params: &str, below_args: bool, approval: Option<&Value>) -> String {
+    match (below_args, approval) {
+        (false, _) => params.to_owned(),
+        (true, None) => format!("{{\"args\":{params}}}"),
+        (true, Some(approval)) => format!("{{\"args\":{params},\"approval\":{approval}}}"),
     }
 }
 
@@ -116,8 +118,8 @@ mod tests {
     #[test]
     fn a_request_is_the_parameters_to_the_digit() {
         let params = "{\"n\":123456789012345678901234567890.10}";
-        assert_eq!(request(params, true), format!("{{\"args\":{params}}}"));
-        assert_eq!(request(params, false), params);
+        assert_eq!(request(params, true, None), format!("{{\"args\":{params}}}"));
+        assert_eq!(request(params, false, None), params);
     }
 
     #[test]

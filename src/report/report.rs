@@ -70,6 +70,8 @@ pub(crate) struct ToolReport {
     pub(crate) plan: Plan,
     /// `None` for a dry run.
     pub(crate) outcome: Option<Outcome>,
+    /// The id of what waits for a person, where the tool asked for one.
+    pub(crate) pending_id: Option<String>,
     pub(crate) run_id: String,
     /// Where receipts of the run were written.
     pub(crate) receipts: Vec<PathBuf>,
@@ -115,6 +117,14 @@ impl Report {
     pub(crate) fn lost_receipt(&self) -> Option<Diagnostic> {
         match self {
             Self::Tool(tool) => tool.lost.as_ref().map(Diagnostic::from),
+            _ => None,
+        }
+    }
+
+    /// The id of what waits for a person.
+    pub(crate) fn pending_id(&self) -> Option<&str> {
+        match self {
+            Self::Tool(tool) => tool.pending_id.as_deref(),
             _ => None,
         }
     }
@@ -169,9 +179,16 @@ impl ToolReport {
             })),
             Some(outcome) => {
                 metadata.extend(outcome.metadata());
-                let mut out = match &outcome.failure {
-                    None => object(json!({"status": "success"})),
-                    Some(failure) => {
+                let mut out = match (&outcome.failure, &outcome.pending) {
+                    (None, None) => object(json!({"status": "success"})),
+                    (None, Some(pending)) => object(json!({
+                        "status": "pending",
+                        "pending": {
+                            "id": self.pending_id, "reason": pending.reason,
+                            "message": pending.message,
+                        },
+                    })),
+                    (Some(failure), _) => {
                         let of = failure.of;
                         object(json!({
                             "status": "error", "code": "execute.tool_failed",

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::report::{Detail, DirectiveReport, Report, ToolReport};
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnostic, Paint, Style};
+use crate::execute::Pending;
 use crate::plan::Survey;
 use crate::verify::Integrity;
 
@@ -45,6 +46,9 @@ impl ToolReport {
         let Some(outcome) = &self.outcome else {
             return Text { stdout: self.dry_run_text(paint), stderr: String::new() };
         };
+        if let Some(pending) = &outcome.pending {
+            return Text { stdout: self.pending_text(pending, paint), stderr: String::new() };
+        }
         let mut text = match outcome.http.as_ref().filter(|http| http.is_wrapped) {
             Some(_) => answer_text(&outcome.data),
             None => data_text(&outcome.data),
@@ -60,6 +64,24 @@ impl ToolReport {
             }
         }
         text
+    }
+
+    /// What a person is asked, and how they answer.
+    fn pending_text(&self, pending: &Pending, paint: Paint) -> String {
+        let id = self.pending_id.as_deref().unwrap_or_default();
+        let mut out =
+            format!("{}  {}  {id}\n", paint.style(Style::Warning, "waits for a person"), self.item);
+        for (label, text) in [("reason", &pending.reason), ("message", &pending.message)] {
+            if !text.is_empty() {
+                let label = paint.style(Style::Dim, &format!("{label:>8}"));
+                let _ = writeln!(out, "{label}  {}", escape_line(text));
+            }
+        }
+        let _ = writeln!(
+            out,
+            "\nnext: `rye pending show {id}`, then `rye pending approve {id}` or `rye pending reject {id}`"
+        );
+        out
     }
 
     fn error_text(&self, paint: Paint) -> Option<String> {
@@ -212,7 +234,7 @@ pub(crate) fn chain_tree(details: &[Detail], paint: Paint) -> String {
 }
 
 /// A tool's data as a person wants it: captured streams as streams, a text as text, else JSON.
-fn data_text(data: &Value) -> Text {
+pub(crate) fn data_text(data: &Value) -> Text {
     let stream = |name: &str| data.get(name).and_then(Value::as_str).map(str::to_owned);
     if let Some(stdout) = stream("stdout") {
         return Text { stdout, stderr: stream("stderr").unwrap_or_default() };

@@ -183,6 +183,16 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/parse.xml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.xml.md") },
     // 4aff03fd9d4fcc63539a8124fe3d11cfb4e4fa9cb5d4dbd61c23f5411cc7a334
     File { path: "knowledge/rye/errors/parse.yaml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.yaml.md") },
+    // 287060e91aa83e67e050c8a503f9dc3576d0a60c4e09ce4e43d7f3864cbfc8ea
+    File { path: "knowledge/rye/errors/pending.decided.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/pending.decided.md") },
+    // 67d49c780229d82cdfce072e02a78dd3844b24bdac8e5b86e75cb5565abe6a4c
+    File { path: "knowledge/rye/errors/pending.drifted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/pending.drifted.md") },
+    // 7e9c0976e0a90bd41ac554f852d28014d1917173906975a7e606498b18c7537d
+    File { path: "knowledge/rye/errors/pending.full.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/pending.full.md") },
+    // 4172fa011d4a70653ea2749b880fd6ac975c22d8d15f9c2e742a73e06cf86262
+    File { path: "knowledge/rye/errors/pending.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/pending.not_found.md") },
+    // 3bd522e1abc2ce01acd04477d50c2a043593e2de91a3545cc17536fd1979e609
+    File { path: "knowledge/rye/errors/pending.rejected.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/pending.rejected.md") },
     // a6e38424ef413d0c723d59e0dc6d1b1d9e963e000e595587d6287e8ca533ab28
     File { path: "knowledge/rye/errors/plan.argument_nul.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.argument_nul.md") },
     // 0b91171e7d6735b4fca296d1e2c62947efb1cd5bcceaf7cdc63c3f3cc67484bc
@@ -223,6 +233,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/protocol.empty_response.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.empty_response.md") },
     // 4e46c57a3ce6688c4ee097ee28230f26d2f9b1936ec0ebb19661beb76fa1168c
     File { path: "knowledge/rye/errors/protocol.output_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.output_too_large.md") },
+    // 2192166d259e4fd2cb0a55948dda6c30cbb7c60d8c032310c173266f40ecec9e
+    File { path: "knowledge/rye/errors/protocol.pending_again.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.pending_again.md") },
     // 249ac4ce1131f2c1ab20323e8d410687ba58e7ac12259bb869ad33dc736bf7f3
     File { path: "knowledge/rye/errors/protocol.server_exited.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.server_exited.md") },
     // 57a4a0ee693304cf10379e13e16e3180c06b1008d89cfdbbe0eaafd29e6b1e81
@@ -243,6 +255,10 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/receipt.revoked.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/receipt.revoked.md") },
     // 3cd0513615e7102e48e74ddacc3040bc99e802fa79113a14990b99d6949034d4
     File { path: "knowledge/rye/errors/receipt.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/receipt.untrusted.md") },
+    // 9cc1154e4e6d517b861f696e5add83192d0583bfdb32f72a775cbcfb20f58bbd
+    File { path: "knowledge/rye/errors/registry.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/registry.io.md") },
+    // 25679ce2a9592bd6fe6560a715c721da249823d8084f325fda6aa681c3dabf9e
+    File { path: "knowledge/rye/errors/registry.newer.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/registry.newer.md") },
     // b70bb64ebda75fd6f5e5398a0475b0cc63ec9752af6fed8e3b4f5cbbfda879c5
     File { path: "knowledge/rye/errors/resolve.ambiguous_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_file.md") },
     // 7ceeeac155d4570020cba5fa0ebbf036589e9b7ec0a0e51b4a2029eb4fdfe6d7

@@ -30,6 +30,7 @@ mod lock;
 mod lsp;
 mod machine;
 mod matrix;
+mod pending;
 mod pictures;
 mod plans;
 mod promises;

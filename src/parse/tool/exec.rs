@@ -82,13 +82,19 @@ const KEYS: [&str; 11] = [
     "idle_timeout_ms",
 ];
 
-/// The header's `exec` block, the names that it asks the host for, and its files.
+/// What an `exec` block says.
+pub(super) struct Block {
+    pub(super) exec: Exec,
+    /// The names that it asks the host for.
+    pub(super) env_names: Vec<String>,
+    pub(super) files: Option<Listed>,
+}
+
+/// The header's `exec` block.
 ///
 /// # Errors
 /// `parse.metadata`, `parse.limit`
-pub(super) fn exec(
-    fields: &Fields<'_>,
-) -> Result<Option<(Exec, Vec<String>, Option<Listed>)>, Fault> {
+pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, Fault> {
     let Some(block) = fields.fields("exec")? else {
         return match fields.get(FILES_SHA256) {
             Some(_) => Err(bad("/files_sha256", "belongs to an `exec` block, and there is none")),
@@ -139,7 +145,8 @@ pub(super) fn exec(
             }
         }
     }
-    Ok(Some((exec, block.env_names("env")?, listed(fields, &block)?)))
+    let (env_names, files) = (block.env_names("env")?, listed(fields, &block)?);
+    Ok(Some(Block { exec, env_names, files }))
 }
 
 /// `exec.files`, with the digests that `rye sign` wrote beside the block.
@@ -156,7 +163,7 @@ fn listed(fields: &Fields<'_>, block: &Fields<'_>) -> Result<Option<Listed>, Fau
         add(&mut listed, path.strip_prefix("./").unwrap_or(&path), None, &pointer)?;
     }
     let wanted = listed.clone();
-    for (path, digest) in digests.iter().flat_map(|digests| digests.map()) {
+    for (path, digest) in digests.iter().flat_map(Fields::map) {
         let pointer = format!("/{FILES_SHA256}/{path}");
         let digest = string(digest, &pointer)?;
         let is_wanted = wanted.digests.keys().any(|known| known.as_str() == path)

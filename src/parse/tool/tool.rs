@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::anchor::{Anchor, AnchorMode, VerifyDeps, anchor, verify_deps};
 use super::config_resolve::{ConfigResolve, config_resolve};
-use super::exec::{Exec, exec};
+use super::exec::{Block, Exec, exec};
 use super::fields::{Fields, string, wrong};
 use super::files::files;
 use super::interpreter::Interpreter;
@@ -104,7 +104,7 @@ impl Tool {
             matches!(fields.string("tool_type")?.as_deref(), Some("runtime" | "primitive"));
         let root = root.filter(|_| !is_link).map_or(PartsRoot::ToolDir, |anchor| anchor.root);
         let (exec, asked, listed) = match exec(&fields)? {
-            Some((exec, asked, listed)) => (Some(exec), asked, listed),
+            Some(Block { exec, env_names, files }) => (Some(exec), env_names, files),
             None => (None, Vec::new(), files(&fields, root)?),
         };
         let mut examples = fields.list("examples")?.cloned().unwrap_or_default();

@@ -50,6 +50,7 @@ effects: read
         pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
     };
     let want = Tool {
+        exec: None,
         version: Some("1.0.0".into()),
         tool_type: Some("runtime".into()),
         executor: Some("rye/core/primitives/execute".parse().unwrap()),

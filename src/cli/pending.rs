@@ -1,0 +1,185 @@
+//! `rye pending`: decide what tools ask a person.
+
+use serde_json::{Map, Value, json};
+
+use super::confirm::confirm;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::diag::Style;
+use crate::pipeline::Failure;
+use crate::plan::PlanFile;
+use crate::registry::{PendingRequest, PendingState, RegistryError};
+use crate::trace::Quiet;
+
+/// See and decide what tools ask a person before they go on
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// List what waits for a person, in all projects
+    List {
+        /// Those too that were decided
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show one request: what would run, with which parameters, and what came of it
+    Show {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Run exactly what was asked for, once
+    Approve {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Say no; whoever waits is told why
+    Reject {
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Why
+        #[arg(long, value_name = "TEXT", default_value = "a person said no")]
+        reason: String,
+    },
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    match &args.verb {
+        Verb::List { all } => list(*all, wired, out),
+        Verb::Show { id } => show(&find(id, wired)?, out),
+        Verb::Approve { id } => approve(&find(id, wired)?, wired, out),
+        Verb::Reject { id, reason } => reject(&find(id, wired)?, reason, wired, out),
+    }
+}
+
+fn find(id: &str, wired: &Wired) -> Result<PendingRequest, CliError> {
+    let none = || RegistryError::NotFound { id: id.to_owned(), near: Vec::new() };
+    let registry = wired.rye()?.registry()?.ok_or_else(|| Failure::from(none()))?;
+    Ok(registry.request(id).map_err(Failure::from)?)
+}
+
+fn list(all: bool, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let registry = wired.rye()?.registry()?;
+    let requests = match &registry {
+        Some(registry) => registry.requests().map_err(Failure::from)?,
+        None => Vec::new(),
+    };
+    let waits = |request: &&PendingRequest| all || request.state == PendingState::Waiting;
+    let requests: Vec<_> = requests.iter().filter(waits).collect();
+    if out.is_json() {
+        let rows: Vec<Value> = requests.iter().map(|request| row(request).into()).collect();
+        out.success(json!({"pending": rows}));
+        return Ok(Exit::DONE);
+    }
+    for request in &requests {
+        let state = match request.state {
+            PendingState::Waiting => String::new(),
+            other => format!("  {other}"),
+        };
+        let id = out.paint().style(Style::Strong, &request.id);
+        let asked = out.paint().style(Style::Dim, &request.asked_at);
+        let message = escape_line(if request.message.is_empty() {
+            &request.reason
+        } else {
+            &request.message
+        });
+        out.line(&format!("{id}  {}  {asked}{state}\n    {message}", request.item));
+    }
+    if requests.is_empty() {
+        out.line("nothing waits for a person");
+    }
+    Ok(Exit::DONE)
+}
+
+/// A request as JSON, without its plan.
+fn row(request: &PendingRequest) -> Map<String, Value> {
+    let row = json!({
+        "id": request.id, "item_id": request.item, "project": request.project,
+        "asked_at": request.asked_at, "reason": request.reason, "message": request.message,
+        "state": request.state.name(), "decided_by": request.decided_by,
+        "decided_at": request.decided_at,
+    });
+    match row {
+        Value::Object(row) => row,
+        _ => Map::new(),
+    }
+}
+
+fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, CliError> {
+    let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
+    let params = Value::from(plan.params().cloned().unwrap_or_default());
+    let result = request.result.as_deref();
+    let result = result.map(|text| crate::parse::json(text).unwrap_or_else(|_| text.into()));
+    if out.is_json() {
+        let mut fields = row(request);
+        fields.insert("params".into(), params);
+        fields.insert("plan_sha256".into(), json!(plan.digest()));
+        fields.insert("result".into(), json!(result));
+        out.success(fields.into());
+        return Ok(Exit::DONE);
+    }
+    let mut rows = vec![
+        ("request", request.id.clone()),
+        ("state", request.state.name().to_owned()),
+        ("tool", request.item.clone()),
+        ("project", request.project.display().to_string()),
+        ("asked", request.asked_at.clone()),
+        ("reason", request.reason.clone()),
+        ("message", request.message.clone()),
+        ("parameters", params.to_string()),
+        ("plan", format!("sha256 {}", plan.digest())),
+    ];
+    if let (Some(by), Some(at)) = (&request.decided_by, &request.decided_at) {
+        rows.push(("decided", format!("{at} by {by}")));
+    }
+    rows.extend(result.map(|result| match result {
+        Value::String(why) => ("why", why),
+        other => ("result", other.to_string()),
+    }));
+    for (label, value) in rows {
+        let label = out.paint().style(Style::Dim, &format!("{label:>10}"));
+        out.line(&format!("{label}  {}", escape_line(&value)));
+    }
+    if request.state == PendingState::Waiting {
+        let id = &request.id;
+        out.line(&format!("\nnext: `rye pending approve {id}` or `rye pending reject {id}`"));
+    }
+    Ok(Exit::DONE)
+}
+
+fn approve(request: &PendingRequest, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let what = format!("approve {}, `{}`: {}", request.id, request.item, request.message);
+    let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
+    confirm(&what, &format!("plan sha256 {}", plan.digest()), wired, out)?;
+    // It runs where it was asked for.
+    let rye = wired.rye_in(request.project.clone())?;
+    let result = rye.approve(request, wired.start, &Quiet);
+    let report = result.map_err(|failed| CliError::Failed(Box::new(failed)))?;
+    Ok(super::execute::show(&report, None, wired, out))
+}
+
+fn reject(
+    request: &PendingRequest,
+    reason: &str,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    let what = format!("reject {}, `{}`", request.id, request.item);
+    confirm(&what, "", wired, out)?;
+    let rye = wired.rye()?;
+    let none = || RegistryError::NotFound { id: request.id.clone(), near: Vec::new() };
+    let registry = rye.registry()?.ok_or_else(|| Failure::from(none()))?;
+    registry.reject(&request.id, &rye.decision(), reason).map_err(Failure::from)?;
+    if out.is_json() {
+        out.success(json!({"id": request.id, "state": "rejected"}));
+    } else {
+        out.line(&format!("rejected  {}  {}", request.id, request.item));
+    }
+    Ok(Exit::DONE)
+}

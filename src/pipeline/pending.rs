@@ -1,0 +1,145 @@
+//! Runs that wait for a person (exec-protocol 4): kept in the registry, and run once when approved.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::failure::{Failed, Failure};
+use super::run::Request;
+use super::rye::{Rye, now};
+use crate::execute::Pending;
+use crate::plan::{Plan, PlanError, PlanFile};
+use crate::registry::{Decision, PendingRequest, PendingState, Postponed, Registry, RegistryError};
+use crate::report::{Report, error_json};
+use crate::trace::Sink;
+
+/// That a person approved a kept request.
+#[derive(Debug, Clone)]
+pub(crate) struct Approval {
+    pub(super) id: String,
+    pub(super) decision: Decision,
+}
+
+impl Approval {
+    /// As the program is told.
+    pub(super) fn to_json(&self) -> Value {
+        json!({"id": self.id, "by": self.decision.by, "at": self.decision.at})
+    }
+
+    /// What was planned then is not what would run now.
+    pub(super) fn drifted(&self, error: &PlanError) -> Failure {
+        RegistryError::Drifted { id: self.id.clone(), why: error.to_string() }.into()
+    }
+}
+
+/// How often a request is looked at that somebody waits for.
+const LOOK: Duration = Duration::from_millis(200);
+
+impl Rye {
+    /// The registry of the user space; `None` if there is none yet.
+    pub(crate) fn registry(&self) -> Result<Option<Registry>, Failure> {
+        Ok(Registry::find(self.spaces().user()?.base())?)
+    }
+
+    /// Keeps what a tool asked for, with the plan and the parameters; gives the id.
+    pub(super) fn postpone(&self, plan: &Plan, pending: &Pending) -> Result<String, Failure> {
+        let file = PlanFile::write(plan, true)?;
+        let mut registry = Registry::open(self.spaces().user()?.base())?;
+        Ok(registry.postpone(&Postponed {
+            asked_at: &now().to_string(),
+            item: &plan.item().to_string(),
+            project: self.spaces().project_path(),
+            plan: &file,
+            reason: &pending.reason,
+            message: &pending.message,
+        })?)
+    }
+
+    /// Who decides, and when: by the own key, which says who you are.
+    pub(crate) fn decision(&self) -> Decision {
+        let own = self.trust().own().ok().flatten().map(|key| key.fingerprint().to_string());
+        Decision {
+            by: own.unwrap_or_else(|| "somebody without a key".into()),
+            at: now().to_string(),
+        }
+    }
+
+    /// Takes the request for the run that follows.
+    ///
+    /// # Errors
+    /// `pending.decided`, `registry.io`
+    pub(super) fn claim(&self, approval: &Approval) -> Result<(), Failure> {
+        let registry = Registry::open(self.spaces().user()?.base())?;
+        Ok(registry.claim(&approval.id, &approval.decision)?)
+    }
+
+    /// Runs a kept request: planned anew, compared with what was asked for, claimed, started. This is
+    /// the project that it was asked in.
+    pub(crate) fn approve(
+        &self,
+        request: &PendingRequest,
+        start: Instant,
+        sink: &dyn Sink,
+    ) -> Result<Report, Failed> {
+        let early = |failure: Failure| Failed {
+            failure,
+            item: request.item.clone(),
+            chain: Vec::new(),
+            elapsed: start.elapsed(),
+            warnings: Vec::new(),
+            trace: None,
+        };
+        if request.state != PendingState::Waiting {
+            let (id, state) = (request.id.clone(), request.state);
+            return Err(early(RegistryError::Decided { id, state }.into()));
+        }
+        let plan = PlanFile::read(&request.plan).map_err(|error| early(error.into()))?;
+        let approval = Approval { id: request.id.clone(), decision: self.decision() };
+        let mut asked = Request::new(request.item.clone());
+        asked.params = plan.params().cloned().unwrap_or_default();
+        asked.timeout = Some(plan.timeout());
+        asked.plan = Some(plan);
+        asked.approval = Some(approval);
+        let result = self.run(&asked, start, sink);
+        let told = match &result {
+            Ok(report) => report.to_json(start.elapsed(), false, None),
+            Err(failed) => {
+                let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
+                error_json(&failed.failure.diagnostic(), item, chain, failed.elapsed, None)
+            }
+        };
+        // Nothing is written where nobody claimed it.
+        let kept = self.registry().and_then(|registry| match registry {
+            Some(registry) => Ok(registry.finish(&request.id, &told.to_string())?),
+            None => Ok(()),
+        });
+        match (result, kept) {
+            (Ok(_), Err(lost)) => Err(early(lost)),
+            (result, _) => result,
+        }
+    }
+
+    /// Waits until somebody decided, and gives the report of the run as JSON.
+    ///
+    /// # Errors
+    /// `pending.rejected`, `pending.not_found`, `registry.io`; the signal that ended the wait.
+    pub(crate) fn wait_for(&self, id: &str) -> Result<Result<Value, i32>, Failure> {
+        let registry = Registry::open(self.spaces().user()?.base())?;
+        loop {
+            let request = registry.request(id)?;
+            let result = request.result.unwrap_or_default();
+            match request.state {
+                PendingState::Rejected => {
+                    return Err(RegistryError::Rejected { id: id.to_owned(), why: result }.into());
+                }
+                PendingState::Done => {
+                    return Ok(Ok(crate::parse::json(&result).unwrap_or(Value::Null)));
+                }
+                PendingState::Waiting | PendingState::Approved => {}
+            }
+            if let Ok(Some(signal)) = self.host().rest(LOOK) {
+                return Ok(Err(signal));
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Requests that wait for a person (exec-protocol 4).
+//!
+//! A request is decided once: approving claims it before anything is started, so of two who approve
+//! one wins, and a process that dies in between never lets it run twice.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{OptionalExtension, Row, TransactionBehavior, params};
+
+use super::db::Registry;
+use super::error::RegistryError;
+use crate::base::limits::{NEAR_NAMES, PENDING_KEPT, PENDING_WAITING};
+use crate::base::text::near;
+
+/// What a tool asked a person, before it is kept.
+#[derive(Debug)]
+pub(crate) struct Postponed<'a> {
+    pub(crate) asked_at: &'a str,
+    pub(crate) item: &'a str,
+    pub(crate) project: &'a Path,
+    /// A plan file with its parameters.
+    pub(crate) plan: &'a [u8],
+    pub(crate) reason: &'a str,
+    pub(crate) message: &'a str,
+}
+
+/// A request of the registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PendingRequest {
+    pub(crate) id: String,
+    pub(crate) asked_at: String,
+    pub(crate) item: String,
+    pub(crate) project: PathBuf,
+    pub(crate) plan: Vec<u8>,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) state: PendingState,
+    pub(crate) decided_by: Option<String>,
+    pub(crate) decided_at: Option<String>,
+    /// The report of the approved run as JSON, or why it was rejected.
+    pub(crate) result: Option<String>,
+}
+
+/// How far a request came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PendingState {
+    Waiting,
+    /// Somebody approved it, and it was started; its end is not known.
+    Approved,
+    Done,
+    Rejected,
+}
+
+impl PendingState {
+    const ALL: [Self; 4] = [Self::Waiting, Self::Approved, Self::Done, Self::Rejected];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Approved => "approved",
+            Self::Done => "done",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+impl std::fmt::Display for PendingState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Who decided, and when (RFC 3339).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) by: String,
+    pub(crate) at: String,
+}
+
+const COLUMNS: &str = "id, asked_at, item, project, plan, reason, message, state, decided_by, \
+                       decided_at, result";
+
+impl Registry {
+    /// Keeps a request and gives its id. Of those that are decided only the newest are kept.
+    ///
+    /// # Errors
+    /// `pending.full`, `registry.io`
+    pub(crate) fn postpone(&mut self, asked: &Postponed<'_>) -> Result<String, RegistryError> {
+        let path = self.path.clone();
+        let fail = |source| RegistryError::Sql { path: path.clone(), source };
+        let mut random = [0; 6];
+        getrandom::fill(&mut random).map_err(|error| RegistryError::Open {
+            path: path.clone(),
+            source: std::io::Error::other(error),
+        })?;
+        let id = format!("p-{}", hex::encode(random));
+        let step =
+            self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+        let waiting = "SELECT count(*) FROM pending WHERE state = 'waiting'";
+        let count: usize = step.query_row(waiting, [], |row| row.get(0)).map_err(fail)?;
+        if count >= PENDING_WAITING {
+            return Err(RegistryError::Full { count });
+        }
+        step.execute(
+            "INSERT INTO pending (id, asked_at, item, project, plan, reason, message, state)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'waiting')",
+            params![
+                id,
+                asked.asked_at,
+                asked.item,
+                asked.project.to_string_lossy(),
+                asked.plan,
+                asked.reason,
+                asked.message
+            ],
+        )
+        .map_err(fail)?;
+        step.execute(
+            "DELETE FROM pending WHERE state IN ('done', 'rejected') AND rowid NOT IN
+             (SELECT rowid FROM pending WHERE state IN ('done', 'rejected')
+              ORDER BY decided_at DESC, rowid DESC LIMIT ?1)",
+            params![PENDING_KEPT],
+        )
+        .map_err(fail)?;
+        step.commit().map_err(fail)?;
+        Ok(id)
+    }
+
+    /// All requests, the oldest first.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn requests(&self) -> Result<Vec<PendingRequest>, RegistryError> {
+        let sql = format!("SELECT {COLUMNS} FROM pending ORDER BY asked_at, rowid");
+        let mut query = self.db.prepare(&sql).map_err(|error| self.fail(error))?;
+        let rows = query.query_map([], read).map_err(|error| self.fail(error))?;
+        rows.collect::<Result<_, _>>().map_err(|error| self.fail(error))
+    }
+
+    /// # Errors
+    /// `pending.not_found`, `registry.io`
+    pub(crate) fn request(&self, id: &str) -> Result<PendingRequest, RegistryError> {
+        let sql = format!("SELECT {COLUMNS} FROM pending WHERE id = ?1");
+        let found = self.db.query_row(&sql, [id], read).optional();
+        match found.map_err(|error| self.fail(error))? {
+            Some(request) => Ok(request),
+            None => {
+                let known = self.requests()?;
+                let known = known.iter().map(|request| request.id.as_str());
+                let near = near(id, known, NEAR_NAMES);
+                Err(RegistryError::NotFound { id: id.to_owned(), near })
+            }
+        }
+    }
+
+    /// Claims a request for the run that follows: from here on nobody else can.
+    ///
+    /// # Errors
+    /// `pending.decided`, `pending.not_found`, `registry.io`
+    pub(crate) fn claim(&self, id: &str, decision: &Decision) -> Result<(), RegistryError> {
+        self.decide(id, PendingState::Approved, decision, None)
+    }
+
+    /// # Errors
+    /// As [`Registry::claim`].
+    pub(crate) fn reject(
+        &self,
+        id: &str,
+        decision: &Decision,
+        why: &str,
+    ) -> Result<(), RegistryError> {
+        self.decide(id, PendingState::Rejected, decision, Some(why))
+    }
+
+    fn decide(
+        &self,
+        id: &str,
+        state: PendingState,
+        decision: &Decision,
+        result: Option<&str>,
+    ) -> Result<(), RegistryError> {
+        let changed = self.db.execute(
+            "UPDATE pending SET state = ?2, decided_by = ?3, decided_at = ?4, result = ?5
+             WHERE id = ?1 AND state = 'waiting'",
+            params![id, state.name(), decision.by, decision.at, result],
+        );
+        match changed.map_err(|error| self.fail(error))? {
+            0 => {
+                let state = self.request(id)?.state;
+                Err(RegistryError::Decided { id: id.to_owned(), state })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What came of the run of a claimed request.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn finish(&self, id: &str, result: &str) -> Result<(), RegistryError> {
+        let done = self.db.execute(
+            "UPDATE pending SET state = 'done', result = ?2 WHERE id = ?1 AND state = 'approved'",
+            params![id, result],
+        );
+        done.map(drop).map_err(|error| self.fail(error))
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<PendingRequest> {
+    let state: String = row.get(7)?;
+    let state = PendingState::ALL.into_iter().find(|known| known.name() == state);
+    let project: String = row.get(3)?;
+    Ok(PendingRequest {
+        id: row.get(0)?,
+        asked_at: row.get(1)?,
+        item: row.get(2)?,
+        project: project.into(),
+        plan: row.get(4)?,
+        reason: row.get(5)?,
+        message: row.get(6)?,
+        // The table holds no other word.
+        state: state.unwrap_or(PendingState::Rejected),
+        decided_by: row.get(8)?,
+        decided_at: row.get(9)?,
+        result: row.get(10)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Decision, PendingState, Postponed};
+    use crate::base::limits::{PENDING_KEPT, PENDING_WAITING};
+    use crate::diag::Diagnose;
+    use crate::registry::Registry;
+    use std::path::Path;
+    use std::sync::Barrier;
+
+    fn postpone(registry: &mut Registry) -> Result<String, &'static str> {
+        let asked = Postponed {
+            asked_at: "2026-11-21T10:00:00Z",
+            item: "tool:acme/pay",
+            project: Path::new("/p"),
+            plan: b"{}",
+            reason: "amount",
+            message: "Pay 5,000?",
+        };
+        registry.postpone(&asked).map_err(|error| error.code().0)
+    }
+
+    fn decision(by: usize) -> Decision {
+        Decision { by: by.to_string(), at: "2026-11-21T10:00:01Z".into() }
+    }
+
+    #[test]
+    fn of_many_who_approve_or_reject_at_once_one_wins() {
+        let home = tempfile::tempdir().unwrap();
+        let id = postpone(&mut Registry::open(home.path()).unwrap()).unwrap();
+        let barrier = Barrier::new(8);
+        let won: usize = std::thread::scope(|scope| {
+            let race = |by: usize| {
+                let (barrier, id, home) = (&barrier, &id, home.path());
+                scope.spawn(move || {
+                    let registry = Registry::open(home).unwrap();
+                    barrier.wait();
+                    let done = match by % 2 {
+                        0 => registry.claim(id, &decision(by)),
+                        _ => registry.reject(id, &decision(by), "no"),
+                    };
+                    match done {
+                        Ok(()) => 1,
+                        Err(error) => {
+                            assert_eq!(error.code().0, "pending.decided");
+                            0
+                        }
+                    }
+                })
+            };
+            let threads: Vec<_> = (0..8).map(race).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(won, 1);
+    }
+
+    #[test]
+    fn a_full_store_refuses_and_decided_requests_make_room() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        // Without waiting for the disk a thousand times.
+        registry.db.pragma_update(None, "synchronous", "off").unwrap();
+        let first = postpone(&mut registry).unwrap();
+        for _ in 1..PENDING_WAITING {
+            postpone(&mut registry).unwrap();
+        }
+        assert_eq!(postpone(&mut registry), Err("pending.full"));
+        assert_eq!(registry.requests().unwrap().len(), PENDING_WAITING);
+        registry.claim(&first, &decision(1)).unwrap();
+        registry.finish(&first, "{}").unwrap();
+        assert_eq!(registry.request(&first).unwrap().state, PendingState::Done);
+        postpone(&mut registry).unwrap();
+        let all = registry.requests().unwrap();
+        assert_eq!(all.len(), PENDING_WAITING + 1);
+        for request in all.iter().filter(|request| request.state == PendingState::Waiting) {
+            registry.reject(&request.id, &decision(1), "no").unwrap();
+        }
+        postpone(&mut registry).unwrap();
+        assert_eq!(registry.requests().unwrap().len(), PENDING_KEPT + 1);
+    }
+
+    #[test]
+    fn an_unknown_id_is_told_with_its_neighbours() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let id = postpone(&mut registry).unwrap();
+        let mut typo = id.clone();
+        typo.pop();
+        let error = registry.request(&typo).unwrap_err();
+        assert_eq!(error.code().0, "pending.not_found");
+        assert_eq!(error.help(), Some(format!("did you mean `{id}`?")));
+        assert!(registry.claim(&typo, &decision(1)).is_err());
+    }
+}

@@ -1,0 +1,203 @@
+//! A tool asks a person: kept, shown, decided once, run as it was asked for (exec-protocol 4).
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const PAY: &str = "tool:acme/pay";
+const ITEM: &str = ".ai/tools/acme/pay.yaml";
+const PROGRAM: &str = ".ai/tools/acme/pay-it.sh";
+
+/// Asks for a person above 1,000, and leaves a mark when it pays.
+const PAYS: &str = r#"#!/bin/sh
+read -r call
+case "$call" in
+*'"again":'*) printf '{"pending":{"reason":"again","message":"Really?"}}\n' ;;
+*'"approval":'*) echo paid >>paid; printf '{"result":%s}\n' "$call" ;;
+*) printf '{"pending":{"reason":"amount","message":"Pay?"}}\n' ;;
+esac
+"#;
+
+fn world() -> World {
+    let world = World::new();
+    world.write(PROGRAM, PAYS);
+    world.signed(
+        ITEM,
+        "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+         category: acme\ndescription: Pays.\n\
+         exec:\n  command: ./pay-it.sh\n  files: [pay-it.sh]\n",
+    );
+    world
+}
+
+/// Runs the tool, which asks; the id of the request.
+fn asked(world: &World, amount: &str) -> String {
+    let (status, got) = world.json(&["execute", PAY, "-i", amount]);
+    assert_eq!((status, &got["status"]), (0, &json!("pending")), "{got}");
+    got["pending"]["id"].as_str().unwrap().to_owned()
+}
+
+fn waiting(world: &World) -> Vec<Value> {
+    let (status, got) = world.json(&["pending", "list"]);
+    assert_eq!(status, 0, "{got}");
+    got["pending"].as_array().unwrap().clone()
+}
+
+fn paid(world: &World) -> usize {
+    let text = std::fs::read_to_string(world.project().join("paid")).unwrap_or_default();
+    text.lines().count()
+}
+
+#[test]
+fn what_a_tool_asks_waits_and_runs_once_when_it_is_approved() {
+    let world = world();
+    let id = asked(&world, "amount=5000");
+    assert_eq!(paid(&world), 0);
+    let row = &waiting(&world)[0];
+    assert_eq!(row["id"], json!(id));
+    assert_eq!((&row["item_id"], &row["reason"]), (&json!(PAY), &json!("amount")));
+    assert_eq!(row["message"], "Pay?");
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!(shown["params"], json!({"amount": "5000"}));
+    // From anywhere: it runs where it was asked for.
+    let said = world.rye_in(world.outside(), &["pending", "approve", &id, "--json"], b"");
+    let got = said.json();
+    assert_eq!((said.status, &got["status"]), (0, &json!("success")), "{said:?}");
+    assert_eq!(got["data"]["args"], json!({"amount": "5000"}));
+    let approval = &got["data"]["approval"];
+    assert_eq!(approval["id"], json!(id));
+    assert!(approval["by"].as_str().unwrap().len() == 32, "{approval}");
+    assert_eq!(paid(&world), 1);
+    assert!(waiting(&world).is_empty());
+    for verb in ["approve", "reject"] {
+        let (status, got) = world.json(&["pending", verb, &id]);
+        assert_eq!((status, &got["code"]), (4, &json!("pending.decided")));
+    }
+    assert_eq!(paid(&world), 1);
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!((&shown["state"], &shown["result"]["status"]), (&json!("done"), &json!("success")));
+}
+
+#[test]
+fn of_two_who_approve_at_once_one_runs_it() {
+    let world = world();
+    let id = asked(&world, "amount=5000");
+    let approve = || {
+        let mut command = world.command(&["pending", "approve", &id, "--json"]);
+        command.stdout(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let mut both = [approve(), approve()];
+    let mut ends: Vec<_> = both.iter_mut().map(|child| child.wait().unwrap().code()).collect();
+    ends.sort();
+    assert_eq!(ends, [Some(0), Some(4)]);
+    assert_eq!(paid(&world), 1);
+}
+
+#[test]
+fn f11_what_changed_since_it_was_asked_is_not_approved() {
+    let world = world();
+    let id = asked(&world, "amount=5000");
+    let approve = || {
+        let (status, got) = world.json(&["pending", "approve", &id]);
+        (status, got["code"].as_str().unwrap_or_default().to_owned())
+    };
+    // The program, not signed again; then signed again.
+    world.write(PROGRAM, format!("{PAYS}# more\n"));
+    assert_eq!(approve(), (4, "verify.dependency".into()));
+    assert_eq!(world.rye(&["sign", PAY]).status, 0);
+    assert_eq!(approve(), (4, "pending.drifted".into()));
+    assert_eq!(paid(&world), 0);
+    // It still waits: nothing was decided.
+    assert_eq!(waiting(&world).len(), 1);
+    world.write(PROGRAM, PAYS);
+    let asked_again = asked_after_signing(&world);
+    let (status, got) = world.json(&["pending", "approve", &asked_again]);
+    assert_eq!((status, &got["status"]), (0, &json!("success")), "{got}");
+}
+
+fn asked_after_signing(world: &World) -> String {
+    assert_eq!(world.rye(&["sign", PAY]).status, 0);
+    asked(world, "amount=5000")
+}
+
+#[test]
+fn f11_a_child_of_rye_cannot_approve_by_itself() {
+    let world = world();
+    let id = asked(&world, "amount=5000");
+    let said = world.rye_below_a_run(&["pending", "approve", &id, "--json"]);
+    assert_eq!((said.status, said.code().as_str()), (2, "cli.not_confirmed"), "{said:?}");
+    let said = world.rye_below_a_run(&["pending", "reject", &id, "--json"]);
+    assert_eq!((said.status, said.code().as_str()), (2, "cli.not_confirmed"), "{said:?}");
+    assert_eq!((paid(&world), waiting(&world).len()), (0, 1));
+    let said = world.rye_below_a_run_at_a_terminal("y\n", &["pending", "approve", &id]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stdout.contains("Pay?"), "{said:?}");
+    assert_eq!(paid(&world), 1);
+}
+
+#[test]
+fn whoever_waits_is_told_what_came_of_it() {
+    let world = world();
+    let wait = |decide: &dyn Fn(&str)| {
+        let mut command = world.command(&["execute", PAY, "-i", "amount=1", "--wait", "--json"]);
+        let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let late = std::time::Instant::now() + std::time::Duration::from_mins(1);
+        let id = loop {
+            if let Some(row) = waiting(&world).first() {
+                break row["id"].as_str().unwrap().to_owned();
+            }
+            assert!(std::time::Instant::now() < late, "it never asked");
+        };
+        decide(&id);
+        let output = child.wait_with_output().unwrap();
+        let got: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), got)
+    };
+    let (status, got) = wait(&|id| assert_eq!(world.rye(&["pending", "approve", id]).status, 0));
+    assert_eq!((status, &got["status"]), (Some(0), &json!("success")), "{got}");
+    assert_eq!(got["data"]["args"], json!({"amount": "1"}));
+    let (status, got) = wait(&|id| {
+        assert_eq!(world.rye(&["pending", "reject", id, "--reason", "too much"]).status, 0);
+    });
+    assert_eq!((status, &got["code"]), (Some(4), &json!("pending.rejected")));
+    assert_eq!(got["error"], "rejected: too much");
+    assert_eq!(paid(&world), 1);
+}
+
+#[test]
+fn an_approved_run_that_asks_again_fails_and_asks_nobody() {
+    let world = world();
+    let id = asked(&world, "again=yes");
+    let (status, got) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &got["code"]), (7, &json!("protocol.pending_again")), "{got}");
+    assert_eq!(paid(&world), 0);
+    let (_, got) = world.json(&["pending", "list", "--all"]);
+    assert_eq!(got["pending"].as_array().unwrap().len(), 1, "{got}");
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!(shown["result"]["code"], "protocol.pending_again");
+}
+
+#[test]
+fn the_registry_is_closed_to_others_and_what_cannot_be_kept_is_an_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = world();
+    asked(&world, "amount=5000");
+    let file = world.home().join(".ai/state/registry.db");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::write(&file, "no database").unwrap();
+    let (status, got) = world.json(&["execute", PAY, "-i", "amount=5000"]);
+    assert_eq!((status, &got["code"]), (6, &json!("registry.io")), "{got}");
+    assert_eq!(paid(&world), 0);
+    let (status, got) = world.json(&["pending", "list"]);
+    assert_eq!((status, &got["code"]), (6, &json!("registry.io")), "{got}");
+}
+
+#[test]
+fn an_unknown_request_is_told_with_what_to_do() {
+    let world = world();
+    let (status, got) = world.json(&["pending", "show", "p-1"]);
+    assert_eq!((status, &got["code"]), (3, &json!("pending.not_found")), "{got}");
+    assert!(got["help"].as_str().unwrap().contains("rye pending list"), "{got}");
+    let said = world.rye(&["pending", "list"]);
+    assert_eq!((said.status, said.stdout.as_str()), (0, "nothing waits for a person\n"));
+}
