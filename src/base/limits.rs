@@ -46,6 +46,10 @@ pub(crate) const RECEIPT_BYTES: u64 = 4 << 20;
 pub(crate) const TIMEOUT_MS: u64 = 30_000;
 /// Time for one call of the exec protocol in milliseconds, unless the item says otherwise.
 pub(crate) const EXEC_TIMEOUT_MS: u64 = 30_000;
+/// Time for a hook in milliseconds, unless its item says otherwise (exec-protocol 6).
+pub(crate) const HOOK_TIMEOUT_MS: u64 = 10_000;
+/// Most hooks of one space: each is asked for every call.
+pub(crate) const HOOKS: usize = 100;
 /// How long a server of the exec protocol is kept without a call, in milliseconds, unless the item says
 /// otherwise (exec-protocol 3.1).
 pub(crate) const EXEC_IDLE_MS: u64 = 300_000;

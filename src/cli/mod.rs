@@ -20,6 +20,7 @@ mod fetch;
 mod fmt;
 mod git;
 mod graph;
+mod hooks;
 mod init;
 mod input;
 mod keys;
@@ -114,6 +115,7 @@ verbs! {
     plan
     receipt
     pending
+    hooks
     sign
     verify
     list

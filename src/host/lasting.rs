@@ -133,6 +133,11 @@ impl Lasting {
         }
     }
 
+    /// The child reads the end of its input.
+    pub(crate) fn close_input(&self) {
+        self.stdin.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
     /// Lets whoever is in [`Lasting::turn`] come back.
     pub(crate) fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());

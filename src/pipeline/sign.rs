@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::failure::Failure;
+use super::hooks::BELOW as HOOKS_BELOW;
 use super::line::Line;
 use super::parts::checked;
 use super::rules::Hold;
@@ -433,6 +434,10 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
         let runtime = "`rye/core/runtimes/python/script`";
         let message = format!("it cannot run: it names no `executor_id`, such as {runtime}");
         findings.push(Finding::warning(message));
+    }
+    if tool.hook.is_some() && !item.id.as_str().starts_with(HOOKS_BELOW) {
+        let message = "nobody asks it: a hook is in force below `tools/hooks/` alone";
+        findings.push(Finding::error(message));
     }
     if let Err(why) = check_config(tool.executor.as_ref(), &tool.config) {
         findings.push(Finding::warning(format!("it cannot run: {why}")));

@@ -8,7 +8,7 @@ use super::config::Execution;
 use super::error::PlanError;
 use super::plan::Machine;
 use super::process::option_value;
-use crate::base::limits::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS};
+use crate::base::limits::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS, HOOK_TIMEOUT_MS};
 use crate::chain::Chain;
 use crate::id::Space;
 use crate::parse::{EnvBase, Exec, ExecMode};
@@ -19,6 +19,8 @@ pub(crate) struct Spoken {
     pub(crate) mode: ExecMode,
     /// The parameters are sent below `args`; an eval or a hook is sent them as they are.
     pub(crate) below_args: bool,
+    /// What it answers is the result as it is, whatever its keys are; so of a hook.
+    pub(crate) as_it_is: bool,
     /// Bytes of one answer.
     pub(crate) max_output_bytes: usize,
     /// Calls that a server is sent before it answered the first.
@@ -81,16 +83,19 @@ pub(super) fn of(
     let here = Here { chain, machine };
     let args =
         exec.args.iter().map(|argument| here.argument(argument)).collect::<Result<_, _>>()?;
+    let default_ms = if tool.tool.hook.is_some() { HOOK_TIMEOUT_MS } else { EXEC_TIMEOUT_MS };
     let execution = Execution {
         command: Some(command(exec)),
         args,
         cwd: "{project_path}".into(),
         input_data: "{params_json}".into(),
-        timeout_ms: Some(exec.timeout_ms.unwrap_or(EXEC_TIMEOUT_MS)),
+        timeout_ms: Some(exec.timeout_ms.unwrap_or(default_ms)),
         packages: None,
     };
+    let is_hook = tool.tool.hook.is_some();
     let spoken = Spoken {
         mode: exec.mode,
+        as_it_is: is_hook,
         below_args: !matches!(tool.tool.tool_type.as_deref(), Some("eval" | "hook")),
         max_output_bytes: exec.max_output_bytes,
         max_in_flight: exec.max_in_flight,

@@ -97,6 +97,12 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/git.no_repository.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.no_repository.md") },
     // 4d9cfdfcd4dfbe858500c278419b1a1c86e3e1a72c0b9e2673c0411f1b81b10e
     File { path: "knowledge/rye/errors/git.refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.refused.md") },
+    // 288c0e727be3d9edeaa2926d74d7052d1253116c6036449b3f114d1ec33a8455
+    File { path: "knowledge/rye/errors/hook.denied.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/hook.denied.md") },
+    // f622c0bfd92de5e6437096ab9c7964f44faec3d7abe36388ebb64a992577f5af
+    File { path: "knowledge/rye/errors/hook.not_a_hook.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/hook.not_a_hook.md") },
+    // 50194718f9e2e5f3099f0bbabf05a8f57d9b6d046ff28b0952ef89b1f118cc7c
+    File { path: "knowledge/rye/errors/hook.unusable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/hook.unusable.md") },
     // 8589973404fd3702fcdc2b901d83fcf575ec914083efee10ca122542267d5980
     File { path: "knowledge/rye/errors/id.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.malformed.md") },
     // c37eeeae35c9de0104424ca90eae03f017f4fbacee46de5c982e588ec427629c

@@ -21,6 +21,7 @@ mod files;
 mod git;
 mod golden;
 mod history;
+mod hooks;
 #[cfg(feature = "http")]
 mod http;
 mod keys;
