@@ -20,7 +20,8 @@ pub(crate) enum Why {
     OtherRun,
     /// Its signature line is gone.
     LineGone,
-    /// git went to another commit, changed its index, or is in the middle of a merge.
+    /// git went to another commit, changed its index, may have written files, or is in the middle of a
+    /// merge.
     GitMoved,
     /// What git does cannot be seen.
     GitUnclear,
@@ -64,7 +65,7 @@ impl std::fmt::Display for Why {
             Self::During(item) => write!(f, "it changed while `{item}` ran"),
             Self::OtherRun => write!(f, "it changed while another run of rye was under way"),
             Self::LineGone => write!(f, "its signature line is gone"),
-            Self::GitMoved => write!(f, "git went to another commit, or changed its index"),
+            Self::GitMoved => write!(f, "git went to another commit, or may have written it"),
             Self::GitUnclear => write!(f, "`.git` leads to no repository"),
             Self::GitBusy => write!(f, "git is at work"),
             Self::Many(count) => write!(f, "{count} files changed at once"),

@@ -47,6 +47,8 @@ pub(crate) struct Session<'a> {
     pub(super) runs: Runs,
     /// git's commit and index at the last look.
     pub(super) git: Option<String>,
+    /// When git last took its lock.
+    pub(super) git_touched: Option<(i64, i64)>,
     /// git did something, and nothing that changed was judged since.
     pub(super) git_moved: bool,
     /// The own key and the dev keys of this session.
@@ -102,6 +104,7 @@ impl<'a> Session<'a> {
             ears,
             runs,
             git: None,
+            git_touched: None,
             git_moved: false,
             ours: BTreeSet::new(),
             strange: BTreeSet::new(),
@@ -127,7 +130,9 @@ impl<'a> Session<'a> {
     fn first_look(&mut self, rye: &Rye) -> Result<(), DevError> {
         self.cover(rye)?;
         let git = Git::find(rye.spaces().project_path(), rye.host());
-        self.git = git.ok().flatten().map(|git| git.state(rye.host()));
+        let git = git.ok().flatten();
+        self.git_touched = git.as_ref().and_then(Git::touched);
+        self.git = git.map(|git| git.state(rye.host()));
         self.last = rye.in_hand(&BTreeMap::new())?;
         for (entry, now) in &self.last {
             if let Some(author) = now.author() {
