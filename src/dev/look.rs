@@ -250,6 +250,7 @@ impl Session<'_> {
         let mut why = around.clone();
         why.extend(self.held.get(entry).iter().flat_map(|held| held.why.iter().cloned()));
         why.extend(self.standing(entry, now));
+        why.extend(now.hides(base.as_deref()).map(|file| Why::Invisible(file.to_owned())));
         let prepared = self.prepare(rye, now);
         if let (Ok(prepared), Some(was)) = (&prepared, base.as_ref().and_then(|b| b.parsed())) {
             why.extend(fields(was, prepared.item()).into_iter().map(Why::Field));

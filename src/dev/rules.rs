@@ -29,6 +29,8 @@ pub(crate) enum Why {
     GitBusy,
     /// So many files changed at once.
     Many(usize),
+    /// This file beside it holds text that nobody sees.
+    Invisible(String),
     /// This part of its header changed.
     Field(&'static str),
 }
@@ -48,6 +50,7 @@ impl Why {
             Self::GitUnclear => "git_unclear".into(),
             Self::GitBusy => "git_busy".into(),
             Self::Many(_) => "many_files".into(),
+            Self::Invisible(_) => "invisible_text".into(),
             Self::Field(name) => format!("field:{name}"),
         }
     }
@@ -69,6 +72,10 @@ impl std::fmt::Display for Why {
             Self::GitUnclear => write!(f, "`.git` leads to no repository"),
             Self::GitBusy => write!(f, "git is at work"),
             Self::Many(count) => write!(f, "{count} files changed at once"),
+            Self::Invisible(file) => {
+                let file = crate::base::text::escape_line(file);
+                write!(f, "`{file}` beside it holds text that nobody sees")
+            }
             Self::Field(name) => write!(f, "its `{name}` changed"),
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::error::GitError;
 use super::program::Repository;
 use crate::base::limits::ITEM_BYTES;
-use crate::base::text::{escape_line, position, unfit};
+use crate::base::text::{escape_line, invisible, position};
 use crate::diag::{Code, Diagnostic, Place};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Checked, Failure, Hold, Rye, RyeBuilder, Verdict};
@@ -149,17 +149,17 @@ fn hidden(folder: &Path, path: &str) -> Option<Finding> {
         return None;
     }
     let text = String::from_utf8(std::fs::read(file).ok()?).ok()?;
-    let found = unfit(&text).filter(|found| found.invisible)?;
+    let (char, at) = invisible(&text)?;
     let place = Place { space: Some("project".into()), path: path.to_owned(), ..Place::default() };
     let diagnostic = Diagnostic {
         code: Code("parse.invisible_text"),
         message: format!(
             "`{}` holds the invisible character U+{:04X}",
             escape_line(path),
-            u32::from(found.char)
+            u32::from(char)
         ),
         help: Some("remove it, or write it as an escape".into()),
-        place: Some(place.at(position(text.as_bytes(), found.at))),
+        place: Some(place.at(position(text.as_bytes(), at))),
         item: None,
         data: serde_json::Map::new(),
     };

@@ -260,6 +260,10 @@ fn hidden_text_beside_an_item_is_found_and_proposals_need_no_signature() {
         assert!(said.stderr.contains(&format!("{path}:2:5")), "{said:?}");
         well(&world, &format!("git rm -q --cached {path} && rm {path}"));
     }
+    // A character that shows does not cover for one that hides behind it.
+    world.write(".ai/README", "one \u{c} two \u{202e}three\n");
+    well(&world, "git add -A");
+    assert_eq!(found(&world), one("parse.invisible_text"));
 }
 
 #[test]
