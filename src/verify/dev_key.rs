@@ -165,6 +165,12 @@ impl DevKey {
         now.as_second() + DEV_KEY_SPARE_SECONDS > self.delegate.not_after.as_second()
     }
 
+    /// For how many seconds no other is due.
+    pub(crate) fn fresh_for(&self, now: Timestamp) -> u64 {
+        let last = self.delegate.not_after.as_second() - DEV_KEY_SPARE_SECONDS;
+        u64::try_from(last - now.as_second()).unwrap_or(0)
+    }
+
     /// Why it may not sign that; `None` if it may.
     pub(crate) fn out_of_scope(&self, item: &Ref, space: Space) -> Option<&'static str> {
         self.delegate.out_of_scope(item, space, Some(&self.delegate.project))
