@@ -116,6 +116,31 @@ impl TrustStore<'_> {
     }
 }
 
+/// What you said of a dev key, for those who show it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DevRecord {
+    pub(crate) project: PathBuf,
+    pub(crate) not_after: Timestamp,
+    /// The record itself, which holds no secret.
+    pub(crate) text: String,
+}
+
+impl TrustStore<'_> {
+    /// The record about a dev key, if you wrote one; also one whose time is over.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(crate) fn dev_record(
+        &self,
+        key: Fingerprint,
+    ) -> Result<Option<DevRecord>, Arc<TrustError>> {
+        let Some(delegate) = self.read_delegate(key)? else { return Ok(None) };
+        let text = delegate.to_toml()?;
+        let Delegate { project, not_after, .. } = delegate;
+        Ok(Some(DevRecord { project: project.path, not_after, text }))
+    }
+}
+
 /// A dev key, ready to sign.
 pub(crate) struct DevKey {
     pub(super) pair: KeyPair,

@@ -208,6 +208,9 @@ fn a_dev_key_signs_no_config_and_nothing_outside_its_project() {
     put(&world, &key, config, "a: 1\n");
     let said = world.rye(&["verify", "config:acme/x"]);
     assert_eq!((said.code().as_str(), said.status), ("verify.out_of_scope", 4), "{said:?}");
+    let help = format!("`rye trust show {}`", fingerprint(&key));
+    assert!(said.stderr.contains(&help), "{said:?}");
+    assert_eq!(world.rye(&["trust", "show", &fingerprint(&key)]).status, 0);
     put_home(&world, &key, ".ai/tools/acme/home.sh", &says("x"));
     world.refused("tool:acme/home", "verify.out_of_scope", 4);
     // Another project, accepted as well.
@@ -218,6 +221,44 @@ fn a_dev_key_signs_no_config_and_nothing_outside_its_project() {
     fs::write(other.join(".ai/tools/acme/say.sh"), text).unwrap();
     let said = world.rye_in(&other, &["execute", SAY, "--json"], b"");
     assert_eq!((said.code().as_str(), said.status), ("verify.out_of_scope", 4), "{said:?}");
+}
+
+#[test]
+fn a_dev_key_is_listed_and_shown_without_its_secret() {
+    let world = world();
+    let started = Dev::start(&world, &[]).seen[0].clone();
+    let (key, until) = (started["dev_key"].as_str().unwrap(), &started["not_after"]);
+    let project = world.project().canonicalize().unwrap().display().to_string();
+    let (_, keys) = world.json(&["keys", "list"]);
+    let want = serde_json::json!([{"fingerprint": key, "project": project, "not_after": until}]);
+    assert_eq!(keys["dev"], want, "{keys}");
+    let (_, list) = world.json(&["trust", "list"]);
+    let row = list["keys"].as_array().unwrap().iter().find(|row| row["fingerprint"] == key);
+    let row = row.unwrap_or_else(|| panic!("{list}"));
+    let said = (&row["state"], &row["project"], &row["not_after"]);
+    assert_eq!(said, (&"dev key".into(), &project.clone().into(), until), "{row}");
+    // What the help of a refusal names.
+    let (status, shown) = world.json(&["trust", "show", key]);
+    assert_eq!((status, &shown["state"], &shown["not_after"]), (0, &"dev key".into(), until));
+    let own = fingerprint(&world.own_key());
+    assert_eq!(world.json(&["trust", "show", &own]).1["state"], "own key");
+    for args in [&["keys", "list"][..], &["trust", "list"], &["trust", "show", key]] {
+        let said = world.rye(args);
+        assert_eq!(said.status, 0, "{said:?}");
+        let line = said.stdout.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+        assert!(line.contains(&project) && line.contains(until.as_str().unwrap()), "{said:?}");
+        assert!(!said.stdout.contains("PRIVATE"), "{said:?}");
+    }
+    // One whose time is over says nothing any more, but can be looked at.
+    nearly_over(&world, -16 * 60);
+    assert_eq!(world.json(&["keys", "list"]).1["dev"], serde_json::json!([]));
+    assert!(!world.rye(&["trust", "list"]).stdout.contains(key));
+    assert_eq!(world.json(&["trust", "show", key]).1["state"], "expired");
+    // It is not a document that `remove` takes away; a beginning of it can be revoked.
+    let said = world.rye(&["trust", "remove", key, "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3), "{said:?}");
+    assert_eq!(world.rye(&["trust", "revoke", &key[..8]]).status, 0);
+    assert_eq!(world.json(&["trust", "show", key]).1["state"], "revoked");
 }
 
 #[test]
