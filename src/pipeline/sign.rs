@@ -176,8 +176,9 @@ impl Rye {
         let Some(root) = self.spaces().get(space) else { return Ok((found, failed)) };
         for kind in Kind::ALL {
             for entry in self.list_to_sign(space, kind)? {
-                let keys = kind == Kind::Config && entry.item.id.as_str().starts_with("keys/");
-                if keys || !patterns.iter().any(|pattern| pattern.matches(&entry.item)) {
+                if entry.item.is_about_keys()
+                    || !patterns.iter().any(|pattern| pattern.matches(&entry.item))
+                {
                     continue;
                 }
                 match line.resolver(|r| r.in_space(&entry.item, space)) {

@@ -194,10 +194,8 @@ impl Rye {
         let mut all = BTreeMap::new();
         let (mut besides, mut bare) = (HashMap::new(), HashSet::new());
         for entry in entries {
-            let proposal =
-                entry.item.kind == Kind::Config && entry.item.id.as_str().starts_with("keys/");
             let is_copy = entry.item.id.is_reserved() && self.is_system_copy(&entry);
-            if proposal || is_copy {
+            if entry.item.is_about_keys() || is_copy {
                 continue;
             }
             let is_twin = twins.contains(&entry.item);
