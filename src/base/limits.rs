@@ -207,3 +207,6 @@ pub(crate) const DEV_AGAIN_MS: u64 = 500;
 pub(crate) const DEV_GIT_MS: u64 = 10_000;
 /// Age at which a temporary file is one that a killed process left, in seconds: no write takes as long.
 pub(crate) const LEFTOVER_SECONDS: u64 = 600;
+/// Most short options in one argument behind which a file's name is looked for: nobody writes as many,
+/// and each costs a look at the disk.
+pub(crate) const SHORT_OPTIONS: usize = 16;
