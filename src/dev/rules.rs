@@ -120,3 +120,49 @@ fn lists_same(was: Option<&Listed>, is: Option<&Listed>) -> bool {
         && was.programs == is.programs
         && was.digests.keys().eq(is.digests.keys())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Why;
+
+    #[test]
+    fn the_page_names_every_word() {
+        let page = include_str!("../../.ai/knowledge/rye/dev.md");
+        let text = String::new;
+        let all = [
+            Why::New,
+            Why::NotAdmitted,
+            Why::OtherSigner(text()),
+            Why::SignatureLine,
+            Why::During(text()),
+            Why::OtherRun,
+            Why::LineGone,
+            Why::GitMoved,
+            Why::GitUnclear,
+            Why::GitBusy,
+            Why::Many(6),
+            Why::Invisible(text()),
+            Why::Field("NAME"),
+        ];
+        for why in all {
+            // A reason that is added here is added above.
+            match why {
+                Why::New
+                | Why::NotAdmitted
+                | Why::OtherSigner(_)
+                | Why::SignatureLine
+                | Why::During(_)
+                | Why::OtherRun
+                | Why::LineGone
+                | Why::GitMoved
+                | Why::GitUnclear
+                | Why::GitBusy
+                | Why::Many(_)
+                | Why::Invisible(_)
+                | Why::Field(_) => {}
+            }
+            let word = why.word();
+            assert!(page.contains(&format!("`{word}`")), "{word}");
+        }
+    }
+}
