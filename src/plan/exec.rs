@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::config::Execution;
 use super::error::PlanError;
 use super::plan::Machine;
-use super::process::option_value;
+use super::process::named_in;
 use crate::base::limits::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS, HOOK_TIMEOUT_MS};
 use crate::chain::Chain;
 use crate::id::Space;
@@ -112,11 +112,10 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// An argument that names a listed file becomes its pinned copy, also behind `--option=`.
+    /// An argument that names a listed file becomes its pinned copy, also behind `--option=` and short options.
     fn argument(&self, argument: &str) -> Result<String, PlanError> {
         let tool = self.chain.tool();
-        for (option, value) in [Some(("", argument)), option_value(argument)].into_iter().flatten()
-        {
+        for (option, value) in named_in(argument) {
             let path = below(value);
             if tool.source.parts().iter().any(|part| part.path.as_str() == path) {
                 return Ok(format!("{option}{{tool_dir}}/{path}"));

@@ -29,6 +29,14 @@ impl Entry {
     }
 }
 
+/// Each `.ai` that a path leads through or to, the outermost first: the folder that holds it, and the
+/// path below it.
+pub(crate) fn ai_folders(path: &Path) -> impl DoubleEndedIterator<Item = (&Path, &Path)> {
+    let all = path.ancestors().filter(|above| above.file_name().is_some_and(|name| name == ".ai"));
+    let all = all.filter_map(|ai| Some((ai.parent()?, path.strip_prefix(ai).ok()?)));
+    all.collect::<Vec<_>>().into_iter().rev()
+}
+
 /// A file that has an item's extension but cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Odd {
@@ -215,4 +223,29 @@ pub(crate) fn is_test_spec(kind: Kind, id: &str, ext: &str) -> bool {
 /// Hidden files and folders are never items: no id segment begins with a dot.
 fn is_hidden(path: &Path, top: &Path) -> bool {
     path != top && path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::ai_folders;
+
+    #[test]
+    fn ai_folders_table() {
+        let rows: [(&str, &[(&str, &str)]); 7] = [
+            (".ai/tools/x.py", &[("", "tools/x.py")]),
+            ("/p/.ai/tools/x.py", &[("/p", "tools/x.py")]),
+            ("a/.ai/tools/f/.ai/x", &[("a", "tools/f/.ai/x"), ("a/.ai/tools/f", "x")]),
+            ("a/.ai", &[("a", "")]),
+            (".ai", &[("", "")]),
+            ("a.ai/x", &[]),
+            ("src/main.rs", &[]),
+        ];
+        for (path, want) in rows {
+            let found: Vec<_> = ai_folders(Path::new(path)).collect();
+            let want: Vec<_> = want.iter().map(|(a, b)| (Path::new(a), Path::new(b))).collect();
+            assert_eq!(found, want, "{path}");
+        }
+    }
 }
