@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::host::{Ended, Spawn};
 use super::os::sweep;
-use super::unix::{Signals, Started, reap, start};
+use super::unix::{Signals, Started, end_with_us, forget_group, reap, start};
 use crate::base::limits::{EXEC_CLOSE_MS, TERM_GRACE_MS};
 
 /// A child with its three streams, in a process group of its own. Dropping it kills the group.
@@ -69,6 +69,9 @@ impl Lasting {
         let stdin = Mutex::new(Some(stdin));
         let program = spawn.program.clone();
         all().insert(pid.as_raw_nonzero().get());
+        if strangers.is_some() {
+            end_with_us(pid.as_raw_nonzero().get());
+        }
         let is_mute = AtomicBool::new(false);
         let is_reaped = false;
         Ok(Self { pid, pidfd, stdin, stdout, stderr, is_mute, wake, program, is_reaped, strangers })
@@ -198,6 +201,7 @@ impl Lasting {
         let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
         let _ = poll(&mut fds, Some(&moment));
         let _ = kill_process_group(self.pid, Signal::KILL);
+        forget_group(self.pid.as_raw_nonzero().get());
         let status = reap(self.pid.as_raw_nonzero().get()).ok().flatten();
         if status.is_none() {
             tracing::warn!(program = %self.program.display(), "a server that may not be killed still runs");
