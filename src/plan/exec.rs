@@ -50,8 +50,8 @@ impl Spoken {
 ///
 /// # Errors
 /// `plan.bad_config`: the block and the chain's runtime do not go together, or the block asks for more
-/// than a project's item may have. `plan.unverified_program`: an argument names a file of the item's
-/// folder that is not in `files`.
+/// than a project's item may have. `plan.unverified_program`: an argument names, from the item's folder,
+/// a file of the project or of a space that is not in `files`.
 pub(super) fn of(
     chain: &Chain,
     machine: &Machine<'_>,
@@ -121,7 +121,7 @@ impl Here<'_> {
                 return Ok(format!("{option}{{tool_dir}}/{path}"));
             }
             let there = tool.source.path().parent().unwrap_or(Path::new("/")).join(value);
-            if !value.is_empty() && self.machine.host.look(&there).is_some() {
+            if !value.is_empty() && self.machine.guards(&there) {
                 let item = tool.item().clone();
                 return Err(PlanError::UnverifiedProgram { item, path: there });
             }
