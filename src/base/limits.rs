@@ -78,6 +78,9 @@ pub(crate) const SHOWN_BYTES: usize = 200;
 pub(crate) const NOTE_LINES: usize = 200;
 /// Most calls that a server is sent before it answered the first: each is held in memory.
 pub(crate) const EXEC_IN_FLIGHT: usize = 1024;
+/// Most faults of an imported document that are told at once: each is looked up from its top, and nobody
+/// mends more in one go.
+pub(crate) const IMPORT_FAULTS: usize = 64;
 /// Longest time that a signed item may ask for in milliseconds: one day.
 pub(crate) const TIMEOUT_MAX_MS: u64 = 86_400_000;
 /// Between asking a process group to end and killing it, in milliseconds (core 7.11).

@@ -20,6 +20,7 @@ mod fetch;
 mod fmt;
 mod git;
 mod graph;
+mod import;
 mod init;
 mod input;
 mod keys;
@@ -127,6 +128,7 @@ verbs! {
     keys
     trust
     new
+    import
     fmt
     graph
     init

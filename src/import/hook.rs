@@ -1,0 +1,48 @@
+//! The keys of a hook, beside those of its program.
+
+use super::doc::{Fields, one_of};
+use super::error::{MISSING, VALUE};
+
+/// What a hook asks to be told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hook {
+    pub(super) hook: &'static str,
+    pub(super) phases: Vec<&'static str>,
+    /// `None` where the configuration does not say: the kind of hook decides.
+    pub(super) mode: Option<&'static str>,
+}
+
+pub(super) const KEYS: [&str; 3] = ["hook", "phases", "mode"];
+
+/// The phases of each kind of hook.
+const PHASES: [(&str, &[&str]); 3] = [
+    ("provider", &["before_call", "after_call"]),
+    ("tool", &["before_execution", "after_execution"]),
+    ("session", &["session_start", "session_update", "session_end"]),
+];
+
+/// Reads `hook`, `phases` and `mode`; a phase that is none would let pass what it should stop.
+pub(super) fn read(fields: &Fields<'_>) -> Option<Hook> {
+    let mode = fields.one_of("mode", &["filter", "observe"]);
+    let hook = fields.needed("hook")?;
+    if hook == "eval" {
+        let why = "is `eval`: rye has no hook that is told of the scores of evals";
+        fields.at("hook").fault(VALUE, why);
+        return None;
+    }
+    let hook = one_of(&fields.at("hook"), &hook, &PHASES.map(|(hook, _)| hook))?;
+    if (hook, mode) == ("session", Some("filter")) {
+        fields.at("mode").fault(VALUE, "is `filter`, and a session hook only observes");
+    }
+    let known = PHASES.iter().find(|(name, _)| *name == hook)?.1;
+    let given = fields.strings("phases");
+    match fields.get("phases") {
+        None => fields.spot.fault_of_key(MISSING, "has no `phases`"),
+        Some(value) if value.as_array().is_some_and(Vec::is_empty) => {
+            fields.at("phases").fault(MISSING, "is empty");
+        }
+        Some(_) => {}
+    }
+    let phases = given.iter().filter_map(|(spot, phase)| one_of(spot, phase, known)).collect();
+    Some(Hook { hook, phases, mode })
+}
