@@ -31,7 +31,7 @@ pub(super) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Format {
-    /// The programs that a PromptKit RuntimeConfig binds: tools, evals and hooks
+    /// The programs that a `RuntimeConfig` of `PromptKit` binds: tools, evals and hooks
     ///
     /// Each becomes one item, with copies of the files of its command line. All of it is shown, and
     /// signed once you have said yes or gave `--yes`; without a terminal it is left unsigned.
@@ -68,13 +68,17 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         args.pack.as_deref().map(|path| Ok::<_, CliError>((path, read(path)?))).transpose()?;
     let pack = pack.as_ref().map(|(path, text)| (*path, text.as_str()));
     let import = Import { config: &args.config, text: &text, pack, category: &category };
-    let Drafts { drafts, remarks, faults } = drafts(&import)?;
+    let Drafts { items: drafts, remarks, faults } = drafts(&import)?;
     if !faults.is_empty() {
         return Ok(faulty(&faults, out));
     }
     if !out.is_json() {
-        drafts.iter().for_each(|draft| show(draft, out));
-        remarks.iter().for_each(|remark| out.note(&format!("note: {}", escape_line(remark))));
+        for draft in &drafts {
+            show(draft, out);
+        }
+        for remark in &remarks {
+            out.note(&format!("note: {}", escape_line(remark)));
+        }
     }
     if args.dry_run {
         let count = drafts.len();
@@ -241,7 +245,9 @@ fn tell(
         out.note("note: nobody said yes, so nothing is signed");
         out.line("");
         out.line("next, once you have read them:");
-        next.iter().for_each(|command| out.line(&format!("  {command}")));
+        for command in next {
+            out.line(&format!("  {command}"));
+        }
     }
     Exit::Status(exit)
 }

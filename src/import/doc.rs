@@ -74,7 +74,7 @@ impl<'d> Spot<'d> {
         Self { doc, path: Vec::new() }
     }
 
-    pub(super) fn below(&self, step: impl ToString) -> Self {
+    pub(super) fn below(&self, step: &str) -> Self {
         let mut path = self.path.clone();
         path.push(step.to_string());
         Self { doc: self.doc, path }
@@ -234,7 +234,8 @@ impl<'d> Fields<'d> {
             self.at(key).wrong("a list", value);
             return Vec::new();
         };
-        let entries = list.iter().enumerate().map(|(at, entry)| (self.at(key).below(at), entry));
+        let entries =
+            list.iter().enumerate().map(|(at, entry)| (self.at(key).below(&at.to_string()), entry));
         entries
             .filter_map(|(spot, entry)| {
                 if entry.is_null() {

@@ -44,7 +44,7 @@ pub(crate) struct Draft {
 #[derive(Debug)]
 pub(crate) struct Drafts {
     /// None if there are faults.
-    pub(crate) drafts: Vec<Draft>,
+    pub(crate) items: Vec<Draft>,
     /// What a person should know of them.
     pub(crate) remarks: Vec<String>,
     /// What is wrong with the documents, in the order of the text.
@@ -67,7 +67,7 @@ pub(crate) fn drafts(import: &Import<'_>) -> Result<Drafts, NotImported> {
     if !faults.is_empty() {
         drafts.clear();
     }
-    Ok(Drafts { drafts, remarks, faults })
+    Ok(Drafts { items: drafts, remarks, faults })
 }
 
 fn read(
@@ -150,7 +150,7 @@ impl Maker<'_, '_> {
                 if let (Some(None), Some(pack)) = (&described, self.pack) {
                     let near = near(name, pack.names(), 1).pop();
                     let near = near.map(|near| format!("; did you mean `{}`?", escape_line(&near)));
-                    let why = format!("is in no tool of the pack{}", near.unwrap_or_default());
+                    let why = format!("is no tool of the pack{}", near.unwrap_or_default());
                     spot.fault_of_key(NOT_IN_PACK, &why);
                 }
                 let described = described.flatten().unwrap_or_default();
@@ -175,7 +175,7 @@ impl Maker<'_, '_> {
             }
             Role::Hook(hook) => {
                 let _ = writeln!(out, "description: {}", Value::from(description));
-                let _ = writeln!(out, "hook: {}", hook.hook);
+                let _ = writeln!(out, "hook: {}", hook.on);
                 let _ = writeln!(out, "phases: [{}]", hook.phases.join(", "));
                 if let Some(mode) = hook.mode {
                     let _ = writeln!(out, "mode: {mode}");

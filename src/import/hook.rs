@@ -6,7 +6,8 @@ use super::error::{MISSING, VALUE};
 /// What a hook asks to be told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hook {
-    pub(super) hook: &'static str,
+    /// Which kind of hook it is.
+    pub(super) on: &'static str,
     pub(super) phases: Vec<&'static str>,
     /// `None` where the configuration does not say: the kind of hook decides.
     pub(super) mode: Option<&'static str>,
@@ -44,5 +45,5 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Hook> {
         Some(_) => {}
     }
     let phases = given.iter().filter_map(|(spot, phase)| one_of(spot, phase, known)).collect();
-    Some(Hook { hook, phases, mode })
+    Some(Hook { on: hook, phases, mode })
 }

@@ -2,13 +2,13 @@
 //!
 //! Layer 14. Sees the facade and what is below it; knows no other house.
 //!
-//! In:  an unchanged PromptKit RuntimeConfig, and the pack that describes its tools.
+//! In:  an unchanged `RuntimeConfig` of `PromptKit`, and the pack that describes its tools.
 //! Out: one item for each program that it binds, with copies of the files that belong to it.
 //!
 //! - `doc.rs` a document whose every fault has its line and column · `runtimeconfig.rs` what it binds ·
 //!   `hook.rs` the keys of a hook · `pack.rs` descriptions and schemas · `files.rs` the files that
-//!   arguments name · `draft.rs` the text of an item, `yaml.rs` its
-//!   values · `write.rs` the only place that writes
+//!   arguments name · `draft.rs` the text of an item, `yaml.rs` its values · `write.rs` the only place
+//!   that writes
 //!
 //! Invariants
 //! - A key that is not known, or a value that is none, is a fault: nothing is passed over in silence.

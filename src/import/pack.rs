@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::doc::{Doc, Fields, Spot};
-use super::error::NOT_A_CONFIG;
+use super::error::MISSING;
 
 /// A tool as its pack describes it.
 #[derive(Debug, Default)]
@@ -19,18 +19,22 @@ pub(super) struct Pack<'d> {
 }
 
 impl<'d> Pack<'d> {
-    /// # Errors
-    /// None: what is wrong with it is a fault of its document.
+    /// `None` for what is no pack; it has its fault.
     pub(super) fn read(doc: &'d Doc<'d>, value: &'d Value) -> Option<Self> {
         let top = Spot::top(doc).map(value)?;
         if !top.has("tools") && !top.has("prompts") {
-            top.spot.fault(NOT_A_CONFIG, "has neither `tools` nor `prompts`, so it is no pack");
+            top.spot.fault(MISSING, "has neither `tools` nor `prompts`, so it is no pack");
+            return None;
+        }
+        let tools = top.map("tools");
+        if tools.is_none() && top.has("tools") {
+            return None;
         }
         let prompts = top.get("prompts").and_then(Value::as_object);
         let prompts = prompts.into_iter().flat_map(serde_json::Map::values);
         let all = std::iter::once(value).chain(prompts);
         let evals = all.filter_map(|holder| holder.get("evals")?.as_array()).flatten().collect();
-        Some(Self { tools: top.map("tools"), evals })
+        Some(Self { tools, evals })
     }
 
     /// The tools that it names.

@@ -1,4 +1,4 @@
-//! What a RuntimeConfig binds.
+//! What a `RuntimeConfig` binds.
 
 use serde_json::Value;
 
@@ -7,7 +7,8 @@ use super::error::{MISSING, NAME, NOT_A_CONFIG, VALUE};
 use super::hook::{self, Hook};
 use crate::base::limits::TIMEOUT_MAX_MS;
 use crate::base::text::escape_line;
-use crate::id::ItemId;
+use crate::id::{ItemId, Kind};
+use crate::space::is_test_spec;
 
 const API_VERSION: &str = "promptkit.altairalabs.ai/v1alpha1";
 const KIND: &str = "RuntimeConfig";
@@ -84,7 +85,7 @@ pub(super) fn read<'d>(
         let Some(entries) = spec.map(section) else { continue };
         for (name, value) in entries.entries() {
             let Some(entry) = entries.at(name).map(value) else { continue };
-            if name.contains('/') || name.parse::<ItemId>().is_err() || name.ends_with(".test") {
+            if !is_name(name) {
                 let why = format!("cannot be imported: `{}` is no item's name", escape_line(name));
                 entry.spot.fault_of_key(NAME, &why);
             }
@@ -201,6 +202,11 @@ fn program<'d>(
         description: None,
         schema: None,
     })
+}
+
+/// Whether an item's own file can be called that.
+fn is_name(name: &str) -> bool {
+    !name.contains('/') && name.parse::<ItemId>().is_ok() && !is_test_spec(Kind::Tool, name, "yaml")
 }
 
 /// Only names: a value in a signed text would be neither secret nor the host's.

@@ -23,6 +23,7 @@ mod golden;
 mod history;
 #[cfg(feature = "http")]
 mod http;
+mod import;
 mod keys;
 mod listing;
 mod lock;

@@ -107,11 +107,14 @@ impl Visitor<'_> for Key<'_> {
 mod tests {
     use super::yaml_place;
 
+    /// A path, whether its key is meant, and the line and column.
+    type Row = (&'static str, bool, Option<(usize, usize)>);
+
     #[test]
     fn a_node_and_its_key_have_their_places() {
         let text = "# é\nspec:\n  tools:\n    a: &a {exec: {command: ./x, args: [-v, 'é', 3]}}\n    \
                     b:\n      exec: !!map\n        command: y\n    c: *a\n    \"d\": ~\n";
-        let rows: &[(&str, bool, Option<(usize, usize)>)] = &[
+        let rows: &[Row] = &[
             ("", false, Some((2, 1))),
             ("spec", true, Some((2, 1))),
             ("spec", false, Some((3, 3))),
