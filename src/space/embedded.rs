@@ -21,7 +21,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 208751c9e597aba9f53ad66cc5182239fb5e6799feb5b4d126340f93e4ea364c
+    // 54ef64496938c4c7e98c8c2f41eeaaa779ee6b3fe8d114ec6d39e6e1f5153028
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 122023989d6613598e57311a9159309bc6b686d21e53a3dee1e6d30619bd1ce9
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -29,7 +29,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
     // 760f864a43e5d95cba279030a7596aa94eb5c80c360677fe9dd5819a6f351f27
     File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
-    // c1319d5281d81ffc224e1768865be588abeea64e1c47e941446889c73ac46af3
+    // 6537031b2b0e6065c1b41c90c4a457285d520ab49e685f618833b0d43b8c0932
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // 8c329859d1246e246368f9d8cb0c9736f6b5a594ca5f3a9ba15c0d1b30f0d845
     File { path: "knowledge/rye/errors/author.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.exists.md") },
@@ -101,6 +101,26 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/id.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.malformed.md") },
     // c37eeeae35c9de0104424ca90eae03f017f4fbacee46de5c982e588ec427629c
     File { path: "knowledge/rye/errors/id.unknown_kind.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.unknown_kind.md") },
+    // c12cb1ae66785979af00302ed9e6b488703e1a33574ebeaf01ee0f0cb72a100d
+    File { path: "knowledge/rye/errors/import.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.exists.md") },
+    // 7e958198646ce741e8a373b15c277b0577abab87021a382e18497c084dd22726
+    File { path: "knowledge/rye/errors/import.file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.file.md") },
+    // f47d9c7666f733a4caf1abd0dadeb908c44007d56b4075cfa1388ef88579579e
+    File { path: "knowledge/rye/errors/import.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.io.md") },
+    // a8b4a95d65e435cbdc0134ee86d75f8be8a6c4fa82502a43dd4cf4a687d2a6d9
+    File { path: "knowledge/rye/errors/import.missing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.missing.md") },
+    // e9bd8960f73b5aa9b29db19176e8175dfa412e28f829a517d8d9778ed8994b89
+    File { path: "knowledge/rye/errors/import.name.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.name.md") },
+    // 7a5fa09a9d639e7b7f5aed2228fbd4198eb165659bca07df8bf17a5fd825b4ce
+    File { path: "knowledge/rye/errors/import.not_a_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_a_config.md") },
+    // cbef69a872b2053a7b3714ed422566a15859af628ae2c5c4fa5a85094fd9f9f7
+    File { path: "knowledge/rye/errors/import.not_in_pack.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_in_pack.md") },
+    // d00236185b41247bf0a359cc60cba3787bfd577c4f8433d7663299628fe32a07
+    File { path: "knowledge/rye/errors/import.syntax.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.syntax.md") },
+    // 0d6fd7a373c313eb3145ba92a3f144c7d622905a3144c07de6d8fd64bedfc761
+    File { path: "knowledge/rye/errors/import.unknown_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.unknown_key.md") },
+    // 4fef10dbead0a608d125d2b2f68d06c1e26279fa1a840660e5da5bde6851eda7
+    File { path: "knowledge/rye/errors/import.value.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.value.md") },
     // 27b90220afa46882a54c1dc217b4d711935830cda64f6026eb715405bfb7727f
     File { path: "knowledge/rye/errors/interpolate.missing_inputs.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/interpolate.missing_inputs.md") },
     // 691babcb86e8bfbfdab0fae5321826a72a2034241f3d6c8814cb1ef3df1a8470
@@ -371,7 +391,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // 33f6bc5daed30aa695e34f7c6d2c4c54180f5793ad61796a8c08c79c6b15ec22
+    // 3d60c59ddaf0c6ee1381edde6dd676750f6e528844139b94b081c1868c9481c0
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // e6d41d24afca8c403741209db632f37797e8525637f55b5a59d76735dc2e03aa
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
