@@ -34,7 +34,8 @@ enum Format {
     /// The programs that a `RuntimeConfig` of `PromptKit` binds: tools, evals and hooks
     ///
     /// Each becomes one item, with copies of the files of its command line. All of it is shown, and
-    /// signed once you have said yes or gave `--yes`; without a terminal it is left unsigned.
+    /// signed once you have said yes or gave `--yes`; without a terminal it is left unsigned. What a
+    /// program loads by itself is not seen: name it in the item's `exec.files`.
     Runtimeconfig(RuntimeConfig),
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::error::{MISSING, SYNTAX, UNKNOWN_KEY, VALUE, help};
 use crate::base::limits::IMPORT_FAULTS;
-use crate::base::text::{Position, escape_line, near};
+use crate::base::text::{Position, escape_line, near, unfit};
 use crate::diag::{Code, Diagnostic, Place};
 use crate::parse::{json, yaml, yaml_place};
 
@@ -206,6 +206,16 @@ impl<'d> Fields<'d> {
 
     pub(super) fn string(&self, key: &str) -> Option<String> {
         self.at(key).string(self.map.get(key)?)
+    }
+
+    /// A text that people and models read: nothing in it is hidden from them.
+    pub(super) fn readable(&self, key: &str) -> Option<String> {
+        let text = self.string(key)?;
+        if let Some(found) = unfit(&text) {
+            let why = format!("holds the character U+{:04X}", u32::from(found.char));
+            self.at(key).fault(VALUE, &why);
+        }
+        Some(text)
     }
 
     /// A string that must be there and say something.

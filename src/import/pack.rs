@@ -47,7 +47,7 @@ impl<'d> Pack<'d> {
         let tools = self.tools.as_ref().filter(|tools| tools.has(name))?;
         let Some(tool) = tools.map(name) else { return Some(Described::default()) };
         let schema = tool.map("parameters").and(tool.get("parameters")).cloned();
-        Some(Described { description: tool.string("description"), schema })
+        Some(Described { description: tool.readable("description"), schema })
     }
 
     /// What the pack's one eval of a type says; several may differ, and then the caller decides.

@@ -142,7 +142,7 @@ fn spec<'d>(doc: &'d Doc<'d>, value: &'d Value) -> Option<Fields<'d>> {
 fn tool<'d>(name: &str, entry: &Fields<'d>, remarks: &mut Vec<String>) -> Option<Bound<'d>> {
     entry.only(&TOOL);
     let timeout_ms = entry.positive("timeout_ms", TIMEOUT_MAX_MS);
-    let description = entry.string("description");
+    let description = entry.readable("description");
     if !entry.has("exec") {
         remarks.push(format!("`{}` has no `exec` and is left out", entry.spot));
         return None;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::base::text::unfit;
 use crate::parse::yaml;
 
 /// A text on one line: as it is where YAML reads it as the same, else in quotes as in JSON.
@@ -12,8 +13,21 @@ pub(super) fn scalar(text: &str) -> String {
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(word);
     match is_word && yaml(text).is_ok_and(|read| read.as_str() == Some(text)) {
         true => text.to_owned(),
-        false => Value::from(text).to_string(),
+        false => quoted(&Value::from(text)),
     }
+}
+
+/// A value as JSON, with what nobody sees written out: as it is, YAML would refuse some of it, and a
+/// person pass over the rest.
+fn quoted(value: &Value) -> String {
+    let mut out = String::new();
+    for c in value.to_string().chars() {
+        match unfit(c.encode_utf8(&mut [0; 4])) {
+            Some(_) => drop(write!(out, "\\U{:08X}", u32::from(c))),
+            None => out.push(c),
+        }
+    }
+    out
 }
 
 /// A list of texts on one line.
@@ -38,7 +52,7 @@ pub(super) fn entry(out: &mut String, indent: usize, key: &str, value: &Value) {
             let _ = writeln!(out, " {}", list(texts));
         }
         other => {
-            let _ = writeln!(out, " {other}");
+            let _ = writeln!(out, " {}", quoted(other));
         }
     }
 }
@@ -54,7 +68,8 @@ mod tests {
         let value = json!({
             "type": "object", "a b": ["x", "no", "true", "1", "~", "null", "é", "a: b", "- c", ""],
             "y": {"n": {"on": "off", "0x1f": 0, "1e3": 1.5}, "": [], "#": {}}, "null": null,
-            "several": "a\nb\t\"'", "deep": [{"a": [1, [true]]}, "{", "a,b", "😀", "\u{7f}"],
+            "several": "a\nb\t\"'", "deep": [{"a": [1, [true]]}, "{", "a,b", "😀", "\u{7f}", {"\u{202e}": "\u{85}\u{feff}\u{e0041}"}],
+            "\u{200b}": "\u{7f}",
             "NaN": ".nan", "inf": "-.inf", "date": "2026-01-01", "path": "a/b.c", "tag": "!x", "<": "&a",
         });
         let mut out = String::new();

@@ -273,6 +273,13 @@ fn a_tool_that_the_pack_does_not_name_is_a_fault_and_so_is_a_pack_that_is_none()
         ),
         (
             "bare.yaml",
+            "{\"tools\": {\"sentiment_check\": {}, \"db_query\": {\"description\": \"a\u{202e}b\"}}}",
+            "import.value",
+            json!({"line": 1, "column": 63}),
+            "`tools.db_query.description` holds the character U+202E",
+        ),
+        (
+            "bare.yaml",
             "{\"tools\": {\"db_query\": {}, \"sentiment_check\": {\"parameters\": 3}}}",
             "import.value",
             json!({"line": 1, "column": 62}),

@@ -279,3 +279,22 @@ fn without_a_pack_the_configuration_describes_its_tools() {
     ]);
     assert_eq!(said["remarks"], remarks);
 }
+
+#[test]
+fn a_hook_may_name_the_sandbox_that_is_none_and_a_tool_any() {
+    let world = world();
+    let text = "spec:\n  sandboxes: {plain: {mode: direct}, box: {mode: docker_run}}\n  hooks:\n    \
+                a: {command: cat, hook: provider, phases: [before_call], sandbox: plain}\n  \
+                evals: {b: {command: cat, sandbox: box}}\n";
+    put(&world, "box.yaml", text);
+    let (status, said) = import(&world, "box.yaml", &["--dry-run"]);
+    let remarks = json!([
+        "`spec.sandboxes` binds no program of the exec protocol and is left out",
+        "`spec.evals.b.sandbox` means nothing here",
+        "`spec.hooks.a.sandbox` means nothing here",
+    ]);
+    assert_eq!((status, &said["remarks"]), (0, &remarks), "{said}");
+    put(&world, "box.yaml", &text.replace("sandbox: plain", "sandbox: box"));
+    let (status, said) = import(&world, "box.yaml", &["--dry-run"]);
+    assert_eq!((status, &said["code"]), (5, &json!("import.value")), "{said}");
+}
