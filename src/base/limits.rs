@@ -82,6 +82,9 @@ pub(crate) const SHOWN_BYTES: usize = 200;
 pub(crate) const NOTE_LINES: usize = 200;
 /// Most calls that a server is sent before it answered the first: each is held in memory.
 pub(crate) const EXEC_IN_FLIGHT: usize = 1024;
+/// Most faults of an imported document that are told at once: each is looked up from its top, and nobody
+/// mends more in one go.
+pub(crate) const IMPORT_FAULTS: usize = 64;
 /// Longest time that a signed item may ask for in milliseconds: one day.
 pub(crate) const TIMEOUT_MAX_MS: u64 = 86_400_000;
 /// Between asking a process group to end and killing it, in milliseconds (core 7.11).
@@ -89,6 +92,9 @@ pub(crate) const TERM_GRACE_MS: u64 = 2_000;
 /// How long output is still read after the child itself ended, in milliseconds: a grandchild that
 /// holds the pipe must not hold the answer.
 pub(crate) const DRAIN_MS: u64 = 100;
+/// How long a program that is open for writing is tried to be started, in milliseconds: a child between
+/// its birth and its program takes far less.
+pub(crate) const BUSY_PROGRAM_MS: u64 = 1_000;
 /// How long a killed child is waited for, in milliseconds; only one that may not be killed takes
 /// longer.
 pub(crate) const REAP_MS: u64 = 500;

@@ -21,6 +21,7 @@ mod fmt;
 mod git;
 mod graph;
 mod hooks;
+mod import;
 mod init;
 mod input;
 mod keys;
@@ -129,6 +130,7 @@ verbs! {
     keys
     trust
     new
+    import
     fmt
     graph
     init

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::host::Spawn;
-use crate::base::limits::{EXEC_SERVERS, REAP_MS};
+use crate::base::limits::{BUSY_PROGRAM_MS, EXEC_SERVERS, REAP_MS};
 
 /// Exit code or signal, and peak memory in KiB.
 pub(super) struct Reaped {
@@ -171,6 +171,22 @@ impl Actions {
     /// # Errors
     /// What an action, or becoming the program, failed with.
     fn spawn(&self, program: &CStr, args: &[CString], env: &[CString]) -> io::Result<i32> {
+        // A program that we just wrote is still open for writing in a child that another thread is
+        // starting, for as long as that child is not its own program yet.
+        let until = Instant::now() + Duration::from_millis(BUSY_PROGRAM_MS);
+        loop {
+            match self.spawn_once(program, args, env) {
+                Err(error) if is_busy(&error) && Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// # Errors
+    /// What an action, or becoming the program, failed with.
+    fn spawn_once(&self, program: &CStr, args: &[CString], env: &[CString]) -> io::Result<i32> {
         let listed = |texts: &[CString]| {
             let texts = texts.iter().map(|text| text.as_ptr().cast_mut());
             texts.chain([std::ptr::null_mut()]).collect::<Vec<_>>()
@@ -201,6 +217,10 @@ impl Drop for Actions {
             libc::posix_spawnattr_destroy(&raw mut self.attributes);
         }
     }
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ETXTBSY)
 }
 
 /// The `posix_spawn` family gives the error instead of setting it.

@@ -25,6 +25,7 @@ mod history;
 mod hooks;
 #[cfg(feature = "http")]
 mod http;
+mod import;
 mod keys;
 mod listing;
 mod lock;

@@ -50,7 +50,7 @@ pub(crate) enum Phase {
 }
 
 impl HookKind {
-    const ALL: [Self; 3] = [Self::Provider, Self::Tool, Self::Session];
+    pub(crate) const ALL: [Self; 3] = [Self::Provider, Self::Tool, Self::Session];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
