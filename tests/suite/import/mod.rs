@@ -1,4 +1,4 @@
-//! `rye import runtimeconfig`: unchanged PromptKit configurations become signed items that run
+//! `rye import runtimeconfig`: unchanged configurations of `PromptKit` become signed items that run
 //! (exec-protocol 1.2).
 
 mod faults;
@@ -24,7 +24,7 @@ print(json.dumps({"result": {"glad": glad, "from": os.environ.get("SENTIMENT_FRO
 "#;
 
 /// Answers queries of a database that it holds in memory, for as long as it is kept.
-const DB_QUERY_JS: &str = r##"#!/usr/bin/env node
+const DB_QUERY_JS: &str = r#"#!/usr/bin/env node
 const orders = [{ id: 1, total: 12 }, { id: 2, total: 30 }];
 const lines = require("node:readline").createInterface({ input: process.stdin });
 lines.on("line", (line) => {
@@ -36,7 +36,7 @@ lines.on("line", (line) => {
   };
   console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
 });
-"##;
+"#;
 
 /// Gives each answer half of what there is to give.
 const TONE_SH: &str =
