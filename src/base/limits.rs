@@ -46,6 +46,10 @@ pub(crate) const RECEIPT_BYTES: u64 = 4 << 20;
 pub(crate) const TIMEOUT_MS: u64 = 30_000;
 /// Time for one call of the exec protocol in milliseconds, unless the item says otherwise.
 pub(crate) const EXEC_TIMEOUT_MS: u64 = 30_000;
+/// Time for a hook in milliseconds, unless its item says otherwise (exec-protocol 6).
+pub(crate) const HOOK_TIMEOUT_MS: u64 = 10_000;
+/// Most hooks of one space: each is asked for every call.
+pub(crate) const HOOKS: usize = 100;
 /// How long a server of the exec protocol is kept without a call, in milliseconds, unless the item says
 /// otherwise (exec-protocol 3.1).
 pub(crate) const EXEC_IDLE_MS: u64 = 300_000;
@@ -193,6 +197,9 @@ pub(crate) const DEV_KEY_SPARE_SECONDS: i64 = 15 * 60;
 /// How long the record of a dev key that is over is kept, in seconds: what it signed is then told from
 /// what a stranger signed.
 pub(crate) const DEV_RECORD_SECONDS: u64 = 30 * 86_400;
+/// How long `rye dev` waits at most before it asks the clock whether its key is nearly over, in
+/// milliseconds: far less than the time that is left then, and no load.
+pub(crate) const DEV_CLOCK_MS: u64 = 60_000;
 /// Most files that `rye dev` signs at once without asking: a person saves one, a program many.
 pub(crate) const DEV_FILES: usize = 5;
 /// After the last sign of a change `rye dev` waits so long before it looks, in milliseconds: an editor
@@ -207,3 +214,6 @@ pub(crate) const DEV_AGAIN_MS: u64 = 500;
 pub(crate) const DEV_GIT_MS: u64 = 10_000;
 /// Age at which a temporary file is one that a killed process left, in seconds: no write takes as long.
 pub(crate) const LEFTOVER_SECONDS: u64 = 600;
+/// Most short options in one argument behind which a file's name is looked for: nobody writes as many,
+/// and each costs a look at the disk.
+pub(crate) const SHORT_OPTIONS: usize = 16;

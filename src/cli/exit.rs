@@ -46,14 +46,15 @@ pub(crate) fn status(code: &str) -> u8 {
         | "test.no_spec" => 3,
         "plan.drifted" | "plan.malformed" | "import.exists" => 4,
         "pending.not_found" => 3,
+        "hook.not_a_hook" => 2,
         "plan.not_a_tool" | "author.language" => 2,
         "author.io" | "dev.watch" | "git.failed" | "git.io" | "import.io" | "receipt.io"
         | "test.io" => 6,
         _ => match code.split('.').next().unwrap_or_default() {
             "cli" => 2,
             "id" => 3,
-            "pending" | "dev" | "verify" | "validate" | "resolve" | "matrix" | "lock" | "space"
-            | "sign" | "key" | "trust" | "receipt" | "author" | "git" => 4,
+            "hook" | "pending" | "dev" | "verify" | "validate" | "resolve" | "matrix" | "lock"
+            | "space" | "sign" | "key" | "trust" | "receipt" | "author" | "git" => 4,
             "parse" | "interpolate" | "chain" | "test" | "import" => 5,
             "plan" | "execute" | "registry" | "sandbox" => 6,
             "lsp" | "protocol" | "remote" | "mcp" | "thread" => 7,

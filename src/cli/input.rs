@@ -44,13 +44,7 @@ impl Inputs {
             (None, None) => None,
         };
         if let Some(text) = whole {
-            given.params = match json(&text) {
-                Ok(Value::Object(map)) => map,
-                Ok(_) => {
-                    return Err(CliError::ParamsJson { why: "it is another JSON value".into() });
-                }
-                Err(fault) => return Err(CliError::ParamsJson { why: fault.why }),
-            };
+            given.params = object(&text)?;
         }
         let mut seen: Vec<String> = Vec::new();
         for text in &self.input {
@@ -68,6 +62,26 @@ impl Inputs {
             }
         }
         Ok(given)
+    }
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, CliError> {
+    match json(text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(CliError::ParamsJson { why: "it is another JSON value".into() }),
+        Err(fault) => Err(CliError::ParamsJson { why: fault.why }),
+    }
+}
+
+/// One JSON object: as it was typed, of a file behind `@`, or of standard input for `-`.
+///
+/// # Errors
+/// `cli.input_file`, `cli.params_json`
+pub(super) fn read_object(argument: &str) -> Result<Map<String, Value>, CliError> {
+    match argument.strip_prefix('@') {
+        Some(path) => object(&read_file(path)?),
+        None if argument == "-" => object(&read_text("-", &mut io::stdin().lock())?),
+        None => object(argument),
     }
 }
 

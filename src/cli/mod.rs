@@ -20,6 +20,7 @@ mod fetch;
 mod fmt;
 mod git;
 mod graph;
+mod hooks;
 mod import;
 mod init;
 mod input;
@@ -115,6 +116,7 @@ verbs! {
     plan
     receipt
     pending
+    hooks
     sign
     verify
     list

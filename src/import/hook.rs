@@ -1,7 +1,10 @@
 //! The keys of a hook, beside those of its program.
 
+use serde_json::Value;
+
 use super::doc::{Fields, one_of};
 use super::error::{MISSING, VALUE};
+use crate::parse::HookKind;
 
 /// What a hook asks to be told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,12 +18,7 @@ pub(super) struct Hook {
 
 pub(super) const KEYS: [&str; 3] = ["hook", "phases", "mode"];
 
-/// The phases of each kind of hook.
-const PHASES: [(&str, &[&str]); 3] = [
-    ("provider", &["before_call", "after_call"]),
-    ("tool", &["before_execution", "after_execution"]),
-    ("session", &["session_start", "session_update", "session_end"]),
-];
+const KINDS: [HookKind; 3] = [HookKind::Provider, HookKind::Tool, HookKind::Session];
 
 /// Reads `hook`, `phases` and `mode`; a phase that is none would let pass what it should stop.
 pub(super) fn read(fields: &Fields<'_>) -> Option<Hook> {
@@ -31,11 +29,16 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Hook> {
         fields.at("hook").fault(VALUE, why);
         return None;
     }
-    let hook = one_of(&fields.at("hook"), &hook, &PHASES.map(|(hook, _)| hook))?;
+    let hook = one_of(&fields.at("hook"), &hook, &KINDS.map(HookKind::name))?;
     if (hook, mode) == ("session", Some("filter")) {
         fields.at("mode").fault(VALUE, "is `filter`, and a session hook only observes");
     }
-    let known = PHASES.iter().find(|(name, _)| *name == hook)?.1;
+    let only_told = mode == Some("observe") || (hook, mode) == ("session", None);
+    if only_told && fields.get("runtime").and_then(Value::as_str) == Some("server") {
+        fields.at("runtime").fault(VALUE, "is `server`, and a hook that only observes is `exec`");
+    }
+    let kind = KINDS.into_iter().find(|kind| kind.name() == hook)?;
+    let known: Vec<&str> = kind.phases().iter().map(|phase| phase.name()).collect();
     let given = fields.strings("phases");
     match fields.get("phases") {
         None => fields.spot.fault_of_key(MISSING, "has no `phases`"),
@@ -44,6 +47,6 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Hook> {
         }
         Some(_) => {}
     }
-    let phases = given.iter().filter_map(|(spot, phase)| one_of(spot, phase, known)).collect();
+    let phases = given.iter().filter_map(|(spot, phase)| one_of(spot, phase, &known)).collect();
     Some(Hook { on: hook, phases, mode })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::hook_error::HookError;
 use crate::chain::{ChainError, FetchError};
 use crate::diag::{Diagnose, Diagnostic};
 use crate::execute::ExecuteError;
@@ -52,6 +53,7 @@ pub(crate) enum Step {
     Versions(#[from] super::diff::VersionError),
     Receipt(#[from] ReceiptError),
     Registry(#[from] RegistryError),
+    Hook(#[from] HookError),
 }
 
 macro_rules! failure_from {
@@ -86,6 +88,7 @@ failure_from!(
     super::diff::VersionError,
     ReceiptError,
     RegistryError,
+    HookError,
 );
 
 impl From<FetchError> for Failure {
@@ -129,6 +132,7 @@ impl Failure {
             Step::Versions(e) => e,
             Step::Receipt(e) => e,
             Step::Registry(e) => e,
+            Step::Hook(e) => e,
         }
     }
 

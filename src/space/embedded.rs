@@ -21,9 +21,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 54ef64496938c4c7e98c8c2f41eeaaa779ee6b3fe8d114ec6d39e6e1f5153028
+    // dca287b012be1b5f4354f5608f847e29fb782a7cc7ab711c73a173aca81184c1
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
-    // 122023989d6613598e57311a9159309bc6b686d21e53a3dee1e6d30619bd1ce9
+    // fd3c17c6859d4f941de53d7626a078f359fb83854ac04a71835562e8a15050e7
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
@@ -89,7 +89,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/execute.tool_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.tool_failed.md") },
     // 68168e7fa3cd1b288695df22b8bb9d8c2739110734d6c6d2c259e5b29a87524a
     File { path: "knowledge/rye/errors/git.failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.failed.md") },
-    // ab0c8aef65b676743e8b3741b8e7e3e115c2862abe5a768ee1b5fd075c84bf2e
+    // 695a92e746047439f8a894bf06d703bb3986281ac475ed4e44ed8b390801ac2d
     File { path: "knowledge/rye/errors/git.foreign_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.foreign_file.md") },
     // 20fd4f8361b02bc331d44d0059e6bbdcdf074b29a7aa43309f573fc7d851ed8b
     File { path: "knowledge/rye/errors/git.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.io.md") },
@@ -97,6 +97,12 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/git.no_repository.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.no_repository.md") },
     // 4d9cfdfcd4dfbe858500c278419b1a1c86e3e1a72c0b9e2673c0411f1b81b10e
     File { path: "knowledge/rye/errors/git.refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.refused.md") },
+    // 288c0e727be3d9edeaa2926d74d7052d1253116c6036449b3f114d1ec33a8455
+    File { path: "knowledge/rye/errors/hook.denied.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/hook.denied.md") },
+    // f622c0bfd92de5e6437096ab9c7964f44faec3d7abe36388ebb64a992577f5af
+    File { path: "knowledge/rye/errors/hook.not_a_hook.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/hook.not_a_hook.md") },
+    // 50194718f9e2e5f3099f0bbabf05a8f57d9b6d046ff28b0952ef89b1f118cc7c
+    File { path: "knowledge/rye/errors/hook.unusable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/hook.unusable.md") },
     // 8589973404fd3702fcdc2b901d83fcf575ec914083efee10ca122542267d5980
     File { path: "knowledge/rye/errors/id.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.malformed.md") },
     // c37eeeae35c9de0104424ca90eae03f017f4fbacee46de5c982e588ec427629c
@@ -145,7 +151,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/lock.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.malformed.md") },
     // 4a2c2fef8576cc0dd49f9d583cfd6c6aa4ea54b9403922253e3614293af7af09
     File { path: "knowledge/rye/errors/lock.no_project.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.no_project.md") },
-    // 57120213a34f76866b2c324895f78e348b62815e67efc41561cbf7ec8e7f729b
+    // aa270bc9d9baf154536e683c2b36a1fd68fe8f3a51f263d82bcd146861b7a748
     File { path: "knowledge/rye/errors/lock.not_listed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.not_listed.md") },
     // ee2369d9fe4c943724cf3ed0a8bde6d7ab5fe3cef6fcd8cb1651fae1c9862e1f
     File { path: "knowledge/rye/errors/lock.version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.version.md") },
@@ -243,7 +249,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.refused_variable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.refused_variable.md") },
     // 2c6a260002451694ff6e3093e7549b11ae0a966e0a4769482dff987e2930ebb3
     File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
-    // 458e37a68529a6d8f9de98eff7be68aeef48b1e31db7c7957cc6e259cd1034c8
+    // c7bee9d9ce03995c4311841ad889007eeab75c3ca8d86538597283062fd65b81
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
     // 32f5ac2387c763e6e75686ad24aa79bccbe0021b53f2d5d14416c9e383cc31af
     File { path: "knowledge/rye/errors/plan.variable_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.variable_too_large.md") },
@@ -293,7 +299,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/sign.embedded.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.embedded.md") },
     // 9b5b926fcd29c42bb2e5b82748c6fef29b5dd4846695d28acbab5c3800a0a488
     File { path: "knowledge/rye/errors/sign.invalid.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.invalid.md") },
-    // c63d7abc71801185d181131acc52dc1d7ad2e6e0c22339a45245e566db8b3d50
+    // 742d9f6779169204ca06c2be00da4b7c31cef6c81056cc2931905cf44a2083f7
     File { path: "knowledge/rye/errors/sign.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.io.md") },
     // 87429f1577ecdd3eee86a8ff99a8ccf08de1a1812cfe555695bc63e7ebc13d7f
     File { path: "knowledge/rye/errors/sign.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.reserved.md") },
@@ -309,7 +315,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/space.not_a_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.not_a_file.md") },
     // 207d0b1a2eafc18d26e02218df59bcfaf06fad67e4c2cc7bce1d04906aa16689
     File { path: "knowledge/rye/errors/space.odd_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.odd_file.md") },
-    // cd34d3448442400330d46b553b962a67bb144065aff06a649da93c6af2676e86
+    // 2c1c2a8d893fcdfe9e3d3d20aca67cf88b30a93bb8f41bd4100d6af65b66d654
     File { path: "knowledge/rye/errors/space.symlink.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.symlink.md") },
     // eb1e89bf1c7fc49b487b92b785f86687f89300a35f01a3b6f240d58154c5c7a1
     File { path: "knowledge/rye/errors/space.too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.too_large.md") },
@@ -363,7 +369,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.moved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.moved.md") },
     // b10986483dd36241b4b759b587a8748621d220d8385dc71ba626951cf72c57a8
     File { path: "knowledge/rye/errors/verify.not_yet.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.not_yet.md") },
-    // 00faa8e1b817e483d46f71d7782834c8261d32009dde12e9c979e7e4073e644b
+    // d8ed3741fbd724419f54d1056777afc88952097715a1653c7146265c8fff828d
     File { path: "knowledge/rye/errors/verify.out_of_scope.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.out_of_scope.md") },
     // fb5ff39a877303ad8fe4ace71438b0ae20cdd4a9bbb4df075fc8dde2c66a3615
     File { path: "knowledge/rye/errors/verify.project_not_accepted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.project_not_accepted.md") },
@@ -385,7 +391,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // f4fa316a4fa89a2c43a1c469b246603bf3d599764f1117d3d5d9232faa2e522e
+    // fa0d60acc7da79b168518f7c1c495bc90f4aa4d512e1dff26caa4bf132f3dc31
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
     // a433f7b0e6a1411e3a64918684992420ced3713d4bfcecf31670c46569a8edf4
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
@@ -399,7 +405,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // f6aa0c84b2890e463edb6a8caf493a764573e7a47762408cc3b7e3ffadfcf308
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // b33f6d643c39921ec8a0c7a16b0b128be70d8b16046c5753b3ec56ab06940045
+    // 0494205278e4b09066544ee50e130ce57f141cabdac5c09732bc9296c6ab201f
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 2b669abce336d695cfb2e4d2c03519482b953ac4dd0e1b9487094da18057cc48
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

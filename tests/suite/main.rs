@@ -16,11 +16,13 @@ mod cli;
 mod config;
 mod dev;
 mod directives;
+mod exec;
 mod faults;
 mod files;
 mod git;
 mod golden;
 mod history;
+mod hooks;
 #[cfg(feature = "http")]
 mod http;
 mod import;

@@ -9,6 +9,7 @@ use super::config_resolve::{ConfigResolve, config_resolve};
 use super::exec::{Block, Exec, exec};
 use super::fields::{Fields, string, wrong};
 use super::files::files;
+use super::hook::{Hook, hook};
 use super::interpreter::Interpreter;
 use super::schema::schema;
 use crate::base::text::escape_line;
@@ -36,6 +37,8 @@ pub(crate) struct Tool {
     pub(crate) config: Map<String, Value>,
     /// The program that speaks the exec protocol.
     pub(crate) exec: Option<Exec>,
+    /// What it watches, where it is a hook.
+    pub(crate) hook: Option<Hook>,
     pub(crate) config_resolve: Option<ConfigResolve>,
     pub(crate) anchor: Option<Anchor>,
     pub(crate) verify_deps: Option<VerifyDeps>,
@@ -123,6 +126,7 @@ impl Tool {
             config_resolve: config_resolve(&fields)?,
             files: listed,
             exec,
+            hook: hook(&fields)?,
             anchor,
             verify_deps: verify_deps(&fields)?,
             sandbox: fields.value("sandbox"),

@@ -173,6 +173,12 @@ const ROWS: &[Row] = &[
         (1, 80),
         "is `box`, which rye does not have",
     ),
+    (
+        "spec: {hooks: {a: {command: x, hook: session, phases: [session_end], runtime: server}}}\n",
+        "import.value",
+        (1, 79),
+        "a hook that only observes is `exec`",
+    ),
     // Below a mark of its own.
     ("# x\n---\n# y\nspec:\n  evil: {}\n", "import.unknown_key", (5, 3), "did you mean `evals`?"),
 ];

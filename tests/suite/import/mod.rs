@@ -180,6 +180,11 @@ fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
                 assert_eq!(said.code(), "plan.invalid_parameters", "{said:?}");
             }
         }
+        // The hook guards what was imported with it.
+        let item = format!("tool:{category}/sentiment_check");
+        let said = world.rye(&["execute", &item, "-i", "text=delete it", "--json"]);
+        assert_eq!((said.code().as_str(), said.status), ("hook.denied", 4), "{said:?}");
+        assert!(said.stdout.contains("nothing is deleted here"), "{said:?}");
         // Nothing beside the four is an item, and nothing is left to sign or to tidy.
         let (_, said) = world.json(&["list"]);
         let ids = said["items"].as_array().unwrap().iter().map(|item| item["item_id"].to_string());
