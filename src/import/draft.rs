@@ -108,7 +108,8 @@ impl Maker<'_, '_> {
         let category = match bound.role {
             Role::Tool => self.import.category.to_string(),
             Role::Eval => format!("{}/evals", self.import.category),
-            Role::Hook(_) => format!("{}/hooks", self.import.category),
+            // Elsewhere a hook is asked by nobody.
+            Role::Hook(_) => format!("hooks/{}", self.import.category),
         };
         let mut head = format!("version: \"1.0.0\"\ntool_type: {}\n", self.tool_type());
         let mode = if bound.is_server { "server" } else { "oneshot" };

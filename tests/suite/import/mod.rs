@@ -166,11 +166,14 @@ fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
             ("sentiment_check", json!({"text": "so Glad"}), json!({"glad": true, "from": "here"})),
             ("db_query", json!({"least": 20}), json!({"orders": [2], "argv": ["--depth", "2"]})),
             ("evals/tone", json!({"content": "x"}), json!({"score": 0.5, "detail": "kind"})),
-            ("hooks/guard", json!({"hook": "tool"}), json!({"allow": true})),
+            ("guard", json!({"hook": "tool"}), json!({"allow": true})),
         ];
         let env = [("SENTIMENT_FROM", "here")];
         for (id, params, want) in rows {
-            let item = format!("tool:{category}/{id}");
+            let item = match id {
+                "guard" => format!("tool:hooks/{category}/{id}"),
+                _ => format!("tool:{category}/{id}"),
+            };
             let args = ["execute", &item, "--params", &params.to_string(), "--json"];
             let said = world.rye_env(&world.project(), &args, b"", &env);
             assert_eq!((said.status, &said.json()["data"]), (0, &want), "{item}: {said:?}");
@@ -188,7 +191,7 @@ fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
         // Nothing beside the four is an item, and nothing is left to sign or to tidy.
         let (_, said) = world.json(&["list"]);
         let ids = said["items"].as_array().unwrap().iter().map(|item| item["item_id"].to_string());
-        let ours = ids.filter(|id| id.contains(&format!("tool:{category}/")));
+        let ours = ids.filter(|id| id.contains(&format!("{category}/")));
         assert_eq!(ours.count(), 4, "{said}");
         assert_eq!(world.rye(&["sign", "--all", "--check"]).status, 0);
         let said = world.rye(&["fmt", "--check", &format!("tool:{category}/**")]);
