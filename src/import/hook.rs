@@ -1,5 +1,7 @@
 //! The keys of a hook, beside those of its program.
 
+use serde_json::Value;
+
 use super::doc::{Fields, one_of};
 use super::error::{MISSING, VALUE};
 use crate::parse::HookKind;
@@ -28,6 +30,10 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Hook> {
     let hook = one_of(&fields.at("hook"), &hook, &HookKind::ALL.map(HookKind::name))?;
     if (hook, mode) == ("session", Some("filter")) {
         fields.at("mode").fault(VALUE, "is `filter`, and a session hook only observes");
+    }
+    let only_told = mode == Some("observe") || (hook, mode) == ("session", None);
+    if only_told && fields.get("runtime").and_then(Value::as_str) == Some("server") {
+        fields.at("runtime").fault(VALUE, "is `server`, and a hook that only observes is `exec`");
     }
     let kind = HookKind::ALL.into_iter().find(|kind| kind.name() == hook)?;
     let known: Vec<&'static str> = kind.phases().iter().map(|phase| phase.name()).collect();
