@@ -24,6 +24,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::dev::CODES,
         crate::git::CODES,
         crate::trial::CODES,
+        crate::eval::CODES,
         #[cfg(feature = "lsp")]
         crate::lsp::CODES,
         super::error::CODES,

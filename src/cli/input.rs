@@ -44,13 +44,7 @@ impl Inputs {
             (None, None) => None,
         };
         if let Some(text) = whole {
-            given.params = match json(&text) {
-                Ok(Value::Object(map)) => map,
-                Ok(_) => {
-                    return Err(CliError::ParamsJson { why: "it is another JSON value".into() });
-                }
-                Err(fault) => return Err(CliError::ParamsJson { why: fault.why }),
-            };
+            given.params = object(&text)?;
         }
         let mut seen: Vec<String> = Vec::new();
         for text in &self.input {
@@ -68,6 +62,18 @@ impl Inputs {
             }
         }
         Ok(given)
+    }
+}
+
+/// One JSON object.
+///
+/// # Errors
+/// `cli.params_json`
+pub(super) fn object(text: &str) -> Result<Map<String, Value>, CliError> {
+    match json(text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(CliError::ParamsJson { why: "it is another JSON value".into() }),
+        Err(fault) => Err(CliError::ParamsJson { why: fault.why }),
     }
 }
 
@@ -127,7 +133,11 @@ pub(super) fn read_bytes(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, CliEr
     }
 }
 
-fn read_text(path: &str, from: &mut impl Read) -> Result<String, CliError> {
+/// A text of bounded size.
+///
+/// # Errors
+/// `cli.input_file`
+pub(super) fn read_text(path: &str, from: &mut impl Read) -> Result<String, CliError> {
     let failed = |source| CliError::InputFile { path: path.to_owned(), source };
     match read_at_most(from, PARAMS_BYTES, 0).map_err(failed)? {
         Bounded::All(bytes) => {

@@ -13,6 +13,7 @@ mod dev;
 mod diff;
 mod doctor;
 mod error;
+mod eval;
 mod execute;
 mod exit;
 mod explain;
@@ -131,6 +132,7 @@ verbs! {
     graph
     init
     test
+    eval
     git
     doctor
     explain

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::chain::{ChainError, FetchError};
 use crate::diag::{Diagnose, Diagnostic};
+use crate::eval::EvalError;
 use crate::execute::ExecuteError;
 use crate::id::IdError;
 use crate::interpolate::InterpolateError;
@@ -52,6 +53,7 @@ pub(crate) enum Step {
     Versions(#[from] super::diff::VersionError),
     Receipt(#[from] ReceiptError),
     Registry(#[from] RegistryError),
+    Eval(#[from] EvalError),
 }
 
 macro_rules! failure_from {
@@ -86,6 +88,7 @@ failure_from!(
     super::diff::VersionError,
     ReceiptError,
     RegistryError,
+    EvalError,
 );
 
 impl From<FetchError> for Failure {
@@ -129,6 +132,7 @@ impl Failure {
             Step::Versions(e) => e,
             Step::Receipt(e) => e,
             Step::Registry(e) => e,
+            Step::Eval(e) => e,
         }
     }
 

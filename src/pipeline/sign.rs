@@ -434,6 +434,10 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
         let message = format!("it cannot run: it names no `executor_id`, such as {runtime}");
         findings.push(Finding::warning(message));
     }
+    if tool.eval.is_some() && tool.exec.is_none() {
+        findings
+            .push(Finding::error("it is an eval, and needs an `exec` block that says what scores"));
+    }
     if let Err(why) = check_config(tool.executor.as_ref(), &tool.config) {
         findings.push(Finding::warning(format!("it cannot run: {why}")));
     }
