@@ -1,10 +1,10 @@
-//! Evals: signed programs that score a text (exec-protocol 5), alone.
+//! Evals: signed programs that score a text (exec-protocol 5), alone and in test specs.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::world::{MARKER_SH, World};
+use crate::world::{GREET_MD, MARKER_SH, World};
 
 const MOOD: &str = "tool:acme/mood";
 const ITEM: &str = ".ai/tools/acme/mood.yaml";
@@ -374,4 +374,133 @@ fn an_eval_without_a_program_is_not_signed_and_its_keys_are_for_evals_alone() {
         assert!(told.contains("parse.metadata") && told.contains(pointer), "{text}: {told}");
     }
     assert_eq!(signed("tool_type: eval\nexec: {command: cat}\n").0, 0);
+}
+
+/// A world with a tool that answers `text`, and evals in its test spec.
+fn spec_world(evals: &str) -> World {
+    let world = world();
+    let answer = MARKER_SH.replace(": > marker\n", "").replace("{\"ran\": true}", "\"kind words\"");
+    world.signed(".ai/tools/acme/talk.sh", &answer);
+    let talk = world.rye(&["execute", "acme/talk"]);
+    assert!(talk.stdout.contains("kind words"), "the fixture: {talk:?}");
+    world.write(".ai/tools/acme/talk.test.yaml", spec(evals));
+    world
+}
+
+fn spec(evals: &str) -> String {
+    format!("cases:\n  - name: is kind\n    evals:\n{evals}")
+}
+
+#[test]
+fn a_spec_has_evals_score_what_the_tool_answered() {
+    let world =
+        spec_world("      - {eval: 'tool:acme/mood', params: {score: '0.80'}, min_score: 0.8}\n");
+    let (status, got) = world.json(&["test"]);
+    assert_eq!((status, &got["passed"]), (0, &json!(1)), "{got}");
+    let failing = "      - {eval: acme/mood, params: {score: '0.79'}, min_score: 0.8, max_score: 1.0}\n      \
+                   - {eval: acme/mood, params: {score: '0.5'}}\n      \
+                   - {eval: acme/mood, params: {score: '0.5'}, max_score: 0.5}\n";
+    world.write(".ai/tools/acme/talk.test.yaml", spec(failing));
+    let (status, got) = world.json(&["test"]);
+    assert_eq!((status, &got["code"]), (1, &json!("test.failed")), "{got}");
+    let findings = got["cases"][0]["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 2, "{got}");
+    assert_eq!(findings[0]["what"], "eval acme/mood");
+    let why = findings[0]["why"].as_str().unwrap();
+    assert!(why.starts_with("scored 0.79, which is less than 0.8\nas asked"), "{why}");
+    assert!(findings[0].get("code").is_none(), "{got}");
+    let why = findings[1]["why"].as_str().unwrap();
+    assert!(why.starts_with("scored 0.5, which is less than 1\n"), "{why}");
+    let said = world.rye(&["test", "--junit", "report.xml"]);
+    assert!(said.stdout.contains("eval acme/mood scored 0.79, which is less than 0.8"), "{said:?}");
+    let xml = String::from_utf8(world.read("report.xml")).unwrap();
+    assert!(xml.contains("failures=\"1\" errors=\"0\""), "{xml}");
+    assert!(xml.contains("eval acme/mood scored 0.79, which is less than 0.8"), "{xml}");
+}
+
+#[test]
+fn an_eval_of_a_spec_is_sent_the_text_and_works_in_the_folder_of_the_case() {
+    let world = spec_world("      - {eval: acme/mood}\n");
+    let judge = "#!/bin/sh\ncat >seen.json\necho '{\"score\": 1}'\n";
+    world.write(".ai/tools/acme/judge.py", judge);
+    assert_eq!(world.rye(&["sign", MOOD]).status, 0);
+    let seen = "    expect: {files: {seen.json: {includes: '\"content\":\"kind words\"'}}}\n";
+    world.write(".ai/tools/acme/talk.test.yaml", spec("      - {eval: acme/mood}\n") + seen);
+    // The files are looked at before: what an eval leaves is no result of the tool.
+    let (_, got) = world.json(&["test"]);
+    assert_eq!(got["cases"][0]["findings"][0]["what"], "files.seen.json", "{got}");
+    assert!(!world.project().join("seen.json").exists());
+    let judge = "#!/bin/sh\nread -r call\ncase \"$call\" in\n*'\"content\":\"kind words\"'*) echo \
+                 '{\"score\": 1}' ;;\n*) echo '{\"score\": 0}' ;;\nesac\n";
+    world.write(".ai/tools/acme/judge.py", judge);
+    assert_eq!(world.rye(&["sign", MOOD]).status, 0);
+    world.write(".ai/tools/acme/talk.test.yaml", spec("      - {eval: acme/mood}\n"));
+    let (status, got) = world.json(&["test"]);
+    assert_eq!(status, 0, "{got}");
+    // Of a directive, the text that an agent gets.
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    world.write(
+        ".ai/tools/acme/judge.py",
+        judge.replace("\"content\":\"kind words\"", "hello to Ada"),
+    );
+    assert_eq!(world.rye(&["sign", MOOD]).status, 0);
+    let of_greet = spec("      - {eval: acme/mood}\n") + "    inputs: {who: Ada}\n";
+    world.write(".ai/directives/acme/greet.test.yaml", of_greet);
+    let (status, got) = world.json(&["test", "directive:acme/greet"]);
+    assert_eq!(status, 0, "{got}");
+}
+
+#[test]
+fn an_eval_of_a_spec_that_errs_is_an_error_and_no_low_score() {
+    let world =
+        spec_world("      - {eval: acme/mood, params: {exit: 3, score: '1'}, min_score: 0}\n");
+    for (evals, code) in [
+        ("      - {eval: acme/mood, params: {exit: 3, score: '1'}, min_score: 0}\n", "eval.error"),
+        ("      - {eval: acme/mood, params: {score: '7'}, min_score: 0}\n", "protocol.bad_score"),
+        ("      - {eval: acme/talk}\n", "eval.not_an_eval"),
+        ("      - {eval: acme/none}\n", "resolve.not_found"),
+    ] {
+        world.write(".ai/tools/acme/talk.test.yaml", spec(evals));
+        let (status, got) = world.json(&["test", "--junit", "report.xml"]);
+        assert_eq!(status, 1, "{got}");
+        let finding = &got["cases"][0]["findings"][0];
+        assert_eq!(finding["code"], code, "{got}");
+        assert!(finding["why"].as_str().unwrap().starts_with("came to no score: "), "{got}");
+        let xml = String::from_utf8(world.read("report.xml")).unwrap();
+        assert!(xml.contains("failures=\"0\" errors=\"1\""), "{xml}");
+        assert!(xml.contains(&format!("<error type=\"{code}\"")), "{xml}");
+    }
+}
+
+#[test]
+fn evals_of_a_spec_need_an_answer_and_are_read_strictly() {
+    let world = spec_world("      - {eval: acme/mood}\n");
+    let refused = |text: &str| {
+        world.write(".ai/tools/acme/talk.test.yaml", text);
+        let (status, got) = world.json(&["test"]);
+        (status, got["code"].as_str().unwrap_or_default().to_owned())
+    };
+    for evals in [
+        "      - {eval: 7}\n",
+        "      - {min_score: 1}\n",
+        "      - {eval: 'directive:acme/x'}\n",
+        "      - {eval: '../x'}\n",
+        "      - {eval: acme/mood, min_score: 80}\n",
+        "      - {eval: acme/mood, min_score: '0.8'}\n",
+        "      - {eval: acme/mood, min_score: 0.9, max_score: 0.8}\n",
+        "      - {eval: acme/mood, params: []}\n",
+        "      - acme/mood\n",
+    ] {
+        assert_eq!(refused(&spec(evals)), (5, "test.malformed".into()), "{evals}");
+    }
+    let unknown = spec("      - {eval: acme/mood, min_scoer: 0.8}\n");
+    assert_eq!(refused(&unknown), (5, "test.unknown_key".into()));
+    let dry = spec("      - {eval: acme/mood}\n") + "    dry_run: true\n";
+    assert_eq!(refused(&dry), (5, "test.malformed".into()));
+    // A tool that fails as expected has no answer to score.
+    world.signed(".ai/tools/acme/talk.sh", &MARKER_SH.replace(": > marker", "exit 4"));
+    let failing = spec("      - {eval: acme/mood}\n") + "    expect: {exit_code: 4}\n";
+    world.write(".ai/tools/acme/talk.test.yaml", failing);
+    let (status, got) = world.json(&["test"]);
+    assert_eq!((status, &got["cases"][0]["findings"][0]["what"]), (1, &json!("evals")), "{got}");
 }
