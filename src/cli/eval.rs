@@ -14,8 +14,9 @@ use super::wire::Wired;
 use crate::base::text::escape;
 use crate::diag::{Diagnostic, Style};
 use crate::eval::{Asked, Context, EvalError, Score, Thresholds};
-use crate::pipeline::Scored;
-use crate::trace::Quiet;
+use crate::pipeline::{Failed, Scored};
+use crate::report::trace_text;
+use crate::trace::{Quiet, Recorded, Sink};
 
 /// Have a text scored by an eval, and say whether it passes
 #[derive(clap::Args)]
@@ -59,6 +60,9 @@ struct Run {
     /// Only measure: the score alone
     #[arg(long, conflicts_with_all = ["min_score", "max_score"])]
     metric: bool,
+    /// Show each decision with its time
+    #[arg(long)]
+    trace: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -76,6 +80,12 @@ impl Guardrail {
     }
 }
 
+/// A score, and the decisions on the way to it where they are asked for.
+struct Came {
+    scored: Scored,
+    trace: Option<Vec<Recorded>>,
+}
+
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let Verb::Run(run) = &args.verb;
     let usage = |message: String| CliError::Usage { message, help: None };
@@ -83,13 +93,23 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         Thresholds::new(run.min_score.clone(), run.max_score.clone()).map_err(usage)?;
     let params = run.params.as_deref().map(object).transpose()?.unwrap_or_default();
     let asked = Asked { content: content(&run.content)?, params, context: run.context()? };
-    let result = wired.rye()?.eval(&run.item, asked, None, wired.start, &Quiet);
-    let scored = result.map_err(|failed| CliError::Failed(Box::new(failed)))?;
-    out.warned(&scored.warnings);
-    if run.metric {
-        return Ok(measured(&scored, out));
+    let recorder = run.trace.then(|| wired.recorder());
+    let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
+    let result = wired.rye()?.eval(&run.item, asked, None, wired.start, sink);
+    let trace = recorder.map(|recorder| recorder.events());
+    if let Some(events) = trace.as_ref().filter(|_| !out.is_json()) {
+        let tree = trace_text(events, out.paint_err());
+        out.note(tree.trim_end());
     }
-    Ok(judged(&scored, &thresholds, run.guardrail, out))
+    let came = match result {
+        Ok(scored) => Came { scored, trace },
+        Err(failed) => return Err(CliError::Failed(Box::new(Failed { trace, ..failed }))),
+    };
+    out.warned(&came.scored.warnings);
+    if run.metric {
+        return Ok(measured(&came, out));
+    }
+    Ok(judged(&came, &thresholds, run.guardrail, out))
 }
 
 impl Run {
@@ -118,24 +138,24 @@ fn file(path: &str) -> Result<String, CliError> {
 }
 
 /// The score alone.
-fn measured(scored: &Scored, out: &mut Out) -> Exit {
+fn measured(came: &Came, out: &mut Out) -> Exit {
     if out.is_json() {
-        let mut fields = fields(scored, "metric");
+        let mut fields = fields(&came.scored, "metric");
         fields.insert("status".into(), "success".into());
-        show(fields, scored, out);
+        show(fields, came, out);
     } else {
-        out.line(&scored.judged.score.to_string());
+        out.line(&came.scored.judged.score.to_json().to_string());
     }
     Exit::DONE
 }
 
 fn judged(
-    scored: &Scored,
+    came: &Came,
     thresholds: &Thresholds,
     guardrail: Option<Guardrail>,
     out: &mut Out,
 ) -> Exit {
-    let Scored { item, judged, .. } = scored;
+    let Scored { item, judged, .. } = &came.scored;
     let failure = thresholds.miss(&judged.score).map(|miss| EvalError::Failed {
         item: item.clone(),
         score: judged.score.to_string(),
@@ -152,7 +172,10 @@ fn judged(
         let mut all = Map::new();
         all.insert("status".into(), if failure.is_none() { "success" } else { "error" }.into());
         all.extend(failure.as_ref().map(|f| Diagnostic::from(f).to_json()).unwrap_or_default());
-        all.extend(fields(scored, if guardrail.is_some() { "guardrail" } else { "assertion" }));
+        all.extend(fields(
+            &came.scored,
+            if guardrail.is_some() { "guardrail" } else { "assertion" },
+        ));
         all.insert("passed".into(), passed.into());
         all.extend(thresholds.to_json());
         if let Some(guardrail) = guardrail {
@@ -161,7 +184,7 @@ fn judged(
         if let Some(replacement) = replacement {
             all.insert("replacement".into(), replacement.into());
         }
-        show(all, scored, out);
+        show(all, came, out);
         return Exit::Status(exit);
     }
     let mark = match passed {
@@ -195,10 +218,14 @@ fn fields(scored: &Scored, used_as: &str) -> Map<String, Value> {
     fields
 }
 
-fn show(mut fields: Map<String, Value>, scored: &Scored, out: &mut Out) {
+fn show(mut fields: Map<String, Value>, came: &Came, out: &mut Out) {
+    let scored = &came.scored;
     if !scored.warnings.is_empty() {
         fields.insert("warnings".into(), json!(scored.warnings));
     }
     fields.insert("metadata".into(), json!({"duration_ms": scored.elapsed.as_secs_f64() * 1000.0}));
+    if let Some(trace) = &came.trace {
+        fields.insert("trace".into(), json!(trace));
+    }
     out.object(&Value::Object(fields));
 }

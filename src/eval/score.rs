@@ -55,9 +55,14 @@ impl From<u8> for Score {
     }
 }
 
+/// For people: of a number of very many digits the first.
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        let text = self.0.to_string();
+        match text.get(..SHOWN_BYTES) {
+            Some(begin) if begin.len() < text.len() => write!(f, "{begin}…"),
+            _ => f.write_str(&text),
+        }
     }
 }
 

@@ -118,7 +118,11 @@ fn a_wrong_answer_is_an_error_and_never_a_score() {
             }
         }
     }
-    // Nobody is asked by an eval.
+    // Nobody is asked by an eval, however it is run.
+    let call = json!({"params": {"say": "{\"pending\": {\"message\": \"May I?\"}}"}}).to_string();
+    let (status, got) = world.json(&["execute", MOOD, "--params", &call]);
+    assert_eq!((status, &got["code"]), (1, &json!("execute.tool_failed")), "{got}");
+    assert!(got["error"].as_str().unwrap().ends_with(": May I?"), "{got}");
     let (_, got) = world.json(&["pending", "list", "--all"]);
     assert_eq!(got["pending"], json!([]));
 }
@@ -141,6 +145,25 @@ fn what_an_eval_said_last_is_told_of_its_error() {
     assert_eq!(got["data"]["stderr_tail"], "judging\n", "{got}");
     assert_eq!(got["item_id"], MOOD);
     assert_eq!(got["chain"][0], "acme/mood");
+}
+
+#[test]
+fn the_trace_of_an_eval_is_that_of_any_run() {
+    let world = world();
+    let steps = |got: &Value| {
+        let trace = got["trace"].as_array().unwrap_or_else(|| panic!("{got}")).iter();
+        trace.map(|event| event["step"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (_, got) = eval(&world, &json!({"score": "1"}), &["--trace"]);
+    let all = steps(&got);
+    for step in ["resolve", "verify_integrity", "parse", "plan", "spawn", "exit"] {
+        assert!(all.iter().any(|known| known == step), "{step}: {all:?}");
+    }
+    let (_, got) = eval(&world, &json!({"score": "2"}), &["--trace"]);
+    assert_eq!(steps(&got).last().map(String::as_str), Some("refused"), "{got}");
+    assert_eq!(got["code"], "protocol.bad_score");
+    let said = world.rye(&["eval", "run", MOOD, "--content", "x", "--trace"]);
+    assert!(said.stdout.starts_with("passed  ") && said.stderr.contains("spawn"), "{said:?}");
 }
 
 #[test]
