@@ -32,7 +32,7 @@
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 14 | `lsp` | what an editor shows of items that are being written |
-//! | 14 | `author` `git` `graph` `trial` | new items and tidy headers; what is about to be committed; pictures of what runs; test specs beside items |
+//! | 14 | `author` `git` `graph` `import` `trial` | new items and tidy headers; what is about to be committed; pictures of what runs; foreign configurations as items; test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
@@ -56,7 +56,7 @@
 //!
 //! | file | read by | written by |
 //! |---|---|---|
-//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::sign`, `author` |
+//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::sign`, `author`, `import` |
 //! | `<user>/.ai/config/keys/signing/` | `verify::own_keys` | the same |
 //! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `verify::document` | the same |
 //! | `<user>/.ai/config/keys/dev/` | `verify::dev_key` | the same, for `rye dev` |
@@ -90,6 +90,7 @@ mod grant;
 mod graph;
 mod host;
 mod id;
+mod import;
 mod interpolate;
 mod lock;
 #[cfg(feature = "lsp")]

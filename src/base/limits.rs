@@ -46,6 +46,10 @@ pub(crate) const RECEIPT_BYTES: u64 = 4 << 20;
 pub(crate) const TIMEOUT_MS: u64 = 30_000;
 /// Time for one call of the exec protocol in milliseconds, unless the item says otherwise.
 pub(crate) const EXEC_TIMEOUT_MS: u64 = 30_000;
+/// Time for a hook in milliseconds, unless its item says otherwise (exec-protocol 6).
+pub(crate) const HOOK_TIMEOUT_MS: u64 = 10_000;
+/// Most hooks of one space: each is asked for every call.
+pub(crate) const HOOKS: usize = 100;
 /// How long a server of the exec protocol is kept without a call, in milliseconds, unless the item says
 /// otherwise (exec-protocol 3.1).
 pub(crate) const EXEC_IDLE_MS: u64 = 300_000;
@@ -78,6 +82,9 @@ pub(crate) const SHOWN_BYTES: usize = 200;
 pub(crate) const NOTE_LINES: usize = 200;
 /// Most calls that a server is sent before it answered the first: each is held in memory.
 pub(crate) const EXEC_IN_FLIGHT: usize = 1024;
+/// Most faults of an imported document that are told at once: each is looked up from its top, and nobody
+/// mends more in one go.
+pub(crate) const IMPORT_FAULTS: usize = 64;
 /// Longest time that a signed item may ask for in milliseconds: one day.
 pub(crate) const TIMEOUT_MAX_MS: u64 = 86_400_000;
 /// Between asking a process group to end and killing it, in milliseconds (core 7.11).
@@ -85,6 +92,9 @@ pub(crate) const TERM_GRACE_MS: u64 = 2_000;
 /// How long output is still read after the child itself ended, in milliseconds: a grandchild that
 /// holds the pipe must not hold the answer.
 pub(crate) const DRAIN_MS: u64 = 100;
+/// How long a program that is open for writing is tried to be started, in milliseconds: a child between
+/// its birth and its program takes far less.
+pub(crate) const BUSY_PROGRAM_MS: u64 = 1_000;
 /// How long a killed child is waited for, in milliseconds; only one that may not be killed takes
 /// longer.
 pub(crate) const REAP_MS: u64 = 500;
@@ -192,6 +202,9 @@ pub(crate) const DEV_KEY_SPARE_SECONDS: i64 = 15 * 60;
 /// How long the record of a dev key that is over is kept, in seconds: what it signed is then told from
 /// what a stranger signed.
 pub(crate) const DEV_RECORD_SECONDS: u64 = 30 * 86_400;
+/// How long `rye dev` waits at most before it asks the clock whether its key is nearly over, in
+/// milliseconds: far less than the time that is left then, and no load.
+pub(crate) const DEV_CLOCK_MS: u64 = 60_000;
 /// Most files that `rye dev` signs at once without asking: a person saves one, a program many.
 pub(crate) const DEV_FILES: usize = 5;
 /// After the last sign of a change `rye dev` waits so long before it looks, in milliseconds: an editor
@@ -206,3 +219,6 @@ pub(crate) const DEV_AGAIN_MS: u64 = 500;
 pub(crate) const DEV_GIT_MS: u64 = 10_000;
 /// Age at which a temporary file is one that a killed process left, in seconds: no write takes as long.
 pub(crate) const LEFTOVER_SECONDS: u64 = 600;
+/// Most short options in one argument behind which a file's name is looked for: nobody writes as many,
+/// and each costs a look at the disk.
+pub(crate) const SHORT_OPTIONS: usize = 16;

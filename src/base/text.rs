@@ -71,6 +71,14 @@ pub(crate) fn unfit(text: &str) -> Option<Unfit> {
     })
 }
 
+/// The first character that cannot be seen, and where; other unfit ones are passed over.
+pub(crate) fn invisible(text: &str) -> Option<(char, usize)> {
+    if text.is_ascii() {
+        return None;
+    }
+    text.char_indices().find(|(_, char)| is_invisible(*char)).map(|(at, char)| (char, at))
+}
+
 /// The first carriage return that is not before a line feed.
 pub(crate) fn lone_return(bytes: &[u8]) -> Option<usize> {
     (0..bytes.len()).find(|&i| bytes[i] == b'\r' && bytes.get(i + 1) != Some(&b'\n'))

@@ -23,6 +23,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::author::CODES,
         crate::dev::CODES,
         crate::git::CODES,
+        crate::import::CODES,
         crate::trial::CODES,
         crate::eval::CODES,
         #[cfg(feature = "lsp")]

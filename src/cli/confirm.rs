@@ -1,7 +1,7 @@
 //! Asking a person (core 4.6): signing and trusting from inside a run of rye needs one.
 
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
 
 use super::error::CliError;
 use super::out::Out;
@@ -30,13 +30,21 @@ pub(super) fn confirm(
     let shown = if digest.is_empty() { what.clone() } else { format!("{what} ({digest})") };
     let refused = || CliError::NotConfirmed { what: shown.clone() };
     // The terminal itself, since standard input belongs to whoever started us.
-    let mut terminal =
-        OpenOptions::new().read(true).write(true).open("/dev/tty").map_err(|_| refused())?;
     let question = format!("A program that rye runs asks to: {what}\n  {digest}\nDo it? [y/N] ");
-    terminal.write_all(question.as_bytes()).map_err(|_| refused())?;
+    if answer(&question).unwrap_or(false) { Ok(()) } else { Err(refused()) }
+}
+
+/// What the person who typed the command says to a question; `None` if nobody is at a terminal.
+pub(super) fn ask(question: &str) -> Option<bool> {
+    std::io::stdin().is_terminal().then(|| answer(question).ok()).flatten()
+}
+
+fn answer(question: &str) -> std::io::Result<bool> {
+    let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    terminal.write_all(question.as_bytes())?;
     let mut answer = String::new();
-    BufReader::new(terminal).read_line(&mut answer).map_err(|_| refused())?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(refused()) }
+    BufReader::new(terminal).read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Whether this process, or one above it, was started by a run of rye. A program that wants to hide

@@ -95,13 +95,15 @@ impl Screen<'_> {
         let text = |item: &Ref| item.to_string();
         match event {
             Event::Started { .. } => self.started(event),
-            Event::Renewed { key, until } => {
+            Event::Renewed { key, until, items } => {
                 let until = clock(*until);
-                self.headline(
-                    Style::Dim,
-                    "renewed",
-                    &format!("dev key {} until {until}", key.short()),
-                );
+                let again = match items {
+                    0 => String::new(),
+                    1 => "; 1 item signed again".into(),
+                    items => format!("; {items} items signed again"),
+                };
+                let text = format!("dev key {} until {until}{again}", key.short());
+                self.headline(Style::Dim, "renewed", &text);
             }
             Event::Changed { item, place, changes } => {
                 self.out.line("");
@@ -277,7 +279,9 @@ fn to_json(event: &Event<'_>) -> (&'static str, Value) {
                 "dev_key": key, "not_after": until, "asks": asks,
             }),
         ),
-        Event::Renewed { key, until } => ("renewed", json!({"dev_key": key, "not_after": until})),
+        Event::Renewed { key, until, items } => {
+            ("renewed", json!({"dev_key": key, "not_after": until, "signed_again": items}))
+        }
         Event::Changed { item, place, changes } => {
             let files: Vec<_> =
                 changes.iter().map(|c| json!({"path": c.path, "diff": c.unified})).collect();

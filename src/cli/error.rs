@@ -7,6 +7,7 @@ use crate::base::text::escape_line;
 use crate::dev::DevError;
 use crate::diag::{Code, Diagnose, Diagnostic};
 use crate::git::{CheckError, GitError};
+use crate::import::NotImported;
 use crate::pipeline::{Failed, Failure};
 use crate::trial::FindError;
 
@@ -65,6 +66,15 @@ impl From<NotMade> for CliError {
         match error {
             NotMade::Rule(error) => Self::House(Box::new(error)),
             NotMade::Failure(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+impl From<NotImported> for CliError {
+    fn from(error: NotImported) -> Self {
+        match error {
+            NotImported::Rule(error) => Self::House(Box::new(error)),
+            NotImported::Failure(failure) => Self::Failure(failure),
         }
     }
 }

@@ -126,6 +126,8 @@ pub(super) fn show(report: &Report, shown: Option<Shown>, wired: &Wired, out: &m
             out.note(error.trim_end());
         }
     }
+    // Hooks that are only told may still run; nobody waits for them with the answer.
+    out.flush();
     if let Some(lost) = report.lost_receipt() {
         if !out.is_json() {
             out.note(lost.to_text(out.paint_err()).trim_end());

@@ -77,6 +77,18 @@ pub(super) fn object(text: &str) -> Result<Map<String, Value>, CliError> {
     }
 }
 
+/// One JSON object: as it was typed, of a file behind `@`, or of standard input for `-`.
+///
+/// # Errors
+/// `cli.input_file`, `cli.params_json`
+pub(super) fn read_object(argument: &str) -> Result<Map<String, Value>, CliError> {
+    match argument.strip_prefix('@') {
+        Some(path) => object(&read_file(path)?),
+        None if argument == "-" => object(&read_text("-", &mut io::stdin().lock())?),
+        None => object(argument),
+    }
+}
+
 /// The value of one `-i`.
 #[derive(Debug, PartialEq)]
 enum Typed {

@@ -10,6 +10,7 @@ use super::confirm::confirm;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
+use super::trust::dev_keys;
 use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::pipeline::Rye;
@@ -41,7 +42,7 @@ enum Verb {
         #[arg(long, value_name = "OWNER")]
         document: Option<String>,
     },
-    /// List your own key and those kept from rotations
+    /// List your own key, those kept from rotations, and dev keys
     List,
     /// Show your own key
     Show,
@@ -74,7 +75,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
             made("imported", &pair, &keys, out);
         }
         Verb::Export { document } => export(document.as_ref(), &keys, out)?,
-        Verb::List => list(&keys, out)?,
+        Verb::List => list(&keys, &rye, out)?,
         Verb::Show => show(&keys, out)?,
         Verb::Rotate => {
             let old = keys.pair()?.public().fingerprint();
@@ -191,7 +192,7 @@ fn show(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
     Ok(())
 }
 
-fn list(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
+fn list(keys: &OwnKeys<'_>, rye: &Rye, out: &mut Out) -> Result<(), CliError> {
     let own = keys.find_public()?.map(|public| public.fingerprint().to_string());
     let kept: Vec<String> = std::fs::read_dir(keys.folder())
         .map(|entries| {
@@ -206,8 +207,16 @@ fn list(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
             kept
         })
         .unwrap_or_default();
+    let dev = dev_keys(rye)?;
     if out.is_json() {
-        out.success(json!({"fingerprint": own, "kept": kept}));
+        let dev: Vec<_> = dev
+            .iter()
+            .map(|(key, dev)| {
+                let project = dev.project.display().to_string();
+                json!({"fingerprint": key, "project": project, "not_after": dev.not_after})
+            })
+            .collect();
+        out.success(json!({"fingerprint": own, "kept": kept, "dev": dev}));
         return Ok(());
     }
     match own {
@@ -216,6 +225,10 @@ fn list(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
     }
     for fingerprint in kept {
         out.line(&format!("{}  kept from a rotation", escape_line(&fingerprint)));
+    }
+    for (fingerprint, dev) in dev {
+        let project = escape_line(&dev.project.display().to_string());
+        out.line(&format!("{fingerprint}  dev key of `{project}` until {}", dev.not_after));
     }
     Ok(())
 }

@@ -176,10 +176,17 @@ fn summary(report: &LockReport, args: &Args, written: bool, exit: u8, out: &mut 
     });
     if exit != 0 && report.failed.is_empty() {
         fields["code"] = "lock.differs".into();
-        fields["error"] = "the lock says something else than what is there".into();
-        fields["help"] =
-            "see what changed with `rye lock --check`; if you want it, run `rye lock --update`"
-                .into();
+        let (error, help) = match report.differs() {
+            true => (
+                "the lock says something else than what is there",
+                "see what changed with `rye lock --check`; if you want it, run `rye lock --update`",
+            ),
+            false => {
+                ("what is there is not all listed in the lock", "read it; then run `rye lock`")
+            }
+        };
+        fields["error"] = error.into();
+        fields["help"] = help.into();
     }
     out.object(&fields);
 }

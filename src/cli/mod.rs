@@ -21,6 +21,8 @@ mod fetch;
 mod fmt;
 mod git;
 mod graph;
+mod hooks;
+mod import;
 mod init;
 mod input;
 mod keys;
@@ -115,6 +117,7 @@ verbs! {
     plan
     receipt
     pending
+    hooks
     sign
     verify
     list
@@ -128,6 +131,7 @@ verbs! {
     keys
     trust
     new
+    import
     fmt
     graph
     init

@@ -209,6 +209,7 @@ fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
     let passed = out.paint().style(style, &format!("{} passed", cases - failed));
     let unusable = match unusable.count() {
         0 => String::new(),
+        1 => ", 1 spec cannot be used".to_owned(),
         count => format!(", {count} specs cannot be used"),
     };
     out.line(&format!("{passed}, {failed} failed{unusable}, in {seconds:.2} s"));

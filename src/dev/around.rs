@@ -69,6 +69,12 @@ impl Git {
         format!("{} {index:?}", self.head(host))
     }
 
+    /// What is another whenever git took its lock, and with it the right to write files, also where
+    /// neither commit nor index is another afterwards.
+    pub(super) fn touched(&self) -> Option<(i64, i64)> {
+        self.own.metadata().ok().map(|stat| (stat.ctime(), stat.ctime_nsec()))
+    }
+
     /// Whether it stopped in the middle of a merge, or of something that is made of merges.
     pub(super) fn is_midway(&self) -> bool {
         MIDWAY.iter().any(|name| self.own.join(name).symlink_metadata().is_ok())

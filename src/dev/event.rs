@@ -30,8 +30,8 @@ pub(crate) enum Event<'a> {
         /// Somebody can be asked.
         asks: bool,
     },
-    /// A dev key takes the place of the one whose time is over.
-    Renewed { key: Fingerprint, until: Timestamp },
+    /// A dev key takes the place of the one whose time is over; so many items are signed again by it.
+    Renewed { key: Fingerprint, until: Timestamp, items: usize },
     /// An item is another than the one that was signed.
     Changed { item: &'a Ref, place: &'a Place, changes: &'a [FileChange] },
     /// The dev key signed what was shown.

@@ -63,7 +63,10 @@ impl Session<'_> {
             return Ok(None);
         }
         self.look_around(&rye, git.as_ref(), git_is, during);
-        let now = match rye.in_hand(&self.last) {
+        let now = rye.in_hand(&self.last);
+        // What git began to do while we looked is its work, too.
+        self.note_touched(git.as_ref());
+        let now = match now {
             Ok(now) => now,
             Err(failure) => {
                 self.trouble(&failure);
@@ -109,9 +112,18 @@ impl Session<'_> {
         self.git_moved |= state != self.git || git.is_some_and(Git::is_midway);
         self.git = state;
         self.around.extend(self.git_moved.then_some(Why::GitMoved));
+        self.note_touched(git);
         if self.runs.any_since() && during.is_none() {
             self.around.insert(Why::OtherRun);
         }
+    }
+
+    /// Where git only took its lock, what changed since the last look may be its work; what comes later
+    /// is not, since it holds the lock until the last file is written.
+    fn note_touched(&mut self, git: Option<&Git>) {
+        let touched = git.and_then(Git::touched);
+        self.around.extend((touched != self.git_touched).then_some(Why::GitMoved));
+        self.git_touched = touched;
     }
 
     /// Whether more was written while we looked: then it is looked at again, unless that never ends.
@@ -238,6 +250,7 @@ impl Session<'_> {
         let mut why = around.clone();
         why.extend(self.held.get(entry).iter().flat_map(|held| held.why.iter().cloned()));
         why.extend(self.standing(entry, now));
+        why.extend(now.hides(base.as_deref()).map(|file| Why::Invisible(file.to_owned())));
         let prepared = self.prepare(rye, now);
         if let (Ok(prepared), Some(was)) = (&prepared, base.as_ref().and_then(|b| b.parsed())) {
             why.extend(fields(was, prepared.item()).into_iter().map(Why::Field));

@@ -11,7 +11,7 @@
 //!   until a person has looked.
 //! - What the file system tells is a hint. What changed is found by comparing bytes with what was seen.
 //!
-//! Start at `session.rs`; `look.rs` is one look. `rules.rs` is when to ask, `around.rs` what goes on beside the edits (git,
+//! Start at `session.rs`; `look.rs` is one look, `renew.rs` another dev key. `rules.rs` is when to ask, `around.rs` what goes on beside the edits (git,
 //! other runs), `watch.rs` the hints, `ears.rs` one wait for hints, keys and signals.
 
 mod around;
@@ -19,6 +19,7 @@ mod ears;
 mod error;
 mod event;
 mod look;
+mod renew;
 mod rules;
 mod session;
 mod terminal;

@@ -20,7 +20,8 @@ pub(crate) enum Why {
     OtherRun,
     /// Its signature line is gone.
     LineGone,
-    /// git went to another commit, changed its index, or is in the middle of a merge.
+    /// git went to another commit, changed its index, may have written files, or is in the middle of a
+    /// merge.
     GitMoved,
     /// What git does cannot be seen.
     GitUnclear,
@@ -28,6 +29,8 @@ pub(crate) enum Why {
     GitBusy,
     /// So many files changed at once.
     Many(usize),
+    /// This file beside it holds text that nobody sees.
+    Invisible(String),
     /// This part of its header changed.
     Field(&'static str),
 }
@@ -47,6 +50,7 @@ impl Why {
             Self::GitUnclear => "git_unclear".into(),
             Self::GitBusy => "git_busy".into(),
             Self::Many(_) => "many_files".into(),
+            Self::Invisible(_) => "invisible_text".into(),
             Self::Field(name) => format!("field:{name}"),
         }
     }
@@ -64,10 +68,14 @@ impl std::fmt::Display for Why {
             Self::During(item) => write!(f, "it changed while `{item}` ran"),
             Self::OtherRun => write!(f, "it changed while another run of rye was under way"),
             Self::LineGone => write!(f, "its signature line is gone"),
-            Self::GitMoved => write!(f, "git went to another commit, or changed its index"),
+            Self::GitMoved => write!(f, "git went to another commit, or may have written it"),
             Self::GitUnclear => write!(f, "`.git` leads to no repository"),
             Self::GitBusy => write!(f, "git is at work"),
             Self::Many(count) => write!(f, "{count} files changed at once"),
+            Self::Invisible(file) => {
+                let file = crate::base::text::escape_line(file);
+                write!(f, "`{file}` beside it holds text that nobody sees")
+            }
             Self::Field(name) => write!(f, "its `{name}` changed"),
         }
     }
@@ -111,4 +119,50 @@ fn lists_same(was: Option<&Listed>, is: Option<&Listed>) -> bool {
         && was.patterns == is.patterns
         && was.programs == is.programs
         && was.digests.keys().eq(is.digests.keys())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Why;
+
+    #[test]
+    fn the_page_names_every_word() {
+        let page = include_str!("../../.ai/knowledge/rye/dev.md");
+        let text = String::new;
+        let all = [
+            Why::New,
+            Why::NotAdmitted,
+            Why::OtherSigner(text()),
+            Why::SignatureLine,
+            Why::During(text()),
+            Why::OtherRun,
+            Why::LineGone,
+            Why::GitMoved,
+            Why::GitUnclear,
+            Why::GitBusy,
+            Why::Many(6),
+            Why::Invisible(text()),
+            Why::Field("NAME"),
+        ];
+        for why in all {
+            // A reason that is added here is added above.
+            match why {
+                Why::New
+                | Why::NotAdmitted
+                | Why::OtherSigner(_)
+                | Why::SignatureLine
+                | Why::During(_)
+                | Why::OtherRun
+                | Why::LineGone
+                | Why::GitMoved
+                | Why::GitUnclear
+                | Why::GitBusy
+                | Why::Many(_)
+                | Why::Invisible(_)
+                | Why::Field(_) => {}
+            }
+            let word = why.word();
+            assert!(page.contains(&format!("`{word}`")), "{word}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use super::terminal::Key;
 use super::watch::{Depth, Watch};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
 use crate::id::{Fingerprint, Ref, Space};
-use crate::pipeline::{Author, Failure, InHand, Request, Rye, now};
+use crate::pipeline::{Author, Failure, InHand, Request, Rye};
 use crate::space::Entry;
 use crate::trace::Quiet;
 use crate::verify::{DevKey, PublicKey};
@@ -47,6 +47,8 @@ pub(crate) struct Session<'a> {
     pub(super) runs: Runs,
     /// git's commit and index at the last look.
     pub(super) git: Option<String>,
+    /// When git last took its lock.
+    pub(super) git_touched: Option<(i64, i64)>,
     /// git did something, and nothing that changed was judged since.
     pub(super) git_moved: bool,
     /// The own key and the dev keys of this session.
@@ -102,6 +104,7 @@ impl<'a> Session<'a> {
             ears,
             runs,
             git: None,
+            git_touched: None,
             git_moved: false,
             ours: BTreeSet::new(),
             strange: BTreeSet::new(),
@@ -127,7 +130,9 @@ impl<'a> Session<'a> {
     fn first_look(&mut self, rye: &Rye) -> Result<(), DevError> {
         self.cover(rye)?;
         let git = Git::find(rye.spaces().project_path(), rye.host());
-        self.git = git.ok().flatten().map(|git| git.state(rye.host()));
+        let git = git.ok().flatten();
+        self.git_touched = git.as_ref().and_then(Git::touched);
+        self.git = git.map(|git| git.state(rye.host()));
         self.last = rye.in_hand(&BTreeMap::new())?;
         for (entry, now) in &self.last {
             if let Some(author) = now.author() {
@@ -180,8 +185,11 @@ impl<'a> Session<'a> {
                 return Ok(ended);
             }
             // While hints come, what is written is not done.
-            let until = self.due.or(self.again);
-            match self.ears.wait(&self.watch, until)? {
+            let clock = self.clock_due();
+            let until = self.due.or(self.again).map_or(clock, |due| due.min(clock));
+            let heard = self.ears.wait(&self.watch, Some(until))?;
+            self.keep_fresh()?;
+            match heard {
                 Heard::Hint => self.hint(),
                 Heard::Key(key) => self.key(key)?,
                 Heard::Signal(signal) => return Ok(Ended::Signal(signal)),
@@ -210,6 +218,11 @@ impl<'a> Session<'a> {
             until: self.dev.not_after(),
             asks: self.ears.terminal().is_some(),
         });
+        let items = self.sign_again(&rye);
+        if items > 0 {
+            let (key, until) = (self.dev.fingerprint(), self.dev.not_after());
+            self.audience.tell(&Event::Renewed { key, until, items });
+        }
         self.hold_what_is_unsigned(&rye);
         self.run_now()?;
         self.ask();
@@ -334,17 +347,6 @@ impl<'a> Session<'a> {
         // Whatever the tool typed, or the person while it ran, answers nothing.
         if let Some(terminal) = self.ears.terminal() {
             terminal.forget();
-        }
-        Ok(())
-    }
-
-    /// Makes another dev key when the time of this one is nearly over.
-    pub(super) fn renew(&mut self, rye: &Rye) -> Result<(), DevError> {
-        if self.dev.is_nearly_over(now()) {
-            self.dev = rye.dev_key()?.ok_or(DevError::NoProject)?;
-            let (key, until) = (self.dev.fingerprint(), self.dev.not_after());
-            self.ours.insert(key);
-            self.audience.tell(&Event::Renewed { key, until });
         }
         Ok(())
     }

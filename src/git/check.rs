@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::error::GitError;
+use super::index::with_slash;
 use super::program::Repository;
 use crate::base::limits::ITEM_BYTES;
-use crate::base::text::{escape_line, position, unfit};
+use crate::base::text::{escape_line, invisible, position};
 use crate::diag::{Code, Diagnostic, Place};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Checked, Failure, Hold, Rye, RyeBuilder, Verdict};
-use crate::space::{Entry, Odd};
+use crate::space::{Entry, Odd, ai_folders};
 
 /// Refusals that are about this person's trust and not about the file: another one, who trusts the
 /// signer, commits it.
@@ -41,7 +42,8 @@ pub(crate) struct Finding {
 /// What is known after a check.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// Staged files of `.ai` folders that differ from what is committed.
+    /// Staged files that differ from what is committed: those of `.ai` folders, and those outside that
+    /// their tools list.
     pub(crate) files: usize,
     pub(crate) findings: Vec<Finding>,
 }
@@ -55,7 +57,8 @@ pub(crate) enum CheckError {
     Rye(#[from] Failure),
 }
 
-/// Folders relative to the top, with a slash at the end, whose `.ai` has changes staged.
+/// Folders relative to the top, with a slash at the end, whose `.ai` has changes staged, or has tools
+/// that may list what has.
 #[derive(Debug, Default)]
 pub(crate) struct Projects {
     pub(crate) judged: BTreeSet<String>,
@@ -70,24 +73,21 @@ pub(crate) struct Projects {
 /// `git.failed`
 pub(crate) fn projects(repository: &Repository, here: &Path) -> Result<Projects, GitError> {
     let changed = repository.changed()?;
-    let found: BTreeSet<&str> = changed.iter().filter_map(|path| Some(split(path)?.0)).collect();
+    let own = |path: &String| {
+        ai_folders(Path::new(path)).map(|(folder, _)| with_slash(folder)).collect::<Vec<_>>()
+    };
+    let found: BTreeSet<String> = changed.iter().flat_map(own).collect();
+    let above = repository.with_tools_above(&changed)?;
     let mut projects = Projects::default();
-    for prefix in found {
+    for prefix in found.union(&above) {
         let is_here = here == repository.top().join(prefix);
-        let judged = prefix.is_empty() || is_here || repository.is_attributed(prefix)?;
-        let to = if judged { &mut projects.judged } else { &mut projects.passed_over };
-        to.insert(prefix.to_owned());
+        if prefix.is_empty() || is_here || repository.is_attributed(prefix)? {
+            projects.judged.insert(prefix.clone());
+        } else if found.contains(prefix) {
+            projects.passed_over.insert(prefix.clone());
+        }
     }
     Ok(projects)
-}
-
-/// `sub/.ai/tools/x.py` as `sub/` and `.ai/tools/x.py`.
-fn split(path: &str) -> Option<(&str, &str)> {
-    let at = match path.starts_with(".ai/") {
-        true => 0,
-        false => path.find("/.ai/")? + 1,
-    };
-    Some(path.split_at(at))
 }
 
 /// Judges what is staged of one project: each file that differs from what is committed, and whatever
@@ -101,11 +101,12 @@ pub(crate) fn check(
     builder: RyeBuilder,
 ) -> Result<Findings, CheckError> {
     let changed = repository.changed()?;
-    let changed: BTreeSet<&str> = changed
-        .iter()
-        .filter_map(|path| split(path))
-        .filter_map(|(found, path)| (found == prefix).then_some(path))
-        .collect();
+    let all: Vec<&str> = changed.iter().filter_map(|path| path.strip_prefix(prefix)).collect();
+    let is_own = |path: &str| path == ".ai" || path.starts_with(".ai/");
+    let mut changed: BTreeSet<&str> = all.iter().copied().filter(|path| is_own(path)).collect();
+    if changed.contains(".ai") && repository.is_staged_as_link(prefix)? {
+        return Ok(Findings { files: 1, findings: vec![link(prefix)] });
+    }
     let folder = tempfile::Builder::new().prefix("rye-staged-").tempdir();
     let folder = folder.map_err(GitError::io(std::env::temp_dir()))?;
     let strange = repository.write_staged(prefix, folder.path())?;
@@ -120,11 +121,16 @@ pub(crate) fn check(
         place: Place { space: Some(Space::Project.to_string()), path, ..Place::default() },
         why: "its path is no plain one".into(),
     }));
-    // Keys that a project proposes are nothing that anybody goes by, so they need no signature.
-    let is_proposal =
-        |e: &Entry| e.item.kind == Kind::Config && e.item.id.as_str().starts_with("keys/");
-    let own = |e: &Entry| e.space == Space::Project && !is_proposal(e);
+    let own = |e: &Entry| e.space == Space::Project && !e.item.is_about_keys();
     let entries: Vec<_> = listing.entries.into_iter().filter(own).collect();
+    let outside = rye.outside(&entries);
+    if !outside.is_empty() {
+        repository.write_beside(prefix, &|path| outside.holds(path), folder.path())?;
+    }
+    changed.extend(all.into_iter().filter(|path| !is_own(path) && outside.holds(path)));
+    if changed.is_empty() {
+        return Ok(Findings::default());
+    }
     let rows = rye.verify_all(entries.clone(), true, Hold::Listed, &|| ());
     let mut findings: Vec<Finding> = rows.iter().filter_map(|row| finding(row, &changed)).collect();
     let bad = |row: &Checked| matches!(row.verdict, Verdict::Bad(_));
@@ -140,6 +146,23 @@ pub(crate) fn check(
     Ok(Findings { files: changed.len(), findings })
 }
 
+/// An `.ai` that is a link: what a clone will hold in its place nobody can say.
+fn link(prefix: &str) -> Finding {
+    let path = format!("{prefix}.ai");
+    let diagnostic = Diagnostic {
+        code: Code("space.symlink"),
+        message: format!(
+            "`{}` is staged as a symbolic link, so what it leads to is not checked",
+            escape_line(&path)
+        ),
+        help: Some("stage the folder itself".into()),
+        place: Some(Place { path, ..Place::default() }),
+        item: None,
+        data: serde_json::Map::new(),
+    };
+    Finding { weight: Weight::Refused, diagnostic }
+}
+
 /// Text that a reviewer cannot see in a staged file that is no item, such as a module beside a tool or
 /// a test spec. A file that is no text is nobody's to read.
 fn hidden(folder: &Path, path: &str) -> Option<Finding> {
@@ -149,17 +172,17 @@ fn hidden(folder: &Path, path: &str) -> Option<Finding> {
         return None;
     }
     let text = String::from_utf8(std::fs::read(file).ok()?).ok()?;
-    let found = unfit(&text).filter(|found| found.invisible)?;
+    let (char, at) = invisible(&text)?;
     let place = Place { space: Some("project".into()), path: path.to_owned(), ..Place::default() };
     let diagnostic = Diagnostic {
         code: Code("parse.invisible_text"),
         message: format!(
             "`{}` holds the invisible character U+{:04X}",
             escape_line(path),
-            u32::from(found.char)
+            u32::from(char)
         ),
         help: Some("remove it, or write it as an escape".into()),
-        place: Some(place.at(position(text.as_bytes(), found.at))),
+        place: Some(place.at(position(text.as_bytes(), at))),
         item: None,
         data: serde_json::Map::new(),
     };
@@ -192,7 +215,7 @@ fn finding(row: &Checked, changed: &BTreeSet<&str>) -> Option<Finding> {
 
 /// Whether a file that a tool may list has changed.
 fn parts(changed: &BTreeSet<&str>) -> bool {
-    changed.iter().any(|path| path.starts_with(".ai/tools/"))
+    changed.iter().any(|path| path.starts_with(".ai/tools/") || !path.starts_with(".ai/"))
 }
 
 /// Whether the file at `path` gives the same id as this row's.

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use super::error::GitError;
 use super::program::Repository;
 use crate::base::limits::{LISTED_FILES, PARTS_BYTES};
-use crate::space::RelPath;
+use crate::space::{RelPath, ai_folders};
+
+/// So many paths are named in one call: far from what a command line may hold.
+const PATHS_AT_ONCE: usize = 200;
 
 impl Repository {
     /// Paths that are staged otherwise than they are committed, relative to the top; gone ones too.
@@ -27,6 +30,41 @@ impl Repository {
         Ok(names(&listed))
     }
 
+    /// Folders relative to the top, with a slash at the end, that hold one of the paths, at whatever
+    /// depth, and have tools staged in their `.ai`.
+    ///
+    /// # Errors
+    /// `git.failed`
+    pub(super) fn with_tools_above(
+        &self,
+        paths: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, GitError> {
+        let above = paths.iter().flat_map(|path| Path::new(path).ancestors().skip(1));
+        let above: BTreeSet<&Path> = above.collect();
+        let asked: Vec<String> =
+            above.into_iter().map(|folder| format!("{}.ai/tools/", with_slash(folder))).collect();
+        let mut found = BTreeSet::new();
+        for some in asked.chunks(PATHS_AT_ONCE) {
+            let some: Vec<&str> = some.iter().map(String::as_str).collect();
+            let listed = self.ask(&[&["ls-files", "-z", "--"], &some[..]].concat())?;
+            for path in names(&listed) {
+                found.extend(ai_folders(Path::new(&path)).map(|(folder, _)| with_slash(folder)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether `prefix` + `.ai` is staged as a link.
+    ///
+    /// # Errors
+    /// `git.failed`
+    pub(super) fn is_staged_as_link(&self, prefix: &str) -> Result<bool, GitError> {
+        let path = format!("{prefix}.ai");
+        let listed = self.ask(&["ls-files", "--stage", "-z", "--", &path])?;
+        let (rows, _) = rows(&listed, prefix, &|path| path == ".ai");
+        Ok(rows.iter().any(|row| row.is_link))
+    }
+
     /// Writes the staged files below `prefix` + `.ai` into `to`, byte for byte, with no filter in
     /// between. What no item can be, such as a link or a file that is too large, is there as one. Gives
     /// the paths that no file can be written to because they are no plain ones.
@@ -34,9 +72,33 @@ impl Repository {
     /// # Errors
     /// `git.failed`, `git.io`
     pub(super) fn write_staged(&self, prefix: &str, to: &Path) -> Result<Vec<String>, GitError> {
-        let below = format!("{prefix}.ai/");
-        let listed = self.ask(&["ls-files", "--stage", "-z", "--", &below])?;
-        let (rows, strange) = rows(&listed, prefix);
+        self.write_rows(prefix, &format!("{prefix}.ai/"), &|_| true, to)
+    }
+
+    /// The same for files beside `.ai`, those that are wanted.
+    ///
+    /// # Errors
+    /// `git.failed`, `git.io`
+    pub(super) fn write_beside(
+        &self,
+        prefix: &str,
+        wanted: &dyn Fn(&str) -> bool,
+        to: &Path,
+    ) -> Result<(), GitError> {
+        let below = if prefix.is_empty() { "." } else { prefix };
+        let wanted = |path: &str| !path.starts_with(".ai/") && wanted(path);
+        self.write_rows(prefix, below, &wanted, to).map(drop)
+    }
+
+    fn write_rows(
+        &self,
+        prefix: &str,
+        below: &str,
+        wanted: &dyn Fn(&str) -> bool,
+        to: &Path,
+    ) -> Result<Vec<String>, GitError> {
+        let listed = self.ask(&["ls-files", "--stage", "-z", "--", below])?;
+        let (rows, strange) = rows(&listed, prefix, wanted);
         let sizes = self.sizes(&rows)?;
         let mut sized = rows.iter().zip(sizes).peekable();
         while sized.peek().is_some() {
@@ -81,6 +143,14 @@ impl Repository {
     }
 }
 
+/// A folder as the beginning of what lies in it.
+pub(super) fn with_slash(folder: &Path) -> String {
+    match folder.to_string_lossy().into_owned() {
+        top if top.is_empty() => top,
+        folder => folder + "/",
+    }
+}
+
 /// What `cat-file` is asked for.
 fn ids<'r>(rows: impl Iterator<Item = &'r Staged>) -> Vec<u8> {
     rows.map(|row| format!("{}\n", row.blob)).collect::<String>().into_bytes()
@@ -105,11 +175,12 @@ struct Staged {
 
 /// `<mode> <blob> <stage>\t<path>`, each ended by a NUL; and the paths that are no plain ones. Commits
 /// of submodules are left out, and so are the sides of a conflict, which git does not commit.
-fn rows(listed: &[u8], prefix: &str) -> (Vec<Staged>, Vec<String>) {
+fn rows(listed: &[u8], prefix: &str, wanted: &dyn Fn(&str) -> bool) -> (Vec<Staged>, Vec<String>) {
     let text = String::from_utf8_lossy(listed);
     let (mut rows, mut strange) = (Vec::new(), Vec::new());
-    for row in text.split('\0').take(LISTED_FILES) {
-        let Some((about, path)) = row.split_once('\t') else { continue };
+    let all = text.split('\0').filter_map(|row| row.split_once('\t'));
+    let all = all.filter(|(_, path)| path.strip_prefix(prefix).is_some_and(wanted));
+    for (about, path) in all.take(LISTED_FILES) {
         let mut about = about.split(' ');
         let (Some(mode), Some(blob), Some("0")) = (about.next(), about.next(), about.next()) else {
             continue;

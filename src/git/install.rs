@@ -1,5 +1,7 @@
 //! The hooks, the merge driver and the attribute: set up, taken out, looked at.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::error::GitError;
@@ -13,6 +15,10 @@ const ATTRIBUTE: &str = "/.ai/** -text merge=rye";
 const DRIVER: &str = "merge.rye.driver";
 const NAME: &str = "merge.rye.name";
 const NAME_IS: &str = "signed items: merged without their signature lines";
+
+const SHARED: Objection =
+    "your configuration names this folder for the hooks of all your repositories";
+const OTHERS: Objection = "another project of this repository is set up, too";
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,16 +70,32 @@ pub(crate) fn set_up(
 ) -> Result<Vec<Row>, GitError> {
     let mut rows = Vec::new();
     let hooks = repository.own_path("hooks")?;
+    let is_shared = repository.are_shared(&hooks)?;
+    let attributes = project.join(".gitattributes");
+    // What belongs to the repository stays while another project of it is set up.
+    let others = wanted == Wanted::Out && repository.has_other_projects(&attributes)?;
     for name in HOOKS {
         let path = hooks.join(name);
+        if is_shared || (others && is_ours(&path)) {
+            let (why, ours) = (if is_shared { SHARED } else { OTHERS }, is_ours(&path));
+            let state = match wanted {
+                _ if ours => State::There,
+                Wanted::Out => State::Absent,
+                _ => State::Kept,
+            };
+            rows.push(Row { what: name, path, state, why: Some(why) });
+            continue;
+        }
         let edit = |before| match wanted {
             Wanted::Out => no_hook(before),
             _ => hook(&path, before, &call(rye, "check", " || exit 1")),
         };
         rows.push(file(name, &path, 0o755, wanted, &edit)?);
     }
-    rows.push(driver(repository, rye, wanted)?);
-    let path = project.join(".gitattributes");
+    let mut row = driver(repository, rye, if others { Wanted::Look } else { wanted })?;
+    row.why = (others && row.state != State::Absent).then_some(OTHERS);
+    rows.push(row);
+    let path = attributes;
     let edit = |before| {
         Ok(match wanted {
             Wanted::Out => no_line(before, ATTRIBUTE),
@@ -101,6 +123,38 @@ impl Repository {
         }
         Ok(false)
     }
+}
+
+impl Repository {
+    /// Whether the folder of hooks is one that other repositories look into as well.
+    fn are_shared(&self, hooks: &Path) -> Result<bool, GitError> {
+        let scope = self.find(&["config", "--show-scope", "--get", "core.hooksPath"])?;
+        let scope = scope.unwrap_or_default();
+        let is_wide = [&b"global\t"[..], b"system\t"].iter().any(|wide| scope.starts_with(wide));
+        if !is_wide {
+            return Ok(false);
+        }
+        let common = self.ask(&["rev-parse", "--git-common-dir"])?;
+        let common = self.top().join(OsStr::from_bytes(common.trim_ascii_end()));
+        Ok(!hooks.starts_with(self.top()) && !hooks.starts_with(common))
+    }
+
+    /// Whether our attribute stands in another file of the working tree than this one.
+    fn has_other_projects(&self, own: &Path) -> Result<bool, GitError> {
+        let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let listed = self.ask(&listed)?;
+        let all =
+            listed.split(|byte| *byte == 0).map(|path| self.top().join(OsStr::from_bytes(path)));
+        let files = all.filter(|path| path.ends_with(".gitattributes") && !is_one_file(path, own));
+        Ok(files.into_iter().any(|path| {
+            std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(|l| l == ATTRIBUTE))
+        }))
+    }
+}
+
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    one == other || (real(one).is_some() && real(one) == real(other))
 }
 
 /// A line of shell that calls this rye, or the one on the path if it is gone.

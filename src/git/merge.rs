@@ -8,7 +8,7 @@ use super::program::{failed, run};
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::ITEM_BYTES;
 use crate::id::{Kind, Ref};
-use crate::space::{Comment, FileTypes};
+use crate::space::{Comment, FileTypes, ai_folders};
 use crate::verify::line_range;
 
 /// The files that git hands to a driver, and what it says of them.
@@ -82,10 +82,8 @@ fn plainly(sides: &Sides<'_>) -> Result<Merged, GitError> {
 
 /// The item that a path below some `.ai` names, and how its comments look.
 fn item(path: &str, types: &FileTypes) -> Option<(Ref, Comment)> {
-    let below = match path.strip_prefix(".ai/") {
-        Some(below) => below,
-        None => path.split_once("/.ai/")?.1,
-    };
+    let (_, below) = ai_folders(Path::new(path)).next_back()?;
+    let below = below.to_str()?;
     let kind = Kind::ALL
         .into_iter()
         .find(|kind| below.strip_prefix(kind.folder()).is_some_and(|rest| rest.starts_with('/')))?;

@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::host::{Ended, Spawn};
 use super::os::sweep;
-use super::unix::{Signals, Started, reap, start};
+use super::unix::{Signals, Started, end_with_us, forget_group, reap, start};
 use crate::base::limits::{EXEC_CLOSE_MS, TERM_GRACE_MS};
 
 /// A child with its three streams, in a process group of its own. Dropping it kills the group.
@@ -40,7 +40,7 @@ pub(crate) struct Lasting {
 pub(crate) struct Turn {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
-    /// Standard output is at its end: nothing more will be answered.
+    /// Standard output is at its end, or the child is: nothing more will be answered.
     pub(crate) is_over: bool,
     /// The signal that this process was sent.
     pub(crate) signal: Option<i32>,
@@ -69,6 +69,9 @@ impl Lasting {
         let stdin = Mutex::new(Some(stdin));
         let program = spawn.program.clone();
         all().insert(pid.as_raw_nonzero().get());
+        if strangers.is_some() {
+            end_with_us(pid.as_raw_nonzero().get());
+        }
         let is_mute = AtomicBool::new(false);
         let is_reaped = false;
         Ok(Self { pid, pidfd, stdin, stdout, stderr, is_mute, wake, program, is_reaped, strangers })
@@ -94,7 +97,7 @@ impl Lasting {
             {
                 write_some(stdin, out);
             }
-            let mut fds = Vec::with_capacity(5);
+            let mut fds = Vec::with_capacity(6);
             fds.push(PollFd::new(&self.stdout, PollFlags::IN));
             let deaf = PollFlags::empty();
             let is_mute = self.is_mute.load(Ordering::Relaxed);
@@ -102,6 +105,7 @@ impl Lasting {
             let second = if is_mute { &self.wake } else { &self.stderr };
             fds.push(PollFd::new(second, if is_mute { deaf } else { PollFlags::IN }));
             fds.push(PollFd::new(&self.wake, PollFlags::IN));
+            fds.push(PollFd::new(&self.pidfd, PollFlags::IN));
             fds.extend(signals.map(|signals| PollFd::new(signals.fd(), PollFlags::IN)));
             if let (Some(stdin), false) = (stdin.as_ref(), out.is_empty()) {
                 fds.push(PollFd::new(stdin, PollFlags::OUT));
@@ -116,10 +120,14 @@ impl Lasting {
             let heard: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
             drop(fds);
             drop(stdin);
-            if heard[0] {
-                turn.is_over = read_some(&self.stdout, &mut turn.stdout);
+            // All that a child said lies in its pipes when it ends; a grandchild may hold them for ever.
+            let has_ended = heard[3];
+            let pieces = if has_ended { LAST_PIECES } else { PIECES };
+            if heard[0] || has_ended {
+                let is_at_end = read_some(&self.stdout, &mut turn.stdout, pieces);
+                turn.is_over = is_at_end || has_ended;
             }
-            if heard[1] && read_some(&self.stderr, &mut turn.stderr) {
+            if heard[1] && read_some(&self.stderr, &mut turn.stderr, pieces) {
                 self.is_mute.store(true, Ordering::Relaxed);
             }
             if heard[2] {
@@ -127,10 +135,17 @@ impl Lasting {
             }
             turn.signal = signals.and_then(Signals::take);
             let is_word = !turn.stdout.is_empty() || !turn.stderr.is_empty();
-            if is_word || turn.is_over || heard[2] || turn.signal.is_some() {
+            // By the clock too: a child that goes on taking what is written is never silent.
+            let is_time = Instant::now() >= until;
+            if is_word || turn.is_over || heard[2] || turn.signal.is_some() || is_time {
                 return Ok(turn);
             }
         }
+    }
+
+    /// The child reads the end of its input.
+    pub(crate) fn close_input(&self) {
+        self.stdin.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Lets whoever is in [`Lasting::turn`] come back.
@@ -191,6 +206,7 @@ impl Lasting {
         let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
         let _ = poll(&mut fds, Some(&moment));
         let _ = kill_process_group(self.pid, Signal::KILL);
+        forget_group(self.pid.as_raw_nonzero().get());
         let status = reap(self.pid.as_raw_nonzero().get()).ok().flatten();
         if status.is_none() {
             tracing::warn!(program = %self.program.display(), "a server that may not be killed still runs");
@@ -202,7 +218,7 @@ impl Lasting {
             sweep(strangers);
         }
         let mut last = Vec::new();
-        read_some(&self.stderr, &mut last);
+        read_some(&self.stderr, &mut last, LAST_PIECES);
         Ended {
             exit_code: status.as_ref().and_then(|status| status.exit_code),
             signal: status.as_ref().and_then(|status| status.signal),
@@ -255,10 +271,16 @@ fn write_some(stdin: &OwnedFd, out: &mut Vec<u8>) {
     out.drain(..written);
 }
 
-/// Reads what is there, within bounds; true at the end.
-fn read_some(pipe: impl AsFd, into: &mut Vec<u8>) -> bool {
+/// Read in one turn, in pieces of a buffer: what a pipe holds. More would be a flood whose lines keep
+/// the call from looking at the clock.
+const PIECES: usize = 4;
+/// Read when the child is no more: it may have asked for the largest pipe there is.
+const LAST_PIECES: usize = 64;
+
+/// Reads what is there, at most so many pieces; true at the end.
+fn read_some(pipe: impl AsFd, into: &mut Vec<u8>, pieces: usize) -> bool {
     let mut buffer = [0; 16 << 10];
-    for _ in 0..64 {
+    for _ in 0..pieces {
         match rustix::io::read(&pipe, &mut buffer[..]) {
             Ok(0) => return true,
             Ok(read) => {

@@ -1,17 +1,20 @@
 //! The few calls that no safe library offers.
 //!
 //! The one file with `unsafe`: `wait4` (peak memory of one child), `signalfd` and the signal mask
-//! (so that one poll loop hears children, pipes and signals), `posix_spawn`, dispositions, and `raise`.
+//! (so that one poll loop hears children, pipes and signals), `posix_spawn`, dispositions, a handler
+//! that ends what must not outlive us, and `raise`.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
 
 use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Once;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::host::Spawn;
-use crate::base::limits::REAP_MS;
+use crate::base::limits::{BUSY_PROGRAM_MS, EXEC_SERVERS, REAP_MS};
 
 /// Exit code or signal, and peak memory in KiB.
 pub(super) struct Reaped {
@@ -168,6 +171,22 @@ impl Actions {
     /// # Errors
     /// What an action, or becoming the program, failed with.
     fn spawn(&self, program: &CStr, args: &[CString], env: &[CString]) -> io::Result<i32> {
+        // A program that we just wrote is still open for writing in a child that another thread is
+        // starting, for as long as that child is not its own program yet.
+        let until = Instant::now() + Duration::from_millis(BUSY_PROGRAM_MS);
+        loop {
+            match self.spawn_once(program, args, env) {
+                Err(error) if is_busy(&error) && Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// # Errors
+    /// What an action, or becoming the program, failed with.
+    fn spawn_once(&self, program: &CStr, args: &[CString], env: &[CString]) -> io::Result<i32> {
         let listed = |texts: &[CString]| {
             let texts = texts.iter().map(|text| text.as_ptr().cast_mut());
             texts.chain([std::ptr::null_mut()]).collect::<Vec<_>>()
@@ -198,6 +217,10 @@ impl Drop for Actions {
             libc::posix_spawnattr_destroy(&raw mut self.attributes);
         }
     }
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ETXTBSY)
 }
 
 /// The `posix_spawn` family gives the error instead of setting it.
@@ -284,6 +307,60 @@ impl Drop for Signals {
         unsafe {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut())
         };
+    }
+}
+
+/// Process groups that are killed when a signal ends this process while nobody listens for it: 0 is a
+/// free place.
+static GROUPS: [AtomicI32; EXEC_SERVERS] = [const { AtomicI32::new(0) }; EXEC_SERVERS];
+
+/// From here on the group ends with this process, also when a signal ends it while nobody listens. For
+/// a process that is ours alone, since it sets handlers; where there is one, or the signal is passed
+/// over, it stays so.
+pub(super) fn end_with_us(group: i32) {
+    static SET: Once = Once::new();
+    SET.call_once(|| ENDING.into_iter().for_each(handle));
+    for place in &GROUPS {
+        if place.compare_exchange(0, group, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            return;
+        }
+    }
+}
+
+/// The group is gone; its number may be another's from here on.
+pub(super) fn forget_group(group: i32) {
+    for place in &GROUPS {
+        let _ = place.compare_exchange(group, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+fn handle(signal: i32) {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: zeroed is a valid action, and the old one is written to it; the one that is set differs
+    // from a default one by a handler that does nothing but calls which are allowed in one.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        let mut action = action.assume_init();
+        if action.sa_sigaction == libc::SIG_DFL {
+            action.sa_sigaction = end_groups as extern "C" fn(libc::c_int) as libc::sighandler_t;
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Kills the groups, and then this process by the same signal. Takes no lock and no memory.
+extern "C" fn end_groups(signal: libc::c_int) {
+    for place in &GROUPS {
+        let group = place.load(Ordering::Relaxed);
+        if group > 0 {
+            // SAFETY: a signal is sent to a group of ours; there are no pointers.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+        }
+    }
+    // SAFETY: both are allowed in a handler; what is raised comes when it returns.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
     }
 }
 

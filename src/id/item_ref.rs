@@ -21,6 +21,12 @@ impl Ref {
     pub(crate) fn is_own_config(&self) -> bool {
         self.kind == Kind::Config && matches!(self.id.as_str(), "rye/policy" | "rye/file-types")
     }
+
+    /// A config about keys. In a project it is a proposal, which nobody goes by and which needs no
+    /// signature (core 4.3).
+    pub(crate) fn is_about_keys(&self) -> bool {
+        self.kind == Kind::Config && self.id.as_str().starts_with("keys/")
+    }
 }
 
 impl FromStr for Ref {

@@ -45,8 +45,13 @@ pub(crate) struct Drift {
 pub(crate) enum LockError {
     #[error("{}", told(.0))]
     Drift(Box<Drift>),
-    #[error("`{item}` is not listed in `.ai/{LOCK_FILE}`")]
-    NotListed { item: Ref, place: Option<Place> },
+    #[error("{}", unlisted(item, *.any))]
+    NotListed {
+        item: Ref,
+        place: Option<Place>,
+        /// The lock lists something.
+        any: bool,
+    },
     #[error("the lock cannot be used: {}", escape_line(.why))]
     Malformed { place: Place, why: String },
     #[error("the lock is of version {found}, and this rye reads version 1")]
@@ -59,6 +64,13 @@ pub(crate) enum LockError {
     Space(#[from] SpaceError),
     #[error(transparent)]
     Trust(#[from] Arc<TrustError>),
+}
+
+fn unlisted(item: &Ref, any: bool) -> String {
+    match any {
+        true => format!("`{item}` is not listed in `.ai/{LOCK_FILE}`"),
+        false => format!("`{item}` is not locked: this project has locked nothing"),
+    }
 }
 
 fn told(drift: &Drift) -> String {

@@ -116,6 +116,11 @@ impl Lock {
         self.rows.remove(row)
     }
 
+    /// The error of an item that no row lists.
+    pub(crate) fn not_listed(&self, item: Ref, place: Option<Place>) -> LockError {
+        LockError::NotListed { item, place, any: !self.rows.is_empty() }
+    }
+
     /// Judges an admitted source by the row that lists it. `exact` asks that it is listed and that
     /// nothing differs.
     ///
@@ -127,8 +132,7 @@ impl Lock {
         let Some(row) = Self::name(item, source.space()) else { return Ok(()) };
         let Some(locked) = self.get(&row) else {
             if exact {
-                let place = Some(source.place());
-                return Err(LockError::NotListed { item: item.clone(), place });
+                return Err(self.not_listed(item.clone(), Some(source.place())));
             }
             return Ok(());
         };

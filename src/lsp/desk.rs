@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::diag::Diagnostic;
 use crate::pipeline::{Failure, Rye};
+use crate::space::ai_folders;
 
 /// What a session is given by whoever wires it.
 pub(crate) struct Desk<'a> {
@@ -23,6 +24,5 @@ impl Desk<'_> {
 
 /// The folder that holds the `.ai` which a path leads through.
 pub(super) fn project_of(path: &Path) -> Option<&Path> {
-    let ai = path.ancestors().find(|a| a.file_name().is_some_and(|name| name == ".ai"))?;
-    ai.parent()
+    ai_folders(path).next_back().map(|(folder, _)| folder)
 }

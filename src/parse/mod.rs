@@ -26,14 +26,21 @@ mod knowledge;
 mod tidy;
 mod tool;
 
-pub(crate) use data::{json, kind, yaml};
+pub(crate) use data::{json, kind, yaml, yaml_place};
 pub(crate) use directive::{Context, Directive, Input, InputType};
 pub(crate) use error::{CODES, ParseError};
 pub(crate) use finding::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use item::Item;
 pub(crate) use tidy::{Tidied, tidied};
 pub(crate) use tool::{
-    Anchor, AnchorMode, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec, ExecMode,
-    Interpreter, KEPT_BACK, Manager, MergeMode, PIN_VAR, Search, Tool, VerifyDeps, WantedConfig,
-    fill, listed_files, may_list_files,
+    Anchor, AnchorMode, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec, ExecMode, Hook,
+    HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, PIN_VAR, Phase, Search, Tool, VerifyDeps,
+    WantedConfig, fill, listed_files, may_list_files,
 };
+
+/// The hook of a YAML header, for tests of what is above.
+#[cfg(test)]
+pub(crate) fn hook_of(text: &str) -> Hook {
+    let tool = tool::parse(text, &crate::space::HeaderStyle::Yaml).map_err(|fault| fault.why);
+    tool.ok().and_then(|tool| tool.hook).expect("it is a hook")
+}

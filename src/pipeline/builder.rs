@@ -9,7 +9,7 @@ use super::rye::{Rye, now};
 use crate::execute::{Driver, HttpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::Space;
-use crate::protocol::ExecDriver;
+use crate::protocol::{ExecDriver, Observers};
 use crate::space::{FileTypes, ProjectIdentity, Root, Spaces, Where};
 use crate::verify::{DevMode, TrustStore};
 
@@ -98,6 +98,7 @@ impl RyeBuilder {
             host: self.host,
             primitives: self.primitives,
             driver: self.driver,
+            observers: Observers::default(),
         }
     }
 
@@ -142,6 +143,7 @@ impl RyeBuilder {
             host,
             primitives,
             driver,
+            observers: Observers::default(),
         })
     }
 }

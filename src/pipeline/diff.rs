@@ -15,7 +15,7 @@ use crate::base::text::escape_line;
 use crate::base::{Digest, Timestamp};
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Query, Ref};
-use crate::lock::{LockError, Pin};
+use crate::lock::Pin;
 use crate::resolve::Found;
 use crate::space::Spaces;
 use crate::trace::Quiet;
@@ -145,10 +145,8 @@ impl Rye {
             Against::Lock => {
                 let lock = rules.lock().map_err(|error| Failure::of_rule(error))?;
                 let listed = lock.find(&item, found.space).cloned();
-                let pin = listed.ok_or_else(|| LockError::NotListed {
-                    item,
-                    place: Some(found.place.clone()),
-                })?;
+                let unlisted = || lock.not_listed(item, Some(found.place.clone()));
+                let pin = listed.ok_or_else(unlisted)?;
                 return Ok(line.diff_locked(&found, &pin)?);
             }
             Against::Named(text) => (line.named_version(&found, text)?, Some("")),

@@ -25,7 +25,7 @@ use crate::id::{ItemId, Kind, Space};
 use crate::parse::{Finding, Item, Severity};
 use crate::report::Detail;
 use crate::resolve::{Found, ResolveError};
-use crate::space::Entry;
+use crate::space::{Entry, ai_folders};
 use crate::trace::Quiet;
 use crate::validate::{Asked, ValidChain};
 use crate::verify::{By, KeyError, KeyPair, Source, stage};
@@ -74,9 +74,8 @@ impl Rye {
     /// lies in no space of this project.
     pub(crate) fn entry_at(&self, path: &Path) -> Option<Entry> {
         // Only the folder that holds `.ai` may be reached by another name.
-        let ai = path.ancestors().find(|a| a.file_name().is_some_and(|name| name == ".ai"))?;
-        let relative = path.strip_prefix(ai).ok()?.to_str()?;
-        let base = ai.parent()?.canonicalize().ok()?;
+        let (folder, relative) = ai_folders(path).next_back()?;
+        let (base, relative) = (folder.canonicalize().ok()?, relative.to_str()?);
         let roots = self.spaces.nearest_first().filter(|root| !root.is_embedded());
         let here = roots.filter(|root| root.base() == base);
         let mut entries: Vec<Entry> =

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::hook_error::HookError;
 use crate::chain::{ChainError, FetchError};
 use crate::diag::{Diagnose, Diagnostic};
 use crate::eval::EvalError;
@@ -54,6 +55,7 @@ pub(crate) enum Step {
     Receipt(#[from] ReceiptError),
     Registry(#[from] RegistryError),
     Eval(#[from] EvalError),
+    Hook(#[from] HookError),
 }
 
 macro_rules! failure_from {
@@ -89,6 +91,7 @@ failure_from!(
     ReceiptError,
     RegistryError,
     EvalError,
+    HookError,
 );
 
 impl From<FetchError> for Failure {
@@ -133,6 +136,7 @@ impl Failure {
             Step::Receipt(e) => e,
             Step::Registry(e) => e,
             Step::Eval(e) => e,
+            Step::Hook(e) => e,
         }
     }
 

@@ -138,7 +138,7 @@ impl Rye {
             }));
             if rows.len() == known {
                 let item = Ref::new(query.kind.unwrap_or(Kind::Tool), query.id.clone());
-                return Err(LockError::NotListed { item, place: None }.into());
+                return Err(before.not_listed(item, None).into());
             }
         }
         Ok(LockReport { rows, failed: Vec::new() })

@@ -4,6 +4,7 @@
 //!
 //! Start at `run.rs`, which is the line from a reference to a report; `line.rs` fetches one item,
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
+//! `hooks.rs` is who is asked around every call, `pending.rs` what waits for a person,
 //! `reach.rs` looks at all that is in reach, `lock.rs` writes the lock, `diff.rs` compares versions,
 //! `eval.rs` reads the score of a run, `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet.
 
@@ -13,6 +14,8 @@ mod diff;
 mod draft;
 mod eval;
 mod failure;
+mod hook_error;
+mod hooks;
 mod inspect;
 mod line;
 mod lock;
@@ -43,6 +46,9 @@ pub(crate) const CODES: &[Code] = &[
     Code("diff.no_baseline"),
     Code("diff.unknown_version"),
     Code("diff.ambiguous_version"),
+    Code("hook.denied"),
+    Code("hook.not_a_hook"),
+    Code("hook.unusable"),
 ];
 
 pub(crate) use builder::located;
@@ -51,6 +57,7 @@ pub(crate) use diff::{Against, PastVersion};
 pub(crate) use draft::{Draft, Remark, Spot};
 pub(crate) use eval::Scored;
 pub(crate) use failure::Failed;
+pub(crate) use hooks::Standing as HookStanding;
 pub(crate) use inspect::{Checked, Copy, Described, Verdict, Why};
 pub(crate) use lock::{Change, LockReport, LockRow};
 #[cfg(feature = "lsp")]

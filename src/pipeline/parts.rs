@@ -60,17 +60,36 @@ impl Beside {
 
     /// Whether the entry is one of the files.
     pub(super) fn holds(&self, entry: &Ref, ext: &str) -> bool {
-        let path = path_below_base(entry, ext);
+        self.lists(&path_below_base(entry, ext))
+    }
+
+    /// The same by the path below the folder that holds `.ai`.
+    fn lists(&self, path: &str) -> bool {
         if path == self.own {
             return false;
         }
         let below = match self.folder.as_str() {
-            "" => Some(path.as_str()),
+            "" => Some(path),
             folder => path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
         };
         below.is_some_and(|below| {
             self.listed.means(below) || self.listed.digests.keys().any(|p| p.as_str() == below)
         })
+    }
+}
+
+/// What tools of a project list that lies outside of `.ai`.
+#[derive(Debug, Default)]
+pub(crate) struct Outside(Vec<Beside>);
+
+impl Outside {
+    /// Whether one of the tools lists or means the path, which is below the folder that holds `.ai`.
+    pub(crate) fn holds(&self, path: &str) -> bool {
+        self.0.iter().any(|beside| beside.lists(path))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
@@ -96,6 +115,17 @@ pub(super) fn unlike(found: &Found, files: &Files, last: Option<&Source>) -> Vec
 }
 
 impl Rye {
+    /// What the tools among the entries list that lies outside of `.ai`.
+    pub(crate) fn outside(&self, entries: &[Entry]) -> Outside {
+        let beside = |entry: &Entry| {
+            let bytes = self.spaces.get(entry.space)?.read(&entry.relative()).ok()??;
+            let text = std::str::from_utf8(&bytes).ok().filter(|text| may_list_files(text))?;
+            Beside::of(self, entry.space, &entry.item, &entry.ext, text)
+        };
+        let tools = entries.iter().filter(|entry| entry.item.kind == Kind::Tool);
+        Outside(tools.filter_map(beside).filter(|beside| beside.folder.is_empty()).collect())
+    }
+
     /// The entries without those that lie there as files of a tool. Who has a signature line of their
     /// own is always an item: an unsigned header cannot hide it.
     pub(super) fn without_parts(&self, mut entries: Vec<Entry>) -> Vec<Entry> {

@@ -63,7 +63,8 @@ impl Rye {
         let mut odd = Vec::new();
         let all = self.survey(&[])?;
         for entry in all.entries.into_iter().filter(|entry| entry.space == Space::Project) {
-            let proposal = entry.item.id.as_str().starts_with("keys/trusted/");
+            let id = &entry.item.id;
+            let proposal = entry.item.is_about_keys() && id.as_str().starts_with("keys/trusted/");
             if proposal || self.is_system_copy(&entry) {
                 continue;
             }

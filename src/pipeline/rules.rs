@@ -51,6 +51,11 @@ impl Rye {
         Rules { dev: DevMode(false), ..self.rules(Hold::Off) }
     }
 
+    /// The rules for hooks: dev mode weakens none, and a lock need not list a person's own.
+    pub(super) fn hook_rules(&self) -> Rules<'_> {
+        Rules { dev: DevMode(false), ..self.rules(Hold::Listed) }
+    }
+
     /// The same without dev mode, dev keys and the lock: for what is written into it.
     pub(super) fn strict_rules(&self) -> Rules<'_> {
         let trust = self.trust().refusing_dev_keys(true);

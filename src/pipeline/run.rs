@@ -1,6 +1,6 @@
 //! The line, from a reference to a report.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -206,8 +206,16 @@ impl Rye {
         for (name, text) in &request.texts {
             given.insert(name.clone(), typed(schema, name, text));
         }
-        let params = Params::check(tool.item(), schema, given)?;
         let run_id = run_id();
+        let hook_rules = self.hook_rules();
+        let hooks = self.hooks(self.line(&hook_rules, line.sink), &tool.source, &run_id)?;
+        if request.dry_run {
+            hooks.announce();
+        } else {
+            given = hooks.replace_args(given)?;
+        }
+        let params = Params::check(tool.item(), schema, given)?;
+        let args = params.as_map().clone();
         let receipts = self.receipts(request, line.trust, &run_id)?;
         let mut machine = Machine {
             run_id: &run_id,
@@ -234,13 +242,18 @@ impl Rye {
         let (outcome, written) = match request.dry_run {
             true => (None, Written::default()),
             false => {
+                hooks.before(&args)?;
                 let notary = self.notary(receipts, &plan, line.trust)?;
                 if let Some(approval) = &request.approval {
                     self.claim(approval)?;
                 }
                 let approval = request.approval.as_ref().map(Approval::to_json);
-                let (outcome, written) =
+                let (mut outcome, written) =
                     self.act(&plan, notary, approval.as_ref(), &run_id, &warnings, line.sink)?;
+                if outcome.pending.is_none() {
+                    let took = outcome.duration;
+                    hooks.after(&args, &mut outcome, took)?;
+                }
                 (Some(outcome), written)
             }
         };
@@ -303,9 +316,21 @@ impl Rye {
         }
     }
 
+    /// What an act may use.
+    pub(super) fn running<'a>(
+        &'a self,
+        pin_fallback: Option<&'a Path>,
+        witness: Option<&'a Witness>,
+        approval: Option<&'a Value>,
+        sink: &'a dyn Sink,
+    ) -> Running<'a> {
+        let (host, driver) = (self.host.as_ref(), self.driver.as_ref());
+        Running { host, vars: &self.at.vars, pin_fallback, sink, driver, approval, witness }
+    }
+
     /// # Errors
     /// `chain.unknown_primitive`; how the act itself ended is the inner result.
-    fn execute(
+    pub(super) fn execute(
         &self,
         plan: &Plan,
         witness: Option<&Witness>,
@@ -313,15 +338,7 @@ impl Rye {
         sink: &dyn Sink,
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
         let fallback = self.user_base().map(|base| base.join(".ai/state/pin"));
-        let running = Running {
-            host: self.host.as_ref(),
-            vars: &self.at.vars,
-            pin_fallback: fallback.as_deref(),
-            sink,
-            driver: self.driver.as_ref(),
-            approval,
-            witness,
-        };
+        let running = self.running(fallback.as_deref(), witness, approval, sink);
         // The chain ended at a primitive that is registered, so it is found here.
         let primitive =
             self.primitive(plan.primitive()).ok_or_else(|| crate::chain::ChainError {
@@ -392,7 +409,7 @@ pub(super) fn warnings<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<War
 }
 
 /// A name for one passage through the line; unique, no secret.
-fn run_id() -> String {
+pub(super) fn run_id() -> String {
     let mut random = [0; 8];
     // Without randomness the clock and the process still tell runs apart.
     let _ = getrandom::fill(&mut random);

@@ -8,6 +8,7 @@ use crate::base::Timestamp;
 use crate::execute::{Driver, Primitive};
 use crate::host::Host;
 use crate::id::{ItemId, Space};
+use crate::protocol::Observers;
 use crate::space::{FileTypes, Root, Spaces, Where};
 use crate::store::Baselines;
 use crate::verify::{DevMode, TrustError, TrustStore};
@@ -39,6 +40,8 @@ pub struct Rye {
     pub(super) primitives: Vec<Box<dyn Primitive>>,
     /// Speaks with programs over the exec protocol; the servers it keeps end with it.
     pub(super) driver: Box<dyn Driver>,
+    /// Hooks that are told of a call and still run; they are waited for when this is dropped.
+    pub(super) observers: Observers,
 }
 
 impl Rye {

@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::failure::Failure;
+use super::hooks::BELOW as HOOKS_BELOW;
 use super::line::Line;
 use super::parts::checked;
 use super::rules::Hold;
@@ -113,7 +114,7 @@ pub(crate) struct SignOptions<'a> {
     pub(crate) check: bool,
     /// Sign again what carries your valid signature already.
     pub(crate) again: bool,
-    /// Sign these very bytes and nothing that was filled in, and only over the same bytes on disk.
+    /// Sign these very bytes and nothing that was filled in.
     pub(crate) exactly: bool,
     /// Called after each item.
     pub(crate) progress: &'a (dyn Fn() + Sync),
@@ -176,8 +177,9 @@ impl Rye {
         let Some(root) = self.spaces().get(space) else { return Ok((found, failed)) };
         for kind in Kind::ALL {
             for entry in self.list_to_sign(space, kind)? {
-                let keys = kind == Kind::Config && entry.item.id.as_str().starts_with("keys/");
-                if keys || !patterns.iter().any(|pattern| pattern.matches(&entry.item)) {
+                if entry.item.is_about_keys()
+                    || !patterns.iter().any(|pattern| pattern.matches(&entry.item))
+                {
                     continue;
                 }
                 match line.resolver(|r| r.in_space(&entry.item, space)) {
@@ -224,18 +226,15 @@ impl Rye {
         if was.is_none() && !options.again {
             return Ok(Signed::UpToDate);
         }
-        let given = options.exactly.then(|| (found.bytes.to_vec(), digest_to_sign(&found)));
+        let (bytes, given) = (found.bytes.to_vec(), digest_to_sign(&found));
         let unwritten = self.sign_in_memory(found, By::Own(pair), line)?;
-        if let (Some((bytes, digest)), false) = (given, options.check) {
-            let is_given = unwritten.source().digest() == digest;
-            if !is_given || !unwritten.staged.write_over(&bytes)? {
+        if !options.check {
+            // What somebody saved since it was read, or shown, is theirs and stays.
+            let may = !options.exactly || unwritten.source().digest() == given;
+            if !may || !unwritten.staged.write_over(&bytes)? {
                 let source = std::io::Error::other("it was changed in the meantime");
                 return Err(SignError::Io { place: unwritten.source().place(), source }.into());
             }
-        } else if !options.check {
-            unwritten.staged.write()?;
-        }
-        if !options.check {
             line.remember(std::iter::once(unwritten.source()), false);
         }
         Ok(Signed::Changed {
@@ -437,6 +436,10 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
     if tool.eval.is_some() && tool.exec.is_none() {
         findings
             .push(Finding::error("it is an eval, and needs an `exec` block that says what scores"));
+    }
+    if tool.hook.is_some() && !item.id.as_str().starts_with(HOOKS_BELOW) {
+        let message = "nobody asks it: a hook is in force below `tools/hooks/` alone";
+        findings.push(Finding::error(message));
     }
     if let Err(why) = check_config(tool.executor.as_ref(), &tool.config) {
         findings.push(Finding::warning(format!("it cannot run: {why}")));

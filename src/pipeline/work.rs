@@ -10,6 +10,7 @@ use super::parts::{Beside, Files, has_no_line, is_part, unlike};
 use super::rye::Rye;
 use super::sign::Unwritten;
 use crate::base::Digest;
+use crate::base::text::invisible;
 use crate::diag::Place;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Item;
@@ -85,6 +86,17 @@ impl InHand {
     /// The files beside it, as paths below its folder.
     pub(crate) fn file_names(&self) -> Vec<&str> {
         self.work.iter().flat_map(|work| work.files.keys().map(String::as_str)).collect()
+    }
+
+    /// The first file beside it that is not as it was `before` and holds a character that nobody sees.
+    pub(crate) fn hides(&self, before: Option<&Self>) -> Option<&str> {
+        let old = before.and_then(|before| before.work.as_ref().ok());
+        let mut now = self.work.iter().flat_map(|work| &work.files);
+        let hides = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|t| invisible(t).is_some());
+        let found = now.find(|(name, bytes)| {
+            old.is_none_or(|old| old.files.get(*name) != Some(*bytes)) && hides(bytes)
+        });
+        found.map(|(name, _)| name.as_str())
     }
 
     /// How many files differ: its own and those beside it.
@@ -182,10 +194,8 @@ impl Rye {
         let mut all = BTreeMap::new();
         let (mut besides, mut bare) = (HashMap::new(), HashSet::new());
         for entry in entries {
-            let proposal =
-                entry.item.kind == Kind::Config && entry.item.id.as_str().starts_with("keys/");
             let is_copy = entry.item.id.is_reserved() && self.is_system_copy(&entry);
-            if proposal || is_copy {
+            if entry.item.is_about_keys() || is_copy {
                 continue;
             }
             let is_twin = twins.contains(&entry.item);

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::config::Execution;
 use super::error::PlanError;
 use super::plan::Machine;
-use super::process::option_value;
-use crate::base::limits::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS};
+use super::process::named_in;
+use crate::base::limits::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS, HOOK_TIMEOUT_MS};
 use crate::chain::Chain;
 use crate::id::Space;
 use crate::parse::{EnvBase, Exec, ExecMode};
@@ -19,6 +19,8 @@ pub(crate) struct Spoken {
     pub(crate) mode: ExecMode,
     /// The parameters are sent below `args`; an eval or a hook is sent them as they are.
     pub(crate) below_args: bool,
+    /// What it answers is the result as it is, whatever its keys are; so of a hook.
+    pub(crate) as_it_is: bool,
     /// Bytes of one answer.
     pub(crate) max_output_bytes: usize,
     /// Calls that a server is sent before it answered the first.
@@ -48,8 +50,8 @@ impl Spoken {
 ///
 /// # Errors
 /// `plan.bad_config`: the block and the chain's runtime do not go together, or the block asks for more
-/// than a project's item may have. `plan.unverified_program`: an argument names a file of the item's
-/// folder that is not in `files`.
+/// than a project's item may have. `plan.unverified_program`: an argument names, from the item's folder,
+/// a file of the project or of a space that is not in `files`.
 pub(super) fn of(
     chain: &Chain,
     machine: &Machine<'_>,
@@ -81,16 +83,19 @@ pub(super) fn of(
     let here = Here { chain, machine };
     let args =
         exec.args.iter().map(|argument| here.argument(argument)).collect::<Result<_, _>>()?;
+    let default_ms = if tool.tool.hook.is_some() { HOOK_TIMEOUT_MS } else { EXEC_TIMEOUT_MS };
     let execution = Execution {
         command: Some(command(exec)),
         args,
         cwd: "{project_path}".into(),
         input_data: "{params_json}".into(),
-        timeout_ms: Some(exec.timeout_ms.unwrap_or(EXEC_TIMEOUT_MS)),
+        timeout_ms: Some(exec.timeout_ms.unwrap_or(default_ms)),
         packages: None,
     };
+    let is_hook = tool.tool.hook.is_some();
     let spoken = Spoken {
         mode: exec.mode,
+        as_it_is: is_hook,
         below_args: !matches!(tool.tool.tool_type.as_deref(), Some("eval" | "hook")),
         max_output_bytes: exec.max_output_bytes,
         max_in_flight: exec.max_in_flight,
@@ -107,17 +112,16 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// An argument that names a listed file becomes its pinned copy, also behind `--option=`.
+    /// An argument that names a listed file becomes its pinned copy, also behind `--option=` and short options.
     fn argument(&self, argument: &str) -> Result<String, PlanError> {
         let tool = self.chain.tool();
-        for (option, value) in [Some(("", argument)), option_value(argument)].into_iter().flatten()
-        {
+        for (option, value) in named_in(argument) {
             let path = below(value);
             if tool.source.parts().iter().any(|part| part.path.as_str() == path) {
                 return Ok(format!("{option}{{tool_dir}}/{path}"));
             }
             let there = tool.source.path().parent().unwrap_or(Path::new("/")).join(value);
-            if !value.is_empty() && self.machine.host.look(&there).is_some() {
+            if !value.is_empty() && self.machine.guards(&there) {
                 let item = tool.item().clone();
                 return Err(PlanError::UnverifiedProgram { item, path: there });
             }

@@ -15,7 +15,7 @@ use super::template::{plain, variables};
 use super::tree::Tree;
 use crate::base::Digest;
 use crate::base::canon::exact;
-use crate::base::limits::{ARGUMENT_BYTES, OUTPUT_BYTES, VARIABLE_BYTES};
+use crate::base::limits::{ARGUMENT_BYTES, OUTPUT_BYTES, SHORT_OPTIONS, VARIABLE_BYTES};
 use crate::id::Ref;
 
 /// One process, its templates not yet expanded.
@@ -214,8 +214,7 @@ impl Process {
         }
         let before = expanded.args.len() - self.execution.args.len();
         for (at, argument) in expanded.args.iter().skip(before).enumerate() {
-            let (option, named) = option_value(argument).unwrap_or(("", argument));
-            for (option, named) in [("", argument.as_str()), (option, named)] {
+            for (option, named) in named_in(argument) {
                 let path = expanded.cwd.join(named);
                 // By its text first: a file that goes and comes again is still the one that is listed.
                 if let Some(file) = tree.copy_of(&path) {
@@ -232,10 +231,22 @@ impl Process {
     }
 }
 
-/// `--option=value` in two: `--option=` and `value`.
-pub(super) fn option_value(argument: &str) -> Option<(&str, &str)> {
-    let at = argument.strip_prefix('-')?.find('=')? + 2;
-    Some(argument.split_at(at))
+/// What an argument may name a file by, behind the option that it belongs to: all of it, the value of
+/// `--option=value`, and what is attached to short options, as in `-rvalue` and `-xrvalue`.
+pub(super) fn named_in(argument: &str) -> Vec<(&str, &str)> {
+    let mut all = vec![("", argument)];
+    let Some(rest) = argument.strip_prefix('-') else { return all };
+    all.extend(rest.find('=').map(|at| argument.split_at(at + 2)));
+    let letters = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    for at in 1..=letters.min(SHORT_OPTIONS) {
+        let (options, value) = argument.split_at(at + 1);
+        // Several letters and a plain word are letters rather than a word.
+        if at == 1 || value.contains(['.', '/']) {
+            all.push((options, value));
+        }
+    }
+    all.retain(|(_, value)| !value.is_empty());
+    all
 }
 
 /// A path by which a process names itself, such as `/proc/self/cwd/x`, as the child will see it.
@@ -248,5 +259,35 @@ pub(super) fn seen_by_child(path: &Path, cwd: &Path) -> PathBuf {
         true if is(what, "cwd") => cwd.join(rest),
         true if is(what, "root") => Path::new("/").join(rest),
         _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named_in;
+
+    #[test]
+    fn what_an_argument_names_table() {
+        for (argument, want) in [
+            ("x.sh", &["x.sh"][..]),
+            ("", &[""]),
+            ("-", &["-"]),
+            ("-c", &["-c"]),
+            ("--file=x.sh", &["--file=x.sh", "x.sh"]),
+            ("-f=x.sh", &["-f=x.sh", "x.sh", "=x.sh"]),
+            ("-fx", &["-fx", "x"]),
+            ("-la", &["-la", "a"]),
+            ("-fab", &["-fab", "ab"]),
+            ("-r./x", &["-r./x", "./x"]),
+            ("-xr./x", &["-xr./x", "r./x", "./x"]),
+            ("-fé", &["-fé", "é"]),
+            ("--x.sh", &["--x.sh"]),
+        ] {
+            let found: Vec<_> = named_in(argument).into_iter().map(|(_, value)| value).collect();
+            assert_eq!(found, want, "{argument}");
+            for (option, value) in named_in(argument) {
+                assert_eq!(format!("{option}{value}"), argument);
+            }
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! All servers of this process: one for each binding and what of it was verified.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::oneshot;
 use super::server::{Asked, Lost, Server};
@@ -63,7 +64,9 @@ impl ExecDriver {
             self.server(binding(plan.links(), &spawn), || Server::new(item(), spoken.clone()));
         // Signals are listened for before a thread starts, so that they come here.
         let signals = Signals::listen().map_err(spawn_error)?;
+        let has_started = Cell::new(false);
         let start = || -> Result<(Lasting, Kept), ExecuteError> {
+            has_started.set(true);
             let (spawn, kept) = prepare(plan, running)?;
             let child = running.host.start(&spawn).map_err(spawn_error)?;
             Ok((child, kept))
@@ -81,7 +84,12 @@ impl ExecDriver {
             start: &start,
         };
         let answer = server.call(&asked);
-        self.shared.changed.notify_all();
+        // Whoever ends idle servers knows the others, and looks at those that were used later.
+        if has_started.get() {
+            let servers = self.shared.lock();
+            self.shared.changed.notify_all();
+            drop(servers);
+        }
         match answer {
             Ok(answer) => Ok(outcome(answer, &mask, String::new(), begin.elapsed())),
             Err(Lost::Fault(fault, stderr_tail)) => {
@@ -97,19 +105,19 @@ impl ExecDriver {
     /// The server of a binding; the oldest that nobody uses goes when there are too many.
     fn server(&self, key: Digest, make: impl FnOnce() -> Server) -> Arc<Server> {
         let mut servers = self.shared.lock();
+        let mut gone = None;
         if servers.of.len() >= EXEC_SERVERS && !servers.of.contains_key(&key) {
+            let stopped = servers.of.iter().find(|(_, server)| !server.is_running());
             let oldest =
                 servers.of.iter().filter_map(|(key, server)| Some((server.idle_at()?, *key)));
-            let stopped = servers.of.iter().find(|(_, server)| server.idle_at().is_none());
-            let gone = stopped.map(|(key, _)| *key).or_else(|| oldest.min().map(|(_, key)| key));
-            if let Some(server) = gone.and_then(|key| servers.of.remove(&key)) {
-                Lasting::end_all(
-                    server.let_go(false).map(|(child, _)| child).into_iter().collect(),
-                    None,
-                );
-            }
+            let key = stopped.map(|(key, _)| *key).or_else(|| oldest.min().map(|(_, key)| key));
+            gone = key.and_then(|key| servers.of.remove(&key));
         }
-        Arc::clone(servers.of.entry(key).or_insert_with(|| Arc::new(make())))
+        let server = Arc::clone(servers.of.entry(key).or_insert_with(|| Arc::new(make())));
+        drop(servers);
+        // One that is at work ends with its last call.
+        end(gone.and_then(|server| server.let_go_unused(Duration::ZERO)).into_iter().collect());
+        server
     }
 
     fn keep(&self) {
@@ -135,7 +143,7 @@ impl Shared {
             let next = servers.of.values().filter_map(|server| server.idle_at()).min();
             if next.is_some_and(|next| next <= Instant::now()) {
                 let gone: Vec<_> =
-                    servers.of.values().filter_map(|server| server.let_go(false)).collect();
+                    servers.of.values().filter_map(|server| server.let_go_idle()).collect();
                 drop(servers);
                 end(gone);
                 servers = self.lock();
@@ -160,7 +168,7 @@ impl Drop for ExecDriver {
         let all: Vec<_> = servers.of.drain().collect();
         drop(servers);
         self.shared.changed.notify_all();
-        end(all.iter().filter_map(|(_, server)| server.let_go(true)).collect());
+        end(all.iter().filter_map(|(_, server)| server.let_go()).collect());
         let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keeper) = keeper {
             let _ = keeper.join();

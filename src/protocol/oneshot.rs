@@ -22,7 +22,7 @@ pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
     let tail = notes.tail(plan.item(), &mask);
     let read = match ended.timed_out {
         true => Err(ProtocolFault::Timeout { after: plan.timeout() }),
-        false => read(&ended, spawn.output_cap, &mask),
+        false => read(&ended, spawn.output_cap, spoken.as_it_is, &mask),
     };
     match read {
         Ok(answer) => Ok(Outcome {
@@ -38,7 +38,7 @@ pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
 }
 
 /// A status other than 0 is an error, whatever was said.
-fn read(ended: &Ended, cap: usize, mask: &Mask) -> Result<Answer, ProtocolFault> {
+fn read(ended: &Ended, cap: usize, as_it_is: bool, mask: &Mask) -> Result<Answer, ProtocolFault> {
     if ended.stdout_truncated {
         return Err(ProtocolFault::OutputTooLarge { cap });
     }
@@ -47,6 +47,9 @@ fn read(ended: &Ended, cap: usize, mask: &Mask) -> Result<Answer, ProtocolFault>
     let said = match is_empty {
         true => Err(ProtocolFault::EmptyResponse),
         false => one_object(&ended.stdout, mask).and_then(|map| {
+            if as_it_is {
+                return Ok(Answer::Result(map.into()));
+            }
             let shown = shown(&ended.stdout, mask);
             answer(map).map_err(|why| ProtocolFault::BadResponse { why: why.into(), shown })
         }),

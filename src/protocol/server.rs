@@ -4,14 +4,14 @@
 //! hands over when it has its own. So a call costs no change of threads, and a flood is bounded by the
 //! pipe. Before a call is sent, what came in between is read and thrown away.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use super::notes::Notes;
 use super::session::{Heard, Reply, Session};
 use super::wire::Answer;
 use crate::base::limits::{
-    EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS,
+    EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINES,
 };
 use crate::execute::{ExecuteError, Kept, Mask, ProtocolFault, status_text};
 use crate::host::{Lasting, Signals, Turn};
@@ -58,6 +58,8 @@ struct State {
     /// Somebody reads for all.
     is_led: bool,
     notes: Notes,
+    /// Lines that concerned nobody since the last call began.
+    skipped: usize,
     deaths: Vec<Instant>,
     /// Ends in a row without an answer between them.
     failures: u32,
@@ -74,6 +76,9 @@ struct Live {
     kept: Kept,
 }
 
+/// Looks at what came between two calls, each at what a pipe holds.
+const DRAIN_TURNS: usize = 4;
+
 /// A minute, in which ends are counted, and half of it, in which an unstable server is left alone.
 const MINUTE: Duration = Duration::from_mins(1);
 const LEFT_ALONE: Duration = Duration::from_secs(30);
@@ -86,6 +91,7 @@ impl Server {
             generation: 0,
             is_led: false,
             notes: Notes::default(),
+            skipped: 0,
             deaths: Vec::new(),
             failures: 0,
             not_before: None,
@@ -168,6 +174,8 @@ impl Server {
     /// is left in its pipe.
     fn admitted(&self, asked: &Asked<'_>) -> Result<MutexGuard<'_, State>, Lost> {
         let mut state = self.lock();
+        // One that never stops talking is asked all the same.
+        let mut looks = DRAIN_TURNS;
         loop {
             let now = Instant::now();
             state.used = now;
@@ -196,7 +204,8 @@ impl Server {
                 state = self.wait(state, asked.deadline);
                 continue;
             }
-            if state.session.waiting() == 0 && !state.is_led {
+            if state.session.waiting() == 0 && !state.is_led && looks > 0 {
+                looks -= 1;
                 // What nobody asked for, and whether it is still there.
                 let Some(live) = &state.live else { continue };
                 let turn = live.child.turn(&mut Vec::new(), now, None).unwrap_or_else(|_| over());
@@ -207,6 +216,7 @@ impl Server {
                 }
             }
             state.notes.begin_call();
+            state.skipped = 0;
             return Ok(state);
         }
     }
@@ -242,7 +252,12 @@ impl Server {
             };
             match heard {
                 Heard::Answered => (state.failures, state.timeouts) = (0, 0),
-                Heard::Skipped(what) => tracing::info!(item = %self.item, "skipped: {what}"),
+                Heard::Skipped(what) => {
+                    state.skipped += 1;
+                    if state.skipped <= NOTE_LINES {
+                        tracing::info!(item = %self.item, "skipped: {what}");
+                    }
+                }
                 Heard::Broken(fault) => {
                     broken = Some(fault);
                     break;
@@ -340,14 +355,29 @@ impl Server {
         (state.deaths, state.failures, state.not_before) = (deaths, failures, None);
     }
 
-    /// The process, if nobody used it for so long or `always`; it is the caller's to end.
-    pub(super) fn let_go(&self, always: bool) -> Option<(Lasting, Kept)> {
-        let mut state = self.lock();
-        let idle = Duration::from_millis(self.spoken.idle_ms);
-        let is_idle = state.session.waiting() == 0 && state.used.elapsed() >= idle;
-        if !(always || is_idle) {
-            return None;
-        }
+    /// The process, if no call waits and nobody used it for so long; it is the caller's to end. Never
+    /// waits: a server that is at work is used.
+    pub(super) fn let_go_unused(&self, time: Duration) -> Option<(Lasting, Kept)> {
+        let state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(state)) => state.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let is_unused = state.session.waiting() == 0 && state.used.elapsed() >= time;
+        if is_unused { self.without(state) } else { None }
+    }
+
+    /// The same if it was idle for as long as the item says.
+    pub(super) fn let_go_idle(&self) -> Option<(Lasting, Kept)> {
+        self.let_go_unused(Duration::from_millis(self.spoken.idle_ms))
+    }
+
+    /// The process, whatever it does; it is the caller's to end.
+    pub(super) fn let_go(&self) -> Option<(Lasting, Kept)> {
+        self.without(self.lock())
+    }
+
+    fn without(&self, mut state: MutexGuard<'_, State>) -> Option<(Lasting, Kept)> {
         let live = state.live.take()?;
         let how = "rye ended it".to_owned();
         state.session.fail(&ProtocolFault::ServerExited { how });
@@ -355,11 +385,22 @@ impl Server {
         Some((Arc::into_inner(live.child)?, live.kept))
     }
 
-    /// When it will have been idle long enough; `None` while it does not run.
+    /// When it may have been idle long enough, and is looked at again; `None` while it does not run.
+    /// Never waits: a server that is at work is not idle.
     pub(super) fn idle_at(&self) -> Option<Instant> {
-        let state = self.lock();
+        let idle = Duration::from_millis(self.spoken.idle_ms);
+        let state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(state)) => state.into_inner(),
+            Err(TryLockError::WouldBlock) => return Some(Instant::now() + idle),
+        };
         state.live.as_ref()?;
-        Some(state.used + Duration::from_millis(self.spoken.idle_ms))
+        Some(if state.session.waiting() > 0 { Instant::now() } else { state.used } + idle)
+    }
+
+    /// Whether a process of it runs or may be about to.
+    pub(super) fn is_running(&self) -> bool {
+        self.state.try_lock().is_ok_and(|state| state.live.is_some())
     }
 }
 

@@ -88,6 +88,13 @@ fn describe(event: &Event) -> (&'static str, String) {
             };
             ("request", format!("{attempt}: {} → {what}", escape_line(origin)))
         }
+        Event::Hook { item_id, space, phase, verdict, reason, took_ms } => {
+            let why = match reason.as_str() {
+                "" => String::new(),
+                reason => format!(": {}", escape_line(reason)),
+            };
+            ("hook", format!("{item_id} ({space}) {phase} {verdict}{why}  {took_ms} ms"))
+        }
         Event::ServerStarted { item_id, pid } => ("server", format!("{item_id} started as {pid}")),
         Event::ServerEnded { item_id, why, restart_ms } => {
             let why = escape_line(why);

@@ -21,15 +21,15 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 208751c9e597aba9f53ad66cc5182239fb5e6799feb5b4d126340f93e4ea364c
+    // de01817b9a4ed7239554d2093a8a36ea3492e36086a7873f86fbebd85995c66e
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
-    // 122023989d6613598e57311a9159309bc6b686d21e53a3dee1e6d30619bd1ce9
+    // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
     // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
     // 760f864a43e5d95cba279030a7596aa94eb5c80c360677fe9dd5819a6f351f27
     File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
-    // c1319d5281d81ffc224e1768865be588abeea64e1c47e941446889c73ac46af3
+    // 92c31b4958eee5c4ef170e6eda82b66e7e9cbd85c29f050b5573408f864095c3
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // 8c329859d1246e246368f9d8cb0c9736f6b5a594ca5f3a9ba15c0d1b30f0d845
     File { path: "knowledge/rye/errors/author.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.exists.md") },
@@ -89,7 +89,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/execute.tool_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.tool_failed.md") },
     // 68168e7fa3cd1b288695df22b8bb9d8c2739110734d6c6d2c259e5b29a87524a
     File { path: "knowledge/rye/errors/git.failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.failed.md") },
-    // ab0c8aef65b676743e8b3741b8e7e3e115c2862abe5a768ee1b5fd075c84bf2e
+    // e8ff841c19d3093630f64c4635e40cff61c4cffad055f708767e78060858f28f
     File { path: "knowledge/rye/errors/git.foreign_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.foreign_file.md") },
     // 20fd4f8361b02bc331d44d0059e6bbdcdf074b29a7aa43309f573fc7d851ed8b
     File { path: "knowledge/rye/errors/git.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.io.md") },
@@ -97,10 +97,36 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/git.no_repository.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.no_repository.md") },
     // 4d9cfdfcd4dfbe858500c278419b1a1c86e3e1a72c0b9e2673c0411f1b81b10e
     File { path: "knowledge/rye/errors/git.refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/git.refused.md") },
+    // 288c0e727be3d9edeaa2926d74d7052d1253116c6036449b3f114d1ec33a8455
+    File { path: "knowledge/rye/errors/hook.denied.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/hook.denied.md") },
+    // f622c0bfd92de5e6437096ab9c7964f44faec3d7abe36388ebb64a992577f5af
+    File { path: "knowledge/rye/errors/hook.not_a_hook.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/hook.not_a_hook.md") },
+    // 50194718f9e2e5f3099f0bbabf05a8f57d9b6d046ff28b0952ef89b1f118cc7c
+    File { path: "knowledge/rye/errors/hook.unusable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/hook.unusable.md") },
     // 8589973404fd3702fcdc2b901d83fcf575ec914083efee10ca122542267d5980
     File { path: "knowledge/rye/errors/id.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.malformed.md") },
     // c37eeeae35c9de0104424ca90eae03f017f4fbacee46de5c982e588ec427629c
     File { path: "knowledge/rye/errors/id.unknown_kind.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/id.unknown_kind.md") },
+    // f8539db44499f903ff4ed7822be7f9519eb144bfdbf32379f8e3d46d933fde66
+    File { path: "knowledge/rye/errors/import.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.exists.md") },
+    // db7fe5aebfec45c3d8185e03c9c7e58bdc640cd7c567251b84e921af13b54570
+    File { path: "knowledge/rye/errors/import.file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.file.md") },
+    // 82b7f6840388f4641cd2844f71db7e76bf70b9cf257e7ee7538464ee35a08b1e
+    File { path: "knowledge/rye/errors/import.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.io.md") },
+    // ce7b15e219d51a4c246d4531b3f1dd3b106990d5f495227709f1f4efcd313d24
+    File { path: "knowledge/rye/errors/import.missing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.missing.md") },
+    // 95bcf6f03393ebb7645ce1c6fe250dac403de07ca3d3dd56d9cc4239a98abbc8
+    File { path: "knowledge/rye/errors/import.name.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.name.md") },
+    // 0981b261dd2a3ab9a16731141c9cfaa8aa47655d9d8c8fe4b0d8a71b923d9480
+    File { path: "knowledge/rye/errors/import.not_a_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_a_config.md") },
+    // 6855906ca1da965d54fbcb147a4023f17c1b734deeb69159931c4c408b208a5a
+    File { path: "knowledge/rye/errors/import.not_in_pack.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_in_pack.md") },
+    // 86ee62a02140dcc301c702408a2a06e57e8b3363136bf3476af4a93865c638c1
+    File { path: "knowledge/rye/errors/import.syntax.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.syntax.md") },
+    // 95b078be4eebfb9b0c36cb06b47ff866dac0e8a67dcd74351713218bb2577277
+    File { path: "knowledge/rye/errors/import.unknown_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.unknown_key.md") },
+    // b458ab97f0379e317537d042c3ab22634f8ac71b7b9aa3b56d357b32e260e65b
+    File { path: "knowledge/rye/errors/import.value.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.value.md") },
     // 27b90220afa46882a54c1dc217b4d711935830cda64f6026eb715405bfb7727f
     File { path: "knowledge/rye/errors/interpolate.missing_inputs.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/interpolate.missing_inputs.md") },
     // 691babcb86e8bfbfdab0fae5321826a72a2034241f3d6c8814cb1ef3df1a8470
@@ -125,7 +151,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/lock.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.malformed.md") },
     // 4a2c2fef8576cc0dd49f9d583cfd6c6aa4ea54b9403922253e3614293af7af09
     File { path: "knowledge/rye/errors/lock.no_project.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.no_project.md") },
-    // 57120213a34f76866b2c324895f78e348b62815e67efc41561cbf7ec8e7f729b
+    // edae44f165dcfaff91e926d1c08f147afe0281425b74aa61c2da791fc0fad74f
     File { path: "knowledge/rye/errors/lock.not_listed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.not_listed.md") },
     // ee2369d9fe4c943724cf3ed0a8bde6d7ab5fe3cef6fcd8cb1651fae1c9862e1f
     File { path: "knowledge/rye/errors/lock.version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.version.md") },
@@ -223,7 +249,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.refused_variable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.refused_variable.md") },
     // 2c6a260002451694ff6e3093e7549b11ae0a966e0a4769482dff987e2930ebb3
     File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
-    // 458e37a68529a6d8f9de98eff7be68aeef48b1e31db7c7957cc6e259cd1034c8
+    // 231442d8f6d29344683dea068e996d8ae019333b84716d06836d28dfe2427e83
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
     // 32f5ac2387c763e6e75686ad24aa79bccbe0021b53f2d5d14416c9e383cc31af
     File { path: "knowledge/rye/errors/plan.variable_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.variable_too_large.md") },
@@ -273,7 +299,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/sign.embedded.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.embedded.md") },
     // 9b5b926fcd29c42bb2e5b82748c6fef29b5dd4846695d28acbab5c3800a0a488
     File { path: "knowledge/rye/errors/sign.invalid.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.invalid.md") },
-    // c63d7abc71801185d181131acc52dc1d7ad2e6e0c22339a45245e566db8b3d50
+    // 1b015fade96c2b2a8efc1dda030f240ce61a8eb679d07b66ee755a4cedc5e028
     File { path: "knowledge/rye/errors/sign.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.io.md") },
     // 87429f1577ecdd3eee86a8ff99a8ccf08de1a1812cfe555695bc63e7ebc13d7f
     File { path: "knowledge/rye/errors/sign.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.reserved.md") },
@@ -289,7 +315,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/space.not_a_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.not_a_file.md") },
     // 207d0b1a2eafc18d26e02218df59bcfaf06fad67e4c2cc7bce1d04906aa16689
     File { path: "knowledge/rye/errors/space.odd_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.odd_file.md") },
-    // cd34d3448442400330d46b553b962a67bb144065aff06a649da93c6af2676e86
+    // 6601ea2af003b69c6b13dbb3416fd30c0355115eb945a22d40e788c5692ea989
     File { path: "knowledge/rye/errors/space.symlink.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.symlink.md") },
     // eb1e89bf1c7fc49b487b92b785f86687f89300a35f01a3b6f240d58154c5c7a1
     File { path: "knowledge/rye/errors/space.too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.too_large.md") },
@@ -343,7 +369,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.moved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.moved.md") },
     // b10986483dd36241b4b759b587a8748621d220d8385dc71ba626951cf72c57a8
     File { path: "knowledge/rye/errors/verify.not_yet.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.not_yet.md") },
-    // 00faa8e1b817e483d46f71d7782834c8261d32009dde12e9c979e7e4073e644b
+    // ac3d10953162f57ce8ac1a7b2aa6c5226a6f6450de32ec9367d6bc0ee099a428
     File { path: "knowledge/rye/errors/verify.out_of_scope.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.out_of_scope.md") },
     // fb5ff39a877303ad8fe4ace71438b0ae20cdd4a9bbb4df075fc8dde2c66a3615
     File { path: "knowledge/rye/errors/verify.project_not_accepted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.project_not_accepted.md") },
@@ -365,13 +391,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // f4fa316a4fa89a2c43a1c469b246603bf3d599764f1117d3d5d9232faa2e522e
+    // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
     // a433f7b0e6a1411e3a64918684992420ced3713d4bfcecf31670c46569a8edf4
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // 33f6bc5daed30aa695e34f7c6d2c4c54180f5793ad61796a8c08c79c6b15ec22
+    // da9f7606a72701b9b66fedba862c4cc037692a399025178024c21b92b957f8c4
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // e6d41d24afca8c403741209db632f37797e8525637f55b5a59d76735dc2e03aa
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
@@ -379,7 +405,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // f6aa0c84b2890e463edb6a8caf493a764573e7a47762408cc3b7e3ffadfcf308
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // b33f6d643c39921ec8a0c7a16b0b128be70d8b16046c5753b3ec56ab06940045
+    // b92ba08f7b136da93a2e991728e75024fa2c040c9ed05bb3fcc867c953aa40ec
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 2b669abce336d695cfb2e4d2c03519482b953ac4dd0e1b9487094da18057cc48
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

@@ -29,6 +29,14 @@ impl Entry {
     }
 }
 
+/// Each `.ai` that a path leads through or to, the outermost first: the folder that holds it, and the
+/// path below it.
+pub(crate) fn ai_folders(path: &Path) -> impl DoubleEndedIterator<Item = (&Path, &Path)> {
+    let all = path.ancestors().filter(|above| above.file_name().is_some_and(|name| name == ".ai"));
+    let all = all.filter_map(|ai| Some((ai.parent()?, path.strip_prefix(ai).ok()?)));
+    all.collect::<Vec<_>>().into_iter().rev()
+}
+
 /// A file that has an item's extension but cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Odd {
@@ -61,18 +69,32 @@ pub(crate) struct Listing {
 impl Root {
     /// Lists the items of `kind`, without reading any.
     pub(crate) fn list(&self, kind: Kind, types: &FileTypes) -> Result<Listing, SpaceError> {
+        self.list_below(kind, "", types)
+    }
+
+    /// Lists the items of `kind` whose ids begin with the segments `below`, if there are any.
+    pub(crate) fn list_below(
+        &self,
+        kind: Kind,
+        below: &str,
+        types: &FileTypes,
+    ) -> Result<Listing, SpaceError> {
         let mut listing = Listing::default();
         match self.place() {
             Place::Embedded => {
                 let prefix = format!("{}/", kind.folder());
                 let files = EMBEDDED.iter().filter_map(|file| file.path.strip_prefix(&prefix));
-                for relative in files {
+                let is_below = |relative: &&str| {
+                    let rest = relative.strip_prefix(below);
+                    below.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+                };
+                for relative in files.filter(is_below) {
                     self.add(&mut listing, kind, types, relative, false);
                 }
             }
             Place::Disk(None) => {}
             Place::Disk(Some(_)) => {
-                let more = self.walk(kind, &mut |relative, special| {
+                let more = self.walk(kind, below, &mut |relative, special| {
                     self.add(&mut listing, kind, types, relative, special);
                     listing.entries.len() < LISTED_FILES
                 })?;
@@ -110,7 +132,7 @@ impl Root {
     pub(crate) fn specs(&self, kind: Kind) -> Result<Vec<Entry>, SpaceError> {
         let mut specs = Vec::new();
         if let Place::Disk(Some(_)) = self.place() {
-            self.walk(kind, &mut |relative, _| {
+            self.walk(kind, "", &mut |relative, _| {
                 let spec =
                     relative.rsplit_once('.').filter(|(id, ext)| is_test_spec(kind, id, ext));
                 let named = spec.and_then(|(id, ext)| Some((id.strip_suffix(".test")?, ext)));
@@ -127,18 +149,25 @@ impl Root {
         Ok(specs)
     }
 
-    /// Hands each file below the kind's folder to `each`, with whether it is no regular one, until
-    /// `each` has enough; false if it had.
+    /// Hands each file below the kind's folder, and there `below`, to `each`, by its path from the kind's
+    /// folder and with whether it is no regular one, until `each` has enough; false if it had.
     fn walk(
         &self,
         kind: Kind,
+        below: &str,
         each: &mut dyn FnMut(&str, bool) -> bool,
     ) -> Result<bool, SpaceError> {
         let top = self.path(kind.folder());
         if top.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
             return Err(SpaceError::Symlink { place: self.shown(kind.folder()) });
         }
-        let files = WalkDir::new(&top).max_depth(WALK_DEPTH).follow_links(false);
+        let from = top.join(below);
+        if from.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
+            return Err(SpaceError::Symlink {
+                place: self.shown(&format!("{}/{below}", kind.folder())),
+            });
+        }
+        let files = WalkDir::new(&from).max_depth(WALK_DEPTH).follow_links(false);
         for file in files.into_iter().filter_entry(|e| !is_hidden(e.path(), &top)) {
             let Ok(file) = file else { continue };
             if file.file_type().is_dir() {
@@ -194,4 +223,29 @@ pub(crate) fn is_test_spec(kind: Kind, id: &str, ext: &str) -> bool {
 /// Hidden files and folders are never items: no id segment begins with a dot.
 fn is_hidden(path: &Path, top: &Path) -> bool {
     path != top && path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::ai_folders;
+
+    #[test]
+    fn ai_folders_table() {
+        let rows: [(&str, &[(&str, &str)]); 7] = [
+            (".ai/tools/x.py", &[("", "tools/x.py")]),
+            ("/p/.ai/tools/x.py", &[("/p", "tools/x.py")]),
+            ("a/.ai/tools/f/.ai/x", &[("a", "tools/f/.ai/x"), ("a/.ai/tools/f", "x")]),
+            ("a/.ai", &[("a", "")]),
+            (".ai", &[("", "")]),
+            ("a.ai/x", &[]),
+            ("src/main.rs", &[]),
+        ];
+        for (path, want) in rows {
+            let found: Vec<_> = ai_folders(Path::new(path)).collect();
+            let want: Vec<_> = want.iter().map(|(a, b)| (Path::new(a), Path::new(b))).collect();
+            assert_eq!(found, want, "{path}");
+        }
+    }
 }

@@ -77,6 +77,17 @@ pub(crate) enum Event {
     Pin { files: usize },
     /// A child runs.
     Spawn { pid: u32 },
+    /// A hook was asked or told at a phase; `verdict` is `allow`, `replace`, `deny`, `told`, or
+    /// `would_run` in a dry run.
+    Hook {
+        item_id: Ref,
+        space: Space,
+        phase: &'static str,
+        verdict: &'static str,
+        #[serde(skip_serializing_if = "String::is_empty")]
+        reason: String,
+        took_ms: u64,
+    },
     /// A server of the exec protocol was started.
     ServerStarted { item_id: Ref, pid: u32 },
     /// It ended, or was ended, for this reason; `restart_ms` is how long it is left alone.

@@ -116,6 +116,31 @@ impl TrustStore<'_> {
     }
 }
 
+/// What you said of a dev key, for those who show it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DevRecord {
+    pub(crate) project: PathBuf,
+    pub(crate) not_after: Timestamp,
+    /// The record itself, which holds no secret.
+    pub(crate) text: String,
+}
+
+impl TrustStore<'_> {
+    /// The record about a dev key, if you wrote one; also one whose time is over.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(crate) fn dev_record(
+        &self,
+        key: Fingerprint,
+    ) -> Result<Option<DevRecord>, Arc<TrustError>> {
+        let Some(delegate) = self.read_delegate(key)? else { return Ok(None) };
+        let text = delegate.to_toml()?;
+        let Delegate { project, not_after, .. } = delegate;
+        Ok(Some(DevRecord { project: project.path, not_after, text }))
+    }
+}
+
 /// A dev key, ready to sign.
 pub(crate) struct DevKey {
     pub(super) pair: KeyPair,
@@ -163,6 +188,12 @@ impl DevKey {
     /// Whether another is due.
     pub(crate) fn is_nearly_over(&self, now: Timestamp) -> bool {
         now.as_second() + DEV_KEY_SPARE_SECONDS > self.delegate.not_after.as_second()
+    }
+
+    /// For how many seconds no other is due.
+    pub(crate) fn fresh_for(&self, now: Timestamp) -> u64 {
+        let last = self.delegate.not_after.as_second() - DEV_KEY_SPARE_SECONDS;
+        u64::try_from(last - now.as_second()).unwrap_or(0)
     }
 
     /// Why it may not sign that; `None` if it may.

@@ -38,7 +38,7 @@ mod vouch;
 
 pub(crate) use admit::{DevMode, admit};
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
-pub(crate) use dev_key::{DEV_OWNER, DevKey};
+pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
 pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, write_own};
 pub(crate) use dsse::Envelope;
 pub(crate) use error::{CODES, KeyError, Reason, Refused, TrustError};

@@ -133,8 +133,7 @@ fn own_documents(
     let listing = user.list(Kind::Config, &FileTypes::default()).map_err(io)?;
     let mut documents = Vec::new();
     for entry in listing.entries {
-        let id = entry.item.id.as_str();
-        let about_keys = id.starts_with("keys/") && entry.ext == "toml";
+        let about_keys = entry.item.is_about_keys() && entry.ext == "toml";
         if !about_keys && !entry.item.is_own_config() {
             continue;
         }

@@ -1,7 +1,7 @@
 //! Sign: the mirror of `admit` (core 3.8).
 //!
 //! Signing has two halves. `stage` makes the signed bytes in memory and gives them as a `Source`, so
-//! that they can be parsed and judged like any other; [`Staged::write`] puts them on disk.
+//! that they can be parsed and judged like any other; [`Staged::write_over`] puts them on disk.
 
 use super::admit::checked_text;
 use super::dev_key::{self, DevKey};
@@ -9,7 +9,7 @@ use super::error::{Claim, Reason, Refused};
 use super::key::KeyPair;
 use super::sig_line::{place, print, scan, statement};
 use super::source::{Signer, Source};
-use crate::base::bytes::{replace_if, write_atomic};
+use crate::base::bytes::replace_if;
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{lone_return, position};
 use crate::base::{Digest, Timestamp};
@@ -192,17 +192,6 @@ impl Staged {
         self.added_lines
     }
 
-    /// Replaces the file, whole or not at all.
-    ///
-    /// # Errors
-    /// `sign.io`
-    pub(crate) fn write(&self) -> Result<(), SignError> {
-        write_atomic(self.source.path(), &self.bytes, 0o644)
-            .map_err(|source| SignError::Io { place: self.source.place(), source })
-    }
-}
-
-impl Staged {
     /// Replaces the file if it is still `expected`, whole or not at all; false if it is another by
     /// now. Whatever somebody saves at the same moment is in its place afterwards.
     ///

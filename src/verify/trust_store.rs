@@ -59,6 +59,11 @@ struct Policy {
     allow_shadow: Vec<String>,
     #[serde(default)]
     receipts: Receipts,
+    /// Hooks that every call of a tool needs.
+    #[serde(default)]
+    required_hooks: Vec<String>,
+    #[serde(skip)]
+    required: Vec<ItemId>,
 }
 
 /// When the run of a tool leaves a receipt.
@@ -191,6 +196,14 @@ impl<'a> TrustStore<'a> {
     /// `verify.trust_unreadable`
     pub(crate) fn wants_receipts(&self) -> Result<bool, Arc<TrustError>> {
         Ok(self.policy()?.receipts == Receipts::Always)
+    }
+
+    /// The hooks without which no tool is called, by the person's policy.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(crate) fn required_hooks(&self) -> Result<&[ItemId], Arc<TrustError>> {
+        Ok(&self.policy()?.required)
     }
 
     fn policy(&self) -> Result<&Policy, Arc<TrustError>> {
@@ -519,7 +532,14 @@ pub(crate) fn check_own_config(id: &str, ext: &str, text: &str) -> Result<(), St
 }
 
 fn policy(text: &str) -> Result<Policy, String> {
-    yaml(text)
+    let mut policy: Policy = yaml(text)?;
+    let hooks = std::mem::take(&mut policy.required_hooks);
+    let id = |hook: &String| {
+        let id = hook.strip_prefix("tool:").unwrap_or(hook).parse::<ItemId>();
+        id.map_err(|error| format!("`required_hooks`: {error}"))
+    };
+    policy.required = hooks.iter().map(id).collect::<Result<_, _>>()?;
+    Ok(policy)
 }
 
 fn yaml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {

@@ -1,11 +1,13 @@
 //! `rye git`, in real repositories.
 
+mod setup;
+
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::world::{GREET_MD, MARKER_SH, Said, World};
+use crate::world::{GREET_MD, MARKER_SH, World};
 
 const WHO: &str = "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \
     GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b \
@@ -174,6 +176,58 @@ fn files_beside_a_tool_are_judged_as_they_are_staged() {
 }
 
 #[test]
+fn files_outside_of_ai_are_judged_as_they_are_staged() {
+    let world = world();
+    world.write("src/x.txt", "one\n");
+    world.write("src/other.txt", "one\n");
+    let more = "# files = [\"src/x.*\"]\n# anchor = {root = \"project_path\"}\n# description";
+    world.signed(".ai/tools/acme/parts.sh", &MARKER_SH.replace("# description", more));
+    world.works("tool:acme/parts");
+    well(&world, "git add -A");
+    assert_eq!(found(&world), []);
+    well(&world, "git commit -qm parts");
+    // Good bytes lie in the folder, bad ones are staged; nothing below `.ai` is.
+    world.write("src/x.txt", "two\n");
+    well(&world, "git add -A");
+    world.write("src/x.txt", "one\n");
+    world.works("tool:acme/parts");
+    assert_eq!(found(&world), one("verify.dependency"));
+    refused(&world, "git commit -qm x", "error[verify.dependency]");
+    // And the other way round.
+    well(&world, "git reset -q");
+    world.write("src/x.txt", "two\n");
+    assert_eq!(world.run("tool:acme/parts").1, "verify.dependency");
+    world.write("src/other.txt", "two\n");
+    world.signed(TOOL, &format!("{MARKER_SH}# more\n"));
+    well(&world, "git add .ai src/other.txt");
+    assert_eq!(found(&world), []);
+    well(&world, "git commit -qm 'what nobody lists is nobody here to judge'");
+    // One that is gone, and one whose text hides something.
+    well(&world, "git checkout -q src/x.txt && git rm -q src/x.txt");
+    assert_eq!(found(&world), one("verify.dependency"));
+    well(&world, "git reset -q --hard");
+    world.write("src/x.txt", "one \u{202e}\n");
+    well(&world, "git add -A");
+    let codes: Vec<_> = found(&world).into_iter().map(|(code, _)| code).collect();
+    assert_eq!(codes, ["verify.dependency", "parse.invisible_text"]);
+}
+
+#[test]
+fn an_ai_folder_that_is_staged_as_a_link_is_said() {
+    let world = world();
+    well(&world, "git mv .ai elsewhere && ln -s elsewhere .ai && git add -A");
+    assert_eq!(found(&world), one("space.symlink"));
+    refused(&world, "git commit -qm x", "error[space.symlink]");
+    // In a folder of the repository, for whoever stands in it.
+    well(&world, "git reset -q --hard && mkdir -p sub && ln -s ../.ai sub/.ai && git add -A");
+    let said = world.rye_in(&world.project().join("sub"), &["git", "check", "--json"], b"");
+    assert_eq!(
+        (said.status, said.json()["findings"][0]["code"].clone()),
+        (4, "space.symlink".into())
+    );
+}
+
+#[test]
 fn another_persons_signature_is_a_warning_and_dev_mode_changes_nothing() {
     let world = world();
     let other = World::new();
@@ -260,6 +314,10 @@ fn hidden_text_beside_an_item_is_found_and_proposals_need_no_signature() {
         assert!(said.stderr.contains(&format!("{path}:2:5")), "{said:?}");
         well(&world, &format!("git rm -q --cached {path} && rm {path}"));
     }
+    // A character that shows does not cover for one that hides behind it.
+    world.write(".ai/README", "one \u{c} two \u{202e}three\n");
+    well(&world, "git add -A");
+    assert_eq!(found(&world), one("parse.invisible_text"));
 }
 
 #[test]
@@ -296,127 +354,6 @@ fn no_filter_and_no_program_of_the_repository_is_run() {
         &format!("git config core.fsmonitor false; rm {TOOL} && git checkout-index -f {TOOL}"),
     );
     assert!(marker.exists(), "the fixture itself works");
-}
-
-#[test]
-fn installing_twice_is_installing_once_and_uninstalling_leaves_no_trace() {
-    let world = World::new();
-    well(&world, "git init -q && git config core.x y");
-    let before = (
-        world.read(".git/config"),
-        fs::read_dir(world.project().join(".git/hooks")).unwrap().count(),
-    );
-    let states = |args: &[&str]| {
-        let (status, got) = world.json(&[&["git"], args].concat());
-        assert_eq!(status, 0, "{got}");
-        let rows = got["places"].as_array().unwrap().iter();
-        rows.map(|row| row["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(states(&["status"]), ["absent"; 4]);
-    assert_eq!(states(&["install"]), ["added"; 4]);
-    let hook = world.read(".git/hooks/pre-commit");
-    assert_eq!(states(&["install"]), ["there"; 4]);
-    assert_eq!(states(&["status"]), ["there"; 4]);
-    assert_eq!(world.read(".git/hooks/pre-commit"), hook);
-    let changed = String::from_utf8(hook).unwrap().replace("git check", "git chekc");
-    world.write(".git/hooks/pre-commit", changed);
-    well(&world, &format!("git config {DRIVER} other"));
-    assert_eq!(states(&["status"]), ["outdated", "there", "outdated", "there"]);
-    assert_eq!(states(&["install"]), ["updated", "there", "updated", "there"]);
-    assert_eq!(states(&["uninstall"]), ["removed"; 4]);
-    assert_eq!(states(&["uninstall"]), ["absent"; 4]);
-    let after = (
-        world.read(".git/config"),
-        fs::read_dir(world.project().join(".git/hooks")).unwrap().count(),
-    );
-    assert_eq!(after, before);
-    assert!(!world.project().join(".gitattributes").exists());
-}
-
-#[test]
-fn a_hook_of_the_person_is_kept_and_runs_after_the_check() {
-    let world = World::new();
-    world.signed(TOOL, MARKER_SH);
-    well(&world, "git init -q");
-    let own = "#!/usr/bin/env bash\nset -euo pipefail\necho mine >> ran\nexec true\n";
-    let path = world.write(".git/hooks/pre-commit", own);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
-    world.write(".gitattributes", "*.png binary");
-    well(&world, "rye git install && git add .ai && git commit -qm first");
-    assert_eq!(world.read("ran"), b"mine\n");
-    world.write(".ai/tools/acme/new.sh", MARKER_SH);
-    refused(&world, "git add .ai && git commit -qm x", "verify.unsigned");
-    assert_eq!(world.read("ran"), b"mine\n", "the check comes first");
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
-    well(&world, "rye git uninstall");
-    assert_eq!(world.read(".git/hooks/pre-commit"), own.as_bytes());
-    assert_eq!(world.read(".gitattributes"), b"*.png binary\n");
-}
-
-#[test]
-fn a_hook_that_is_not_ours_to_change_is_kept_and_named() {
-    let world = World::new();
-    world.signed(TOOL, MARKER_SH);
-    well(&world, "git init -q");
-    let path = world.write(".git/hooks/pre-commit", "");
-    let elsewhere = world.write("elsewhere", "#!/bin/sh\n");
-    for (text, mode, why) in [
-        (&b"#!/usr/bin/env python3\nprint()\n"[..], 0o755, "it is no shell script"),
-        (b"#!/bin/sh\nexit 0\n", 0o644, "it is not executable, so git passes it over"),
-        (b"\x7fELF\xff\xff", 0o755, "it is no text"),
-        (b"", 0o755, "it is no shell script"),
-        (b"link", 0, "it is no regular file"),
-    ] {
-        fs::remove_file(&path).unwrap();
-        if mode == 0 {
-            symlink(&elsewhere, &path).unwrap();
-        } else {
-            fs::write(&path, text).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        }
-        let before = fs::read(&path).unwrap();
-        let said: Said = world.rye(&["git", "install"]);
-        assert_eq!((said.code().as_str(), said.status), ("git.foreign_file", 4), "{why} {said:?}");
-        assert!(said.stdout.contains(&format!("({why})")), "{said:?}");
-        assert!(said.stderr.contains("rye git check"), "{said:?}");
-        assert_eq!(fs::read(&path).unwrap(), before, "{why}");
-        // The other places are set up all the same.
-        let said = world.rye(&["git", "status"]);
-        assert_eq!(said.stdout.matches("there ").count(), 3, "{said:?}");
-        let said = world.rye(&["git", "uninstall"]);
-        assert_eq!(said.status, 0, "{said:?}");
-        assert_eq!(fs::read(&path).unwrap(), before, "{why}");
-    }
-}
-
-#[test]
-fn worktrees_submodules_and_a_hooks_path_are_found() {
-    let world = world();
-    let outside = world.outside().display().to_string();
-    let bad = "mkdir -p .ai/tools/acme && echo x > .ai/tools/acme/bad.sh && git add -A && git commit -qm x";
-    well(&world, &format!("git worktree add -q '{outside}/tree' -b side"));
-    refused(&world, &format!("cd '{outside}/tree' && {bad}"), "verify.unsigned");
-    let sub = format!(
-        "git init -q '{outside}/sub' && cd '{outside}/sub' && git commit -q --allow-empty -m x"
-    );
-    well(&world, &sub);
-    well(
-        &world,
-        &format!("git -c protocol.file.allow=always submodule --quiet add '{outside}/sub' sub"),
-    );
-    well(&world, "cd sub && mkdir .ai && rye git install");
-    refused(&world, &format!("cd sub && {bad}"), "verify.unsigned");
-    well(&world, &format!("git -C '{outside}/sub' config {DRIVER} && exit 1 || true"));
-    let other = format!(
-        "git init -q '{outside}/other' && cd '{outside}/other' && git config core.hooksPath .hooks"
-    );
-    well(&world, &format!("{other} && mkdir .ai && rye git install && test -x .hooks/pre-commit"));
-    refused(&world, &format!("cd '{outside}/other' && {bad}"), "verify.unsigned");
-    refused(
-        &world,
-        &format!("cd '{outside}/other' && cd .ai && git commit -qm x"),
-        "verify.unsigned",
-    );
 }
 
 /// Two branches, each with its own version of the tool, signed; on `main` is what `ours` says.

@@ -263,6 +263,15 @@ fn with_locked_any_difference_is_refused_and_so_is_what_is_not_listed() {
     fs::remove_file(lock_path(&world)).unwrap();
     world.works(TOOL);
     assert_eq!(strictly(TOOL), (4, "lock.not_listed".into(), 4));
+    for args in [&["execute", TOOL, "--locked"][..], &["diff", TOOL, "--lock"]] {
+        let (_, said) = world.json(args);
+        assert!(said["error"].as_str().unwrap().contains("has locked nothing"), "{said}");
+    }
+    let (status, said) = world.json(&["lock", "--check"]);
+    assert_eq!(
+        (status, said["error"].as_str().unwrap().contains("says something else")),
+        (4, false)
+    );
 }
 
 #[test]

@@ -17,13 +17,16 @@ mod config;
 mod dev;
 mod directives;
 mod evals;
+mod exec;
 mod faults;
 mod files;
 mod git;
 mod golden;
 mod history;
+mod hooks;
 #[cfg(feature = "http")]
 mod http;
+mod import;
 mod keys;
 mod listing;
 mod lock;

@@ -322,6 +322,7 @@ fn a_malformed_spec_is_refused_with_the_key_and_near_names() {
         let said = world.rye(&["test"]);
         assert_eq!((said.code().as_str(), said.status), (code, 5), "{spec:?} {said:?}");
         assert!(said.stderr.contains(part), "{spec:?} {}", said.stderr);
+        assert!(said.stdout.contains(", 1 spec cannot be used, "), "{}", said.stdout);
         let said = world.rye(&["test", "--list"]);
         assert_eq!((said.code().as_str(), said.status), (code, 5), "{spec:?} {said:?}");
     }

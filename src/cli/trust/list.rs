@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::Named;
 use super::allow::Allowed;
+use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -11,7 +12,7 @@ use crate::cli::out::Out;
 use crate::diag::Style;
 use crate::id::{Fingerprint, Kind, Space};
 use crate::pipeline::{Failure, Rye};
-use crate::verify::{PUBLISHER, TrustError, TrustStore};
+use crate::verify::{DEV_OWNER, DevRecord, PUBLISHER, TrustError, TrustStore};
 
 /// One fingerprint and what is said of it.
 struct Row {
@@ -19,39 +20,58 @@ struct Row {
     owner: String,
     state: String,
     scope: String,
+    dev: Option<DevRecord>,
 }
 
-/// `rye trust list`: every document is read, broken ones included.
-pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
+impl Row {
+    fn new(fingerprint: Fingerprint, owner: &str, state: &str, scope: impl Into<String>) -> Self {
+        let (owner, state) = (owner.to_owned(), state.to_owned());
+        Self { fingerprint, owner, state, scope: scope.into(), dev: None }
+    }
+
+    fn to_json(&self) -> Value {
+        let mut row = json!({
+            "fingerprint": self.fingerprint, "owner": self.owner, "state": self.state,
+            "scope": self.scope,
+        });
+        if let Some(dev) = &self.dev {
+            row["project"] = dev.project.display().to_string().into();
+            row["not_after"] = json!(dev.not_after);
+        }
+        row
+    }
+}
+
+/// Everything that is said of keys: every document is read, broken ones included.
+fn rows(rye: &Rye) -> Result<Vec<Row>, CliError> {
     let trust = rye.trust();
     let mut rows = Vec::new();
     match trust.own() {
-        Ok(Some(own)) => rows.push(Row {
-            fingerprint: own.fingerprint(),
-            owner: "you".into(),
-            state: "own key".into(),
-            scope: "your user space and accepted projects, but for `rye/**`".into(),
-        }),
+        Ok(Some(own)) => {
+            let scope = "your user space and accepted projects, but for `rye/**`";
+            rows.push(Row::new(own.fingerprint(), "you", "own key", scope));
+        }
         Ok(None) => {}
         Err(error) => return Err(Failure::from(error).into()),
     }
-    let publisher = PUBLISHER;
-    rows.push(Row {
-        fingerprint: publisher,
-        owner: "rye".into(),
-        state: "publisher".into(),
-        scope: "the system space".into(),
-    });
+    rows.push(Row::new(PUBLISHER, "rye", "publisher", "the system space"));
     for key in documents(rye, "trusted")? {
         rows.push(row(key, &trust));
     }
+    for key in documents(rye, "dev")? {
+        rows.push(dev_row(key, &trust));
+    }
+    Ok(rows)
+}
+
+/// `rye trust list`: dev keys whose time is over say nothing any more.
+pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
+    let mut rows = rows(rye)?;
+    rows.retain(|row| row.dev.is_none() || row.state != "expired");
     let revoked = documents(rye, "revoked")?;
     let allowed = super::allowed(rye)?;
     if out.is_json() {
-        let keys: Vec<Value> = rows
-            .iter()
-            .map(|r| json!({"fingerprint": r.fingerprint, "owner": r.owner, "state": r.state, "scope": r.scope}))
-            .collect();
+        let keys: Vec<Value> = rows.iter().map(Row::to_json).collect();
         let allowed: Vec<Value> = allowed
             .iter()
             .map(|a| json!({"what": a.what, "path": a.path, "used": a.stale.is_none(), "why": a.stale}))
@@ -95,14 +115,8 @@ pub(super) fn state(key: Fingerprint, trust: &TrustStore<'_>) -> Option<String> 
 fn row(fingerprint: Fingerprint, trust: &TrustStore<'_>) -> Row {
     let document = match trust.document(fingerprint) {
         Ok(Some(document)) => document,
-        Ok(None) => {
-            let (owner, scope) = (String::new(), "its key is weak".to_owned());
-            return Row { fingerprint, owner, state: "unusable".into(), scope };
-        }
-        Err(error) => {
-            let owner = String::new();
-            return Row { fingerprint, owner, state: "unusable".into(), scope: error.to_string() };
-        }
+        Ok(None) => return Row::new(fingerprint, "", "unusable", "its key is weak"),
+        Err(error) => return Row::new(fingerprint, "", "unusable", error.to_string()),
     };
     let mut scope = match &document.items {
         None => "everything but `rye/**` and config".to_owned(),
@@ -117,30 +131,67 @@ fn row(fingerprint: Fingerprint, trust: &TrustStore<'_>) -> Row {
     if let Some(at) = document.not_after {
         scope.push_str(&format!(", until {at}"));
     }
-    let expired = document.not_after.is_some_and(|at| trust.now() > at);
-    let revoked = trust.is_revoked(fingerprint).unwrap_or(false);
-    let state = match (revoked, expired) {
-        (true, _) => "revoked",
-        (false, true) => "expired",
-        (false, false) => "trusted",
-    };
-    Row { fingerprint, owner: document.owner, state: state.into(), scope }
+    let state = standing(fingerprint, document.not_after, "trusted", trust);
+    Row::new(fingerprint, &document.owner, state, scope)
 }
 
-/// `rye trust show`.
-pub(super) fn show(key: &str, rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
-    let fingerprint = find(key, rye)?;
+fn dev_row(fingerprint: Fingerprint, trust: &TrustStore<'_>) -> Row {
+    let dev = match trust.dev_record(fingerprint) {
+        Ok(Some(dev)) => dev,
+        Ok(None) => return Row::new(fingerprint, "", "unusable", "it cannot be read"),
+        Err(error) => return Row::new(fingerprint, "", "unusable", error.to_string()),
+    };
+    let state = standing(fingerprint, Some(dev.not_after), "dev key", trust);
+    let (project, until) = (dev.project.display(), dev.not_after);
+    let scope = format!("{project}, but for `rye/**` and config, until {until}");
+    Row { dev: Some(dev), ..Row::new(fingerprint, DEV_OWNER, state, scope) }
+}
+
+/// `good`, unless its time is over or it was revoked.
+fn standing(
+    key: Fingerprint,
+    not_after: Option<Timestamp>,
+    good: &'static str,
+    trust: &TrustStore<'_>,
+) -> &'static str {
+    let expired = not_after.is_some_and(|at| trust.now() > at);
+    match (trust.is_revoked(key).unwrap_or(false), expired) {
+        (true, _) => "revoked",
+        (false, true) => "expired",
+        (false, false) => good,
+    }
+}
+
+/// The dev keys that sign for you somewhere at this moment.
+pub(in crate::cli) fn dev_keys(rye: &Rye) -> Result<Vec<(Fingerprint, DevRecord)>, CliError> {
     let trust = rye.trust();
-    let row = row(fingerprint, &trust);
-    let document = trust.document(fingerprint).map_err(Failure::from)?;
-    let text = document.map(|d| d.to_toml()).unwrap_or_default();
+    let rows = documents(rye, "dev")?.into_iter().map(|key| dev_row(key, &trust));
+    let valid = rows.filter(|row| row.state == "dev key");
+    Ok(valid.filter_map(|row| Some((row.fingerprint, row.dev?))).collect())
+}
+
+/// `rye trust show`: of any key that something is said of.
+pub(super) fn show(key: &str, rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
+    let rows = rows(rye)?;
+    let fingerprint = one(key, rows.iter().map(|row| row.fingerprint).collect())?;
+    let document = rye.trust().document(fingerprint).map_err(Failure::from)?;
+    // Of your own key there may be a document as well, which says more.
+    let Some(row) = rows.iter().rfind(|row| row.fingerprint == fingerprint) else {
+        return Ok(Exit::DONE);
+    };
+    let text = match (&row.dev, &document) {
+        (Some(dev), _) => dev.text.clone(),
+        (None, Some(document)) => document.to_toml(),
+        (None, None) => String::new(),
+    };
     if out.is_json() {
-        out.success(json!({
-            "fingerprint": fingerprint, "owner": row.owner, "state": row.state, "scope": row.scope,
-            "document": text,
-        }));
-    } else {
-        out.line(&format!("{}  {}  {}", row.fingerprint, row.state, escape_line(&row.scope)));
+        let mut row = row.to_json();
+        row["document"] = text.into();
+        out.success(row);
+        return Ok(Exit::DONE);
+    }
+    out.line(&format!("{}  {}  {}", row.fingerprint, row.state, escape_line(&row.scope)));
+    if !text.is_empty() {
         out.line("");
         out.text(&crate::base::text::escape(&text));
     }
@@ -157,10 +208,20 @@ fn documents(rye: &Rye, folder: &str) -> Result<Vec<Fingerprint>, CliError> {
 
 /// The one trusted fingerprint that is named.
 pub(super) fn find(text: &str, rye: &Rye) -> Result<Fingerprint, CliError> {
+    one(text, documents(rye, "trusted")?)
+}
+
+/// The same, or that of a dev key.
+pub(super) fn find_signer(text: &str, rye: &Rye) -> Result<Fingerprint, CliError> {
+    one(text, [documents(rye, "trusted")?, documents(rye, "dev")?].concat())
+}
+
+fn one(text: &str, mut among: Vec<Fingerprint>) -> Result<Fingerprint, CliError> {
     let named = Named::parse(text, 4)?;
-    let mut fitting = documents(rye, "trusted")?;
-    fitting.retain(|key| named.fits(&key.to_string()));
-    match fitting[..] {
+    among.retain(|key| named.fits(&key.to_string()));
+    among.sort_unstable();
+    among.dedup();
+    match among[..] {
         [one] => Ok(one),
         [] => {
             let what = format!("you have no trust document for `{text}`");

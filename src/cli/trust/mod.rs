@@ -6,6 +6,7 @@ mod list;
 mod review;
 
 pub(super) use allow::allowed;
+pub(super) use list::dev_keys;
 
 use std::path::PathBuf;
 
@@ -80,9 +81,9 @@ enum Verb {
         #[arg(long, default_value = "")]
         reason: String,
     },
-    /// List the keys you trust and have revoked, and what of projects you let in
+    /// List the keys you trust and have revoked, dev keys, and what of projects you let in
     List,
-    /// Show one trust document
+    /// Show what is said of one key: its trust document, or the record of a dev key
     Show {
         /// The key's fingerprint, or the beginning of it
         #[arg(value_name = "FINGERPRINT")]
@@ -206,7 +207,7 @@ fn revoke(
     // A whole fingerprint: the key may be one that was never trusted.
     let fingerprint: Fingerprint = match key.parse() {
         Ok(fingerprint) => fingerprint,
-        Err(_) => list::find(key, rye)?,
+        Err(_) => list::find_signer(key, rye)?,
     };
     let pair = rye.own_pair()?;
     confirm(&format!("revoke `{fingerprint}`"), "", wired, out)?;

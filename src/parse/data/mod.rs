@@ -12,6 +12,7 @@
 pub(crate) mod fuzz;
 mod json;
 mod number;
+mod place;
 mod toml;
 mod yaml;
 
@@ -23,6 +24,7 @@ use crate::base::text::unfit;
 
 pub(crate) use json::json;
 pub(crate) use number::{decimal, radix};
+pub(crate) use place::yaml_place;
 pub(crate) use toml::toml;
 pub(crate) use yaml::yaml;
 

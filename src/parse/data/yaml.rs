@@ -43,7 +43,7 @@ pub(crate) fn yaml(text: &str) -> Result<Value, Fault> {
 
 /// The lines to put before the text, so that the reader shows the core schema's tags (`!!str`) as
 /// local ones; it passes over all others but local ones in silence.
-fn preamble(text: &str) -> Result<&'static [&'static str], Fault> {
+pub(super) fn preamble(text: &str) -> Result<&'static [&'static str], Fault> {
     let content = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
     let (number, first) = match text.lines().enumerate().find(|(_, line)| content(line)) {
         Some((at, line)) => (at + 1, line),

@@ -183,6 +183,10 @@ fn bad_fields_are_refused() {
     let rows = [
         ("<limits turn='3'/>", "`turn` is no limit in `<limits>`; did you mean `turns`?"),
         ("<limits colour='3'/>", "known are `turns`"),
+        (
+            "<permissions><execute kind='a'>*</execute></permissions>",
+            "`kind` is no attribute of `<execute>`; it takes none",
+        ),
         ("<limits turns='-1'/>", "`-1` is no value for the limit `turns`"),
         ("<limits turns='+1'/>", "`+1` is no value"),
         ("<limits turns=''/>", "`` is no value"),

@@ -112,6 +112,7 @@ impl<'d> Element<'d> {
         let near = near(name, known.iter().copied(), NEAR_NAMES);
         let hint = match near.first() {
             Some(near) => format!("; did you mean `{near}`?"),
+            None if known.is_empty() => "; it takes none".to_owned(),
             None => format!("; known are `{}`", known.join("`, `")),
         };
         self.fault(format!("`{}` is {what} `<{}>`{hint}", escape_line(name), self.name()))

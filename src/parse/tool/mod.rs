@@ -20,6 +20,7 @@ mod fill;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod header;
+mod hook;
 mod interpreter;
 mod javascript;
 mod javascript_literal;
@@ -38,6 +39,7 @@ pub(crate) use config_resolve::{MergeMode, WantedConfig};
 pub(crate) use exec::{EnvBase, Exec, ExecMode};
 pub(crate) use fill::fill;
 pub(crate) use header::{header, listed_files, may_list_files, parse};
+pub(crate) use hook::{Hook, HookKind, Phase};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
 pub(crate) use python::python_tree;
 pub(crate) use tool::{Constraints, Tool};

@@ -10,6 +10,7 @@ use super::eval::{Eval, eval};
 use super::exec::{Block, Exec, exec};
 use super::fields::{Fields, string, wrong};
 use super::files::files;
+use super::hook::{Hook, hook};
 use super::interpreter::Interpreter;
 use super::schema::schema;
 use crate::base::text::escape_line;
@@ -39,6 +40,8 @@ pub(crate) struct Tool {
     pub(crate) exec: Option<Exec>,
     /// What a tool of `tool_type: eval` says of its request.
     pub(crate) eval: Option<Eval>,
+    /// What it watches, where it is a hook.
+    pub(crate) hook: Option<Hook>,
     pub(crate) config_resolve: Option<ConfigResolve>,
     pub(crate) anchor: Option<Anchor>,
     pub(crate) verify_deps: Option<VerifyDeps>,
@@ -127,6 +130,7 @@ impl Tool {
             files: listed,
             exec,
             eval: eval(&fields)?,
+            hook: hook(&fields)?,
             anchor,
             verify_deps: verify_deps(&fields)?,
             sandbox: fields.value("sandbox"),

@@ -52,6 +52,7 @@ effects: read
     let want = Tool {
         exec: None,
         eval: None,
+        hook: None,
         version: Some("1.0.0".into()),
         tool_type: Some("runtime".into()),
         executor: Some("rye/core/primitives/execute".parse().unwrap()),

@@ -348,6 +348,8 @@ fn c10_no_way_leads_out_of_the_folder_of_verified_files() {
             "plan.bad_config",
         ),
         ("config: {command: sh, args: ['--init-file=./evil.sh']}", "plan.unverified_program"),
+        ("config: {command: node, args: ['-revil.sh']}", "plan.unverified_program"),
+        ("config: {command: sed, args: [-nf./evil.sh]}", "plan.unverified_program"),
         ("config: {command: '{tool_dir}/nope'}", "plan.bad_config"),
         ("config: {command: '{tool_path}'}", "plan.bad_config"),
         ("config: {command: sh, args: [/proc/self/cwd/evil.sh]}", "plan.unverified_program"),
@@ -368,6 +370,24 @@ fn c10_no_way_leads_out_of_the_folder_of_verified_files() {
     fs::create_dir_all(world.project().join("sub")).unwrap();
     let said = world.rye_in(&world.project().join("sub"), &["execute", "tool:acme/run"], b"");
     assert_eq!(said.code(), "plan.unverified_program", "{said:?}");
+}
+
+#[test]
+fn c01_a_listed_file_behind_a_short_option_is_its_copy() {
+    let world = World::new();
+    world.write(".ai/tools/acme/lib/x.sed", "1s/.*/good/p\n");
+    world.signed(
+        ".ai/tools/acme/sed.yaml",
+        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+         config: {command: sed, args: [-nf.ai/tools/acme/lib/x.sed]}\nfiles: [lib/x.sed]\n",
+    );
+    let (_, got) = world.json(&["execute", "tool:acme/sed"]);
+    assert_eq!(got["data"]["stdout"], "good", "{got}");
+    let (_, got) = world.json(&["execute", "tool:acme/sed", "--dry-run"]);
+    let args = got["plan"]["args"].to_string();
+    assert!(args.contains("-nf") && !args.contains("-nf.ai/"), "{got}");
+    world.write(".ai/tools/acme/lib/x.sed", "1s/.*/EVIL/p\n");
+    assert_eq!(world.run("tool:acme/sed"), (4, "verify.dependency".into()));
 }
 
 #[test]

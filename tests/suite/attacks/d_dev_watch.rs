@@ -90,6 +90,73 @@ fn d09_what_git_writes_without_another_commit_is_not_signed_without_a_key_press(
 }
 
 #[test]
+fn d09_what_git_writes_beside_its_commit_and_its_index_is_not_signed_without_a_key_press() {
+    let world = repository();
+    let mut dev = session(&world, &[]);
+    assert_eq!(world.shell(&format!("git restore --source=theirs -- {SAY_FILE}")), "");
+    let saved = world.read(SAY_FILE);
+    assert!(String::from_utf8_lossy(&saved).contains("theirs"));
+    // And the plain edit that comes after it is signed at once.
+    waits(&world, &mut dev, SAY_FILE, &saved, &["git_moved"]);
+}
+
+#[test]
+fn d09_what_the_merge_driver_writes_is_not_signed_without_a_key_press() {
+    let world = repository();
+    let said = world.shell(&format!(
+        "set -e; export GIT_CONFIG_NOSYSTEM=1
+        sed -i 's/Says a word/Says one word/' {SAY_FILE}
+        rye git install > /dev/null
+        git add -A; git commit -qnm ours; echo done"
+    ));
+    assert_eq!(said.trim(), "done", "{said}");
+    assert_eq!(world.rye(&["sign", SAY]).status, 0);
+    world.shell("git commit -qnam signed");
+    world.works(SAY);
+    let mut dev = session(&world, &[]);
+    world.shell("git commit -qnam 'a plain edit'; git merge -q theirs 2>/dev/null");
+    let saved = world.read(SAY_FILE);
+    let text = String::from_utf8_lossy(&saved).into_owned();
+    assert!(text.contains("theirs") && text.contains("one word"), "{text}");
+    assert!(!text.contains("rye:signed") && !text.contains("<<<<"), "{text}");
+    let event = dev.about("waits", SAY);
+    assert_eq!(event["why"], json!(["line_gone", "git_moved"]), "{event}");
+    assert!(world.read(SAY_FILE) == saved, "it was signed");
+}
+
+#[test]
+fn d09_a_file_with_conflict_marks_is_not_signed_without_a_key_press() {
+    let stash = format!("sed -i 's/first/stashed/' {SAY_FILE}; git stash -q");
+    for (before, git) in [("true", "git merge -q theirs"), (stash.as_str(), "git stash pop -q")] {
+        let world = repository();
+        let said = world.shell(&format!(
+            "set -e; export GIT_CONFIG_NOSYSTEM=1
+            {before}
+            sed -i 's/first/ours/' {SAY_FILE}; rye sign {SAY} > /dev/null; git commit -qam ours
+            echo done"
+        ));
+        assert_eq!(said.trim(), "done", "{said}");
+        world.works(SAY);
+        let mut dev = Dev::start(&world, &[]);
+        world.shell(git);
+        let marked = String::from_utf8(world.read(SAY_FILE)).unwrap();
+        assert!(marked.contains("<<<<<<<") && marked.contains(">>>>>>>"), "{git}: {marked}");
+        let event = dev.until_that(|event| {
+            let text = event["files"][0]["diff"].as_str().unwrap_or_default();
+            event["item_id"] == SAY && text.contains("<<<<<<<")
+        });
+        assert_eq!(event["event"], "changed");
+        let why = dev.about("waits", SAY)["why"].to_string();
+        assert!(why.contains("git_moved"), "{git}: {why}");
+        // Nor is what is made of it, until somebody has looked.
+        let half = edit(&world, SAY_FILE, "=======\n", "");
+        let why = dev.about("waits", SAY)["why"].to_string();
+        assert!(why.contains("git_moved"), "{git}: {why}");
+        assert!(world.read(SAY_FILE) == half, "{git}: it was signed");
+    }
+}
+
+#[test]
 fn d09_a_checkout_through_a_linked_git_folder_is_not_signed_without_a_key_press() {
     let world = repository();
     assert_eq!(world.shell("mv .git ../elsewhere.git; ln -s ../elsewhere.git .git"), "");

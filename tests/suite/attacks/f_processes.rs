@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::world::World;
+use crate::world::{World, held};
 
 /// A tool that is this shell script.
 fn tool(world: &World, name: &str, script: &str) {
@@ -303,17 +303,6 @@ fn a_variable_that_no_process_can_be_given_is_said_before_anything_starts() {
     assert_eq!(world.rye(&["execute", "two", "--dry-run", "--json"]).status, 6);
     let said = world.rye(&["execute", "two"]);
     assert!(said.stderr.contains("`ACME_X`") && said.stderr.len() < 1000, "{said:?}");
-}
-
-/// What this process holds: descriptors, threads, children that are no more.
-fn held() -> (usize, usize, usize) {
-    let count = |folder: &str| fs::read_dir(folder).unwrap().count();
-    let zombies = fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter(|entry| {
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let mut rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
-        rest.next() == Some("Z") && rest.next() == Some(&std::process::id().to_string())
-    });
-    (count("/proc/self/fd"), count("/proc/self/task"), zombies.count())
 }
 
 /// In a process of its own, so that what it holds is told from what other tests hold.

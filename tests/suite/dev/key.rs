@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ed25519_dalek::SigningKey;
 
-use super::{Dev, SAY, SAY_FILE, edit, reword, says, signer, world};
+use super::{Dev, OTHER, OTHER_FILE, SAY, SAY_FILE, admitted, edit, reword, says, signer, world};
 use crate::keys::others::{AT, pem, put, put_home, signed_text, stranger};
 use crate::world::{World, fingerprint, line, seconds_from_now};
 
@@ -118,6 +118,87 @@ fn a_dev_key_whose_time_is_over_is_refused() {
     assert_eq!(dev.about("waits", SAY)["why"], serde_json::json!(["not_admitted"]));
 }
 
+/// The one dev key that was made, which another takes the place of in so many seconds.
+fn nearly_over(world: &World, seconds: i64) -> SigningKey {
+    use ed25519_dalek::pkcs8::DecodePrivateKey;
+    let pem = fs::read_to_string(files_in(world, "pem")[0].path()).unwrap();
+    let key = SigningKey::from_pkcs8_pem(&pem).unwrap();
+    // A quarter of an hour before its end.
+    let not_after = seconds_from_now(15 * 60 + seconds);
+    record(world, &key, &world.project(), &not_after, &world.own_key());
+    key
+}
+
+#[test]
+fn what_an_earlier_dev_key_signed_is_signed_by_the_next_one_before_its_time_is_over() {
+    let world = world();
+    let mut dev = Dev::start(&world, &[]);
+    reword(&world, SAY_FILE, "second");
+    dev.about("signed", SAY);
+    let first = dev.seen[0]["dev_key"].as_str().unwrap().to_owned();
+    drop(dev);
+    assert_eq!(fingerprint(&nearly_over(&world, 3)), first);
+    // While a session watches: what it signed, and what an earlier session did.
+    let mut dev = Dev::start(&world, &[]);
+    assert_eq!((&dev.seen[0]["dev_key"], dev.seen.len()), (&first.clone().into(), 1));
+    reword(&world, OTHER_FILE, "third");
+    dev.about("signed", OTHER);
+    let renewed = dev.until("renewed");
+    assert_eq!(renewed["signed_again"], 2, "{renewed}");
+    let second = renewed["dev_key"].as_str().unwrap().to_owned();
+    assert_ne!(second, first);
+    for (item, path) in [(SAY, SAY_FILE), (OTHER, OTHER_FILE)] {
+        assert_eq!(signer(&world, path), second, "{path}");
+        admitted(&world, item);
+    }
+    // And it goes on as before.
+    reword(&world, SAY_FILE, "fourth");
+    assert_eq!(dev.about("signed", SAY)["asked"], false);
+    assert!(dev.all("waits").is_empty(), "{:#?}", dev.seen);
+    drop(dev);
+    // When a session begins with another key because of that.
+    assert_eq!(fingerprint(&nearly_over(&world, -1)), second);
+    world.works(SAY);
+    let mut dev = Dev::start(&world, &[]);
+    let third = dev.seen[0]["dev_key"].as_str().unwrap().to_owned();
+    assert_ne!(third, second);
+    assert_eq!(dev.until("renewed")["signed_again"], 2);
+    assert_eq!((signer(&world, SAY_FILE), signer(&world, OTHER_FILE)), (third.clone(), third));
+    reword(&world, SAY_FILE, "fifth");
+    dev.about("signed", SAY);
+    assert!(dev.all("waits").is_empty(), "{:#?}", dev.seen);
+}
+
+#[test]
+fn another_dev_key_signs_nothing_that_changed_or_was_revoked() {
+    let world = world();
+    let mut dev = Dev::start(&world, &[]);
+    for (item, path) in [(SAY, SAY_FILE), (OTHER, OTHER_FILE)] {
+        reword(&world, path, "by the dev key");
+        dev.about("signed", item);
+    }
+    let first = dev.seen[0]["dev_key"].as_str().unwrap().to_owned();
+    drop(dev);
+    // Changed while nobody watched: a person looks first, as ever.
+    nearly_over(&world, -1);
+    let saved = reword(&world, SAY_FILE, "planted");
+    let mut dev = Dev::start(&world, &[]);
+    assert_eq!(dev.until("renewed")["signed_again"], 1);
+    assert_eq!(dev.about("waits", SAY)["why"], serde_json::json!(["not_admitted"]));
+    assert_eq!(world.read(SAY_FILE), saved);
+    let second = signer(&world, OTHER_FILE);
+    assert_ne!(second, first);
+    drop(dev);
+    // Revoked: what it signed is refused, also by the next session.
+    assert_eq!(world.rye(&["trust", "revoke", &second]).status, 0);
+    let mut dev = Dev::start(&world, &[]);
+    dev.about("waits", SAY);
+    reword(&world, SAY_FILE, "the end");
+    dev.about("waits", SAY);
+    assert!(dev.all("renewed").is_empty(), "{:#?}", dev.seen);
+    assert_eq!(signer(&world, OTHER_FILE), second);
+}
+
 #[test]
 fn a_dev_key_signs_no_config_and_nothing_outside_its_project() {
     let world = World::new();
@@ -127,6 +208,9 @@ fn a_dev_key_signs_no_config_and_nothing_outside_its_project() {
     put(&world, &key, config, "a: 1\n");
     let said = world.rye(&["verify", "config:acme/x"]);
     assert_eq!((said.code().as_str(), said.status), ("verify.out_of_scope", 4), "{said:?}");
+    let help = format!("`rye trust show {}`", fingerprint(&key));
+    assert!(said.stderr.contains(&help), "{said:?}");
+    assert_eq!(world.rye(&["trust", "show", &fingerprint(&key)]).status, 0);
     put_home(&world, &key, ".ai/tools/acme/home.sh", &says("x"));
     world.refused("tool:acme/home", "verify.out_of_scope", 4);
     // Another project, accepted as well.
@@ -137,6 +221,44 @@ fn a_dev_key_signs_no_config_and_nothing_outside_its_project() {
     fs::write(other.join(".ai/tools/acme/say.sh"), text).unwrap();
     let said = world.rye_in(&other, &["execute", SAY, "--json"], b"");
     assert_eq!((said.code().as_str(), said.status), ("verify.out_of_scope", 4), "{said:?}");
+}
+
+#[test]
+fn a_dev_key_is_listed_and_shown_without_its_secret() {
+    let world = world();
+    let started = Dev::start(&world, &[]).seen[0].clone();
+    let (key, until) = (started["dev_key"].as_str().unwrap(), &started["not_after"]);
+    let project = world.project().canonicalize().unwrap().display().to_string();
+    let (_, keys) = world.json(&["keys", "list"]);
+    let want = serde_json::json!([{"fingerprint": key, "project": project, "not_after": until}]);
+    assert_eq!(keys["dev"], want, "{keys}");
+    let (_, list) = world.json(&["trust", "list"]);
+    let row = list["keys"].as_array().unwrap().iter().find(|row| row["fingerprint"] == key);
+    let row = row.unwrap_or_else(|| panic!("{list}"));
+    let said = (&row["state"], &row["project"], &row["not_after"]);
+    assert_eq!(said, (&"dev key".into(), &project.clone().into(), until), "{row}");
+    // What the help of a refusal names.
+    let (status, shown) = world.json(&["trust", "show", key]);
+    assert_eq!((status, &shown["state"], &shown["not_after"]), (0, &"dev key".into(), until));
+    let own = fingerprint(&world.own_key());
+    assert_eq!(world.json(&["trust", "show", &own]).1["state"], "own key");
+    for args in [&["keys", "list"][..], &["trust", "list"], &["trust", "show", key]] {
+        let said = world.rye(args);
+        assert_eq!(said.status, 0, "{said:?}");
+        let line = said.stdout.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+        assert!(line.contains(&project) && line.contains(until.as_str().unwrap()), "{said:?}");
+        assert!(!said.stdout.contains("PRIVATE"), "{said:?}");
+    }
+    // One whose time is over says nothing any more, but can be looked at.
+    nearly_over(&world, -16 * 60);
+    assert_eq!(world.json(&["keys", "list"]).1["dev"], serde_json::json!([]));
+    assert!(!world.rye(&["trust", "list"]).stdout.contains(key));
+    assert_eq!(world.json(&["trust", "show", key]).1["state"], "expired");
+    // It is not a document that `remove` takes away; a beginning of it can be revoked.
+    let said = world.rye(&["trust", "remove", key, "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3), "{said:?}");
+    assert_eq!(world.rye(&["trust", "revoke", &key[..8]]).status, 0);
+    assert_eq!(world.json(&["trust", "show", key]).1["state"], "revoked");
 }
 
 #[test]

@@ -180,6 +180,29 @@ fn a_file_beside_a_tool_signs_the_tool_again() {
 }
 
 #[test]
+fn hidden_text_in_a_file_beside_a_tool_waits() {
+    let world = World::new();
+    package(&world);
+    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    counts(&world);
+    let mut dev = Dev::start(&world, &[]);
+    let lib = ".ai/tools/acme/words/lib/words.py";
+    edit(&world, lib, "return len(", "return 10 + len(");
+    dev.about("signed", COUNT);
+    // The first unfit character is one that shows; the one that hides comes after it.
+    edit(&world, lib, "return 10", "return 1 # \u{c} \u{202e}0\n    return 10");
+    let waits = dev.about("waits", COUNT);
+    assert_eq!(waits["why"], serde_json::json!(["invisible_text"]));
+    assert!(waits["reasons"][0].as_str().unwrap().contains("`lib/words.py`"), "{waits}");
+    world.refused(COUNT, "verify.dependency", 4);
+    // What you signed with it is yours: another edit elsewhere is signed at once.
+    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    dev.about("admitted", COUNT);
+    edit(&world, ".ai/tools/acme/words/lib/deep/more.py", "upper()", "lower()");
+    assert_eq!(dev.about("signed", COUNT)["asked"], false);
+}
+
+#[test]
 fn a_file_beside_a_tool_that_was_changed_before_the_session_is_shown_whole() {
     let world = World::new();
     package(&world);

@@ -43,6 +43,27 @@ fn y_signs_what_was_shown_and_n_leaves_it() {
 }
 
 #[test]
+fn with_many_unsigned_items_at_the_start_what_appears_afterwards_is_asked_about() {
+    let world = world();
+    for n in 0..6 {
+        world.write(&format!(".ai/tools/acme/bare{n}.sh"), says("bare"));
+    }
+    let mut dev = Dev::at_terminal(&world, &[]);
+    assert_eq!(dev.seen[0]["unsigned"], 6);
+    world.write(FRESH_FILE, says("fresh"));
+    assert_eq!(dev.about("waits", FRESH)["why"], serde_json::json!(["new"]));
+    dev.about("question", FRESH);
+    dev.press("y");
+    assert_eq!(dev.about("signed", FRESH)["asked"], true);
+    admitted(&world, FRESH);
+    // And one of them, once it changes.
+    reword(&world, ".ai/tools/acme/bare3.sh", "changed");
+    let waits = dev.about("waits", "tool:acme/bare3");
+    assert_eq!(waits["why"], serde_json::json!(["not_admitted"]));
+    assert_eq!(dev.about("question", "tool:acme/bare3")["left"], 0);
+}
+
+#[test]
 fn the_other_keys_show_run_and_quit() {
     let world = world();
     let mut dev = asked(&world);

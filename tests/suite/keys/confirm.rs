@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::others::{document, files, pem, stranger, trust, trusted};
+use crate::dev::{Dev, at_terminal};
 use crate::world::{MARKER_SH, World, fingerprint, program, sha256};
 
 const ITEM: &str = "tool:acme/mark";
@@ -98,6 +99,30 @@ fn at_a_terminal_the_person_is_asked_and_only_a_yes_is_one() {
     let said = world.rye_below_a_run_at_a_terminal("y\n", &["sign", ITEM]);
     assert_eq!(said.status, 0, "{said:?}");
     world.works(ITEM);
+}
+
+#[test]
+fn what_is_saved_while_the_person_is_asked_is_not_overwritten() {
+    let world = world();
+    let asked = |saved: Option<&str>| {
+        let mut command = at_terminal(&world, &["sign", ITEM]);
+        command.env("RYE_RUN_ID", "a run");
+        let mut rye = Dev::of(command);
+        while !rye.line().contains(&sha256(MARKER_SH.as_bytes())) {}
+        if let Some(text) = saved {
+            world.write(".ai/tools/acme/mark.sh", text);
+        }
+        rye.press("y\n");
+        let end = if saved.is_some() { "in the meantime" } else { "signed" };
+        while !rye.line().contains(end) {}
+        rye.end()
+    };
+    assert_eq!(asked(None), 0);
+    world.works(ITEM);
+    let newer = format!("{MARKER_SH}# saved a moment later\n");
+    world.write(".ai/tools/acme/mark.sh", MARKER_SH);
+    assert_eq!(asked(Some(&newer)), 4);
+    assert_eq!(world.read(".ai/tools/acme/mark.sh"), newer.as_bytes());
 }
 
 #[test]

@@ -121,6 +121,8 @@ fn review_shows_each_item_with_its_signer_and_what_it_shadows() {
     world.write(".ai/tools/acme/altered.sh", altered);
     put(&world, &world.own_key(), ".ai/tools/acme/mine.sh", MARKER_SH);
     put(&world, &unknown, ".ai/tools/rye/bash.sh", MARKER_SH);
+    // No place hides a tool: only a config is a proposal.
+    world.write(".ai/tools/keys/trusted/hidden.sh", MARKER_SH);
     world.write(&trusted(&proposed), document(&proposed, "they say", ""));
     world.write(".ai/config/keys/trusted/broken.toml", "owner = 1");
     let before = files(&world);
@@ -139,6 +141,7 @@ fn review_shows_each_item_with_its_signer_and_what_it_shadows() {
         json!(["tool:acme/none", "none", null, false, []]),
         json!(["tool:acme/proposed", "proposed", null, false, []]),
         json!(["tool:acme/unknown", "unknown", null, false, []]),
+        json!(["tool:keys/trusted/hidden", "none", null, false, []]),
         json!(["tool:rye/bash", "unknown", null, false, ["system"]]),
     ];
     assert_eq!(rows, want);

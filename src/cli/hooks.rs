@@ -1,0 +1,154 @@
+//! `rye hooks`: who is asked before and after every call of a tool.
+
+use serde_json::{Map, Value, json};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::input::read_object;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::diag::Style;
+use crate::id::{Kind, Query, Ref};
+use crate::pipeline::HookStanding;
+use crate::protocol::Verdict;
+
+/// See and try the hooks that judge calls of tools
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// List the hooks of all spaces in the order in which they are asked, broken and missing ones too
+    List,
+    /// Ask one hook as a call would, and show its verdict
+    Test {
+        /// The hook, such as `tool:hooks/acme/guard`
+        #[arg(value_name = "REF", add = super::complete::refs())]
+        hook: String,
+        /// What it is shown beside its kind and phase: a JSON object, `@FILE`, or `-` for standard input
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        payload: String,
+        /// When it is asked; by default its first phase
+        #[arg(long, value_name = "PHASE")]
+        phase: Option<String>,
+    },
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    match &args.verb {
+        Verb::List => list(wired, out),
+        Verb::Test { hook, payload, phase } => test(hook, payload, phase.as_deref(), wired, out),
+    }
+}
+
+fn list(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let hooks = wired.rye()?.all_hooks()?;
+    if out.is_json() {
+        let rows: Vec<Value> = hooks.iter().map(row).collect();
+        out.success(json!({"hooks": rows}));
+        return Ok(Exit::DONE);
+    }
+    let paint = out.paint();
+    for standing in &hooks {
+        let required = if standing.is_required { "  required" } else { "" };
+        out.line(&format!(
+            "{}  {}{required}",
+            paint.style(Style::Strong, &standing.item.to_string()),
+            paint.style(Style::Dim, &standing.space.to_string())
+        ));
+        match &standing.hook {
+            Ok(armed) => {
+                let hook = &armed.hook;
+                let does = match (hook.filters, hook.replaces) {
+                    (false, _) => "is told",
+                    (true, false) => "judges",
+                    (true, true) => "judges and may replace",
+                };
+                let phases = hook.phases.iter().map(|phase| phase.name()).collect::<Vec<_>>();
+                let about = match hook.patterns() {
+                    [] => "every call".to_owned(),
+                    some => some.join(", "),
+                };
+                out.line(&format!(
+                    "    {does}: {} of {about}  {}",
+                    phases.join(", "),
+                    paint.style(Style::Dim, &format!("order {}", hook.order))
+                ));
+            }
+            Err(why) => {
+                let broken = paint.style(Style::Error, "cannot be asked");
+                out.line(&format!("    {broken}: {}", escape_line(why)));
+            }
+        }
+    }
+    if hooks.is_empty() {
+        out.line("no hooks; one is a tool below `.ai/tools/hooks/` with `tool_type: hook`");
+    }
+    Ok(Exit::DONE)
+}
+
+fn row(standing: &HookStanding) -> Value {
+    let mut row = json!({
+        "item_id": standing.item, "space": standing.space, "required": standing.is_required,
+    });
+    match &standing.hook {
+        Ok(armed) => {
+            let hook = &armed.hook;
+            let phases: Vec<_> = hook.phases.iter().map(|phase| phase.name()).collect();
+            row["hook"] = hook.kind.name().into();
+            row["phases"] = json!(phases);
+            row["mode"] = if hook.filters { "filter" } else { "observe" }.into();
+            row["replaces"] = hook.replaces.into();
+            row["match"] = json!(hook.patterns());
+            row["order"] = json!(hook.order);
+        }
+        Err(why) => row["error"] = why.as_str().into(),
+    }
+    row
+}
+
+fn test(
+    hook: &str,
+    payload: &str,
+    phase: Option<&str>,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    let query: Query = hook.parse()?;
+    let item = Ref::new(query.kind.unwrap_or(Kind::Tool), query.id);
+    let payload: Map<String, Value> = read_object(payload)?;
+    let verdict = wired.rye()?.try_hook(&item, phase, &payload)?;
+    let (allows, fields, text) = match verdict {
+        Ok(Verdict::Allow { metadata, replace }) => {
+            let shown =
+                replace.as_ref().map(|it| format!(", and replaces {}", Value::from(it.clone())));
+            let text = format!("allows{}", shown.unwrap_or_default());
+            (true, json!({"allow": true, "metadata": metadata, "replace": replace}), text)
+        }
+        Ok(Verdict::Deny { reason, enforced, metadata }) => {
+            let text = format!("denies: {}", escape_line(&reason));
+            let fields = json!({
+                "allow": false, "reason": reason, "enforced": enforced, "metadata": metadata,
+            });
+            (false, fields, text)
+        }
+        Err(why) => {
+            let text = format!("denies, because it gave no answer: {}", escape_line(&why));
+            (false, json!({"allow": false, "reason": why, "no_answer": true}), text)
+        }
+    };
+    if out.is_json() {
+        let mut fields = fields;
+        fields["item_id"] = json!(item);
+        out.success(fields);
+    } else {
+        let style = if allows { Style::Good } else { Style::Error };
+        let (word, rest) = text.split_at(if allows { "allows".len() } else { "denies".len() });
+        out.line(&format!("{item} {}{rest}", out.paint().style(style, word)));
+    }
+    Ok(Exit::Status(u8::from(!allows)))
+}

@@ -1,0 +1,254 @@
+//! `rye import`: foreign configurations become items.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::confirm::ask;
+use super::error::CliError;
+use super::exit::{Exit, status};
+use super::out::Out;
+use super::sign::How;
+use super::wire::Wired;
+use crate::base::Digest;
+use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::limits::ITEM_BYTES;
+use crate::base::text::{escape, escape_line};
+use crate::diag::{Diagnostic, Style};
+use crate::id::{ItemId, Space};
+use crate::import::{Draft, Drafts, Import, Written, drafts, write};
+use crate::pipeline::SignReport;
+use crate::resolve::Found;
+
+/// Turn a foreign configuration into signed items
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    format: Format,
+}
+
+#[derive(clap::Subcommand)]
+enum Format {
+    /// The programs that a `RuntimeConfig` of `PromptKit` binds: tools, evals and hooks
+    ///
+    /// Each becomes one item, with copies of the files of its command line. All of it is shown, and
+    /// signed once you have said yes or gave `--yes`; without a terminal it is left unsigned. What a
+    /// program loads by itself is not seen: name it in the item's `exec.files`.
+    Runtimeconfig(RuntimeConfig),
+}
+
+#[derive(clap::Args)]
+struct RuntimeConfig {
+    /// The configuration; paths in it are relative to its folder
+    #[arg(value_name = "FILE")]
+    config: PathBuf,
+    /// The pack that describes the tools
+    #[arg(long, value_name = "FILE")]
+    pack: Option<PathBuf>,
+    /// The folder of the items; evals go into `evals` below it, hooks into this folder below `hooks`
+    #[arg(long, value_name = "FOLDER", default_value = "imported")]
+    category: String,
+    /// The space; by default the project, or without one the user space
+    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+    space: Option<Space>,
+    /// Write over what is there
+    #[arg(long)]
+    force: bool,
+    /// Only show what would be written and signed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let Format::Runtimeconfig(args) = &args.format;
+    let category = args.category.parse::<ItemId>()?;
+    let text = read(&args.config)?;
+    let pack =
+        args.pack.as_deref().map(|path| Ok::<_, CliError>((path, read(path)?))).transpose()?;
+    let pack = pack.as_ref().map(|(path, text)| (*path, text.as_str()));
+    let import = Import { config: &args.config, text: &text, pack, category: &category };
+    let Drafts { items: drafts, remarks, faults } = drafts(&import)?;
+    if !faults.is_empty() {
+        return Ok(faulty(&faults, out));
+    }
+    if !out.is_json() {
+        for draft in &drafts {
+            show(draft, out);
+        }
+        for remark in &remarks {
+            out.note(&format!("note: {}", escape_line(remark)));
+        }
+    }
+    if args.dry_run {
+        let count = drafts.len();
+        match out.is_json() {
+            true => out.success(json!({
+                "dry_run": true, "items": drafts.iter().map(row).collect::<Vec<_>>(), "remarks": remarks,
+            })),
+            false => out.line(&format!("{count} to import; nothing was written")),
+        }
+        return Ok(Exit::DONE);
+    }
+    let sign = match wired.common.yes {
+        true => true,
+        false if out.is_json() => false,
+        false => {
+            out.flush();
+            let items = if drafts.len() == 1 { "this item" } else { "these items" };
+            match ask(&format!("Write and sign {items}? [y/N] ")) {
+                Some(false) => {
+                    let what = format!("the import of `{}`", args.config.display());
+                    return Err(CliError::NotConfirmed { what });
+                }
+                answer => answer.is_some(),
+            }
+        }
+    };
+    let rye = wired.rye()?;
+    if sign {
+        // Without a key nothing is written either.
+        rye.own_pair()?;
+    }
+    let space = args.space.unwrap_or_else(|| super::sign::own_space(&rye));
+    let written = write(&rye, &drafts, space, args.force)?;
+    let mut signed = Vec::new();
+    if sign {
+        signed = sign_all(&drafts, &written, wired, out)?;
+    }
+    Ok(tell(&drafts, &written, &signed, &remarks, sign, out))
+}
+
+/// Signs just the texts that were shown.
+fn sign_all(
+    drafts: &[Draft],
+    written: &[Written],
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Vec<SignReport>, CliError> {
+    // The folders may be new, so the spaces are looked at again.
+    let rye = wired.rye()?;
+    let mut files = Vec::new();
+    for (draft, written) in drafts.iter().zip(written) {
+        let found = rye.find_to_sign(&written.item.clone().into(), Some(written.space))?;
+        files.push(Found { bytes: draft.text.clone().into_bytes().into(), ..found });
+    }
+    super::sign::sign(&rye, files, How::Exactly, wired, out)
+}
+
+fn read(path: &Path) -> Result<String, CliError> {
+    let read = || match read_at_most(&mut File::open(path)?, ITEM_BYTES, 0)? {
+        Bounded::All(bytes) => String::from_utf8(bytes).map_err(io::Error::other),
+        Bounded::More => Err(io::Error::other("it is too large")),
+    };
+    read().map_err(|source| CliError::InputFile { path: path.display().to_string(), source })
+}
+
+/// Every fault, each with its place.
+fn faulty(faults: &[Diagnostic], out: &mut Out) -> Exit {
+    if out.is_json() {
+        let rows: Vec<Value> = faults.iter().map(|fault| Value::Object(fault.to_json())).collect();
+        let mut first = faults.first().map(Diagnostic::to_json).unwrap_or_default();
+        first.insert("status".into(), "error".into());
+        first.insert("findings".into(), rows.into());
+        out.object(&Value::Object(first));
+    } else {
+        for fault in faults {
+            let text = fault.to_text(out.paint_err());
+            out.note(text.trim_end());
+        }
+        let noun = if faults.len() == 1 { "fault" } else { "faults" };
+        out.note(&format!("{} {noun}; nothing was written", faults.len()));
+    }
+    Exit::Status(faults.iter().map(|fault| status(fault.code.0)).max().unwrap_or(0))
+}
+
+/// The whole of an item, and which files it takes with it.
+fn show(draft: &Draft, out: &mut Out) {
+    let item = out.paint().style(Style::Strong, &draft.item.to_string());
+    out.line(&item);
+    for line in draft.text.lines() {
+        out.line(&format!("  {}", escape(line)));
+    }
+    for (path, taken) in &draft.files {
+        let digest = Digest::of(&taken.bytes).to_string();
+        let path = escape_line(path.as_str());
+        let (from, digest) = (escape_line(taken.path.as_str()), &digest[..12]);
+        out.line(&format!("  copies {from} to {path}  sha256 {digest}…"));
+    }
+    out.line("");
+}
+
+fn row(draft: &Draft) -> Value {
+    let files: Vec<Value> = draft
+        .files
+        .iter()
+        .map(|(path, taken)| {
+            let (from, digest) = (taken.path.as_str(), Digest::of(&taken.bytes));
+            json!({"path": path.as_str(), "from": from, "sha256": digest})
+        })
+        .collect();
+    json!({"item_id": draft.item, "text": draft.text, "files": files})
+}
+
+fn tell(
+    drafts: &[Draft],
+    written: &[Written],
+    signed: &[SignReport],
+    remarks: &[String],
+    sign: bool,
+    out: &mut Out,
+) -> Exit {
+    let exit = super::sign::worst(signed);
+    let left: Vec<_> = written.iter().flat_map(|w| &w.left_over).map(|place| &place.path).collect();
+    let next: Vec<String> = match sign {
+        true => Vec::new(),
+        false => written
+            .iter()
+            .map(|w| {
+                let space = if w.space == Space::User { " --space user" } else { "" };
+                format!("rye sign {}{space}", w.item)
+            })
+            .collect(),
+    };
+    if out.is_json() {
+        let items: Vec<Value> = drafts
+            .iter()
+            .zip(written)
+            .map(|(draft, written)| {
+                let mut row = row(draft);
+                row["space"] = json!(written.space);
+                row["path"] = json!(written.place.path);
+                row
+            })
+            .collect();
+        let signed: Vec<Value> = signed.iter().map(|row| super::sign::row(row, false)).collect();
+        out.object(&json!({
+            "status": if exit == 0 { "success" } else { "error" },
+            "items": items, "remarks": remarks, "left_over": left, "signed": signed, "next": next,
+        }));
+        return Exit::Status(exit);
+    }
+    for row in written {
+        let verb = out.paint().style(Style::Good, "imported");
+        out.line(&format!("{verb}  {}  {}  {}", row.item, row.space, escape_line(&row.place.path)));
+    }
+    for path in left {
+        let path = escape_line(path);
+        out.note(&format!(
+            "note: `{path}` is left over from an earlier import and belongs to no item"
+        ));
+    }
+    if sign {
+        super::sign::shown(signed, false, out);
+    } else {
+        out.note("note: nobody said yes, so nothing is signed");
+        out.line("");
+        out.line("next, once you have read them:");
+        for command in next {
+            out.line(&format!("  {command}"));
+        }
+    }
+    Exit::Status(exit)
+}

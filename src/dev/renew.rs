@@ -1,0 +1,96 @@
+//! Another dev key in the place of one whose time is nearly over: what that one signed is signed by it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::error::DevError;
+use super::event::Event;
+use super::session::Session;
+use crate::base::limits::DEV_CLOCK_MS;
+use crate::pipeline::{Author, InHand, Rye, Work, now};
+use crate::space::Entry;
+
+impl Session<'_> {
+    /// When another key is due, or before that: the clock jumps while a machine sleeps.
+    pub(super) fn clock_due(&self) -> Instant {
+        let left = Duration::from_secs(self.dev.fresh_for(now()).saturating_add(1));
+        Instant::now() + left.min(Duration::from_millis(DEV_CLOCK_MS))
+    }
+
+    /// Makes another dev key if one is due.
+    ///
+    /// # Errors
+    /// `dev.no_project`, `key.*`, `verify.trust_unreadable`.
+    pub(super) fn keep_fresh(&mut self) -> Result<(), DevError> {
+        if !self.dev.is_nearly_over(now()) {
+            return Ok(());
+        }
+        match (self.make)() {
+            Ok(rye) => self.renew(&rye),
+            // The next look says so.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Makes another dev key when the time of this one is nearly over.
+    ///
+    /// # Errors
+    /// `dev.no_project`, `key.*`, `verify.trust_unreadable`.
+    pub(super) fn renew(&mut self, rye: &Rye) -> Result<(), DevError> {
+        if !self.dev.is_nearly_over(now()) {
+            return Ok(());
+        }
+        self.dev = rye.dev_key()?.ok_or(DevError::NoProject)?;
+        let (key, until) = (self.dev.fingerprint(), self.dev.not_after());
+        self.ours.insert(key);
+        let items = self.sign_again(rye);
+        self.audience.tell(&Event::Renewed { key, until, items });
+        Ok(())
+    }
+
+    /// Signs with this session's dev key what an earlier one signed, so that nothing is refused that
+    /// nobody touched; how many items that were.
+    pub(super) fn sign_again(&mut self, rye: &Rye) -> usize {
+        let earlier = |now: &InHand| {
+            let key = now.work.as_ref().ok().and_then(|work| work.line_key().ok().flatten());
+            now.author() == Some(&Author::Dev) && key != Some(self.dev.fingerprint())
+        };
+        let all = self.last.iter().filter(|(_, now)| earlier(now));
+        let all: Vec<_> = all.map(|(entry, now)| (entry.clone(), Arc::clone(now))).collect();
+        all.iter().filter(|(entry, known)| self.sign_one_again(rye, entry, known)).count()
+    }
+
+    /// True if it was signed; what is another by now is left to the next look.
+    fn sign_one_again(&mut self, rye: &Rye, entry: &Entry, known: &InHand) -> bool {
+        let Some(now) = rye.in_hand_one(entry).filter(|now| now.is_same(known)) else {
+            return false;
+        };
+        let Ok(work) = &now.work else { return false };
+        if !self.is_admitted_as_before(work) {
+            return false;
+        }
+        let Ok(prepared) = rye.prepare(work, &self.dev) else { return false };
+        if !prepared.is_current || !matches!(rye.finish(&prepared), Ok(true)) {
+            return false;
+        }
+        // An editor may hold the text under the earlier line.
+        self.ours.extend(work.line_key().ok().flatten());
+        if let Some(after) = rye.in_hand_one(entry).filter(|after| after.author().is_some()) {
+            self.last.insert(entry.clone(), Arc::clone(&after));
+            self.base.insert(entry.clone(), after);
+        }
+        true
+    }
+
+    /// Whether a dev key admits it at this moment, or one of this session did until its time was over.
+    fn is_admitted_as_before(&self, work: &Work) -> bool {
+        match &work.verdict {
+            Ok((author, _)) => *author == Author::Dev,
+            Err(failure) => {
+                let key = work.line_key().ok().flatten();
+                failure.code() == "verify.expired"
+                    && key.is_some_and(|key| self.ours.contains(&key))
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Why nothing was imported.
+
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::Ref;
+use crate::pipeline::Failure;
+
+pub(super) const SYNTAX: Code = Code("import.syntax");
+pub(super) const NOT_A_CONFIG: Code = Code("import.not_a_config");
+pub(super) const UNKNOWN_KEY: Code = Code("import.unknown_key");
+pub(super) const MISSING: Code = Code("import.missing");
+pub(super) const VALUE: Code = Code("import.value");
+pub(super) const NAME: Code = Code("import.name");
+pub(super) const NOT_IN_PACK: Code = Code("import.not_in_pack");
+pub(super) const FILE: Code = Code("import.file");
+
+pub(crate) const CODES: &[Code] = &[
+    SYNTAX,
+    NOT_A_CONFIG,
+    UNKNOWN_KEY,
+    MISSING,
+    VALUE,
+    NAME,
+    NOT_IN_PACK,
+    FILE,
+    Code("import.exists"),
+    Code("import.io"),
+];
+
+/// What to do about a fault of a document.
+pub(super) fn help(code: Code) -> String {
+    let text = match code {
+        NOT_A_CONFIG => {
+            "it begins with `apiVersion: promptkit.altairalabs.ai/v1alpha1` and `kind: RuntimeConfig`, \
+             or with `spec:` alone"
+        }
+        NOT_IN_PACK => "name the tool as the pack does, or give the pack that it belongs to",
+        NAME => "give it a name of letters, digits, `_`, `-` and `.`",
+        FILE => "put the program into the folder of the configuration, as a file of its own",
+        code => return format!("mend the file and import it again; see `rye explain {code}`"),
+    };
+    text.to_owned()
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum ImportError {
+    #[error("`{}` is there already, and is not overwritten", .place.path)]
+    Exists { item: Ref, place: Place },
+    #[error("cannot write `{}`: {source}", .place.path)]
+    Io { place: Place, source: std::io::Error },
+}
+
+impl Diagnose for ImportError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Exists { .. } => "import.exists",
+            Self::Io { .. } => "import.io",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Exists { .. } => {
+                "see what it is, then give `--force` to write over it, or another `--category`"
+                    .into()
+            }
+            Self::Io { .. } => "mend the cause and import again with `--force`".into(),
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Exists { place, .. } | Self::Io { place, .. } => Some(place.clone()),
+        }
+    }
+
+    fn item(&self) -> Option<String> {
+        match self {
+            Self::Exists { item, .. } => Some(item.to_string()),
+            Self::Io { .. } => None,
+        }
+    }
+}
+
+/// Why nothing was imported.
+#[derive(Debug)]
+pub(crate) enum NotImported {
+    Rule(ImportError),
+    Failure(Failure),
+}
+
+impl From<ImportError> for NotImported {
+    fn from(error: ImportError) -> Self {
+        Self::Rule(error)
+    }
+}
+
+impl From<Failure> for NotImported {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}

@@ -1,0 +1,44 @@
+//! The keys of a hook, beside those of its program.
+
+use super::doc::{Fields, one_of};
+use super::error::{MISSING, VALUE};
+use crate::parse::HookKind;
+
+/// What a hook asks to be told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hook {
+    /// Which kind of hook it is.
+    pub(super) on: &'static str,
+    pub(super) phases: Vec<&'static str>,
+    /// `None` where the configuration does not say: the kind of hook decides.
+    pub(super) mode: Option<&'static str>,
+}
+
+pub(super) const KEYS: [&str; 3] = ["hook", "phases", "mode"];
+
+/// Reads `hook`, `phases` and `mode`; a phase that is none would let pass what it should stop.
+pub(super) fn read(fields: &Fields<'_>) -> Option<Hook> {
+    let mode = fields.one_of("mode", &["filter", "observe"]);
+    let hook = fields.needed("hook")?;
+    if hook == "eval" {
+        let why = "is `eval`: rye has no hook that is told of the scores of evals";
+        fields.at("hook").fault(VALUE, why);
+        return None;
+    }
+    let hook = one_of(&fields.at("hook"), &hook, &HookKind::ALL.map(HookKind::name))?;
+    if (hook, mode) == ("session", Some("filter")) {
+        fields.at("mode").fault(VALUE, "is `filter`, and a session hook only observes");
+    }
+    let kind = HookKind::ALL.into_iter().find(|kind| kind.name() == hook)?;
+    let known: Vec<&'static str> = kind.phases().iter().map(|phase| phase.name()).collect();
+    let given = fields.strings("phases");
+    match fields.get("phases") {
+        None => fields.spot.fault_of_key(MISSING, "has no `phases`"),
+        Some(value) if value.as_array().is_some_and(Vec::is_empty) => {
+            fields.at("phases").fault(MISSING, "is empty");
+        }
+        Some(_) => {}
+    }
+    let phases = given.iter().filter_map(|(spot, phase)| one_of(spot, phase, &known)).collect();
+    Some(Hook { on: hook, phases, mode })
+}

@@ -1,0 +1,31 @@
+//! Import: foreign configurations become items.
+//!
+//! Layer 14. Sees the facade and what is below it; knows no other house.
+//!
+//! In:  an unchanged `RuntimeConfig` of `PromptKit`, and the pack that describes its tools.
+//! Out: one item for each program that it binds, with copies of the files that belong to it.
+//!
+//! - `doc.rs` a document whose every fault has its line and column · `runtimeconfig.rs` what it binds ·
+//!   `hook.rs` the keys of a hook · `pack.rs` descriptions and schemas · `files.rs` the files that
+//!   arguments name · `draft.rs` the text of an item, `yaml.rs` its values · `write.rs` the only place
+//!   that writes
+//!
+//! Invariants
+//! - A key that is not known, or a value that is none, is a fault: nothing is passed over in silence.
+//! - With one fault nothing is written; all of them are told.
+//! - No file from outside the configuration's folder is copied, and none through a link.
+//! - Nothing is signed here.
+
+mod doc;
+mod draft;
+mod error;
+mod files;
+mod hook;
+mod pack;
+mod runtimeconfig;
+mod write;
+mod yaml;
+
+pub(crate) use draft::{Draft, Drafts, Import, drafts};
+pub(crate) use error::{CODES, NotImported};
+pub(crate) use write::{Written, write};

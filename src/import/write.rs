@@ -1,0 +1,125 @@
+//! Writing what was imported.
+
+use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+
+use super::draft::Draft;
+use super::error::{ImportError, NotImported};
+use crate::base::bytes::{write_atomic, write_new};
+use crate::diag::Place;
+use crate::id::{Query, Ref, Space};
+use crate::pipeline::{Failure, Rye};
+use crate::space::Root;
+use crate::verify::SignError;
+
+/// An item that was written and carries no signature yet.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) item: Ref,
+    pub(crate) space: Space,
+    pub(crate) place: Place,
+    /// Files of an earlier import that the item no longer lists.
+    pub(crate) left_over: Vec<Place>,
+}
+
+/// Writes items and their files into a space; each file is put into its place whole.
+///
+/// # Errors
+/// `import.exists` for what is there already, unless `force` is given; `sign.reserved` below `rye/`;
+/// `space.symlink` where a folder on the way is a link: then nothing was written. `import.io`.
+pub(crate) fn write(
+    rye: &Rye,
+    drafts: &[Draft],
+    space: Space,
+    force: bool,
+) -> Result<Vec<Written>, NotImported> {
+    let root = match rye.spaces().get(space) {
+        Some(root) => root,
+        // The folder one stands in is the user space; there is no project.
+        None => rye.spaces().user().map_err(Failure::from)?,
+    };
+    for draft in drafts {
+        may_write(rye, root, draft, force)?;
+    }
+    drafts.iter().map(|draft| write_one(root, draft, force)).collect()
+}
+
+/// Where an item's own file lies below `.ai`.
+fn own_path(item: &Ref) -> String {
+    format!("{}/{}.yaml", item.kind.folder(), item.id)
+}
+
+/// The files of a draft below `.ai`, with their bytes and modes; the item comes last, so that it never
+/// stands there without them.
+fn parts(draft: &Draft) -> Vec<(String, &[u8], u32)> {
+    let folder = format!("{}/{}", draft.item.kind.folder(), draft.item.id.folder());
+    let file = |(path, taken): (&crate::space::RelPath, &'_ super::files::Taken)| {
+        (format!("{folder}/{path}"), if taken.is_program { 0o755 } else { 0o644 })
+    };
+    let named = draft.files.iter().map(|entry| (file(entry), entry.1.bytes.as_slice()));
+    let mut all: Vec<_> = named.map(|((path, mode), bytes)| (path, bytes, mode)).collect();
+    all.push((own_path(&draft.item), draft.text.as_bytes(), 0o644));
+    all
+}
+
+fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), NotImported> {
+    let item = &draft.item;
+    if root.is_embedded() {
+        return Err(Failure::from(SignError::Embedded { item: item.clone() }).into());
+    }
+    if item.id.is_reserved() && root.space() != Space::System {
+        return Err(Failure::from(SignError::Reserved { item: item.clone() }).into());
+    }
+    let exists = |place: Place| Err(ImportError::Exists { item: item.clone(), place }.into());
+    // In whatever language it is written.
+    let query = Query { space: Some(root.space()), ..item.clone().into() };
+    match rye.find_to_sign(&query, Some(root.space())) {
+        Ok(found) if !force || found.ext != "yaml" => return exists(found.place),
+        Err(failure) if failure.code() != "resolve.not_found" => return Err(failure.into()),
+        _ => {}
+    }
+    for (path, ..) in parts(draft) {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        // Says so if one of the folders on the way is a link.
+        root.folder(folder).map_err(Failure::from)?;
+        match root.path(&path).symlink_metadata() {
+            Ok(stat) if !force || !stat.is_file() => return exists(root.shown(&path)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn write_one(root: &Root, draft: &Draft, force: bool) -> Result<Written, NotImported> {
+    let mut mine = BTreeSet::new();
+    for (path, bytes, mode) in parts(draft) {
+        let io = |source| ImportError::Io { place: root.shown(&path), source };
+        put(root, &path, bytes, mode, force).map_err(io)?;
+        mine.insert(path);
+    }
+    let own = own_path(&draft.item);
+    let folder = format!("{}.files", own.trim_end_matches(".yaml"));
+    let found = root.folder(&folder).map_err(Failure::from)?;
+    let found = found.and_then(|found| found.walk("", &|_| true)).unwrap_or_default();
+    let left = found.into_iter().map(|walked| format!("{folder}/{}", walked.path));
+    let left_over = left.filter(|path| !mine.contains(path)).map(|path| root.shown(&path));
+    Ok(Written {
+        item: draft.item.clone(),
+        space: root.space(),
+        place: root.shown(&own),
+        left_over: left_over.collect(),
+    })
+}
+
+fn put(root: &Root, path: &str, bytes: &[u8], mode: u32, force: bool) -> io::Result<()> {
+    let path = root.path(path);
+    std::fs::create_dir_all(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+    if !force {
+        return write_new(&path, bytes, mode);
+    }
+    write_atomic(&path, bytes, mode)?;
+    // The mode of what was there was kept.
+    std::fs::set_permissions(&path, Permissions::from_mode(mode))
+}

@@ -1,0 +1,185 @@
+//! What a hook watches, and what it may do about it (exec-protocol 6). Strict: a typing error must not
+//! let anything through.
+
+use serde_json::Value;
+
+use super::fields::Fields;
+use crate::base::text::{escape_line, near};
+use crate::grant::Pattern;
+use crate::parse::error::{Fault, METADATA};
+
+/// A hook's own header keys.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Hook {
+    pub(crate) kind: HookKind,
+    /// Never empty.
+    pub(crate) phases: Vec<Phase>,
+    /// Its answer decides; else it is only told.
+    pub(crate) filters: bool,
+    /// It may put other arguments, or another answer, in the place of what it is shown.
+    pub(crate) replaces: bool,
+    /// The tools it is about, as patterns; all of them where there is none.
+    matches: Vec<String>,
+    /// Lower ones come first.
+    pub(crate) order: f64,
+    /// Keys are sent in the spelling of `PromptKit` too.
+    pub(crate) is_promptkit: bool,
+}
+
+/// What a hook stands at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HookKind {
+    /// Calls of a model.
+    Provider,
+    /// Calls of a tool.
+    Tool,
+    /// A conversation.
+    Session,
+}
+
+/// When a hook is asked or told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    BeforeCall,
+    AfterCall,
+    BeforeExecution,
+    AfterExecution,
+    SessionStart,
+    SessionUpdate,
+    SessionEnd,
+}
+
+impl HookKind {
+    pub(crate) const ALL: [Self; 3] = [Self::Provider, Self::Tool, Self::Session];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Provider => "provider",
+            Self::Tool => "tool",
+            Self::Session => "session",
+        }
+    }
+
+    /// In the order in which they come.
+    pub(crate) fn phases(self) -> &'static [Phase] {
+        match self {
+            Self::Provider => &[Phase::BeforeCall, Phase::AfterCall],
+            Self::Tool => &[Phase::BeforeExecution, Phase::AfterExecution],
+            Self::Session => &[Phase::SessionStart, Phase::SessionUpdate, Phase::SessionEnd],
+        }
+    }
+}
+
+impl Phase {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::BeforeCall => "before_call",
+            Self::AfterCall => "after_call",
+            Self::BeforeExecution => "before_execution",
+            Self::AfterExecution => "after_execution",
+            Self::SessionStart => "session_start",
+            Self::SessionUpdate => "session_update",
+            Self::SessionEnd => "session_end",
+        }
+    }
+}
+
+impl Hook {
+    /// The tools it is about.
+    pub(crate) fn patterns(&self) -> &[String] {
+        &self.matches
+    }
+
+    /// Whether it is about a tool. A pattern that cannot be read is about every tool.
+    pub(crate) fn is_about(&self, item: &crate::id::Ref) -> bool {
+        let is_match = |text: &String| pattern(text).is_ok_and(|pattern| !pattern.matches(item));
+        self.matches.is_empty() || !self.matches.iter().all(is_match)
+    }
+}
+
+const KEYS: [&str; 7] = ["hook", "phases", "mode", "match", "order", "compat", "replaces"];
+
+/// The header's own keys of a hook; `None` for a tool that is none.
+///
+/// # Errors
+/// `parse.metadata`
+pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, Fault> {
+    let is_hook = fields.string("tool_type")?.as_deref() == Some("hook");
+    if !is_hook {
+        return match KEYS[..2].iter().find(|key| fields.get(key).is_some()) {
+            Some(key) => Err(bad(key, "is for `tool_type: hook` alone")),
+            None => Ok(None),
+        };
+    }
+    if fields.get("exec").is_none() {
+        return Err(bad("exec", "is missing: it says what is asked"));
+    }
+    let word = fields.string("hook")?.ok_or_else(|| bad("hook", "is missing"))?;
+    let kinds = HookKind::ALL.map(HookKind::name);
+    let kind = HookKind::ALL.into_iter().find(|kind| kind.name() == word);
+    let kind = kind.ok_or_else(|| unknown("hook", &word, &kinds))?;
+    let named = fields.strings("phases")?.unwrap_or_default();
+    if named.is_empty() {
+        return Err(bad("phases", "is missing or empty: the hook would never be asked"));
+    }
+    let known: Vec<&str> = kind.phases().iter().map(|phase| phase.name()).collect();
+    let phase = |word: &String| {
+        let phase = kind.phases().iter().find(|phase| phase.name() == word);
+        phase.copied().ok_or_else(|| unknown("phases", word, &known))
+    };
+    let phases = named.iter().map(phase).collect::<Result<Vec<_>, _>>()?;
+    let mode = fields.string("mode")?;
+    let filters = match (mode.as_deref(), kind) {
+        (Some("observe"), _) | (None, HookKind::Session) => false,
+        (None | Some("filter"), HookKind::Provider | HookKind::Tool) => true,
+        (Some("filter"), HookKind::Session) => {
+            return Err(bad("mode", "is `filter`, and a session hook is only told"));
+        }
+        (Some(other), _) => return Err(unknown("mode", other, &["filter", "observe"])),
+    };
+    let replaces = fields.truth("replaces")?.unwrap_or(false);
+    if replaces && !filters {
+        return Err(bad("replaces", "is for a hook that filters"));
+    }
+    if !filters {
+        let exec = fields.fields("exec")?;
+        if exec.is_some_and(|exec| exec.get("runtime").is_some_and(|it| it != "exec")) {
+            return Err(bad("exec/runtime", "of a hook that is only told must be `exec`"));
+        }
+    }
+    let matches = fields.strings("match")?.unwrap_or_default();
+    for text in &matches {
+        pattern(text).map_err(|why| bad("match", &format!("`{}`: {why}", escape_line(text))))?;
+    }
+    let order = match fields.get("order") {
+        None => 0.0,
+        Some(Value::Number(number)) => {
+            let order = number.as_f64().filter(|order| order.is_finite());
+            order.ok_or_else(|| bad("order", "is out of range"))?
+        }
+        Some(_) => return Err(bad("order", "is no number")),
+    };
+    let compat = fields.string("compat")?;
+    match compat.as_deref() {
+        None | Some("promptkit") => {}
+        Some(other) => return Err(unknown("compat", other, &["promptkit"])),
+    }
+    let is_promptkit = compat.is_some();
+    Ok(Some(Hook { kind, phases, filters, replaces, matches, order, is_promptkit }))
+}
+
+/// A pattern over tools; without a kind it is about tools.
+fn pattern(text: &str) -> Result<Pattern, String> {
+    if text.contains(':') { text.parse() } else { format!("tool:{text}").parse() }
+}
+
+fn bad(key: &str, why: &str) -> Fault {
+    Fault::new(METADATA, format!("`/{key}` {why}"))
+}
+
+fn unknown(key: &str, word: &str, known: &[&str]) -> Fault {
+    let near = near(word, known.iter().copied(), 1).pop();
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let known = known.join("`, `");
+    bad(key, &format!("is `{}`, and not one of `{known}`{near}", escape_line(word)))
+}

@@ -1,0 +1,90 @@
+//! Why a hook stopped a call.
+
+use serde_json::{Map, Value, json};
+
+use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnose};
+use crate::id::{Ref, Space};
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum HookError {
+    #[error("`{call}` was denied by the hook `{hook}` ({space}, {phase}){}", because(.reason))]
+    Denied {
+        call: Ref,
+        hook: Ref,
+        space: Space,
+        phase: &'static str,
+        reason: String,
+        /// The hook has dealt with the call already.
+        enforced: bool,
+        metadata: Value,
+    },
+    #[error("`{call}` is not run: the hook `{hook}` ({space}) cannot be asked: {}", escape_line(.why))]
+    Unusable { call: Ref, hook: String, space: Space, why: String },
+    #[error("`{call}` is not run: your policy requires the hook `{hook}`, and it is not there")]
+    Missing { call: Ref, hook: String },
+    #[error("`{item}` is no hook")]
+    NotAHook { item: Ref },
+    #[error("`{item}` is not asked at `{}`: its phases are `{known}`", escape_line(.phase))]
+    OtherPhase { item: Ref, phase: String, known: String },
+}
+
+fn because(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(": {}", escape_line(reason)) }
+}
+
+impl Diagnose for HookError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Denied { .. } => "hook.denied",
+            Self::Unusable { .. } | Self::Missing { .. } => "hook.unusable",
+            Self::NotAHook { .. } | Self::OtherPhase { .. } => "hook.not_a_hook",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Denied { hook, .. } => {
+                format!("see what it judges by with `rye show {hook}`; `rye hooks list` shows all")
+            }
+            Self::Unusable { hook, .. } => {
+                format!(
+                    "`rye why {hook}` names what is wrong; until it is mended every call that it may judge is refused"
+                )
+            }
+            Self::Missing { hook, .. } => {
+                format!(
+                    "put `{hook}` back into your user space, or take it out of `required_hooks` and sign the policy"
+                )
+            }
+            Self::NotAHook { .. } | Self::OtherPhase { .. } => {
+                "`rye hooks list` shows the hooks that are in force".into()
+            }
+        })
+    }
+
+    fn item(&self) -> Option<String> {
+        Some(match self {
+            Self::Denied { call, .. }
+            | Self::Unusable { call, .. }
+            | Self::Missing { call, .. } => call.to_string(),
+            Self::NotAHook { item } | Self::OtherPhase { item, .. } => item.to_string(),
+        })
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        let data = match self {
+            Self::Denied { hook, phase, reason, enforced, metadata, .. } => json!({
+                "hook": hook, "phase": phase, "reason": reason, "enforced": enforced,
+                "metadata": metadata,
+            }),
+            Self::Unusable { hook, .. } | Self::Missing { hook, .. } => json!({"hook": hook}),
+            Self::NotAHook { .. } | Self::OtherPhase { .. } => json!({}),
+        };
+        match data {
+            Value::Object(data) => data,
+            _ => Map::new(),
+        }
+    }
+}

@@ -1,0 +1,485 @@
+//! Hooks (exec-protocol 6): who is asked before and after every call of a tool, and what that decides.
+//!
+//! A hook is in force where it lies below `tools/hooks/` of a space. Those of the system and of the
+//! person see every call; those of the project see calls of the project's own tools. None shadows
+//! another. One that cannot be asked denies what it may have judged.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::failure::Failure;
+use super::hook_error::HookError;
+use super::line::Line;
+use super::rye::Rye;
+use crate::base::limits::HOOKS;
+use crate::chain::Chain;
+use crate::execute::{ExecuteError, Mask, Outcome, prepare};
+use crate::id::{ItemId, Kind, Ref, Space};
+use crate::parse::{Hook, HookKind, Item, Phase, Tool};
+use crate::plan::{Machine, Params, Plan};
+use crate::protocol::{Told, Verdict, envelope, verdict};
+use crate::resolve::Found;
+use crate::space::Root;
+use crate::trace::{Event, Quiet};
+use crate::validate::{Asked, ValidChain};
+use crate::verify::Source;
+
+/// The folder of a space, below `tools/`, whose items are in force as hooks.
+const FOLDER: &str = "hooks";
+/// How the ids of those items begin.
+pub(super) const BELOW: &str = "hooks/";
+
+/// A hook that is in force, or should be.
+pub(crate) struct Standing {
+    pub(crate) item: Ref,
+    pub(crate) space: Space,
+    /// The policy asks for it.
+    pub(crate) is_required: bool,
+    /// Or why it cannot be asked.
+    pub(crate) hook: Result<Box<Armed>, String>,
+}
+
+/// A verified hook.
+#[derive(Clone)]
+pub(crate) struct Armed {
+    source: Source,
+    tool: Tool,
+    pub(crate) hook: Hook,
+}
+
+impl Armed {
+    fn item(&self) -> &Ref {
+        self.source.item()
+    }
+}
+
+/// The hooks of one call.
+pub(super) struct Hooks<'a> {
+    line: Line<'a>,
+    /// What is called.
+    call: Ref,
+    call_id: String,
+    /// In the order in which they are asked.
+    armed: Vec<Armed>,
+}
+
+impl Rye {
+    /// Every hook of every space, broken ones too, and the required ones that are nowhere; in the order
+    /// in which they are asked.
+    ///
+    /// # Errors
+    /// `space.*`, `verify.trust_unreadable`
+    pub(crate) fn all_hooks(&self) -> Result<Vec<Standing>, Failure> {
+        let rules = self.hook_rules();
+        let line = self.line(&rules, &Quiet);
+        self.standing(line, &Space::NEAREST_FIRST)
+    }
+
+    fn standing(&self, line: Line<'_>, spaces: &[Space]) -> Result<Vec<Standing>, Failure> {
+        let required = line.trust.required_hooks()?;
+        let mut all = Vec::new();
+        for space in spaces {
+            if let Some(root) = self.spaces.get(*space) {
+                self.gather(line, root, &mut all)?;
+            }
+        }
+        for hook in &mut all {
+            let is_own = hook.space != Space::Project;
+            hook.is_required = is_own && required.contains(&hook.item.id);
+        }
+        let is_there = |id: &ItemId| all.iter().any(|hook| hook.is_required && hook.item.id == *id);
+        let missing: Vec<_> = required.iter().filter(|id| !is_there(id)).cloned().collect();
+        all.extend(missing.into_iter().map(|id| Standing {
+            item: Ref::new(Kind::Tool, id),
+            space: Space::User,
+            is_required: true,
+            hook: Err("it is not there".into()),
+        }));
+        let order =
+            |hook: &Standing| hook.hook.as_ref().map_or(f64::NEG_INFINITY, |it| it.hook.order);
+        all.sort_by(|a, b| {
+            order(a).total_cmp(&order(b)).then_with(|| (&a.item, a.space).cmp(&(&b.item, b.space)))
+        });
+        Ok(all)
+    }
+
+    /// The hooks of one space.
+    fn gather(&self, line: Line<'_>, root: &Root, all: &mut Vec<Standing>) -> Result<(), Failure> {
+        let space = root.space();
+        if !root.is_embedded() && !root.path("tools").join(FOLDER).exists() {
+            return Ok(());
+        }
+        let listing = root.list_below(Kind::Tool, FOLDER, &self.types)?;
+        let broken =
+            |item: Ref, why: String| Standing { item, space, is_required: false, hook: Err(why) };
+        let named = |name: &str| -> Option<Ref> { Some(Ref::new(Kind::Tool, name.parse().ok()?)) };
+        for odd in &listing.odd {
+            all.extend(
+                named(FOLDER)
+                    .map(|item| broken(item, format!("`{}`: {}", odd.place.path, odd.why))),
+            );
+        }
+        let mut entries = self.without_parts(listing.entries);
+        entries.dedup_by(|a, b| a.item == b.item);
+        if entries.len() > HOOKS {
+            let why = format!("there are more than {HOOKS} of them");
+            all.extend(named(FOLDER).map(|item| broken(item, why)));
+            return Ok(());
+        }
+        for entry in entries {
+            let found = line.resolver(|resolver| resolver.in_space(&entry.item, space));
+            match found.map_err(Failure::from).and_then(|found| arm(line, found)) {
+                // A tool that is no hook, or a file that went away.
+                Ok(None) => {}
+                Ok(Some(armed)) if space == Space::Project && armed.hook.replaces => {
+                    let why = "a hook of a project may not replace what it is shown";
+                    all.push(broken(entry.item, why.into()));
+                }
+                Ok(Some(armed)) => all.push(Standing {
+                    item: entry.item,
+                    space,
+                    is_required: false,
+                    hook: Ok(Box::new(armed)),
+                }),
+                Err(failure) => all.push(broken(entry.item, failure.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    /// The hooks that judge a call of the tool `source`.
+    ///
+    /// # Errors
+    /// `hook.unusable`: one of them cannot be asked.
+    pub(super) fn hooks<'a>(
+        &self,
+        line: Line<'a>,
+        source: &Source,
+        call_id: &str,
+    ) -> Result<Hooks<'a>, Failure> {
+        let call = source.item().clone();
+        let spaces = match source.space() {
+            Space::Project => &Space::NEAREST_FIRST[..],
+            _ => &[Space::User, Space::System],
+        };
+        let mut armed = Vec::new();
+        for standing in self.standing(line, spaces)? {
+            match standing.hook {
+                Ok(it) if it.hook.kind == HookKind::Tool && it.hook.is_about(&call) => {
+                    armed.push(*it);
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    let hook = standing.item.to_string();
+                    return Err(match standing.is_required && why == "it is not there" {
+                        true => HookError::Missing { call, hook },
+                        false => HookError::Unusable { call, hook, space: standing.space, why },
+                    }
+                    .into());
+                }
+            }
+        }
+        Ok(Hooks { line, call, call_id: call_id.to_owned(), armed })
+    }
+
+    /// Asks one hook, outside of any call; what it said, or why that is no answer.
+    ///
+    /// # Errors
+    /// `hook.not_a_hook`, and those of a run.
+    pub(crate) fn try_hook(
+        &self,
+        item: &Ref,
+        phase: Option<&str>,
+        payload: &Map<String, Value>,
+    ) -> Result<Result<Verdict, String>, Failure> {
+        let rules = self.hook_rules();
+        let line = self.line(&rules, &Quiet);
+        let found = line.find(&item.clone().into())?;
+        let armed = arm(line, Some(found))?;
+        let armed = armed.ok_or_else(|| HookError::NotAHook { item: item.clone() })?;
+        let phases = &armed.hook.phases;
+        let phase = match phase {
+            None => phases[0],
+            Some(name) => *phases.iter().find(|phase| phase.name() == name).ok_or_else(|| {
+                let known =
+                    phases.iter().map(|phase| phase.name()).collect::<Vec<_>>().join("`, `");
+                HookError::OtherPhase { item: item.clone(), phase: name.to_owned(), known }
+            })?,
+        };
+        let parts =
+            payload.iter().filter_map(|(key, part)| Some((key.as_str(), part.as_object()?)));
+        let envelope = envelope(&armed.hook, phase, &parts.collect::<Vec<_>>());
+        let outcome = match self.ask(line, &armed, envelope)? {
+            Ok(outcome) => outcome,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        Ok(match (&outcome.failure, armed.hook.filters) {
+            (Some(failure), _) => Err(failure.message.clone()),
+            (None, true) => verdict(&outcome.data, &armed.hook),
+            (None, false) => Ok(Verdict::Allow { metadata: outcome.data, replace: None }),
+        })
+    }
+
+    fn plan_hook(
+        &self,
+        line: Line<'_>,
+        armed: &Armed,
+        payload: Map<String, Value>,
+    ) -> Result<Plan, Failure> {
+        let is_primitive = |id: &ItemId| self.is_primitive(id);
+        let (source, tool) = (armed.source.clone(), armed.tool.clone());
+        let chain = Chain::build(source, tool, &line, &is_primitive, &Quiet)?;
+        let asked = Asked { target: "local".into(), thread: "inline".into() };
+        let valid = ValidChain::judge(chain, &asked, &Quiet)?;
+        let run_id = super::run::run_id();
+        let params = Params::check(armed.item(), None, payload)?;
+        let machine = Machine { run_id: &run_id, ..self.machine(&line) };
+        Ok(Plan::build(&valid, params, &machine, &Quiet)?)
+    }
+
+    /// # Errors
+    /// What is wrong before it is started; how it ended is the inner result.
+    fn ask(
+        &self,
+        line: Line<'_>,
+        armed: &Armed,
+        payload: Map<String, Value>,
+    ) -> Result<Result<Outcome, ExecuteError>, Failure> {
+        let plan = self.plan_hook(line, armed, payload)?;
+        self.execute(&plan, None, None, &Quiet)
+    }
+
+    /// Starts a hook that is only told, and goes on.
+    fn tell(
+        &self,
+        line: Line<'_>,
+        armed: &Armed,
+        payload: Map<String, Value>,
+    ) -> Result<(), Failure> {
+        let plan = self.plan_hook(line, armed, payload)?;
+        let fallback = self.user_base().map(|base| base.join(".ai/state/pin"));
+        let running = self.running(fallback.as_deref(), None, None, &Quiet);
+        let (spawn, kept) = prepare(&plan, &running)?;
+        let item = plan.item().clone();
+        let child = self.host.start(&spawn).map_err(|source| ExecuteError::Spawn {
+            item: item.clone(),
+            program: spawn.program.clone(),
+            source,
+        })?;
+        let mask = Mask::of(plan.secrets());
+        let deadline = Instant::now() + plan.timeout();
+        let words = [spawn.stdin.as_slice(), b"\n"].concat();
+        self.observers.tell(Told { item, child, kept, words, deadline, mask });
+        Ok(())
+    }
+}
+
+/// The hook that a file is; `None` for another tool.
+fn arm(line: Line<'_>, found: Option<Found>) -> Result<Option<Armed>, Failure> {
+    let Some(found) = found else { return Ok(None) };
+    Ok(match line.admit(found)? {
+        (source, Item::Tool(tool)) => {
+            tool.hook.clone().map(|hook| Armed { source, tool: *tool, hook })
+        }
+        _ => None,
+    })
+}
+
+impl Hooks<'_> {
+    /// In a dry run: who would be asked.
+    pub(super) fn announce(&self) {
+        for armed in &self.armed {
+            for phase in &armed.hook.phases {
+                self.record(armed, *phase, "would_run", "", Duration::ZERO);
+            }
+        }
+    }
+
+    /// The arguments, as those who may replace them leave them.
+    ///
+    /// # Errors
+    /// `hook.denied`
+    pub(super) fn replace_args(
+        &self,
+        mut args: Map<String, Value>,
+    ) -> Result<Map<String, Value>, Failure> {
+        for armed in self.at(Phase::BeforeExecution).filter(|armed| armed.hook.replaces) {
+            let request = self.request(&args);
+            let replaced = self.judge(armed, Phase::BeforeExecution, &[("request", &request)])?;
+            match replaced.and_then(|mut replace| replace.shift_remove("args")) {
+                None => {}
+                Some(Value::Object(other)) => args = other,
+                Some(_) => {
+                    let reason = "`replace.args` is no object".to_owned();
+                    return Err(self.denied(armed, Phase::BeforeExecution, reason));
+                }
+            }
+        }
+        Ok(args)
+    }
+
+    /// Asks those that only judge, and tells those that only watch, of the arguments that count.
+    ///
+    /// # Errors
+    /// `hook.denied`
+    pub(super) fn before(&self, args: &Map<String, Value>) -> Result<(), Failure> {
+        let request = self.request(args);
+        self.pass(Phase::BeforeExecution, &[("request", &request)])
+    }
+
+    /// The answer, as those who may replace it leave it; then those that judge it.
+    ///
+    /// # Errors
+    /// `hook.denied`
+    pub(super) fn after(
+        &self,
+        args: &Map<String, Value>,
+        outcome: &mut Outcome,
+        took: Duration,
+    ) -> Result<(), Failure> {
+        let request = self.request(args);
+        let phase = Phase::AfterExecution;
+        for armed in self.at(phase).filter(|armed| armed.hook.replaces) {
+            let response = self.response(&outcome.data, took);
+            let parts = [("request", &request), ("response", &response)];
+            if let Some(mut replace) = self.judge(armed, phase, &parts)?
+                && let Some(content) = replace.shift_remove("content")
+            {
+                outcome.data = content;
+            }
+        }
+        let response = self.response(&outcome.data, took);
+        self.pass(phase, &[("request", &request), ("response", &response)])
+    }
+
+    fn at(&self, phase: Phase) -> impl Iterator<Item = &Armed> {
+        self.armed.iter().filter(move |armed| armed.hook.phases.contains(&phase))
+    }
+
+    fn request(&self, args: &Map<String, Value>) -> Map<String, Value> {
+        object(json!({"name": self.call.id, "args": args, "call_id": self.call_id}))
+    }
+
+    fn response(&self, content: &Value, took: Duration) -> Map<String, Value> {
+        let content = match content {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let latency_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        object(json!({
+            "name": self.call.id, "call_id": self.call_id, "content": content,
+            "latency_ms": latency_ms,
+        }))
+    }
+
+    /// Those that judge, in their order, to the first that denies; then those that watch.
+    fn pass(&self, phase: Phase, parts: &[(&str, &Map<String, Value>)]) -> Result<(), Failure> {
+        for armed in self.at(phase).filter(|armed| armed.hook.filters && !armed.hook.replaces) {
+            self.judge(armed, phase, parts)?;
+        }
+        for armed in self.at(phase).filter(|armed| !armed.hook.filters) {
+            let start = Instant::now();
+            let payload = envelope(&armed.hook, phase, parts);
+            let reason = match self.line.rye.tell(self.line, armed, payload) {
+                Ok(()) => String::new(),
+                // Whatever goes wrong with it changes nothing.
+                Err(failure) => failure.to_string(),
+            };
+            self.record(armed, phase, "told", &reason, start.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Asks one hook; gives what it wants in the place of what it was shown.
+    fn judge(
+        &self,
+        armed: &Armed,
+        phase: Phase,
+        parts: &[(&str, &Map<String, Value>)],
+    ) -> Result<Option<Map<String, Value>>, Failure> {
+        let start = Instant::now();
+        let payload = envelope(&armed.hook, phase, parts);
+        let said = match self.line.rye.ask(self.line, armed, payload) {
+            Ok(Ok(outcome)) => match &outcome.failure {
+                Some(failure) => Err(failure.message.clone()),
+                None => verdict(&outcome.data, &armed.hook),
+            },
+            Ok(Err(error @ ExecuteError::Interrupted { .. })) => return Err(error.into()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(failure) => Err(failure.to_string()),
+        };
+        let known = if phase == Phase::BeforeExecution { "args" } else { "content" };
+        let odd = |replace: &Map<String, Value>| replace.keys().find(|key| *key != known).cloned();
+        let said = match said {
+            Ok(Verdict::Allow { replace: Some(replace), .. }) if odd(&replace).is_some() => {
+                Err(format!("`replace` may hold `{known}` alone here"))
+            }
+            other => other,
+        };
+        match said {
+            Ok(Verdict::Allow { replace, .. }) => {
+                let word = if replace.is_some() { "replace" } else { "allow" };
+                self.record(armed, phase, word, "", start.elapsed());
+                Ok(replace)
+            }
+            Ok(Verdict::Deny { reason, enforced, metadata }) => {
+                self.record(armed, phase, "deny", &reason, start.elapsed());
+                Err(self.refusal(armed, phase, reason, enforced, metadata))
+            }
+            Err(why) => {
+                self.record(armed, phase, "deny", &why, start.elapsed());
+                Err(self.denied(armed, phase, why))
+            }
+        }
+    }
+
+    fn denied(&self, armed: &Armed, phase: Phase, reason: String) -> Failure {
+        self.refusal(armed, phase, reason, false, json!({}))
+    }
+
+    fn refusal(
+        &self,
+        armed: &Armed,
+        phase: Phase,
+        reason: String,
+        enforced: bool,
+        metadata: Value,
+    ) -> Failure {
+        HookError::Denied {
+            call: self.call.clone(),
+            hook: armed.item().clone(),
+            space: armed.source.space(),
+            phase: phase.name(),
+            reason,
+            enforced,
+            metadata,
+        }
+        .into()
+    }
+
+    fn record(
+        &self,
+        armed: &Armed,
+        phase: Phase,
+        verdict: &'static str,
+        reason: &str,
+        took: Duration,
+    ) {
+        self.line.sink.record(Event::Hook {
+            item_id: armed.item().clone(),
+            space: armed.source.space(),
+            phase: phase.name(),
+            verdict,
+            reason: reason.to_owned(),
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}

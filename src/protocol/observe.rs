@@ -1,0 +1,107 @@
+//! Hooks that are only told: they run beside the call and change nothing (exec-protocol 6).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::notes::Notes;
+use crate::execute::{Kept, Mask};
+use crate::host::{Lasting, Signals};
+use crate::id::Ref;
+
+/// Programs that were told and still run. Dropping it waits for them, each to its own deadline; a signal
+/// that asks this process to end ends them.
+#[derive(Default)]
+pub(crate) struct Observers {
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+/// A program that is told something.
+pub(crate) struct Told {
+    pub(crate) item: Ref,
+    pub(crate) child: Lasting,
+    pub(crate) kept: Kept,
+    pub(crate) words: Vec<u8>,
+    pub(crate) deadline: Instant,
+    pub(crate) mask: Mask,
+}
+
+/// How often an observer looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Observers {
+    /// Tells a program that has been started, on a thread of its own.
+    pub(crate) fn tell(&self, told: Told) {
+        let is_over = Arc::clone(&self.is_over);
+        let thread = std::thread::Builder::new().name("observer".into());
+        let item = told.item.clone();
+        match thread.spawn(move || watch(told, &is_over)) {
+            Ok(thread) => {
+                let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+                threads.retain(|thread| !thread.is_finished());
+                threads.push(thread);
+            }
+            Err(error) => tracing::warn!(%item, %error, "the hook could not be watched"),
+        }
+    }
+
+    /// Lets those that still run end now.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn watch(told: Told, is_over: &AtomicBool) {
+    let Told { item, child, kept, mut words, deadline, mask } = told;
+    let mut notes = Notes::default();
+    loop {
+        if words.is_empty() {
+            child.close_input();
+        }
+        let now = Instant::now();
+        if now >= deadline || is_over.load(Ordering::Relaxed) {
+            tracing::warn!(%item, "the hook did not end in time and was stopped");
+            break;
+        }
+        // What it answers changes nothing.
+        match child.turn(&mut words, deadline.min(now + LOOK), None) {
+            Ok(turn) => {
+                notes.take(&item, &turn.stderr, &mask);
+                if turn.is_over {
+                    break;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%item, %error, "the hook cannot be heard");
+                break;
+            }
+        }
+    }
+    let ended = child.kill();
+    if ended.exit_code != Some(0) {
+        tracing::warn!(%item, how = crate::execute::status_text(&ended), "the hook failed");
+    }
+    drop(kept);
+}
+
+impl Drop for Observers {
+    fn drop(&mut self) {
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        if threads.is_empty() {
+            return;
+        }
+        let signals = Signals::listen().ok();
+        for thread in threads {
+            while !thread.is_finished() {
+                if signals.as_ref().and_then(Signals::take).is_some() {
+                    self.end();
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let _ = thread.join();
+        }
+    }
+}
