@@ -193,6 +193,8 @@ pub(crate) const SMALL_TEXT_BYTES: u64 = 64 << 10;
 pub(crate) const INTERPRETER_COMMAND_MS: u64 = 5_000;
 /// Most cases of one test spec: more are several specs.
 pub(crate) const TEST_CASES: usize = 1_000;
+/// Most evals of one case of a test spec: each is a run of its own.
+pub(crate) const TEST_EVALS: usize = 64;
 /// How long a dev key lives, in seconds: a working day and its evening (core 5.2).
 pub(crate) const DEV_KEY_SECONDS: i64 = 12 * 3600;
 /// A dev key with less left than this is not begun with, in seconds: its work would end in the middle.

@@ -25,6 +25,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::git::CODES,
         crate::import::CODES,
         crate::trial::CODES,
+        crate::eval::CODES,
         #[cfg(feature = "lsp")]
         crate::lsp::CODES,
         super::error::CODES,

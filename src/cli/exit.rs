@@ -28,7 +28,7 @@ impl Exit {
 /// The exit status that a code stands for; the layer is only the default.
 pub(crate) fn status(code: &str) -> u8 {
     match code {
-        "execute.tool_failed" | "test.failed" => 1,
+        "execute.tool_failed" | "test.failed" | "eval.failed" => 1,
         "plan.invalid_parameters"
         | "interpolate.missing_inputs"
         | "interpolate.unknown_input"
@@ -46,7 +46,7 @@ pub(crate) fn status(code: &str) -> u8 {
         | "test.no_spec" => 3,
         "plan.drifted" | "plan.malformed" | "import.exists" => 4,
         "pending.not_found" => 3,
-        "hook.not_a_hook" => 2,
+        "eval.not_an_eval" | "hook.not_a_hook" => 2,
         "plan.not_a_tool" | "author.language" => 2,
         "author.io" | "dev.watch" | "git.failed" | "git.io" | "import.io" | "receipt.io"
         | "test.io" => 6,
@@ -57,7 +57,7 @@ pub(crate) fn status(code: &str) -> u8 {
             | "space" | "sign" | "key" | "trust" | "receipt" | "author" | "git" => 4,
             "parse" | "interpolate" | "chain" | "test" | "import" => 5,
             "plan" | "execute" | "registry" | "sandbox" => 6,
-            "lsp" | "protocol" | "remote" | "mcp" | "thread" => 7,
+            "lsp" | "protocol" | "eval" | "remote" | "mcp" | "thread" => 7,
             _ => 70,
         },
     }

@@ -65,7 +65,11 @@ impl Inputs {
     }
 }
 
-fn object(text: &str) -> Result<Map<String, Value>, CliError> {
+/// One JSON object.
+///
+/// # Errors
+/// `cli.params_json`
+pub(super) fn object(text: &str) -> Result<Map<String, Value>, CliError> {
     match json(text) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Err(CliError::ParamsJson { why: "it is another JSON value".into() }),
@@ -141,7 +145,11 @@ pub(super) fn read_bytes(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, CliEr
     }
 }
 
-fn read_text(path: &str, from: &mut impl Read) -> Result<String, CliError> {
+/// A text of bounded size.
+///
+/// # Errors
+/// `cli.input_file`
+pub(super) fn read_text(path: &str, from: &mut impl Read) -> Result<String, CliError> {
     let failed = |source| CliError::InputFile { path: path.to_owned(), source };
     match read_at_most(from, PARAMS_BYTES, 0).map_err(failed)? {
         Bounded::All(bytes) => {

@@ -13,6 +13,7 @@ mod dev;
 mod diff;
 mod doctor;
 mod error;
+mod eval;
 mod execute;
 mod exit;
 mod explain;
@@ -135,6 +136,7 @@ verbs! {
     graph
     init
     test
+    eval
     git
     doctor
     explain

@@ -18,6 +18,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("execute.http"),
     Code("execute.pin"),
     Code("protocol.bad_response"),
+    Code("protocol.bad_score"),
     Code("protocol.empty_response"),
     Code("protocol.output_too_large"),
     Code("protocol.pending_again"),

@@ -11,6 +11,8 @@ pub(crate) enum ProtocolFault {
         /// The first bytes of it, escaped.
         shown: String,
     },
+    #[error("gave no score from 0 to 1: {why}")]
+    BadScore { why: String },
     #[error("ended without an answer")]
     EmptyResponse,
     #[error("answered more than {cap} bytes and was stopped")]
@@ -29,6 +31,7 @@ impl ProtocolFault {
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::BadResponse { .. } => "protocol.bad_response",
+            Self::BadScore { .. } => "protocol.bad_score",
             Self::EmptyResponse => "protocol.empty_response",
             Self::OutputTooLarge { .. } => "protocol.output_too_large",
             Self::Timeout { .. } => "protocol.timeout",
@@ -42,6 +45,9 @@ impl ProtocolFault {
         match self {
             Self::BadResponse { .. } => {
                 "it must print one JSON object and nothing else; notes belong on standard error"
+            }
+            Self::BadScore { .. } => {
+                "it must answer `{\"score\": …}`, a number from 0 to 1; what it cannot score is an error"
             }
             Self::EmptyResponse => {
                 "it must print one JSON object, such as `{\"result\": …}`, before it ends"

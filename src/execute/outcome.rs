@@ -83,6 +83,20 @@ impl Outcome {
         }
     }
 
+    /// Of a program that judges what others do: it has no way to be told what a person decided, so to ask
+    /// for one is to fail.
+    pub(super) fn without_waiting(self) -> Self {
+        let Some(pending) = &self.pending else { return self };
+        let message = match pending.message.is_empty() {
+            true => "it asks for a person, and nobody can be asked here".to_owned(),
+            false => {
+                format!("it asks for a person, and nobody can be asked here: {}", pending.message)
+            }
+        };
+        let failure = ToolFailure { message, tail: String::new(), of: "stderr_tail" };
+        Self { failure: Some(failure), pending: None, ..self }
+    }
+
     /// The `metadata` of a result.
     pub(crate) fn metadata(&self) -> Map<String, Value> {
         let mut out = Map::new();

@@ -17,7 +17,8 @@ impl Primitive for Subprocess {
 
     fn run(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
         if let Some(spoken) = plan.spoken() {
-            return running.driver.call(Call { plan, spoken, running });
+            let outcome = running.driver.call(Call { plan, spoken, running })?;
+            return Ok(if spoken.below_args { outcome } else { outcome.without_waiting() });
         }
         let (spawn, kept) = prepare(plan, running)?;
         let ended = run_once(plan, &spawn, kept, running)?;

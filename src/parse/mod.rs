@@ -26,7 +26,7 @@ mod knowledge;
 mod tidy;
 mod tool;
 
-pub(crate) use data::{json, yaml, yaml_place};
+pub(crate) use data::{json, kind, yaml, yaml_place};
 pub(crate) use directive::{Context, Directive, Input, InputType};
 pub(crate) use error::{CODES, ParseError};
 pub(crate) use finding::{Finding, Severity, check_for_signing, is_snake_case};

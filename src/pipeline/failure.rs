@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::hook_error::HookError;
 use crate::chain::{ChainError, FetchError};
 use crate::diag::{Diagnose, Diagnostic};
+use crate::eval::EvalError;
 use crate::execute::ExecuteError;
 use crate::id::IdError;
 use crate::interpolate::InterpolateError;
@@ -53,6 +54,7 @@ pub(crate) enum Step {
     Versions(#[from] super::diff::VersionError),
     Receipt(#[from] ReceiptError),
     Registry(#[from] RegistryError),
+    Eval(#[from] EvalError),
     Hook(#[from] HookError),
 }
 
@@ -88,6 +90,7 @@ failure_from!(
     super::diff::VersionError,
     ReceiptError,
     RegistryError,
+    EvalError,
     HookError,
 );
 
@@ -132,6 +135,7 @@ impl Failure {
             Step::Versions(e) => e,
             Step::Receipt(e) => e,
             Step::Registry(e) => e,
+            Step::Eval(e) => e,
             Step::Hook(e) => e,
         }
     }

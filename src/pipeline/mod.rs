@@ -6,12 +6,13 @@
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
 //! `hooks.rs` is who is asked around every call, `pending.rs` what waits for a person,
 //! `reach.rs` looks at all that is in reach, `lock.rs` writes the lock, `diff.rs` compares versions,
-//! `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet.
+//! `eval.rs` reads the score of a run, `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet.
 
 mod builder;
 mod diff;
 #[cfg(feature = "lsp")]
 mod draft;
+mod eval;
 mod failure;
 mod hook_error;
 mod hooks;
@@ -54,6 +55,7 @@ pub(crate) use builder::located;
 pub(crate) use diff::{Against, PastVersion};
 #[cfg(feature = "lsp")]
 pub(crate) use draft::{Draft, Remark, Spot};
+pub(crate) use eval::Scored;
 pub(crate) use failure::Failed;
 pub(crate) use hooks::Standing as HookStanding;
 pub(crate) use inspect::{Checked, Copy, Described, Verdict, Why};

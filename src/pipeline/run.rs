@@ -13,6 +13,7 @@ use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::Digest;
 use crate::chain::{Chain, Lineage, lineage};
+use crate::eval::{self, EvalError};
 use crate::execute::{ExecuteError, Outcome, Running, Witness};
 use crate::id::{Kind, Query, Ref, Space};
 use crate::interpolate::{bind, render};
@@ -51,6 +52,8 @@ pub struct Request {
     /// The real path of a folder that a tool works in instead of the project, and knows as its
     /// project. Items still come from the project.
     pub(crate) workplace: Option<PathBuf>,
+    /// The item is an eval, whose parameters are made from this and from what it says of itself.
+    pub(crate) eval: Option<eval::Asked>,
 }
 
 impl Request {
@@ -71,6 +74,7 @@ impl Request {
             receipt: None,
             for_record: false,
             workplace: None,
+            eval: None,
         }
     }
 
@@ -168,6 +172,9 @@ impl Rye {
         if request.for_record && found.item.kind != Kind::Tool {
             return Err(PlanError::NotATool { item: found.item }.into());
         }
+        if request.eval.is_some() && found.item.kind != Kind::Tool {
+            return Err(EvalError::NotAnEval { item: found.item, why: "it is no tool" }.into());
+        }
         let (source, parsed) = line.admit(found)?;
         match parsed {
             Item::Tool(tool) => self.run_tool(line, source, *tool, request, reached),
@@ -192,7 +199,10 @@ impl Rye {
         let valid = ValidChain::judge(chain, &asked, line.sink)?;
         let tool = valid.chain().tool();
         let schema = tool.tool.schema.as_ref();
-        let mut given = request.params.clone();
+        let mut given = match &request.eval {
+            Some(asked) => asked.request(tool.item(), &tool.tool)?,
+            None => request.params.clone(),
+        };
         for (name, text) in &request.texts {
             given.insert(name.clone(), typed(schema, name, text));
         }

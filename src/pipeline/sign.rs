@@ -433,6 +433,10 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
         let message = format!("it cannot run: it names no `executor_id`, such as {runtime}");
         findings.push(Finding::warning(message));
     }
+    if tool.eval.is_some() && tool.exec.is_none() {
+        findings
+            .push(Finding::error("it is an eval, and needs an `exec` block that says what scores"));
+    }
     if tool.hook.is_some() && !item.id.as_str().starts_with(HOOKS_BELOW) {
         let message = "nobody asks it: a hook is in force below `tools/hooks/` alone";
         findings.push(Finding::error(message));

@@ -12,7 +12,7 @@ use crate::report::Report;
 const TAIL_LINES: usize = 20;
 
 /// One expectation that was not met.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Finding {
     /// Which one: `result`, `code`, `files.out.txt`.
     pub(crate) what: String,
@@ -23,6 +23,9 @@ pub(crate) struct Finding {
     pub(crate) expected: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) got: Option<String>,
+    /// The code, where it could not be said whether the expectation was met.
+    #[serde(rename = "code", skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<&'static str>,
 }
 
 impl Finding {
@@ -109,13 +112,14 @@ fn text_of(data: &Value) -> String {
     }
 }
 
-fn plain(what: &str, why: impl Into<String>) -> Finding {
-    Finding { what: what.to_owned(), why: why.into(), expected: None, got: None }
+pub(super) fn plain(what: &str, why: impl Into<String>) -> Finding {
+    Finding { what: what.to_owned(), why: why.into(), ..Finding::default() }
 }
 
 fn differs(what: &str, expected: String, got: String) -> Finding {
     let why = "is another one".to_owned();
-    Finding { what: what.to_owned(), why, expected: Some(expected), got: Some(got) }
+    let (what, error) = (what.to_owned(), None);
+    Finding { what, why, expected: Some(expected), got: Some(got), error }
 }
 
 /// Everything that is not as expected.

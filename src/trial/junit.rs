@@ -12,11 +12,14 @@ use crate::base::text::escape;
 /// be used is an error of its suite.
 pub(crate) fn junit(suites: &[(&Suite, Vec<Verdict>)]) -> String {
     let broken = |suite: &Suite| usize::from(suite.cases.is_err());
-    let failed = |all: &[Verdict]| all.iter().filter(|one| !one.findings.is_empty()).count();
+    let failed = |all: &[Verdict]| all.iter().filter(|one| failure(one).is_some()).count();
+    let erred = |all: &[Verdict]| {
+        all.iter().filter(|one| !one.findings.is_empty() && failure(one).is_none()).count()
+    };
     let time = |all: &[Verdict]| all.iter().map(|one| one.elapsed).sum::<Duration>();
     let tests: usize = suites.iter().map(|(suite, all)| all.len() + broken(suite)).sum();
     let failures: usize = suites.iter().map(|(_, all)| failed(all)).sum();
-    let errors: usize = suites.iter().map(|(suite, _)| broken(suite)).sum();
+    let errors: usize = suites.iter().map(|(suite, all)| broken(suite) + erred(all)).sum();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(
         out,
@@ -32,7 +35,7 @@ pub(crate) fn junit(suites: &[(&Suite, Vec<Verdict>)]) -> String {
             escaped(&suite.place.path),
             all.len() + broken(suite),
             failed(all),
-            broken(suite),
+            broken(suite) + erred(all),
             seconds(time(all)),
         );
         match &suite.cases {
@@ -56,18 +59,24 @@ pub(crate) fn junit(suites: &[(&Suite, Vec<Verdict>)]) -> String {
     out
 }
 
+/// The first expectation that was not met; what could not be judged is none.
+fn failure(verdict: &Verdict) -> Option<&Finding> {
+    verdict.findings.iter().find(|finding| finding.error.is_none())
+}
+
 fn one(out: &mut String, class: &str, name: &str, verdict: &Verdict) {
     let (name, time) = (escaped(name), seconds(verdict.elapsed));
     let _ = write!(out, "    <testcase name=\"{name}\" classname=\"{class}\" time=\"{time}\"");
-    let Some(first) = verdict.findings.first() else {
+    let Some(first) = failure(verdict).or(verdict.findings.first()) else {
         out.push_str("/>\n");
         return;
     };
+    let (element, kind) = first.error.map_or(("failure", "test.failed"), |code| ("error", code));
     let message = format!("{} {}", first.what, first.why.lines().next().unwrap_or_default());
     let told: Vec<String> = verdict.findings.iter().map(Finding::text).collect();
     let _ = writeln!(
         out,
-        ">\n      <failure type=\"test.failed\" message=\"{}\">{}</failure>\n    </testcase>",
+        ">\n      <{element} type=\"{kind}\" message=\"{}\">{}</{element}>\n    </testcase>",
         escaped(&message),
         escaped(&told.join("\n"))
     );

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::find::Suite;
 use super::folder::Workplace;
-use super::judge::{Came, Finding, judge};
+use super::judge::{Came, Finding, judge, plain};
+use super::score::score;
 use super::spec::Case;
 use crate::diag::Diagnostic;
 use crate::host::{hold_signals, send_on};
@@ -104,7 +105,7 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> Verdict {
         Ok(workplace) => workplace,
         Err(error) => {
             let why = Diagnostic::from(&error).message;
-            let finding = Finding { what: "setup".into(), why, expected: None, got: None };
+            let finding = plain("setup", why);
             return Verdict {
                 findings: vec![finding],
                 elapsed: start.elapsed(),
@@ -125,5 +126,10 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> Verdict {
         }
     };
     let findings = judge(&case.expect, &came, &workplace);
-    Verdict { findings, elapsed: start.elapsed(), warnings, interrupted }
+    let mut verdict = Verdict { findings, elapsed: start.elapsed(), warnings, interrupted };
+    if verdict.interrupted.is_none() {
+        score(rye, case, &came, &workplace, &mut verdict);
+        verdict.elapsed = start.elapsed();
+    }
+    verdict
 }

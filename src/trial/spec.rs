@@ -6,14 +6,17 @@ use serde_json::{Map, Value};
 
 use super::error::TestError;
 use super::expect::Expect;
-use crate::base::limits::{NEAR_NAMES, TEST_CASES, TIMEOUT_MAX_MS};
+use crate::base::limits::{NEAR_NAMES, TEST_CASES, TEST_EVALS, TIMEOUT_MAX_MS};
 use crate::base::text::{near, position, unfit};
 use crate::diag::Place;
+use crate::eval::{Score, Thresholds};
+use crate::id::{Kind, Query};
 use crate::parse::yaml;
 use crate::space::RelPath;
 
 const TOP: &[&str] = &["cases", "timeout_ms"];
-const CASE: &[&str] = &["dry_run", "expect", "inputs", "name", "setup", "timeout_ms"];
+const CASE: &[&str] = &["dry_run", "evals", "expect", "inputs", "name", "setup", "timeout_ms"];
+const EVAL: &[&str] = &["eval", "max_score", "min_score", "params"];
 
 /// One case of a spec: a run, and what is expected of it.
 #[derive(Debug)]
@@ -26,6 +29,16 @@ pub(crate) struct Case {
     pub(super) dry_run: bool,
     pub(super) timeout: Option<Duration>,
     pub(super) expect: Expect,
+    /// What is to be scored once the item has answered.
+    pub(super) evals: Vec<Scoring>,
+}
+
+/// One eval, and which scores pass.
+#[derive(Debug)]
+pub(super) struct Scoring {
+    pub(super) eval: Query,
+    pub(super) params: Map<String, Value>,
+    pub(super) thresholds: Thresholds,
 }
 
 /// Where in which spec a value stands.
@@ -154,7 +167,46 @@ fn case(
         Some(value) => Expect::read(value, &at.key("expect"))?,
         None => Expect::default(),
     };
-    Ok(Case { name, inputs, setup, dry_run, timeout: timeout(map, at)?.or(of_all), expect })
+    let evals = match map.get("evals") {
+        Some(_) if dry_run => {
+            return Err(at.key("evals").bad("needs an answer, and a dry run has none"));
+        }
+        Some(value) => evals(value, &at.key("evals"))?,
+        None => Vec::new(),
+    };
+    let timeout = timeout(map, at)?.or(of_all);
+    Ok(Case { name, inputs, setup, dry_run, timeout, expect, evals })
+}
+
+fn evals(value: &Value, at: &At<'_>) -> Result<Vec<Scoring>, TestError> {
+    let list = value.as_array().ok_or_else(|| at.bad("is no list"))?;
+    if list.len() > TEST_EVALS {
+        return Err(at.bad(format!("holds more than {TEST_EVALS} evals")));
+    }
+    list.iter().enumerate().map(|(index, value)| scoring(value, &at.index(index))).collect()
+}
+
+fn scoring(value: &Value, at: &At<'_>) -> Result<Scoring, TestError> {
+    let map = at.mapping(value, EVAL)?;
+    let named = map.get("eval").ok_or_else(|| at.bad("has no `eval`"))?;
+    let name = at.key("eval").text(named)?;
+    let eval: Query =
+        name.parse().map_err(|why| at.key("eval").bad(format!("is no ref: {why}")))?;
+    if eval.kind.is_some_and(|kind| kind != Kind::Tool) {
+        return Err(at.key("eval").bad("is no tool"));
+    }
+    let params = match map.get("params") {
+        Some(params) => {
+            params.as_object().ok_or_else(|| at.key("params").bad("is no mapping"))?.clone()
+        }
+        None => Map::new(),
+    };
+    let score = |key: &str| {
+        let why = |_| at.key(key).bad("is no number from 0 to 1");
+        map.get(key).map(|value| Score::of(Some(value)).map_err(why)).transpose()
+    };
+    let thresholds = Thresholds::new(score("min_score")?, score("max_score")?);
+    Ok(Scoring { eval, params, thresholds: thresholds.map_err(|why| at.bad(why))? })
 }
 
 fn timeout(map: &Map<String, Value>, at: &At<'_>) -> Result<Option<Duration>, TestError> {

@@ -16,6 +16,7 @@ mod cli;
 mod config;
 mod dev;
 mod directives;
+mod evals;
 mod exec;
 mod faults;
 mod files;

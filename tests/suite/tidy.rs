@@ -21,7 +21,7 @@ const ROWS: &[&[&str]] = &[
     &["validate"],
     &["plan"],
     &["execute"],
-    &["report", "protocol", "sandbox", "lock", "search", "registry"],
+    &["report", "protocol", "sandbox", "lock", "search", "registry", "eval"],
     &["pipeline"],
     &["author", "dev", "git", "graph", "lsp", "trial", "thread", "code", "remote", "import", "mcp"],
     &["cli"],

@@ -12,6 +12,7 @@
 mod anchor;
 mod block;
 mod config_resolve;
+mod eval;
 mod exec;
 mod fields;
 mod files;

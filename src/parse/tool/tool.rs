@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::anchor::{Anchor, AnchorMode, VerifyDeps, anchor, verify_deps};
 use super::config_resolve::{ConfigResolve, config_resolve};
+use super::eval::{Eval, eval};
 use super::exec::{Block, Exec, exec};
 use super::fields::{Fields, string, wrong};
 use super::files::files;
@@ -37,6 +38,8 @@ pub(crate) struct Tool {
     pub(crate) config: Map<String, Value>,
     /// The program that speaks the exec protocol.
     pub(crate) exec: Option<Exec>,
+    /// What a tool of `tool_type: eval` says of its request.
+    pub(crate) eval: Option<Eval>,
     /// What it watches, where it is a hook.
     pub(crate) hook: Option<Hook>,
     pub(crate) config_resolve: Option<ConfigResolve>,
@@ -126,6 +129,7 @@ impl Tool {
             config_resolve: config_resolve(&fields)?,
             files: listed,
             exec,
+            eval: eval(&fields)?,
             hook: hook(&fields)?,
             anchor,
             verify_deps: verify_deps(&fields)?,

@@ -51,6 +51,7 @@ effects: read
     };
     let want = Tool {
         exec: None,
+        eval: None,
         hook: None,
         version: Some("1.0.0".into()),
         tool_type: Some("runtime".into()),

@@ -1,0 +1,62 @@
+//! What can be wrong with an eval.
+
+use serde_json::{Map, Value};
+
+use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnose};
+use crate::id::Ref;
+
+pub(crate) const CODES: &[Code] =
+    &[Code("eval.error"), Code("eval.failed"), Code("eval.not_an_eval")];
+
+/// Why there is no score, or what is the matter with it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EvalError {
+    #[error("`{item}` is no eval: {why}")]
+    NotAnEval { item: Ref, why: &'static str },
+    #[error("`{item}` gave no score: {}", escape_line(.message))]
+    Errored {
+        item: Ref,
+        message: String,
+        /// The last of what it said on standard error, without secrets.
+        stderr_tail: String,
+    },
+    #[error("`{item}` scored {score}, which {miss}")]
+    Failed { item: Ref, score: String, miss: String },
+}
+
+impl Diagnose for EvalError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::NotAnEval { .. } => "eval.not_an_eval",
+            Self::Errored { .. } => "eval.error",
+            Self::Failed { .. } => "eval.failed",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::NotAnEval { .. } => {
+                "an eval says `tool_type: eval` and has an `exec` block".into()
+            }
+            Self::Errored { .. } => {
+                "that is no low score: see what it says in `stderr_tail`, and mend it".into()
+            }
+            Self::Failed { .. } => "read the text that was judged, and the eval's `detail`".into(),
+        })
+    }
+
+    fn item(&self) -> Option<String> {
+        let (Self::NotAnEval { item, .. } | Self::Errored { item, .. } | Self::Failed { item, .. }) =
+            self;
+        Some(item.to_string())
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        let mut data = Map::new();
+        if let Self::Errored { stderr_tail, .. } = self {
+            data.insert("stderr_tail".into(), stderr_tail.clone().into());
+        }
+        data
+    }
+}

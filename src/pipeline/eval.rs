@@ -1,0 +1,85 @@
+//! Running an eval: the line as for any tool, then what its answer says (exec-protocol 5).
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::failure::{Failed, Failure};
+use super::run::Request;
+use super::rye::Rye;
+use crate::diag::Code;
+use crate::eval::{Asked, EvalError, Judged};
+use crate::execute::{ExecuteError, Mask};
+use crate::id::Ref;
+use crate::report::{Report, ToolReport, Warned};
+use crate::trace::{Event, Sink};
+
+/// What an eval said.
+#[derive(Debug)]
+pub(crate) struct Scored {
+    pub(crate) item: Ref,
+    pub(crate) judged: Judged,
+    /// Plain ids of the links that it ran through.
+    pub(crate) chain: Vec<String>,
+    pub(crate) elapsed: Duration,
+    pub(crate) warnings: Vec<Warned>,
+}
+
+impl Rye {
+    /// Runs the eval `item`, a ref or a plain id. It works in `workplace`, by default the project.
+    ///
+    /// # Errors
+    /// Those of a run; `eval.not_an_eval`, `eval.error`, `protocol.bad_score`.
+    pub(crate) fn eval(
+        &self,
+        item: &str,
+        asked: Asked,
+        workplace: Option<PathBuf>,
+        start: Instant,
+        sink: &dyn Sink,
+    ) -> Result<Scored, Failed> {
+        let mut request = Request::new(item);
+        request.eval = Some(asked);
+        request.workplace = workplace;
+        let report = self.run(&request, start, sink)?;
+        let warnings = report.warnings().to_vec();
+        let (item, chain, read) = match report {
+            Report::Tool(tool) => (tool.item.clone(), tool.plan.chain().to_vec(), read(*tool)),
+            Report::Directive(directive) => no_tool(directive.item),
+            Report::Knowledge { item, .. } => no_tool(item),
+        };
+        let elapsed = start.elapsed();
+        match read {
+            Ok(judged) => Ok(Scored { item, judged, chain, elapsed, warnings }),
+            Err(failure) => {
+                let (item, code) = (item.to_string(), Code(failure.code()));
+                sink.record(Event::Refused { item_id: Some(item.clone()), code });
+                Err(Failed { failure, item, chain, elapsed, warnings, trace: None })
+            }
+        }
+    }
+}
+
+/// Nothing but a tool is an eval.
+fn no_tool(item: Ref) -> (Ref, Vec<String>, Result<Judged, Failure>) {
+    let failure = EvalError::NotAnEval { item: item.clone(), why: "it is no tool" };
+    (item, Vec::new(), Err(failure.into()))
+}
+
+/// What the program said. That it failed, in whatever way, is no score.
+fn read(tool: ToolReport) -> Result<Judged, Failure> {
+    if let Some(lost) = tool.lost {
+        return Err(lost.into());
+    }
+    let errored = |message: String, stderr_tail: String| {
+        Failure::from(EvalError::Errored { item: tool.item.clone(), message, stderr_tail })
+    };
+    let outcome = tool.outcome.ok_or_else(|| errored("it was not run".into(), String::new()))?;
+    if let Some(failure) = outcome.failure {
+        return Err(errored(failure.message, failure.tail));
+    }
+    let mask = Mask::of(tool.plan.secrets());
+    Judged::read(&outcome.data, &mask).map_err(|fault| {
+        let (item, stderr_tail) = (tool.item.clone(), String::new());
+        ExecuteError::Protocol { item, fault, stderr_tail }.into()
+    })
+}

@@ -1,0 +1,54 @@
+//! The evals of a case: each scores what the item answered.
+
+use std::time::Instant;
+
+use super::folder::Workplace;
+use super::judge::{Came, Finding, plain};
+use super::run::Verdict;
+use super::spec::Case;
+use crate::eval::Asked;
+use crate::pipeline::Rye;
+use crate::trace::Quiet;
+
+/// Adds what each eval found to the verdict. Without an answer there is nothing to score, which is told
+/// where nothing else is.
+pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict: &mut Verdict) {
+    if case.evals.is_empty() {
+        return;
+    }
+    if !came.ran || came.failed.is_some() {
+        if verdict.findings.is_empty() {
+            verdict.findings.push(plain("evals", "have no answer to score: it failed"));
+        }
+        return;
+    }
+    for scoring in &case.evals {
+        let what = format!("eval {}", scoring.eval);
+        let (content, params) = (came.text.clone(), scoring.params.clone());
+        let asked = Asked { content, params, ..Asked::default() };
+        let workplace = Some(at.path().to_owned());
+        match rye.eval(&scoring.eval.to_string(), asked, workplace, Instant::now(), &Quiet) {
+            Ok(scored) => {
+                verdict.warnings.extend(scored.warnings);
+                let score = &scored.judged.score;
+                let Some(miss) = scoring.thresholds.miss(score) else { continue };
+                let mut why = format!("scored {score}, which {miss}");
+                if let Some(detail) = &scored.judged.detail {
+                    why.push_str(&format!("\n{}", detail.trim_end()));
+                }
+                verdict.findings.push(plain(&what, why));
+            }
+            Err(failed) => {
+                verdict.warnings.extend(failed.warnings);
+                verdict.interrupted = failed.failure.interrupted();
+                if verdict.interrupted.is_some() {
+                    return;
+                }
+                let diagnostic = failed.failure.diagnostic();
+                let code = diagnostic.code.0;
+                let why = format!("came to no score: {code}: {}", diagnostic.message);
+                verdict.findings.push(Finding { error: Some(code), ..plain(&what, why) });
+            }
+        }
+    }
+}
