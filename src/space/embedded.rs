@@ -21,7 +21,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 54f1b2dfb830f427635d7d136e0aa3a00d8b6ff26709278fc382046c64f450c3
+    // cfed70eb0d68175478ed145d07124a0d6917eb9bfb643b9d037d3920eeca482d
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -29,7 +29,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
     // 760f864a43e5d95cba279030a7596aa94eb5c80c360677fe9dd5819a6f351f27
     File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
-    // 92c31b4958eee5c4ef170e6eda82b66e7e9cbd85c29f050b5573408f864095c3
+    // 2fde2bede206f34bf7fc39d89ac608d1d1a79868388bc2c71fda789405fe7a0b
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // 8c329859d1246e246368f9d8cb0c9736f6b5a594ca5f3a9ba15c0d1b30f0d845
     File { path: "knowledge/rye/errors/author.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.exists.md") },
@@ -75,6 +75,12 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/diff.no_baseline.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.no_baseline.md") },
     // 81a43f996106df174ff73ad8077a90778a841cc2647f153a8b2e0e8369d7abfa
     File { path: "knowledge/rye/errors/diff.unknown_version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.unknown_version.md") },
+    // 397ab3ff94af359a0a97b4fbb7585afe55bfb231a054f2aa88f0d64ed570e6e8
+    File { path: "knowledge/rye/errors/eval.error.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/eval.error.md") },
+    // a86bfb1f0de1885fdc2612db533fcf3e72cbdd09b1a671cd2652821c2446c711
+    File { path: "knowledge/rye/errors/eval.failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/eval.failed.md") },
+    // a9443d6012b2d4ca291cf2e93342ef5141ffc1fe485cc4caaae7dd6e257d30cc
+    File { path: "knowledge/rye/errors/eval.not_an_eval.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/eval.not_an_eval.md") },
     // 9be972bef1c3a65e76a0a8fc6d55cb52c4e2a6902d8d8d7f8b7ecc1d3183749b
     File { path: "knowledge/rye/errors/execute.http.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.http.md") },
     // 5517392945cb12f5b5ad8d8adacb54efbd90d77fda3acc95ba8e8c5e113375f9
@@ -255,6 +261,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.variable_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.variable_too_large.md") },
     // 31f39193c743707b9686485313a03d0077e05e710e3d9ef76dc2d708c996115a
     File { path: "knowledge/rye/errors/protocol.bad_response.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.bad_response.md") },
+    // 1d8fedc5eea284c9d06fb7c29b6eefff6c2bb5f746441895eb55ffb346e2f3d3
+    File { path: "knowledge/rye/errors/protocol.bad_score.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.bad_score.md") },
     // 2c9c16ee4fcd3a3694151a46e035235fb3ac9963750ca04cf263a83f881973c3
     File { path: "knowledge/rye/errors/protocol.empty_response.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.empty_response.md") },
     // 4e46c57a3ce6688c4ee097ee28230f26d2f9b1936ec0ebb19661beb76fa1168c
@@ -405,7 +413,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // f6aa0c84b2890e463edb6a8caf493a764573e7a47762408cc3b7e3ffadfcf308
+    // 4eb0310b0edc408f394448d9235463b7858d51059b92d44f6e9aa1f4e1c6ce14
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
     // aa79948eccf95051d2161aedc6847405cfd8d168882f91e7ce28e378470cd12d
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
