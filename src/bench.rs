@@ -3,7 +3,7 @@
 //! `tests/bench/server.rs` is the one caller; nothing else compiles this.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long each of `count` calls of a server took, from the parameters to the answer: the program is
@@ -11,6 +11,6 @@ use std::time::Duration;
 ///
 /// # Panics
 /// If a call has no answer: there is nothing to measure then.
-pub fn round_trips(program: PathBuf, args: Vec<OsString>, count: usize) -> Vec<Duration> {
+pub fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> Vec<Duration> {
     crate::protocol::bench::round_trips(program, args, count)
 }

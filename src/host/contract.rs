@@ -284,6 +284,23 @@ fn time_is_the_childs(host: &dyn Host) {
     assert!(ended.duration < Duration::from_secs(20), "{:?}", ended.duration);
 }
 
+/// As a copy is for a moment while another thread starts a child, which has a copy of each descriptor.
+fn a_program_that_is_open_for_writing_is_tried_again(host: &dyn Host) {
+    use std::os::unix::fs::OpenOptionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o700).open(&program).unwrap();
+    file.write_all(b"#!/bin/sh\necho ran\n").unwrap();
+    let spawn = Spawn { program, args: Vec::new(), ..sh("") };
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| host.run(&spawn, &mut |_| ()));
+        std::thread::sleep(Duration::from_millis(50));
+        drop(file);
+        assert_eq!(text(&running.join().unwrap().unwrap().stdout), "ran\n");
+    });
+}
+
 fn files_and_folders_are_told_apart(host: &dyn Host) {
     assert!(host.is_folder("/etc".as_ref()) && !host.is_folder("/etc/passwd".as_ref()));
     assert_eq!(host.real_file("/etc".as_ref()), None);
@@ -343,6 +360,7 @@ promises!(
     a_caller_that_gives_up_leaves_nothing_running,
     peak_memory_is_the_childs,
     time_is_the_childs,
+    a_program_that_is_open_for_writing_is_tried_again,
     files_and_folders_are_told_apart,
 );
 

@@ -1,7 +1,7 @@
 //! Round trips of one server, for `src/bench.rs`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::server::{Asked, Lost, Server};
@@ -13,19 +13,20 @@ use crate::parse::ExecMode;
 use crate::plan::Spoken;
 use crate::trace::Quiet;
 
-pub(crate) fn round_trips(program: PathBuf, args: Vec<OsString>, count: usize) -> Vec<Duration> {
+pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> Vec<Duration> {
     let item = "bench/server".parse().map(|id: ItemId| Ref::new(Kind::Tool, id));
     let item = item.unwrap_or_else(|_| unreachable!("the id is well-formed"));
     let spoken = Spoken {
         mode: ExecMode::Server,
         below_args: true,
+        as_it_is: false,
         max_output_bytes: OUTPUT_BYTES,
         max_in_flight: 1,
         idempotent: false,
         idle_ms: EXEC_IDLE_MS,
     };
     let spawn = Spawn {
-        program: program.clone(),
+        program: program.to_owned(),
         args,
         env: [].into(),
         cwd: PathBuf::from("/"),
@@ -37,7 +38,7 @@ pub(crate) fn round_trips(program: PathBuf, args: Vec<OsString>, count: usize) -
     };
     let (server, host) = (Server::new(item.clone(), spoken), Os::new(false));
     let start = || {
-        let program = program.clone();
+        let program = program.to_owned();
         let lost = |source| ExecuteError::Spawn { item: item.clone(), program, source };
         Ok((host.start(&spawn).map_err(lost)?, Kept::default()))
     };
@@ -47,7 +48,7 @@ pub(crate) fn round_trips(program: PathBuf, args: Vec<OsString>, count: usize) -
         let signals = Signals::listen().ok();
         let mask = Mask::of(std::iter::empty());
         let asked = Asked {
-            params: "{\"text\":\"a short text\"}",
+            request: "{\"args\":{\"text\":\"a short text\"}}",
             deadline: begin + spawn.timeout,
             timeout: spawn.timeout,
             mask: &mask,

@@ -77,7 +77,7 @@ fn measure() {
     let serve = || vec![OsString::from("--serve")];
     let sides: [(&str, &dyn Fn() -> Vec<Duration>); 5] = [
         ("pipe", &|| pipe(&program, CALLS)),
-        ("server", &|| rye::bench::round_trips(program.clone(), serve(), CALLS)),
+        ("server", &|| rye::bench::round_trips(&program, serve(), CALLS)),
         ("checked_server", &|| through("tool:bench/server", CALLS / 10)),
         ("dry_run", &|| dry(CALLS / 10)),
         ("one_shot", &|| through("tool:bench/once", CALLS / 100)),

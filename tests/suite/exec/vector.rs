@@ -67,7 +67,7 @@ pub fn files() -> Vec<PathBuf> {
 impl Vector {
     #[track_caller]
     pub fn read(file: &Path) -> Self {
-        let text = fs::read_to_string(file).unwrap();
+        let (text, at) = (fs::read_to_string(file).unwrap(), file.display());
         let name = |path: Option<&std::ffi::OsStr>| path.unwrap().to_str().unwrap().to_owned();
         let folder = name(file.parent().unwrap().file_name());
         let mut vector = Self {
@@ -85,7 +85,7 @@ impl Vector {
         let comments = text.lines().skip(1);
         let comments = comments.map_while(|l| l.strip_prefix("# ").or(l.strip_prefix("// ")));
         for line in comments {
-            let (key, value) = line.split_once(':').unwrap_or_else(|| panic!("{file:?}: {line}"));
+            let (key, value) = line.split_once(':').unwrap_or_else(|| panic!("{at}: {line}"));
             let value = value.trim().to_owned();
             if matches!(key, "call" | "expect" | "length") {
                 let is_open = vector.calls.last().is_some_and(|call| call.expect.is_empty());
@@ -94,7 +94,7 @@ impl Vector {
                 }
             }
             let mut call = vector.calls.last_mut();
-            let mut call = || call.take().unwrap_or_else(|| panic!("{file:?}: {line}"));
+            let mut call = || call.take().unwrap_or_else(|| panic!("{at}: {line}"));
             match key {
                 "about" => {}
                 "row" => vector.row = value,
@@ -110,7 +110,7 @@ impl Vector {
                 "says" => call().says.push(value),
                 "tail" => call().tail.push(value),
                 "not" => call().not.push(value),
-                other => panic!("{file:?}: `{other}` is no key"),
+                other => panic!("{at}: `{other}` is no key"),
             }
         }
         if let Some((name, size)) = fill.as_deref().and_then(|fill| fill.split_once(' ')) {
@@ -119,7 +119,7 @@ impl Vector {
                 call.params.insert(name.to_owned(), text.clone().into());
             }
         }
-        assert!(!vector.calls.is_empty() && !vector.row.is_empty(), "{file:?} says too little");
+        assert!(!vector.calls.is_empty() && !vector.row.is_empty(), "{at} says too little");
         vector
     }
 
@@ -159,8 +159,8 @@ impl Call {
         let is_so = match word {
             "result" => {
                 let want: Value = serde_json::from_str(rest).unwrap();
-                // As text: numbers are compared to the digit.
-                got["status"] == "success" && got["data"].to_string() == want.to_string()
+                // Numbers are kept as they were written, so they are compared to the digit.
+                got["status"] == "success" && got["data"] == want
             }
             "length" => {
                 let length = got["data"].as_str().map(str::len);
