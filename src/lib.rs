@@ -36,7 +36,8 @@
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
-//! `fuzz` lists the fuzz targets of the layers; only tests and `tests/fuzz` compile it.
+//! `fuzz` lists the fuzz targets of the layers; only tests and `tests/fuzz` compile it. `bench` is for
+//! `tests/bench` alone.
 //!
 //! # Invariants
 //!
@@ -76,6 +77,9 @@
 
 mod author;
 mod base;
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub mod bench;
 mod chain;
 mod cli;
 mod dev;

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
 /// Seconds since 1970 in UTC; printed and read as `YYYY-MM-DDTHH:MM:SSZ` and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Timestamp(i64);
@@ -25,7 +28,12 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_second(self.0) {
-            Ok(at) => write!(f, "{}", at.strftime("%Y-%m-%dT%H:%M:%SZ")),
+            Ok(at) => {
+                let at = TimeZone::UTC.to_datetime(at);
+                let (year, month, day) = (at.year(), at.month(), at.day());
+                let (hour, minute, second) = (at.hour(), at.minute(), at.second());
+                write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+            }
             Err(_) => f.write_str("9999-12-31T23:59:59Z"),
         }
     }
@@ -41,10 +49,15 @@ impl FromStr for Timestamp {
                 b'0' => got.is_ascii_digit(),
                 sign => got == *sign,
             });
-        let at = fits.then(|| text.parse::<jiff::Timestamp>().ok()).flatten().ok_or(())?;
-        let parsed = Self(at.as_second());
-        // A leap second or an hour 24 would be read as another moment than it says.
-        (parsed.to_string() == text).then_some(parsed).ok_or(())
+        if !fits {
+            return Err(());
+        }
+        let two = |at: usize| text[at..at + 2].parse::<i8>().map_err(|_| ());
+        let year = text[..4].parse().map_err(|_| ())?;
+        // Knows neither a leap second nor an hour 24, which are other moments than they say.
+        let at = DateTime::new(year, two(5)?, two(8)?, two(11)?, two(14)?, two(17)?, 0);
+        let at = at.and_then(|at| TimeZone::UTC.to_timestamp(at)).map_err(|_| ())?;
+        Ok(Self(at.as_second()))
     }
 }
 
@@ -60,13 +73,22 @@ mod tests {
 
     #[test]
     fn only_the_one_spelling_is_read() {
-        let good = "2026-11-20T08:09:10Z";
-        assert_eq!(good.parse::<Timestamp>().unwrap().to_string(), good);
+        let rows = [
+            ("2026-11-20T08:09:10Z", 1_795_162_150),
+            ("2024-02-29T23:59:59Z", 1_709_251_199),
+            ("1970-01-01T00:00:00Z", 0),
+            ("0001-01-01T00:00:00Z", -62_135_596_800),
+        ];
+        for (good, second) in rows {
+            let read = good.parse::<Timestamp>().unwrap();
+            assert_eq!((read.as_second(), read.to_string().as_str()), (second, good));
+        }
         for bad in [
             "2026-11-20T08:09:10",
             "2026-11-20 08:09:10Z",
             "2026-11-20T08:09:10.0Z",
             "2026-13-20T08:09:10Z",
+            "2026-02-29T08:09:10Z",
             "2026-11-20T24:00:00Z",
             "2026-11-20T08:09:60Z",
             "2026-11-20T08:09:10+00:00",

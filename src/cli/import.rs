@@ -47,7 +47,7 @@ struct RuntimeConfig {
     /// The pack that describes the tools
     #[arg(long, value_name = "FILE")]
     pack: Option<PathBuf>,
-    /// The folder of the items; evals go into `evals` below it, hooks into this folder below `hooks`
+    /// The folder of the items; evals go into `FOLDER/evals`, hooks into `hooks/FOLDER`
     #[arg(long, value_name = "FOLDER", default_value = "imported")]
     category: String,
     /// The space; by default the project, or without one the user space

@@ -89,13 +89,26 @@ impl Lasting {
         until: Instant,
         signals: Option<&Signals>,
     ) -> io::Result<Turn> {
+        let mut written = 0;
+        let turn = self.turn_of(out, &mut written, until, signals);
+        out.drain(..written);
+        turn
+    }
+
+    fn turn_of(
+        &self,
+        out: &[u8],
+        written: &mut usize,
+        until: Instant,
+        signals: Option<&Signals>,
+    ) -> io::Result<Turn> {
         let mut turn = Turn::default();
         loop {
             let stdin = self.stdin.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(stdin) = stdin.as_ref()
-                && !out.is_empty()
+                && *written < out.len()
             {
-                write_some(stdin, out);
+                *written += write_some(stdin, &out[*written..]);
             }
             let mut fds = Vec::with_capacity(6);
             fds.push(PollFd::new(&self.stdout, PollFlags::IN));
@@ -107,7 +120,7 @@ impl Lasting {
             fds.push(PollFd::new(&self.wake, PollFlags::IN));
             fds.push(PollFd::new(&self.pidfd, PollFlags::IN));
             fds.extend(signals.map(|signals| PollFd::new(signals.fd(), PollFlags::IN)));
-            if let (Some(stdin), false) = (stdin.as_ref(), out.is_empty()) {
+            if let (Some(stdin), true) = (stdin.as_ref(), *written < out.len()) {
                 fds.push(PollFd::new(stdin, PollFlags::OUT));
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -257,7 +270,8 @@ fn wait_for_any(children: &[Lasting], until: Instant, signals: Option<&Signals>)
     let _ = poll(&mut fds, left.as_ref().ok());
 }
 
-fn write_some(stdin: &OwnedFd, out: &mut Vec<u8>) {
+/// Writes what the child takes now, and says how much that was.
+fn write_some(stdin: &OwnedFd, out: &[u8]) -> usize {
     let mut written = 0;
     while written < out.len() {
         match rustix::io::write(stdin, &out[written..]) {
@@ -268,7 +282,7 @@ fn write_some(stdin: &OwnedFd, out: &mut Vec<u8>) {
             Err(_) => written = out.len(),
         }
     }
-    out.drain(..written);
+    written
 }
 
 /// Read in one turn, in pieces of a buffer: what a pipe holds. More would be a flood whose lines keep

@@ -93,10 +93,10 @@ pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
     let (stdout, their_stdout) = pipe()?;
     let (stderr, their_stderr) = pipe()?;
     let mut actions = Actions::new()?;
-    actions.close(&inheritable())?;
     for (target, fd) in [&their_stdin, &their_stdout, &their_stderr].into_iter().enumerate() {
         actions.put(fd, target)?;
     }
+    actions.close_from(3)?;
     actions.enter(&cwd)?;
     let pid = actions.spawn(&program, &args, &env)?;
     Ok(Started { pid, stdin, stdout, stderr })
@@ -145,14 +145,11 @@ impl Actions {
         }
     }
 
-    fn close(&mut self, open: &[RawFd]) -> io::Result<()> {
-        for fd in open {
-            // SAFETY: the actions are initialised; the number is closed in the child alone.
-            let done =
-                unsafe { libc::posix_spawn_file_actions_addclose(&raw mut self.actions, *fd) };
-            checked(done)?;
-        }
-        Ok(())
+    /// Whatever is open from this number on, also what another thread opens until then.
+    fn close_from(&mut self, first: RawFd) -> io::Result<()> {
+        let actions = &raw mut self.actions;
+        // SAFETY: the actions are initialised; the numbers are closed in the child alone.
+        checked(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(actions, first) })
     }
 
     fn put(&mut self, fd: &OwnedFd, target: usize) -> io::Result<()> {
@@ -226,18 +223,6 @@ fn is_busy(error: &io::Error) -> bool {
 /// The `posix_spawn` family gives the error instead of setting it.
 fn checked(error: i32) -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
-}
-
-/// Descriptors beyond the three streams that a child would get.
-fn inheritable() -> Vec<RawFd> {
-    let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let is_open = |fd: &RawFd| {
-        // SAFETY: no pointers; the descriptor is looked at and not used.
-        let flags = unsafe { libc::fcntl(*fd, libc::F_GETFD) };
-        flags >= 0 && flags & libc::FD_CLOEXEC == 0
-    };
-    numbers.filter(|fd| *fd > 2).filter(is_open).collect()
 }
 
 /// What asks a process to end, in the order of how often it does.

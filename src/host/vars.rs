@@ -10,7 +10,9 @@ pub(crate) struct Vars(BTreeMap<OsString, OsString>);
 
 impl Vars {
     pub(crate) fn of_process() -> Self {
-        Self(std::env::vars_os().collect())
+        let mut vars = Self::default();
+        vars.0.extend(std::env::vars_os());
+        vars
     }
 
     /// The value; an empty one counts as none.

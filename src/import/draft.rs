@@ -108,7 +108,7 @@ impl Maker<'_, '_> {
         let category = match bound.role {
             Role::Tool => self.import.category.to_string(),
             Role::Eval => format!("{}/evals", self.import.category),
-            // Nowhere else is a hook in force.
+            // Elsewhere a hook is asked by nobody.
             Role::Hook(_) => format!("hooks/{}", self.import.category),
         };
         let mut head = format!("version: \"1.0.0\"\ntool_type: {}\n", self.tool_type());

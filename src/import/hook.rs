@@ -1,5 +1,7 @@
 //! The keys of a hook, beside those of its program.
 
+use serde_json::Value;
+
 use super::doc::{Fields, one_of};
 use super::error::{MISSING, VALUE};
 use crate::parse::HookKind;
@@ -29,8 +31,12 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Hook> {
     if (hook, mode) == ("session", Some("filter")) {
         fields.at("mode").fault(VALUE, "is `filter`, and a session hook only observes");
     }
+    let only_told = mode == Some("observe") || (hook, mode) == ("session", None);
+    if only_told && fields.get("runtime").and_then(Value::as_str) == Some("server") {
+        fields.at("runtime").fault(VALUE, "is `server`, and a hook that only observes is `exec`");
+    }
     let kind = HookKind::ALL.into_iter().find(|kind| kind.name() == hook)?;
-    let known: Vec<&'static str> = kind.phases().iter().map(|phase| phase.name()).collect();
+    let known: Vec<&str> = kind.phases().iter().map(|phase| phase.name()).collect();
     let given = fields.strings("phases");
     match fields.get("phases") {
         None => fields.spot.fault_of_key(MISSING, "has no `phases`"),

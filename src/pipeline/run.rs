@@ -413,7 +413,7 @@ pub(super) fn run_id() -> String {
     let mut random = [0; 8];
     // Without randomness the clock and the process still tell runs apart.
     let _ = getrandom::fill(&mut random);
-    let now = jiff::Timestamp::now();
-    let mix = format!("{now} {} {random:?}", std::process::id());
-    format!("run-{}", &Digest::of(mix.as_bytes()).to_string()[..24])
+    let now = jiff::Timestamp::now().as_nanosecond().to_le_bytes();
+    let digest = Digest::of_parts(&[&now, &std::process::id().to_le_bytes(), &random]);
+    format!("run-{}", &digest.to_string()[..24])
 }

@@ -26,7 +26,7 @@ use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::Chain;
-use crate::host::{Host, Spawn, Vars};
+use crate::host::{Host, Look, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::trace::{Event, Sink};
@@ -59,7 +59,11 @@ impl Machine<'_> {
     /// Whether a file is there that somebody else may have put there: by its name, by what it is in
     /// the end, or by a link on the way.
     pub(super) fn guards(&self, path: &Path) -> bool {
-        let Some(look) = self.host.look(path) else { return false };
+        self.host.look(path).is_some_and(|look| self.guards_seen(path, &look))
+    }
+
+    /// The same of a file that was looked at.
+    pub(super) fn guards_seen(&self, path: &Path, look: &Look) -> bool {
         look.places().chain([path]).any(|place| self.is_guarded(place))
     }
 

@@ -74,7 +74,7 @@ impl Program {
         let look = seek.machine.host.look(&path).filter(|look| look.is_program);
         let look = look.ok_or_else(|| missing(seek, program))?;
         // What a signed item names outright is signed or lies outside; no record changes that.
-        match seek.machine.guards(&path) {
+        match seek.machine.guards_seen(&path, &look) {
             false => Ok(found(Chosen { path, look, permitted: false })),
             true => Err(PlanError::UnverifiedProgram { item: item(), path }),
         }

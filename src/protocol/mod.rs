@@ -15,6 +15,8 @@
 //! `driver.rs` all servers of this process · `notes.rs` what programs say on standard error ·
 //! `hook.rs` what hooks are sent and answer · `observe.rs` those that are only told
 
+#[cfg(feature = "bench")]
+pub(crate) mod bench;
 mod driver;
 mod hook;
 mod notes;

@@ -105,6 +105,15 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The state, unless somebody is at work with it.
+    fn at_rest(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(state)) => Some(state.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// Until something changed, at most until then.
     fn wait<'s>(&self, state: MutexGuard<'s, State>, until: Instant) -> MutexGuard<'s, State> {
         let left = until.saturating_duration_since(Instant::now());
@@ -358,11 +367,7 @@ impl Server {
     /// The process, if no call waits and nobody used it for so long; it is the caller's to end. Never
     /// waits: a server that is at work is used.
     pub(super) fn let_go_unused(&self, time: Duration) -> Option<(Lasting, Kept)> {
-        let state = match self.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(state)) => state.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let state = self.at_rest()?;
         let is_unused = state.session.waiting() == 0 && state.used.elapsed() >= time;
         if is_unused { self.without(state) } else { None }
     }
@@ -389,18 +394,14 @@ impl Server {
     /// Never waits: a server that is at work is not idle.
     pub(super) fn idle_at(&self) -> Option<Instant> {
         let idle = Duration::from_millis(self.spoken.idle_ms);
-        let state = match self.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(state)) => state.into_inner(),
-            Err(TryLockError::WouldBlock) => return Some(Instant::now() + idle),
-        };
+        let Some(state) = self.at_rest() else { return Some(Instant::now() + idle) };
         state.live.as_ref()?;
         Some(if state.session.waiting() > 0 { Instant::now() } else { state.used } + idle)
     }
 
     /// Whether a process of it runs or may be about to.
     pub(super) fn is_running(&self) -> bool {
-        self.state.try_lock().is_ok_and(|state| state.live.is_some())
+        self.at_rest().is_none_or(|state| state.live.is_some())
     }
 }
 

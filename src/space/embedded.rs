@@ -21,7 +21,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // de01817b9a4ed7239554d2093a8a36ea3492e36086a7873f86fbebd85995c66e
+    // 54f1b2dfb830f427635d7d136e0aa3a00d8b6ff26709278fc382046c64f450c3
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -391,6 +391,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
+    // 7a83a165633fd784f4ef048ceab9c257d4e988c5c65768542b2e3822e16f093b
+    File { path: "knowledge/rye/exec-protocol.md", bytes: include_bytes!("../../.ai/knowledge/rye/exec-protocol.md") },
     // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
     // a433f7b0e6a1411e3a64918684992420ced3713d4bfcecf31670c46569a8edf4
@@ -405,7 +407,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // f6aa0c84b2890e463edb6a8caf493a764573e7a47762408cc3b7e3ffadfcf308
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // b92ba08f7b136da93a2e991728e75024fa2c040c9ed05bb3fcc867c953aa40ec
+    // aa79948eccf95051d2161aedc6847405cfd8d168882f91e7ce28e378470cd12d
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 2b669abce336d695cfb2e4d2c03519482b953ac4dd0e1b9487094da18057cc48
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

@@ -42,7 +42,11 @@ impl ProjectIdentity {
     }
 
     pub(crate) fn of(path: &Path) -> std::io::Result<Self> {
-        let path = fs::canonicalize(path)?;
+        Self::of_real(fs::canonicalize(path)?)
+    }
+
+    /// The same of a path that is real already.
+    fn of_real(path: PathBuf) -> std::io::Result<Self> {
         let stat = fs::metadata(&path)?;
         let born = stat.created().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
         let born_ns = born.and_then(|d| u64::try_from(d.as_nanos()).ok());
@@ -92,9 +96,8 @@ impl Spaces {
         let (project_path, holds_ai) = project_folder(at)?;
         let user = user_root(at, holds_ai.then_some(&project_path))?;
         let system = system_root(at, holds_ai.then_some(&project_path))?;
-        let is_users = user.as_ref().is_some_and(|user| {
-            fs::canonicalize(user.base()).is_ok_and(|base| base == project_path)
-        });
+        let is_users = user.as_ref().is_some_and(|(_, real)| *real == project_path);
+        let user = user.map(|(root, _)| root);
         if is_users {
             return Ok(Self {
                 project: None,
@@ -104,8 +107,8 @@ impl Spaces {
                 identity: None,
             });
         }
-        let identity =
-            ProjectIdentity::of(&project_path).map_err(|source| io_error(&project_path, source))?;
+        let identity = ProjectIdentity::of_real(project_path.clone())
+            .map_err(|source| io_error(&project_path, source))?;
         if holds_ai {
             check_project(&project_path, &|| allowed(user.as_ref(), &identity))?;
         }
@@ -133,7 +136,7 @@ impl Spaces {
 
     /// The user root alone, for verbs that need no project and for `trust allow-root`.
     pub(crate) fn find_user(at: &Where) -> Result<Option<Root>, SpaceError> {
-        user_root(at, None)
+        Ok(user_root(at, None)?.map(|(root, _)| root))
     }
 
     pub(crate) fn get(&self, space: Space) -> Option<&Root> {
@@ -198,7 +201,8 @@ fn check_project(project: &Path, allowed: &dyn Fn() -> bool) -> Result<(), Space
     Ok(())
 }
 
-fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<Root>, SpaceError> {
+/// The user root, and the real path of the folder that it lies in.
+fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<(Root, PathBuf)>, SpaceError> {
     let named = at.vars.path("USER_SPACE");
     let name = if named.is_some() { "USER_SPACE" } else { "HOME" };
     let Some(base) = named.or_else(|| at.vars.path("HOME")) else { return Ok(None) };
@@ -208,7 +212,8 @@ fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<Root>, Spac
     }
     let base = at.cwd.join(base);
     // HOME may well hold the project, but its `.ai` must not lie in there.
-    let holds_project = project.is_some_and(|project| project.starts_with(real_or_to_be(&base)));
+    let real = real_or_to_be(&base);
+    let holds_project = project.is_some_and(|project| project.starts_with(&real));
     if name == "USER_SPACE" || holds_project {
         refuse_inside(name, &base, project, false)?;
     }
@@ -228,7 +233,7 @@ fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<Root>, Spac
         }
     }
     own_link(name, &base)?;
-    Root::on_disk(Space::User, base).map(Some)
+    Ok(Some((Root::on_disk(Space::User, base)?, real)))
 }
 
 fn system_root(at: &Where, project: Option<&PathBuf>) -> Result<Root, SpaceError> {

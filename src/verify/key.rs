@@ -1,6 +1,7 @@
 //! Keys (core 3.5, 4.1).
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
 use ed25519_dalek::pkcs8::{KeypairBytes, spki::der::pem::LineEnding};
@@ -14,9 +15,10 @@ use crate::id::Fingerprint;
 /// The fingerprint of the key that signs the system space; the one trust root in the binary.
 pub(crate) const PUBLISHER: Fingerprint = Fingerprint::from_bytes(PUBLISHER_FINGERPRINT);
 
-/// The key itself: a constant, checked in full by a test; here only decompressed.
+/// The key itself: a constant, checked in full by a test; here only decompressed, once.
 pub(super) fn publisher() -> Option<PublicKey> {
-    VerifyingKey::from_bytes(&PUBLISHER_RAW).ok().map(PublicKey)
+    static KEY: OnceLock<Option<PublicKey>> = OnceLock::new();
+    KEY.get_or_init(|| VerifyingKey::from_bytes(&PUBLISHER_RAW).ok().map(PublicKey)).clone()
 }
 
 /// The fingerprint of the key in `keys-example`, whose private half is public.

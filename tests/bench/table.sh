@@ -34,7 +34,10 @@ if [ -z "${RYE:-}" ]; then
     cargo build --release --locked --quiet
     RYE=${CARGO_TARGET_DIR:-$PWD/target}/release/rye
 fi
-RYE=$(realpath -- "$RYE")
+# Measured is a copy, as `cargo install` makes one: what a linker has just written lies in memory in
+# single pages, of which each start maps hundreds.
+cp -- "$RYE" "$results/rye"
+RYE=$results/rye
 missing=()
 has() {
     local program=$1 package=$2

@@ -29,9 +29,11 @@ use crate::parse::error::{Fault, LIMIT, YAML};
 pub(crate) fn yaml(text: &str) -> Result<Value, Fault> {
     let lines = preamble(text)?;
     open_brackets(text)?;
-    let joined = format!("{}{text}", lines.concat());
+    let remarks = remarks(text);
+    let joined = format!("{}{}", lines.concat(), &text[remarks.len()..]);
+    let shift = Shift { before: lines.len(), after: remarks.lines().count() };
     let reader = Reader { text: &joined, ..Reader::default() };
-    let fault = |error: serde_yaml::Error| reader.fault(&error, lines.len());
+    let fault = |error: serde_yaml::Error| reader.fault(&error, shift);
     let document = serde_yaml::Deserializer::from_str(&joined);
     let mut value = Node { reader: &reader, depth: 0 }.deserialize(document).map_err(fault)?;
     if reader.inexact.get() {
@@ -56,6 +58,24 @@ pub(super) fn preamble(text: &str) -> Result<&'static [&'static str], Fault> {
     let marked =
         first.strip_prefix("---").is_some_and(|rest| rest.trim_start() != rest || rest.is_empty());
     Ok(if marked { &["%TAG !! !!\n"] } else { &["%TAG !! !!\n", "---\n"] })
+}
+
+/// The remarks at the top, which the reader is spared: it takes longer for them than for most of what
+/// it keeps. Only lines of plain characters, so that none of them ends a line sooner for the reader,
+/// or is one that it refuses.
+fn remarks(text: &str) -> &str {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
+    let is_one =
+        |line: &&str| line.starts_with('#') && line.ends_with('\n') && line.bytes().all(plain);
+    let length = text.split_inclusive('\n').take_while(is_one).map(str::len).sum();
+    &text[..length]
+}
+
+/// Where a line of the text stands for the reader: so many lines further down, and so many further up.
+#[derive(Clone, Copy)]
+struct Shift {
+    before: usize,
+    after: usize,
 }
 
 /// Bounds how many brackets stand open at once: below the reader lies a scanner that takes time for
@@ -112,24 +132,25 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn fault(&self, error: &serde_yaml::Error, before: usize) -> Fault {
+    fn fault(&self, error: &serde_yaml::Error, shift: Shift) -> Fault {
         let message = error.to_string();
         let said = message.split(" at line ").next().unwrap_or_default();
         let own = self.own.borrow_mut().take();
         let fault = own.unwrap_or_else(|| Fault::new(YAML, format!("it is not YAML: {said}")));
         match error.location() {
-            Some(at) if at.line() > before => {
-                let at = Position { line: at.line() - before, column: at.column() };
-                fault.at(self.end(before).filter(|end| at.line > end.line).unwrap_or(at))
+            Some(at) if at.line() > shift.before => {
+                let line = at.line() - shift.before + shift.after;
+                let at = Position { line, column: at.column() };
+                fault.at(self.end(shift).filter(|end| at.line > end.line).unwrap_or(at))
             }
             _ => fault,
         }
     }
 
     /// The end of the text, which is where the reader misses something when it counts a line more.
-    fn end(&self, before: usize) -> Option<Position> {
+    fn end(&self, shift: Shift) -> Option<Position> {
         let end = position(self.text.as_bytes(), self.text.len());
-        Some(Position { line: end.line.checked_sub(before)?, ..end })
+        Some(Position { line: end.line.checked_sub(shift.before)? + shift.after, ..end })
     }
 
     /// Whether a text that stands in the document as it is stands there without quotes.

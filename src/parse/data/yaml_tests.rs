@@ -137,6 +137,12 @@ fn a_fault_has_its_place_in_the_text() {
         ("a: 1\nb: [", Position { line: 2, column: 5 }),
         ("a: 1\nb: [\n", Position { line: 3, column: 1 }),
         ("é: 1\nb: .nan", Position { line: 2, column: 4 }),
+        // Behind remarks that the reader never sees, and those that it must.
+        ("# r\n#\ta: 1\nb: .nan", Position { line: 3, column: 4 }),
+        ("# r\n---\nb: .nan", Position { line: 3, column: 4 }),
+        ("# é\n# r\nb: .nan", Position { line: 3, column: 4 }),
+        ("# r\n\n# r\nb: [\n", Position { line: 5, column: 1 }),
+        ("# r\rb: .nan\n", Position { line: 2, column: 4 }),
     ];
     for (text, want) in rows {
         assert_eq!(yaml(text).unwrap_err().position, Some(want), "{text:?}");

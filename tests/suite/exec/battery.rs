@@ -10,7 +10,7 @@ use rye::Request;
 use serde_json::Value;
 
 use super::vector::{self, Call, Vector};
-use super::{library, nothing_is_left, world};
+use super::{library, no_file_tells, nothing_is_left, world};
 use crate::world::{World, held};
 
 /// Says to this program that it is to be the library's side of a battery, in the world at this place.
@@ -42,6 +42,7 @@ fn battery(test: &str, rows: &[&str]) {
     let told = String::from_utf8_lossy(&alone.stderr);
     assert!(alone.status.success() && told.contains("by the library: done"), "{told}");
     nothing_is_left(world.outside());
+    no_file_tells(world.outside());
 }
 
 /// A few at a time: most of what a battery does is to wait. Tells of all that are wrong.

@@ -125,6 +125,91 @@ fn all_servers_end_at_once_within_five_seconds_and_each_is_asked_first() {
     nothing_is_left(world.outside());
 }
 
+#[test]
+fn what_a_program_says_on_standard_error_reaches_the_log_by_lines_up_to_a_bound() {
+    let world = world();
+    let says = "i=0; while [ $i -lt 300 ]; do echo \"note $i\" >&2; i=$((i + 1)); done";
+    signed(
+        &world,
+        "once",
+        "oneshot",
+        "",
+        &format!("#!/bin/sh\n{says}\necho '{{\"result\": 1}}'\n"),
+    );
+    signed(&world, "serves", "server", "", &server(&format!("*) {says};;")));
+    for item in ["acme/once", "acme/serves"] {
+        let said = world.rye(&["execute", item, "--json", "-v"]);
+        assert_eq!(said.status, 0, "{said:?}");
+        let notes: Vec<&str> =
+            said.stderr.lines().filter(|line| line.contains("stderr: ")).collect();
+        assert!(notes.iter().all(|line| line.contains(&format!("tool:{item}"))), "{notes:?}");
+        assert!(
+            notes[0].contains("stderr: note 0") && notes[199].contains("note 199"),
+            "{notes:?}"
+        );
+        assert!(notes.len() == 201 && notes[200].contains("no more of them"), "{notes:?}");
+        assert!(
+            !world.rye(&["execute", item, "--json"]).stderr.contains("note"),
+            "only if asked for"
+        );
+    }
+}
+
+#[test]
+fn f08_no_trace_plan_or_receipt_of_a_program_holds_its_secret() {
+    let world = world();
+    let tells = "echo \"key $ACME_SECRET\" >&2";
+    for (name, mode, script) in [
+        ("once", "oneshot", format!("#!/bin/sh\n{tells}\necho '{{\"error\": \"no\"}}'\n")),
+        ("serves", "server", server(&format!("*) {tells}; exit 1;;"))),
+    ] {
+        signed(&world, name, mode, "", &script);
+        let path = format!(".ai/tools/acme/{name}.yaml");
+        let text = String::from_utf8(world.read(&path)).unwrap();
+        let text: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
+        world.signed(&path, &format!("secrets: [ACME_SECRET]\n{text}"));
+        let item = format!("acme/{name}");
+        let (plan, receipt) = (format!("{name}.plan"), format!("{name}.receipt"));
+        let said = [
+            world.rye(&["plan", &item, "--out", &plan]),
+            world.rye(&["execute", &item, "--receipt", &receipt, "--trace", "--json", "-vvv"]),
+            world.rye(&["execute", &item]),
+        ];
+        assert!(said[1].stdout.contains("***"), "it told its secret: {:?}", said[1]);
+        for said in said {
+            let all = format!("{said:?}");
+            assert!(super::CANARIES.iter().all(|canary| !all.contains(canary)), "{all}");
+        }
+        assert!(world.project().join(plan).exists() && world.project().join(receipt).exists());
+    }
+    super::no_file_tells(world.outside());
+}
+
+#[test]
+fn f02_sixty_four_mebibytes_flow_in_and_out_at_once_by_either_mode() {
+    let world = world();
+    let once = "#!/bin/sh\nn=$(tee /dev/stderr | wc -c)\necho \"{\\\"result\\\":$n}\"\n";
+    signed(&world, "once", "oneshot", "timeout_ms: 60000", once);
+    let serves = "#!/usr/bin/env python3
+import json, sys
+for line in sys.stdin.buffer:
+    sys.stderr.buffer.write(line)
+    sys.stderr.buffer.flush()
+    id = int(line[:60].split(b'\"id\":')[1].split(b',')[0])
+    print(json.dumps({'id': id, 'result': len(line)}), flush=True)
+";
+    signed(&world, "serves", "server", "timeout_ms: 60000", serves);
+    let rye = library(world.outside());
+    let text = "z".repeat(64 << 20);
+    for item in ["acme/once", "acme/serves"] {
+        let start = Instant::now();
+        let got = rye.run_json(&Request::new(item).param("text", text.clone()));
+        let told = got["data"].as_u64().unwrap_or_else(|| panic!("{got}"));
+        assert!((64 << 20..(64 << 20) + 200).contains(&told), "{told}");
+        assert!(start.elapsed() < Duration::from_secs(30), "{item}: {:?}", start.elapsed());
+    }
+}
+
 /// In a process of its own, so that what it holds is told from what other tests hold.
 #[test]
 fn f09_two_thousand_calls_of_servers_and_one_shots_leak_nothing() {

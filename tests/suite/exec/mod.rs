@@ -118,3 +118,14 @@ fn nothing_is_left(base: &Path) {
         std::thread::park_timeout(Duration::from_millis(20));
     }
 }
+
+/// No file below the folder holds what nobody may be shown.
+#[track_caller]
+fn no_file_tells(base: &Path) {
+    for file in walkdir::WalkDir::new(base).into_iter().filter_map(Result::ok) {
+        let bytes = fs::read(file.path()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let told = CANARIES.iter().find(|canary| text.contains(*canary));
+        assert_eq!(told, None, "{}", file.path().display());
+    }
+}

@@ -223,6 +223,35 @@ fn calls_of_a_server_that_takes_one_at_a_time_wait_for_their_turn_at_one_process
 }
 
 #[test]
+fn a_server_is_sent_as_many_calls_at_once_as_its_item_says_and_one_if_it_says_nothing() {
+    let world = world();
+    // Answers each call with whether another one was sent before the answer.
+    let script = "#!/usr/bin/env python3
+import json, os, select
+rest = b''
+while True:
+    while b'\\n' not in rest:
+        piece = os.read(0, 65536)
+        if not piece: raise SystemExit
+        rest += piece
+    line, rest = rest.split(b'\\n', 1)
+    more = bool(rest) or bool(select.select([0], [], [], 1.0)[0])
+    print(json.dumps({'id': json.loads(line)['id'], 'result': more}), flush=True)
+";
+    signed(&world, "serial", "server", "", script);
+    signed(&world, "several", "server", "max_in_flight: 2", script);
+    let rye = library(world.outside());
+    for (item, want) in [("acme/serial", vec![false, false]), ("acme/several", vec![false, true])] {
+        let mut got: Vec<bool> = std::thread::scope(|scope| {
+            let calls: Vec<_> = (0..2).map(|_| scope.spawn(|| call(&rye, item, 1))).collect();
+            calls.into_iter().filter_map(|call| call.join().unwrap()["data"].as_bool()).collect()
+        });
+        got.sort_unstable();
+        assert_eq!(got, want, "{item}");
+    }
+}
+
+#[test]
 fn f01_a_server_that_talks_without_end_keeps_no_other_server_waiting() {
     let world = world();
     signed(&world, "quiet", "server", "timeout_ms: 5000", &server(""));

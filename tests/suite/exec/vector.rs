@@ -167,7 +167,7 @@ impl Call {
                 got["status"] == "success" && length == rest.parse().ok()
             }
             "error" => code == "execute.tool_failed" && message.contains(rest),
-            "pending" => code.is_empty() && got["data"].is_null(),
+            "pending" => got["status"] == "pending" && got["pending"].is_object(),
             "code" => code == rest,
             other => panic!("`{other}` is no expectation"),
         };

@@ -9,236 +9,188 @@ use super::{PACK, SPEC, config, import, put, world, written};
 /// A configuration of one tool, and where it is wrong.
 type Row = (&'static str, &'static str, (u64, u64), &'static str);
 
+const ROWS: &[Row] = &[
+    // The document.
+    ("spec: [\n", "import.syntax", (2, 1), "it is not YAML"),
+    ("spec: {}\nspec: {}\n", "import.syntax", (2, 1), "`spec` occurs twice"),
+    ("", "import.not_a_config", (1, 1), "is empty"),
+    ("- a\n", "import.value", (1, 1), "must be a mapping, not a list"),
+    ("metadata: {}\n", "import.not_a_config", (1, 1), "has no `spec`"),
+    ("kind: RuntimeConfig\nspec: {hooks: {}}\n", "import.not_a_config", (1, 1), "no `apiVersion`"),
+    (
+        "apiVersion: promptkit.altairalabs.ai/v1alpha1\nspec: {hooks: {}}\n",
+        "import.not_a_config",
+        (1, 1),
+        "no `kind`",
+    ),
+    (
+        "apiVersion: promptkit.altairalabs.ai/v1\nkind: RuntimeConfig\nspec: {}\n",
+        "import.not_a_config",
+        (1, 13),
+        "and not `promptkit.altairalabs.ai/v1alpha1`",
+    ),
+    (
+        "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: Provider\nspec: {}\n",
+        "import.not_a_config",
+        (2, 7),
+        "is `Provider`",
+    ),
+    ("spec:\n", "import.value", (1, 1), "`spec` is null"),
+    ("spec: {}\n", "import.missing", (1, 1), "binds no program"),
+    ("spec:\n  tools: {}\n", "import.missing", (1, 1), "binds no program"),
+    // Keys.
+    ("sepc: {}\nspec: {}\n", "import.unknown_key", (1, 1), "did you mean `spec`?"),
+    ("metadata: {nam: x}\nspec: {}\n", "import.unknown_key", (1, 12), "did you mean `name`?"),
+    ("spec:\n  tool: {}\n", "import.unknown_key", (2, 3), "did you mean `tools`?"),
+    (
+        "spec:\n  tools:\n    a: {exce: {command: x}}\n",
+        "import.unknown_key",
+        (3, 9),
+        "`spec.tools.a.exce` is not known here; did you mean `exec`?",
+    ),
+    (
+        "spec:\n  tools:\n    a:\n      exec:\n        command: x\n        timout_ms: 1\n",
+        "import.unknown_key",
+        (6, 9),
+        "did you mean `timeout_ms`?",
+    ),
+    (
+        "spec: {evals: {a: {command: x, hook: tool}}}\n",
+        "import.unknown_key",
+        (1, 32),
+        "`spec.evals.a.hook`",
+    ),
+    // Commands.
+    ("spec:\n  tools:\n    a:\n      exec: {}\n", "import.missing", (4, 7), "has no `command`"),
+    ("spec: {evals: {a: {args: [x]}}}\n", "import.missing", (1, 16), "has no `command`"),
+    ("spec: {evals: {a: {command: ' '}}}\n", "import.missing", (1, 29), "is empty"),
+    (
+        "spec: {evals: {a: {command: [x]}}}\n",
+        "import.value",
+        (1, 29),
+        "must be a string, not a list",
+    ),
+    ("spec: {evals: {a: {command: ./none}}}\n", "import.file", (1, 29), "there is no such file"),
+    ("spec: {evals: {a: {command: ./tools}}}\n", "import.file", (1, 29), "which is a folder"),
+    (
+        "spec: {evals: {a: {command: ../config/tools/db-query}}}\n",
+        "import.file",
+        (1, 29),
+        "an empty segment, `.` or `..`",
+    ),
+    ("spec: {evals: {a: {command: ./link}}}\n", "import.file", (1, 29), "which is a link"),
+    (
+        "spec: {evals: {a: {command: ./linked/db-query}}}\n",
+        "import.file",
+        (1, 29),
+        "which lies behind a link",
+    ),
+    // Nothing where something should stand.
+    ("spec:\n  tools:\n", "import.value", (2, 3), "`spec.tools` is null"),
+    ("spec:\n  tools:\n    a:\n  evals: {}\n", "import.value", (3, 5), "`spec.tools.a` is null"),
+    ("spec:\n  tools:\n    a: {exec: ~}\n", "import.value", (3, 9), "is null, and not a mapping"),
+    ("spec:\n  hooks: {a: null}\n", "import.value", (2, 11), "`spec.hooks.a` is null"),
+    ("spec: {evals: {a: {command: }}}\n", "import.value", (1, 20), "is null, and not a string"),
+    ("spec: {evals: {a: {command: x, env: ~}}}\n", "import.value", (1, 32), "is null"),
+    ("spec: {evals: {a: {command: x, env: [~]}}}\n", "import.value", (1, 38), "is null"),
+    ("spec: {evals: {a: {command: x, timeout_ms: }}}\n", "import.value", (1, 32), "is null"),
+    // Values.
+    (
+        "spec: {evals: {a: {command: x, runtime: sever}}}\n",
+        "import.value",
+        (1, 41),
+        "is `sever`, and not one of `exec`, `server`; did you mean `server`?",
+    ),
+    ("spec: {evals: {a: {command: x, runtime: ''}}}\n", "import.value", (1, 41), "is ``"),
+    ("spec: {evals: {a: {command: x, timeout_ms: 0}}}\n", "import.value", (1, 44), "from 1 to"),
+    ("spec: {evals: {a: {command: x, timeout_ms: -5}}}\n", "import.value", (1, 44), "from 1 to"),
+    ("spec: {evals: {a: {command: x, timeout_ms: 1.5}}}\n", "import.value", (1, 44), "from 1 to"),
+    ("spec: {evals: {a: {command: x, timeout_ms: 5s}}}\n", "import.value", (1, 44), "from 1 to"),
+    ("spec: {evals: {a: {command: x, args: y}}}\n", "import.value", (1, 38), "must be a list"),
+    (
+        "spec: {evals: {a: {command: x, args: [a, yes, true]}}}\n",
+        "import.value",
+        (1, 47),
+        "must be a string, not a boolean: put it in quotes",
+    ),
+    // A number that was written otherwise than it would be passed on.
+    (
+        "spec: {evals: {a: {command: x, args: [1, 0x1f]}}}\n",
+        "import.value",
+        (1, 42),
+        "not a number",
+    ),
+    (
+        "spec: {evals: {a: {command: x, env: [A, B=c]}}}\n",
+        "import.value",
+        (1, 41),
+        "`spec.evals.a.env[1]` gives `B` a value: list the name alone",
+    ),
+    ("spec: {evals: {a: {command: x, env: [1A]}}}\n", "import.value", (1, 38), "cannot name"),
+    ("spec: {evals: {a: {command: x, env: {A: b}}}}\n", "import.value", (1, 37), "must be a list"),
+    // Names.
+    ("spec: {evals: {a b: {command: x}}}\n", "import.name", (1, 16), "`a b` is no item's name"),
+    ("spec: {evals: {a/b: {command: x}}}\n", "import.name", (1, 16), "is no item's name"),
+    ("spec: {evals: {..: {command: x}}}\n", "import.name", (1, 16), "is no item's name"),
+    ("spec: {evals: {a.test: {command: x}}}\n", "import.name", (1, 16), "is no item's name"),
+    // Hooks.
+    ("spec: {hooks: {a: {command: x, phases: [y]}}}\n", "import.missing", (1, 16), "has no `hook`"),
+    (
+        "spec: {hooks: {a: {command: x, hook: tol, phases: [y]}}}\n",
+        "import.value",
+        (1, 38),
+        "did you mean `tool`?",
+    ),
+    ("spec: {hooks: {a: {command: x, hook: eval}}}\n", "import.value", (1, 38), "is `eval`"),
+    ("spec: {hooks: {a: {command: x, hook: tool}}}\n", "import.missing", (1, 16), "no `phases`"),
+    (
+        "spec: {hooks: {a: {command: x, hook: tool, phases: []}}}\n",
+        "import.missing",
+        (1, 52),
+        "is empty",
+    ),
+    (
+        "spec: {hooks: {a: {command: x, hook: tool, phases: [before_execution, before_call]}}}\n",
+        "import.value",
+        (1, 71),
+        "is `before_call`, and not one of `before_execution`, `after_execution`",
+    ),
+    (
+        "spec: {hooks: {a: {command: x, hook: tool, phases: [after_execution], mode: deny}}}\n",
+        "import.value",
+        (1, 77),
+        "is `deny`",
+    ),
+    (
+        "spec: {hooks: {a: {command: x, hook: session, phases: [session_end], mode: filter}}}\n",
+        "import.value",
+        (1, 76),
+        "a session hook only observes",
+    ),
+    (
+        "spec: {hooks: {a: {command: x, hook: tool, phases: [after_execution], sandbox: box}}}\n",
+        "import.value",
+        (1, 80),
+        "is `box`, which rye does not have",
+    ),
+    (
+        "spec: {hooks: {a: {command: x, hook: session, phases: [session_end], runtime: server}}}\n",
+        "import.value",
+        (1, 79),
+        "a hook that only observes is `exec`",
+    ),
+    // Below a mark of its own.
+    ("# x\n---\n# y\nspec:\n  evil: {}\n", "import.unknown_key", (5, 3), "did you mean `evals`?"),
+];
+
 #[test]
 fn each_fault_of_a_runtimeconfig_has_its_line_and_column() {
     let world = world();
     let (status, said) = import(&world, "bare.yaml", &["--dry-run"]);
     assert_eq!(status, 0, "the fixture itself is good: {said}");
-    let rows: &[Row] = &[
-        // The document.
-        ("spec: [\n", "import.syntax", (2, 1), "it is not YAML"),
-        ("spec: {}\nspec: {}\n", "import.syntax", (2, 1), "`spec` occurs twice"),
-        ("", "import.not_a_config", (1, 1), "is empty"),
-        ("- a\n", "import.value", (1, 1), "must be a mapping, not a list"),
-        ("metadata: {}\n", "import.not_a_config", (1, 1), "has no `spec`"),
-        (
-            "kind: RuntimeConfig\nspec: {hooks: {}}\n",
-            "import.not_a_config",
-            (1, 1),
-            "no `apiVersion`",
-        ),
-        (
-            "apiVersion: promptkit.altairalabs.ai/v1alpha1\nspec: {hooks: {}}\n",
-            "import.not_a_config",
-            (1, 1),
-            "no `kind`",
-        ),
-        (
-            "apiVersion: promptkit.altairalabs.ai/v1\nkind: RuntimeConfig\nspec: {}\n",
-            "import.not_a_config",
-            (1, 13),
-            "and not `promptkit.altairalabs.ai/v1alpha1`",
-        ),
-        (
-            "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: Provider\nspec: {}\n",
-            "import.not_a_config",
-            (2, 7),
-            "is `Provider`",
-        ),
-        ("spec:\n", "import.value", (1, 1), "`spec` is null"),
-        ("spec: {}\n", "import.missing", (1, 1), "binds no program"),
-        ("spec:\n  tools: {}\n", "import.missing", (1, 1), "binds no program"),
-        // Keys.
-        ("sepc: {}\nspec: {}\n", "import.unknown_key", (1, 1), "did you mean `spec`?"),
-        ("metadata: {nam: x}\nspec: {}\n", "import.unknown_key", (1, 12), "did you mean `name`?"),
-        ("spec:\n  tool: {}\n", "import.unknown_key", (2, 3), "did you mean `tools`?"),
-        (
-            "spec:\n  tools:\n    a: {exce: {command: x}}\n",
-            "import.unknown_key",
-            (3, 9),
-            "`spec.tools.a.exce` is not known here; did you mean `exec`?",
-        ),
-        (
-            "spec:\n  tools:\n    a:\n      exec:\n        command: x\n        timout_ms: 1\n",
-            "import.unknown_key",
-            (6, 9),
-            "did you mean `timeout_ms`?",
-        ),
-        (
-            "spec: {evals: {a: {command: x, hook: tool}}}\n",
-            "import.unknown_key",
-            (1, 32),
-            "`spec.evals.a.hook`",
-        ),
-        // Commands.
-        ("spec:\n  tools:\n    a:\n      exec: {}\n", "import.missing", (4, 7), "has no `command`"),
-        ("spec: {evals: {a: {args: [x]}}}\n", "import.missing", (1, 16), "has no `command`"),
-        ("spec: {evals: {a: {command: ' '}}}\n", "import.missing", (1, 29), "is empty"),
-        (
-            "spec: {evals: {a: {command: [x]}}}\n",
-            "import.value",
-            (1, 29),
-            "must be a string, not a list",
-        ),
-        (
-            "spec: {evals: {a: {command: ./none}}}\n",
-            "import.file",
-            (1, 29),
-            "there is no such file",
-        ),
-        ("spec: {evals: {a: {command: ./tools}}}\n", "import.file", (1, 29), "which is a folder"),
-        (
-            "spec: {evals: {a: {command: ../config/tools/db-query}}}\n",
-            "import.file",
-            (1, 29),
-            "an empty segment, `.` or `..`",
-        ),
-        ("spec: {evals: {a: {command: ./link}}}\n", "import.file", (1, 29), "which is a link"),
-        (
-            "spec: {evals: {a: {command: ./linked/db-query}}}\n",
-            "import.file",
-            (1, 29),
-            "which lies behind a link",
-        ),
-        // Nothing where something should stand.
-        ("spec:\n  tools:\n", "import.value", (2, 3), "`spec.tools` is null"),
-        (
-            "spec:\n  tools:\n    a:\n  evals: {}\n",
-            "import.value",
-            (3, 5),
-            "`spec.tools.a` is null",
-        ),
-        (
-            "spec:\n  tools:\n    a: {exec: ~}\n",
-            "import.value",
-            (3, 9),
-            "is null, and not a mapping",
-        ),
-        ("spec:\n  hooks: {a: null}\n", "import.value", (2, 11), "`spec.hooks.a` is null"),
-        ("spec: {evals: {a: {command: }}}\n", "import.value", (1, 20), "is null, and not a string"),
-        ("spec: {evals: {a: {command: x, env: ~}}}\n", "import.value", (1, 32), "is null"),
-        ("spec: {evals: {a: {command: x, env: [~]}}}\n", "import.value", (1, 38), "is null"),
-        ("spec: {evals: {a: {command: x, timeout_ms: }}}\n", "import.value", (1, 32), "is null"),
-        // Values.
-        (
-            "spec: {evals: {a: {command: x, runtime: sever}}}\n",
-            "import.value",
-            (1, 41),
-            "is `sever`, and not one of `exec`, `server`; did you mean `server`?",
-        ),
-        ("spec: {evals: {a: {command: x, runtime: ''}}}\n", "import.value", (1, 41), "is ``"),
-        ("spec: {evals: {a: {command: x, timeout_ms: 0}}}\n", "import.value", (1, 44), "from 1 to"),
-        (
-            "spec: {evals: {a: {command: x, timeout_ms: -5}}}\n",
-            "import.value",
-            (1, 44),
-            "from 1 to",
-        ),
-        (
-            "spec: {evals: {a: {command: x, timeout_ms: 1.5}}}\n",
-            "import.value",
-            (1, 44),
-            "from 1 to",
-        ),
-        (
-            "spec: {evals: {a: {command: x, timeout_ms: 5s}}}\n",
-            "import.value",
-            (1, 44),
-            "from 1 to",
-        ),
-        ("spec: {evals: {a: {command: x, args: y}}}\n", "import.value", (1, 38), "must be a list"),
-        (
-            "spec: {evals: {a: {command: x, args: [a, yes, true]}}}\n",
-            "import.value",
-            (1, 47),
-            "must be a string, not a boolean: put it in quotes",
-        ),
-        // A number that was written otherwise than it would be passed on.
-        (
-            "spec: {evals: {a: {command: x, args: [1, 0x1f]}}}\n",
-            "import.value",
-            (1, 42),
-            "not a number",
-        ),
-        (
-            "spec: {evals: {a: {command: x, env: [A, B=c]}}}\n",
-            "import.value",
-            (1, 41),
-            "`spec.evals.a.env[1]` gives `B` a value: list the name alone",
-        ),
-        ("spec: {evals: {a: {command: x, env: [1A]}}}\n", "import.value", (1, 38), "cannot name"),
-        (
-            "spec: {evals: {a: {command: x, env: {A: b}}}}\n",
-            "import.value",
-            (1, 37),
-            "must be a list",
-        ),
-        // Names.
-        ("spec: {evals: {a b: {command: x}}}\n", "import.name", (1, 16), "`a b` is no item's name"),
-        ("spec: {evals: {a/b: {command: x}}}\n", "import.name", (1, 16), "is no item's name"),
-        ("spec: {evals: {..: {command: x}}}\n", "import.name", (1, 16), "is no item's name"),
-        ("spec: {evals: {a.test: {command: x}}}\n", "import.name", (1, 16), "is no item's name"),
-        // Hooks.
-        (
-            "spec: {hooks: {a: {command: x, phases: [y]}}}\n",
-            "import.missing",
-            (1, 16),
-            "has no `hook`",
-        ),
-        (
-            "spec: {hooks: {a: {command: x, hook: tol, phases: [y]}}}\n",
-            "import.value",
-            (1, 38),
-            "did you mean `tool`?",
-        ),
-        ("spec: {hooks: {a: {command: x, hook: eval}}}\n", "import.value", (1, 38), "is `eval`"),
-        (
-            "spec: {hooks: {a: {command: x, hook: tool}}}\n",
-            "import.missing",
-            (1, 16),
-            "no `phases`",
-        ),
-        (
-            "spec: {hooks: {a: {command: x, hook: tool, phases: []}}}\n",
-            "import.missing",
-            (1, 52),
-            "is empty",
-        ),
-        (
-            "spec: {hooks: {a: {command: x, hook: tool, phases: [before_execution, before_call]}}}\n",
-            "import.value",
-            (1, 71),
-            "is `before_call`, and not one of `before_execution`, `after_execution`",
-        ),
-        (
-            "spec: {hooks: {a: {command: x, hook: tool, phases: [after_execution], mode: deny}}}\n",
-            "import.value",
-            (1, 77),
-            "is `deny`",
-        ),
-        (
-            "spec: {hooks: {a: {command: x, hook: session, phases: [session_end], mode: filter}}}\n",
-            "import.value",
-            (1, 76),
-            "a session hook only observes",
-        ),
-        (
-            "spec: {hooks: {a: {command: x, hook: tool, phases: [after_execution], sandbox: box}}}\n",
-            "import.value",
-            (1, 80),
-            "is `box`, which rye does not have",
-        ),
-        // Below a mark of its own.
-        (
-            "# x\n---\n# y\nspec:\n  evil: {}\n",
-            "import.unknown_key",
-            (5, 3),
-            "did you mean `evals`?",
-        ),
-    ];
     symlink("tools/db-query", config(&world, "link")).unwrap();
     symlink("tools", config(&world, "linked")).unwrap();
-    for (text, code, (line, column), said) in rows {
+    for (text, code, (line, column), said) in ROWS {
         put(&world, "bad.yaml", text);
         let (status, got) = import(&world, "bad.yaml", &["--yes"]);
         let place = json!({"path": "../config/bad.yaml", "line": line, "column": column});

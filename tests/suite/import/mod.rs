@@ -1,4 +1,4 @@
-//! `rye import runtimeconfig`: unchanged PromptKit configurations become signed items that run
+//! `rye import runtimeconfig`: unchanged configurations of `PromptKit` become signed items that run
 //! (exec-protocol 1.2).
 
 mod faults;
@@ -24,7 +24,7 @@ print(json.dumps({"result": {"glad": glad, "from": os.environ.get("SENTIMENT_FRO
 "#;
 
 /// Answers queries of a database that it holds in memory, for as long as it is kept.
-const DB_QUERY_JS: &str = r##"#!/usr/bin/env node
+const DB_QUERY_JS: &str = r#"#!/usr/bin/env node
 const orders = [{ id: 1, total: 12 }, { id: 2, total: 30 }];
 const lines = require("node:readline").createInterface({ input: process.stdin });
 lines.on("line", (line) => {
@@ -36,7 +36,7 @@ lines.on("line", (line) => {
   };
   console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
 });
-"##;
+"#;
 
 /// Gives each answer half of what there is to give.
 const TONE_SH: &str =
@@ -166,10 +166,14 @@ fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
             ("sentiment_check", json!({"text": "so Glad"}), json!({"glad": true, "from": "here"})),
             ("db_query", json!({"least": 20}), json!({"orders": [2], "argv": ["--depth", "2"]})),
             ("evals/tone", json!({"content": "x"}), json!({"score": 0.5, "detail": "kind"})),
+            ("guard", json!({"hook": "tool"}), json!({"allow": true})),
         ];
         let env = [("SENTIMENT_FROM", "here")];
         for (id, params, want) in rows {
-            let item = format!("tool:{category}/{id}");
+            let item = match id {
+                "guard" => format!("tool:hooks/{category}/{id}"),
+                _ => format!("tool:{category}/{id}"),
+            };
             let args = ["execute", &item, "--params", &params.to_string(), "--json"];
             let said = world.rye_env(&world.project(), &args, b"", &env);
             assert_eq!((said.status, &said.json()["data"]), (0, &want), "{item}: {said:?}");
@@ -179,6 +183,11 @@ fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
                 assert_eq!(said.code(), "plan.invalid_parameters", "{said:?}");
             }
         }
+        // The hook guards what was imported with it.
+        let item = format!("tool:{category}/sentiment_check");
+        let said = world.rye(&["execute", &item, "-i", "text=delete it", "--json"]);
+        assert_eq!((said.code().as_str(), said.status), ("hook.denied", 4), "{said:?}");
+        assert!(said.stdout.contains("nothing is deleted here"), "{said:?}");
         // Nothing beside the four is an item, and nothing is left to sign or to tidy.
         let (_, said) = world.json(&["list"]);
         let ids = said["items"].as_array().unwrap().iter().map(|item| item["item_id"].to_string());

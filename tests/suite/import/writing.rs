@@ -38,12 +38,12 @@ fn nothing_is_overwritten_unless_it_is_asked_for() {
     world.write(".ai/tools/mine/db_query.sh", MARKER_SH);
     let (_, said) = import(&world, "bare.yaml", &["--yes", "--force", "--category", "mine"]);
     assert_eq!(said["place"]["path"], ".ai/tools/mine/db_query.sh", "{said}");
-    fs::create_dir_all(world.project().join(".ai/tools/hooks/tied")).unwrap();
-    let link = world.project().join(".ai/tools/hooks/tied/guard.files");
+    fs::create_dir_all(world.project().join(".ai/tools/tied/evals")).unwrap();
+    let link = world.project().join(".ai/tools/tied/evals/tone.files");
     symlink(world.outside(), link).unwrap();
     let (status, said) = import(&world, "bare.yaml", &["--yes", "--force", "--category", "tied"]);
     assert_eq!((status, said["code"].as_str()), (4, Some("space.symlink")), "{said}");
-    assert!(!world.outside().join("hooks").exists());
+    assert!(!world.outside().join("evals").exists());
 }
 
 #[test]

@@ -1,0 +1,16 @@
+//! What only a bench can ask for: a server of the exec protocol without the line before it.
+//!
+//! `tests/bench/server.rs` is the one caller; nothing else compiles this.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long each of `count` calls of a server took, from the parameters to the answer: the program is
+/// started and asked once before.
+///
+/// # Panics
+/// If a call has no answer: there is nothing to measure then.
+pub fn round_trips(program: PathBuf, args: Vec<OsString>, count: usize) -> Vec<Duration> {
+    crate::protocol::bench::round_trips(program, args, count)
+}

@@ -1,0 +1,69 @@
+//! Round trips of one server, for `src/bench.rs`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::server::{Asked, Lost, Server};
+use crate::base::limits::{EXEC_IDLE_MS, OUTPUT_BYTES};
+use crate::execute::{ExecuteError, Kept, Mask};
+use crate::host::{Host, Os, Signals, Spawn};
+use crate::id::{ItemId, Kind, Ref};
+use crate::parse::ExecMode;
+use crate::plan::Spoken;
+use crate::trace::Quiet;
+
+pub(crate) fn round_trips(program: PathBuf, args: Vec<OsString>, count: usize) -> Vec<Duration> {
+    let item = "bench/server".parse().map(|id: ItemId| Ref::new(Kind::Tool, id));
+    let item = item.unwrap_or_else(|_| unreachable!("the id is well-formed"));
+    let spoken = Spoken {
+        mode: ExecMode::Server,
+        below_args: true,
+        max_output_bytes: OUTPUT_BYTES,
+        max_in_flight: 1,
+        idempotent: false,
+        idle_ms: EXEC_IDLE_MS,
+    };
+    let spawn = Spawn {
+        program: program.clone(),
+        args,
+        env: [].into(),
+        cwd: PathBuf::from("/"),
+        stdin: Vec::new(),
+        timeout: Duration::from_secs(10),
+        output_cap: OUTPUT_BYTES,
+        stops_at_cap: true,
+        digests_output: false,
+    };
+    let (server, host) = (Server::new(item.clone(), spoken), Os::new(false));
+    let start = || {
+        let program = program.clone();
+        let lost = |source| ExecuteError::Spawn { item: item.clone(), program, source };
+        Ok((host.start(&spawn).map_err(lost)?, Kept::default()))
+    };
+    let call = || {
+        let begin = Instant::now();
+        // As a call of the driver does.
+        let signals = Signals::listen().ok();
+        let mask = Mask::of(std::iter::empty());
+        let asked = Asked {
+            params: "{\"text\":\"a short text\"}",
+            deadline: begin + spawn.timeout,
+            timeout: spawn.timeout,
+            mask: &mask,
+            sink: &Quiet,
+            signals: signals.as_ref(),
+            start: &start,
+        };
+        match server.call(&asked) {
+            Ok(_) => begin.elapsed(),
+            Err(Lost::Fault(fault, tail)) => panic!("{fault}: {tail}"),
+            Err(Lost::Interrupted(signal)) => panic!("signal {signal}"),
+            Err(Lost::NotStarted(error)) => panic!("{error}"),
+        }
+    };
+    call();
+    let times = (0..count).map(|_| call()).collect();
+    drop(server.let_go());
+    times
+}
