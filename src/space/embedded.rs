@@ -79,7 +79,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/eval.error.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/eval.error.md") },
     // a86bfb1f0de1885fdc2612db533fcf3e72cbdd09b1a671cd2652821c2446c711
     File { path: "knowledge/rye/errors/eval.failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/eval.failed.md") },
-    // a9443d6012b2d4ca291cf2e93342ef5141ffc1fe485cc4caaae7dd6e257d30cc
+    // 6349688918733736d7d03272eb711e87d3d359e12b767a0c96643b25b29ab73c
     File { path: "knowledge/rye/errors/eval.not_an_eval.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/eval.not_an_eval.md") },
     // 9be972bef1c3a65e76a0a8fc6d55cb52c4e2a6902d8d8d7f8b7ecc1d3183749b
     File { path: "knowledge/rye/errors/execute.http.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/execute.http.md") },
