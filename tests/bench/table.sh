@@ -29,6 +29,8 @@ wanted() {
 
 # --- what there is ------------------------------------------------------------------------------
 
+# Each world has a home of its own; the toolchain is in this one.
+real_home=$HOME
 if [ -z "${RYE:-}" ]; then
     say 'building the release binary'
     cargo build --release --locked --quiet
@@ -146,7 +148,7 @@ if wanted p4; then
     declare -A micros least
     while read -r name median minimum; do
         micros[$name]=$median least[$name]=$minimum
-    done < <(cargo bench --quiet --locked --bench line -- --overheads)
+    done < <(HOME=$real_home cargo bench --quiet --locked --bench line -- --overheads)
     # over ID WORK NAME OTHER OTHER_TEXT GOAL
     over() {
         table+=("$(awk -v id="$1" -v work="$2" -v a="${micros[$3]}" -v a0="${least[$3]}" \
