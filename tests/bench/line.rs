@@ -166,7 +166,10 @@ fn overheads() {
     };
     let (plain, pinned) = (run("tool:bench/noop"), run("tool:bench/pinned"));
     // A login session has a folder in memory for private files; without one they lie in the home.
-    let memory = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
+    // It is closed to others; one that is not is passed over.
+    let private = fs::Permissions::from_mode(0o700);
+    let memory = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm");
+    let memory = memory.expect("a folder in memory");
     let mut vars = world.vars();
     vars.push(("XDG_RUNTIME_DIR".into(), memory.path().into()));
     let login = RyeBuilder::new().vars(vars).cwd(world.project()).project(world.project());
