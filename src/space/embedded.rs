@@ -403,11 +403,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/exec-protocol.md", bytes: include_bytes!("../../.ai/knowledge/rye/exec-protocol.md") },
     // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
-    // a433f7b0e6a1411e3a64918684992420ced3713d4bfcecf31670c46569a8edf4
+    // 67bc173d491d90278a890ba6a7fd9df48e5f4a3aadc3d54087064dd044526435
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // da9f7606a72701b9b66fedba862c4cc037692a399025178024c21b92b957f8c4
+    // 1f4c2a4e9c2fd63e4532057a287a404875a07f8f76986f61a6047661003113ff
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // e6d41d24afca8c403741209db632f37797e8525637f55b5a59d76735dc2e03aa
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
