@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::rye::Rye;
+use super::sign::parallel;
 use crate::base::Digest;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::{Item, listed_files, may_list_files};
@@ -128,32 +129,26 @@ impl Rye {
 
     /// The entries without those that lie there as files of a tool. Who has a signature line of their
     /// own is always an item: an unsigned header cannot hide it.
-    pub(super) fn without_parts(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
-        let (mut listing, mut unsigned) = (Vec::new(), HashSet::new());
-        entries.retain(|entry| {
-            let root = self.spaces.get(entry.space);
-            let read = root.and_then(|root| root.read(&entry.relative()).ok().flatten());
-            let (Some(root), Some(bytes), Some(file_type)) =
-                (root, read, self.types.find(entry.item.kind, &entry.ext))
-            else {
-                return true;
-            };
-            let has_no_line = has_no_line(&bytes, &file_type);
-            if root.is_embedded() {
-                // Every shipped item is signed; what is not is a file of one.
-                return !has_no_line;
+    pub(super) fn without_parts(&self, entries: Vec<Entry>) -> Vec<Entry> {
+        // Each file is read once; with many the waiting for the disk is shared.
+        let looked: Vec<(Entry, Looked)> = match entries.len() > TOGETHER {
+            true => parallel(entries, |entry| self.look(entry)),
+            false => entries.into_iter().map(|entry| self.look(entry)).collect(),
+        };
+        let (mut entries, mut listing) = (Vec::new(), Vec::new());
+        let mut unsigned = HashSet::new();
+        for (entry, looked) in looked {
+            if looked.is_shipped_part {
+                continue;
             }
-            if has_no_line {
+            if looked.is_unsigned {
                 unsigned.insert(entry.clone());
             }
-            if entry.item.kind == Kind::Tool
-                && let Ok(text) = std::str::from_utf8(&bytes)
-                && may_list_files(text)
-            {
+            if looked.may_list {
                 listing.push(entry.clone());
             }
-            true
-        });
+            entries.push(entry);
+        }
         // Headers are parsed only where something may be left out by them.
         let spaces: HashSet<Space> = unsigned.iter().map(|entry| entry.space).collect();
         listing.retain(|entry| spaces.contains(&entry.space));
@@ -166,6 +161,41 @@ impl Rye {
         let tools = listing.into_iter().filter_map(beside).collect();
         entries.retain(|entry| !unsigned.contains(entry) || !is_part(entry, &tools));
         entries
+    }
+}
+
+/// From so many files on they are read on all cores: a thread costs as much as reading ten.
+const TOGETHER: usize = 64;
+
+/// What a glance at a file tells; nothing of one that cannot be read.
+#[derive(Default)]
+struct Looked {
+    /// Every shipped item is signed; what is not is a file of one.
+    is_shipped_part: bool,
+    is_unsigned: bool,
+    /// A tool that may list files.
+    may_list: bool,
+}
+
+impl Rye {
+    fn look(&self, entry: Entry) -> (Entry, Looked) {
+        let root = self.spaces.get(entry.space);
+        let read = root.and_then(|root| root.read(&entry.relative()).ok().flatten());
+        let (Some(root), Some(bytes), Some(file_type)) =
+            (root, read, self.types.find(entry.item.kind, &entry.ext))
+        else {
+            return (entry, Looked::default());
+        };
+        let has_no_line = has_no_line(&bytes, &file_type);
+        let may_list =
+            entry.item.kind == Kind::Tool && std::str::from_utf8(&bytes).is_ok_and(may_list_files);
+        let is_embedded = root.is_embedded();
+        let looked = Looked {
+            is_shipped_part: is_embedded && has_no_line,
+            is_unsigned: !is_embedded && has_no_line,
+            may_list: !is_embedded && may_list,
+        };
+        (entry, looked)
     }
 }
 
