@@ -48,7 +48,7 @@ pub(crate) struct Turn {
 
 impl Lasting {
     pub(super) fn start(spawn: &Spawn, strangers: Option<Vec<Pid>>) -> io::Result<Self> {
-        let Started { pid, stdin, stdout, stderr } = start(spawn)?;
+        let Started { pid, stdin, stdout, stderr } = start_known(spawn)?;
         let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("the child has no id"))?;
         let ready = || {
             for fd in [&stdin, &stdout, &stderr] {
@@ -63,12 +63,12 @@ impl Lasting {
             Err(error) => {
                 let _ = kill_process_group(pid, Signal::KILL);
                 let _ = reap(pid.as_raw_nonzero().get());
+                forget(pid);
                 return Err(error);
             }
         };
         let stdin = Mutex::new(Some(stdin));
         let program = spawn.program.clone();
-        all().insert(pid.as_raw_nonzero().get());
         if strangers.is_some() {
             end_with_us(pid.as_raw_nonzero().get());
         }
@@ -161,6 +161,20 @@ impl Lasting {
         self.stdin.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
+    /// Waits for the child's own end, at most until then; true if it came. For one whose answer is not
+    /// waited for.
+    pub(crate) fn linger(&self, until: Instant, stderr: &mut Vec<u8>) -> bool {
+        let is_mute = self.is_mute.load(Ordering::Relaxed);
+        let mut fds = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
+        fds.extend((!is_mute).then(|| PollFd::new(&self.stderr, PollFlags::IN)));
+        let left = Timespec::try_from(until.saturating_duration_since(Instant::now()));
+        let _ = poll(&mut fds, left.as_ref().ok());
+        if !is_mute && read_some(&self.stderr, stderr, PIECES) {
+            self.is_mute.store(true, Ordering::Relaxed);
+        }
+        self.has_ended()
+    }
+
     /// Lets whoever is in [`Lasting::turn`] come back.
     pub(crate) fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
@@ -199,10 +213,9 @@ impl Lasting {
                 }
                 wait_for_any(&left, until, signals);
             }
+            // All of them before any is waited for.
             for child in &left {
-                if let Some(signal) = signal {
-                    let _ = kill_process_group(child.pid, signal);
-                }
+                let _ = kill_process_group(child.pid, signal.unwrap_or(Signal::KILL));
             }
         }
     }
@@ -224,11 +237,9 @@ impl Lasting {
         if status.is_none() {
             tracing::warn!(program = %self.program.display(), "a server that may not be killed still runs");
         }
-        all().remove(&self.pid.as_raw_nonzero().get());
-        if let Some(strangers) = &self.strangers
-            && all().is_empty()
-        {
-            sweep(strangers);
+        forget(self.pid);
+        if let Some(strangers) = &self.strangers {
+            sweep_others(strangers);
         }
         let mut last = Vec::new();
         read_some(&self.stderr, &mut last, LAST_PIECES);
@@ -250,15 +261,29 @@ impl Drop for Lasting {
     }
 }
 
-/// The ids of all that run now.
+/// Starts a child that is known from its birth on: nobody takes it for one that was left behind.
+pub(super) fn start_known(spawn: &Spawn) -> io::Result<Started> {
+    let mut all = all();
+    let started = start(spawn)?;
+    all.insert(started.pid);
+    Ok(started)
+}
+
+/// Its status was taken, or it is none of ours any more.
+pub(super) fn forget(pid: Pid) {
+    all().remove(&pid.as_raw_nonzero().get());
+}
+
+/// Ends what was left behind, while nobody starts another child: neither the strangers nor what runs.
+pub(super) fn sweep_others(strangers: &[Pid]) {
+    let all = all();
+    sweep(&|pid| strangers.contains(&pid) || all.contains(&pid.as_raw_nonzero().get()));
+}
+
+/// The ids of all children that run now.
 fn all() -> MutexGuard<'static, BTreeSet<i32>> {
     static ALL: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether a process is one of these, and not left behind by a run that ended.
-pub(super) fn is_lasting(pid: Pid) -> bool {
-    all().contains(&pid.as_raw_nonzero().get())
 }
 
 /// Until one of them ended, a signal came, or the time is over.

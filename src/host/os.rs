@@ -10,11 +10,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group,
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::host::{Ended, Host, Look, Spawn};
-use super::lasting::{Lasting, is_lasting};
+use super::lasting::{Lasting, forget, start_known, sweep_others};
 use super::look;
 #[cfg(feature = "http")]
 use super::net::{Answer, Call, NetFault};
-use super::unix::{Signals, Started, hear_of_children, reap, start as start_child};
+use super::unix::{Signals, Started, hear_of_children, reap};
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
 use crate::base::{Digest, Digesting};
 
@@ -82,11 +82,11 @@ impl Host for Os {
         let start = Instant::now();
         let strangers = self.adopt();
         let signals = Signals::listen()?;
-        let running = Running::new(start_child(spawn)?, spawn, start)?;
+        let running = Running::new(start_known(spawn)?, spawn, start)?;
         started(running.pid.as_raw_nonzero().get().cast_unsigned());
         let ended = running.run_out(&signals);
         if let Some(strangers) = strangers {
-            sweep(&strangers);
+            sweep_others(&strangers);
         }
         ended
     }
@@ -278,7 +278,9 @@ impl<'a> Running<'a> {
     /// Kills what is left of the group while its name is still ours, then takes the status.
     fn finish(mut self) -> io::Result<Ended> {
         let _ = kill_process_group(self.pid, Signal::KILL);
-        let status = reap(self.pid.as_raw_nonzero().get())?;
+        let status = reap(self.pid.as_raw_nonzero().get());
+        forget(self.pid);
+        let status = status?;
         self.reaped = true;
         let ended = Ended { duration: self.start.elapsed(), ..std::mem::take(&mut self.ended) };
         let Some(status) = status else {
@@ -299,6 +301,7 @@ impl Drop for Running<'_> {
         if !self.reaped {
             let _ = kill_process_group(self.pid, Signal::KILL);
             let _ = reap(self.pid.as_raw_nonzero().get());
+            forget(self.pid);
         }
     }
 }
@@ -358,12 +361,12 @@ fn children() -> Vec<Pid> {
     pids.split_whitespace().filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).collect()
 }
 
-/// Ends what left its group and was adopted by us: up to three rounds, since each round's dead may
-/// leave children of their own.
-pub(super) fn sweep(strangers: &[Pid]) {
+/// Ends what left its group and was adopted by us, but for those that `stays` names: up to three rounds,
+/// since each round's dead may leave children of their own.
+pub(super) fn sweep(stays: &dyn Fn(Pid) -> bool) {
     for _ in 0..3 {
         let mut left = children();
-        left.retain(|pid| !strangers.contains(pid) && !is_lasting(*pid));
+        left.retain(|pid| !stays(*pid));
         if left.is_empty() {
             return;
         }

@@ -24,6 +24,8 @@ pub(crate) enum HookError {
     Unusable { call: Ref, hook: String, space: Space, why: String },
     #[error("`{call}` is not run: your policy requires the hook `{hook}`, and it is not there")]
     Missing { call: Ref, hook: String },
+    #[error("`{call}` came to no answer (`{code}`); what it said of that was replaced by a hook")]
+    Withheld { call: Ref, code: &'static str },
     #[error("`{item}` is no hook")]
     NotAHook { item: Ref },
     #[error("`{item}` is not asked at `{}`: its phases are `{known}`", escape_line(.phase))]
@@ -37,7 +39,7 @@ fn because(reason: &str) -> String {
 impl Diagnose for HookError {
     fn code(&self) -> Code {
         Code(match self {
-            Self::Denied { .. } => "hook.denied",
+            Self::Denied { .. } | Self::Withheld { .. } => "hook.denied",
             Self::Unusable { .. } | Self::Missing { .. } => "hook.unusable",
             Self::NotAHook { .. } | Self::OtherPhase { .. } => "hook.not_a_hook",
         })
@@ -58,6 +60,9 @@ impl Diagnose for HookError {
                     "put `{hook}` back into your user space, or take it out of `required_hooks` and sign the policy"
                 )
             }
+            Self::Withheld { code, .. } => {
+                format!("`rye explain {code}` says what can be the matter")
+            }
             Self::NotAHook { .. } | Self::OtherPhase { .. } => {
                 "`rye hooks list` shows the hooks that are in force".into()
             }
@@ -68,7 +73,8 @@ impl Diagnose for HookError {
         Some(match self {
             Self::Denied { call, .. }
             | Self::Unusable { call, .. }
-            | Self::Missing { call, .. } => call.to_string(),
+            | Self::Missing { call, .. }
+            | Self::Withheld { call, .. } => call.to_string(),
             Self::NotAHook { item } | Self::OtherPhase { item, .. } => item.to_string(),
         })
     }
@@ -80,7 +86,7 @@ impl Diagnose for HookError {
                 "metadata": metadata,
             }),
             Self::Unusable { hook, .. } | Self::Missing { hook, .. } => json!({"hook": hook}),
-            Self::NotAHook { .. } | Self::OtherPhase { .. } => json!({}),
+            Self::NotAHook { .. } | Self::OtherPhase { .. } | Self::Withheld { .. } => json!({}),
         };
         match data {
             Value::Object(data) => data,

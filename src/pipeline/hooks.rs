@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::failure::Failure;
 use super::hook_error::HookError;
 use super::line::Line;
+use super::rules::HookRules;
 use super::rye::Rye;
 use crate::base::limits::HOOKS;
 use crate::chain::Chain;
@@ -21,7 +22,7 @@ use crate::plan::{Machine, Params, Plan};
 use crate::protocol::{Told, Verdict, envelope, verdict};
 use crate::resolve::Found;
 use crate::space::Root;
-use crate::trace::{Event, Quiet};
+use crate::trace::{Event, Quiet, Sink};
 use crate::validate::{Asked, ValidChain};
 use crate::verify::Source;
 
@@ -54,9 +55,23 @@ impl Armed {
     }
 }
 
+/// The line, by the rules for the space of a hook.
+#[derive(Clone, Copy)]
+struct Lines<'a> {
+    rye: &'a Rye,
+    rules: &'a HookRules<'a>,
+    sink: &'a dyn Sink,
+}
+
+impl<'a> Lines<'a> {
+    fn of(self, space: Space) -> Line<'a> {
+        self.rye.line(self.rules.of(space), self.sink)
+    }
+}
+
 /// The hooks of one call.
 pub(super) struct Hooks<'a> {
-    line: Line<'a>,
+    lines: Lines<'a>,
     /// What is called.
     call: Ref,
     call_id: String,
@@ -71,17 +86,19 @@ impl Rye {
     /// # Errors
     /// `space.*`, `verify.trust_unreadable`
     pub(crate) fn all_hooks(&self) -> Result<Vec<Standing>, Failure> {
-        let rules = self.hook_rules();
-        let line = self.line(&rules, &Quiet);
-        self.standing(line, &Space::NEAREST_FIRST)
+        self.standing(
+            Lines { rye: self, rules: &self.hook_rules(), sink: &Quiet },
+            &Space::NEAREST_FIRST,
+        )
     }
 
-    fn standing(&self, line: Line<'_>, spaces: &[Space]) -> Result<Vec<Standing>, Failure> {
-        let required = line.trust.required_hooks()?;
+    fn standing(&self, lines: Lines<'_>, spaces: &[Space]) -> Result<Vec<Standing>, Failure> {
+        let own = lines.of(Space::User);
+        let required = own.trust.required_hooks()?;
         let mut all = Vec::new();
         for space in spaces {
             if let Some(root) = self.spaces.get(*space) {
-                self.gather(line, root, &mut all)?;
+                self.gather(lines.of(*space), root, &mut all)?;
             }
         }
         for hook in &mut all {
@@ -107,13 +124,14 @@ impl Rye {
     /// The hooks of one space.
     fn gather(&self, line: Line<'_>, root: &Root, all: &mut Vec<Standing>) -> Result<(), Failure> {
         let space = root.space();
-        if !root.is_embedded() && !root.path("tools").join(FOLDER).exists() {
-            return Ok(());
-        }
-        let listing = root.list_below(Kind::Tool, FOLDER, &self.types)?;
         let broken =
             |item: Ref, why: String| Standing { item, space, is_required: false, hook: Err(why) };
         let named = |name: &str| -> Option<Ref> { Some(Ref::new(Kind::Tool, name.parse().ok()?)) };
+        if let Some(why) = root.overlooked("tools/hooks") {
+            all.extend(named(FOLDER).map(|item| broken(item, why)));
+            return Ok(());
+        }
+        let listing = root.list_below(Kind::Tool, FOLDER, &self.types)?;
         for odd in &listing.odd {
             all.extend(
                 named(FOLDER)
@@ -153,8 +171,9 @@ impl Rye {
     /// # Errors
     /// `hook.unusable`: one of them cannot be asked.
     pub(super) fn hooks<'a>(
-        &self,
-        line: Line<'a>,
+        &'a self,
+        rules: &'a HookRules<'a>,
+        sink: &'a dyn Sink,
         source: &Source,
         call_id: &str,
     ) -> Result<Hooks<'a>, Failure> {
@@ -163,8 +182,9 @@ impl Rye {
             Space::Project => &Space::NEAREST_FIRST[..],
             _ => &[Space::User, Space::System],
         };
+        let lines = Lines { rye: self, rules, sink };
         let mut armed = Vec::new();
-        for standing in self.standing(line, spaces)? {
+        for standing in self.standing(lines, spaces)? {
             match standing.hook {
                 Ok(it) if it.hook.kind == HookKind::Tool && it.hook.is_about(&call) => {
                     armed.push(*it);
@@ -180,7 +200,7 @@ impl Rye {
                 }
             }
         }
-        Ok(Hooks { line, call, call_id: call_id.to_owned(), armed })
+        Ok(Hooks { lines, call, call_id: call_id.to_owned(), armed })
     }
 
     /// Asks one hook, outside of any call; what it said, or why that is no answer.
@@ -194,7 +214,7 @@ impl Rye {
         payload: &Map<String, Value>,
     ) -> Result<Result<Verdict, String>, Failure> {
         let rules = self.hook_rules();
-        let line = self.line(&rules, &Quiet);
+        let line = self.line(rules.of(Space::Project), &Quiet);
         let found = line.find(&item.clone().into())?;
         let armed = arm(line, Some(found))?;
         let armed = armed.ok_or_else(|| HookError::NotAHook { item: item.clone() })?;
@@ -234,7 +254,9 @@ impl Rye {
         let valid = ValidChain::judge(chain, &asked, &Quiet)?;
         let run_id = super::run::run_id();
         let params = Params::check(armed.item(), None, payload)?;
-        let machine = Machine { run_id: &run_id, ..self.machine(&line) };
+        // What a project says of its runs is not for those who judge it.
+        let project_shortens = armed.source.space() == Space::Project;
+        let machine = Machine { run_id: &run_id, project_shortens, ..self.machine(&line) };
         Ok(Plan::build(&valid, params, &machine, &Quiet)?)
     }
 
@@ -247,7 +269,10 @@ impl Rye {
         payload: Map<String, Value>,
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
         let plan = self.plan_hook(line, armed, payload)?;
-        self.execute(&plan, None, None, &Quiet)
+        let ended = self.execute(&plan, None, None, &Quiet)?;
+        // What it says of a call is shown to whoever made it.
+        let mask = Mask::of(plan.secrets());
+        Ok(ended.map(|outcome| Outcome { data: mask.value(outcome.data.clone()), ..outcome }))
     }
 
     /// Starts a hook that is only told, and goes on.
@@ -338,19 +363,74 @@ impl Hooks<'_> {
         outcome: &mut Outcome,
         took: Duration,
     ) -> Result<(), Failure> {
+        let shown = match (&outcome.pending, &outcome.failure) {
+            (Some(pending), _) => {
+                json!({"pending": {"reason": pending.reason, "message": pending.message}})
+            }
+            (None, Some(failure)) => {
+                json!({"error": failure.message, failure.of: failure.tail, "data": outcome.data})
+            }
+            (None, None) => outcome.data.clone(),
+        };
+        let Some(content) = self.after_content(args, shown, took)? else { return Ok(()) };
+        // Nothing of what the tool said beside its data gets past who replaces it.
+        if let Some(pending) = &mut outcome.pending {
+            pending.reason = "replaced by a hook".into();
+            pending.message = plain(&content);
+        }
+        if let Some(failure) = &mut outcome.failure {
+            failure.message = "it failed; what it said was replaced by a hook".into();
+            failure.tail.clear();
+        }
+        outcome.data = content;
+        Ok(())
+    }
+
+    /// A call that came to no answer, as those who judge answers leave it: what it says of itself is
+    /// theirs to withhold.
+    pub(super) fn after_failure(
+        &self,
+        args: &Map<String, Value>,
+        failure: Failure,
+        took: Duration,
+    ) -> Failure {
+        if failure.interrupted().is_some() {
+            return failure;
+        }
+        let diagnostic = failure.diagnostic();
+        let shown =
+            json!({"error": diagnostic.message, "code": diagnostic.code, "data": diagnostic.data});
+        match self.after_content(args, shown, took) {
+            Ok(None) => failure,
+            Ok(Some(_)) => {
+                HookError::Withheld { call: self.call.clone(), code: failure.code() }.into()
+            }
+            Err(denied) => denied,
+        }
+    }
+
+    /// Shows what a call came to; what stands in its place, if somebody replaced it.
+    fn after_content(
+        &self,
+        args: &Map<String, Value>,
+        mut content: Value,
+        took: Duration,
+    ) -> Result<Option<Value>, Failure> {
         let request = self.request(args);
         let phase = Phase::AfterExecution;
+        let mut is_replaced = false;
         for armed in self.at(phase).filter(|armed| armed.hook.replaces) {
-            let response = self.response(&outcome.data, took);
+            let response = self.response(&content, took);
             let parts = [("request", &request), ("response", &response)];
             if let Some(mut replace) = self.judge(armed, phase, &parts)?
-                && let Some(content) = replace.shift_remove("content")
+                && let Some(other) = replace.shift_remove("content")
             {
-                outcome.data = content;
+                (content, is_replaced) = (other, true);
             }
         }
-        let response = self.response(&outcome.data, took);
-        self.pass(phase, &[("request", &request), ("response", &response)])
+        let response = self.response(&content, took);
+        self.pass(phase, &[("request", &request), ("response", &response)])?;
+        Ok(is_replaced.then_some(content))
     }
 
     fn at(&self, phase: Phase) -> impl Iterator<Item = &Armed> {
@@ -362,10 +442,7 @@ impl Hooks<'_> {
     }
 
     fn response(&self, content: &Value, took: Duration) -> Map<String, Value> {
-        let content = match content {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
+        let content = plain(content);
         let latency_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         object(json!({
             "name": self.call.id, "call_id": self.call_id, "content": content,
@@ -381,12 +458,13 @@ impl Hooks<'_> {
         for armed in self.at(phase).filter(|armed| !armed.hook.filters) {
             let start = Instant::now();
             let payload = envelope(&armed.hook, phase, parts);
-            let reason = match self.line.rye.tell(self.line, armed, payload) {
-                Ok(()) => String::new(),
+            let line = self.lines.of(armed.source.space());
+            let (verdict, reason) = match line.rye.tell(line, armed, payload) {
+                Ok(()) => ("told", String::new()),
                 // Whatever goes wrong with it changes nothing.
-                Err(failure) => failure.to_string(),
+                Err(failure) => ("not_told", failure.to_string()),
             };
-            self.record(armed, phase, "told", &reason, start.elapsed());
+            self.record(armed, phase, verdict, &reason, start.elapsed());
         }
         Ok(())
     }
@@ -400,7 +478,8 @@ impl Hooks<'_> {
     ) -> Result<Option<Map<String, Value>>, Failure> {
         let start = Instant::now();
         let payload = envelope(&armed.hook, phase, parts);
-        let said = match self.line.rye.ask(self.line, armed, payload) {
+        let line = self.lines.of(armed.source.space());
+        let said = match line.rye.ask(line, armed, payload) {
             Ok(Ok(outcome)) => match &outcome.failure {
                 Some(failure) => Err(failure.message.clone()),
                 None => verdict(&outcome.data, &armed.hook),
@@ -466,7 +545,7 @@ impl Hooks<'_> {
         reason: &str,
         took: Duration,
     ) {
-        self.line.sink.record(Event::Hook {
+        self.lines.sink.record(Event::Hook {
             item_id: armed.item().clone(),
             space: armed.source.space(),
             phase: phase.name(),
@@ -475,6 +554,11 @@ impl Hooks<'_> {
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         });
     }
+}
+
+/// A text as it is, anything else as JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn object(value: Value) -> Map<String, Value> {

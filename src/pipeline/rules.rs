@@ -40,6 +40,18 @@ pub(crate) struct Rules<'a> {
     lock: OnceLock<Result<Lock, Arc<LockError>>>,
 }
 
+/// The rules for hooks, by the space of the hook.
+pub(super) struct HookRules<'a> {
+    project: Rules<'a>,
+    others: Rules<'a>,
+}
+
+impl<'a> HookRules<'a> {
+    pub(super) fn of(&'a self, space: Space) -> &'a Rules<'a> {
+        if space == Space::Project { &self.project } else { &self.others }
+    }
+}
+
 impl Rye {
     /// The rules of this moment.
     pub(super) fn rules(&self, hold: Hold) -> Rules<'_> {
@@ -51,9 +63,11 @@ impl Rye {
         Rules { dev: DevMode(false), ..self.rules(Hold::Off) }
     }
 
-    /// The rules for hooks: dev mode weakens none, and a lock need not list a person's own.
-    pub(super) fn hook_rules(&self) -> Rules<'_> {
-        Rules { dev: DevMode(false), ..self.rules(Hold::Listed) }
+    /// The rules for hooks: dev mode weakens none; the project's lock holds the project's, and says
+    /// nothing of those that judge it.
+    pub(super) fn hook_rules(&self) -> HookRules<'_> {
+        let of = |hold| Rules { dev: DevMode(false), ..self.rules(hold) };
+        HookRules { project: of(Hold::Listed), others: of(Hold::Off) }
     }
 
     /// The same without dev mode, dev keys and the lock: for what is written into it.

@@ -208,7 +208,7 @@ impl Rye {
         }
         let run_id = run_id();
         let hook_rules = self.hook_rules();
-        let hooks = self.hooks(self.line(&hook_rules, line.sink), &tool.source, &run_id)?;
+        let hooks = self.hooks(&hook_rules, line.sink, &tool.source, &run_id)?;
         if request.dry_run {
             hooks.announce();
         } else {
@@ -248,13 +248,18 @@ impl Rye {
                     self.claim(approval)?;
                 }
                 let approval = request.approval.as_ref().map(Approval::to_json);
-                let (mut outcome, written) =
-                    self.act(&plan, notary, approval.as_ref(), &run_id, &warnings, line.sink)?;
-                if outcome.pending.is_none() {
-                    let took = outcome.duration;
-                    hooks.after(&args, &mut outcome, took)?;
+                let begin = Instant::now();
+                let ended =
+                    self.act(&plan, notary, approval.as_ref(), &run_id, &warnings, line.sink);
+                match ended {
+                    Ok((mut outcome, written)) => {
+                        hooks.after(&args, &mut outcome, begin.elapsed())?;
+                        (Some(outcome), written)
+                    }
+                    Err(failure) => {
+                        return Err(hooks.after_failure(&args, failure, begin.elapsed()));
+                    }
                 }
-                (Some(outcome), written)
             }
         };
         let pending = outcome.as_ref().and_then(|outcome| outcome.pending.as_ref());
@@ -290,6 +295,7 @@ impl Rye {
             system_space: system.map(crate::space::Root::base),
             guarded: self.guarded(),
             run_id: "",
+            project_shortens: true,
             timeout: None,
             for_record: false,
         }

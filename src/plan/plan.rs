@@ -48,6 +48,8 @@ pub(crate) struct Machine<'a> {
     /// Folders whose files are in somebody's hands: the project and the spaces on disk.
     pub(crate) guarded: Vec<PathBuf>,
     pub(crate) run_id: &'a str,
+    /// Whether the project's config shortens the time; not of hooks that judge the project.
+    pub(crate) project_shortens: bool,
     /// A caller may shorten the time, never lengthen it.
     pub(crate) timeout: Option<Duration>,
     /// The plan is written down or a receipt of its run is: files are digested too that are not
@@ -131,7 +133,8 @@ impl Plan {
         let modules = deps::modules(chain, anchored.as_ref(), machine.shelf, sink)?;
         let tree = Tree::of(chain, anchored.as_ref(), &modules);
         let resolved = layered::resolve(chain, machine.shelf, sink)?;
-        let (limits, limited_by) = layered::limits(&item, machine.shelf, sink)?;
+        let (mut limits, limited_by) = layered::limits(&item, machine.shelf, sink)?;
+        limits.at_most = limits.at_most.filter(|_| machine.project_shortens);
         let config = resolved.value.as_ref().map(|value| Digest::of(exact(value).as_bytes()));
         let params = match resolved.value {
             Some(value) => &given.clone().with_config(value),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::notes::Notes;
 use crate::execute::{Kept, Mask};
-use crate::host::{Lasting, Signals};
+use crate::host::{Lasting, Signals, hold_signals};
 use crate::id::Ref;
 
 /// Programs that were told and still run. Dropping it waits for them, each to its own deadline; a signal
@@ -37,6 +37,8 @@ impl Observers {
         let is_over = Arc::clone(&self.is_over);
         let thread = std::thread::Builder::new().name("observer".into());
         let item = told.item.clone();
+        // What asks this process to end is heard by whoever waits for the call.
+        let _held = hold_signals();
         match thread.spawn(move || watch(told, &is_over)) {
             Ok(thread) => {
                 let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,6 +58,7 @@ impl Observers {
 fn watch(told: Told, is_over: &AtomicBool) {
     let Told { item, child, kept, mut words, deadline, mask } = told;
     let mut notes = Notes::default();
+    let mut is_silent = false;
     loop {
         if words.is_empty() {
             child.close_input();
@@ -65,13 +68,21 @@ fn watch(told: Told, is_over: &AtomicBool) {
             tracing::warn!(%item, "the hook did not end in time and was stopped");
             break;
         }
+        if is_silent {
+            let mut said = Vec::new();
+            let has_ended = child.linger(deadline.min(now + LOOK), &mut said);
+            notes.take(&item, &said, &mask);
+            if has_ended {
+                break;
+            }
+            continue;
+        }
         // What it answers changes nothing.
         match child.turn(&mut words, deadline.min(now + LOOK), None) {
             Ok(turn) => {
                 notes.take(&item, &turn.stderr, &mask);
-                if turn.is_over {
-                    break;
-                }
+                // It may go on without an answer.
+                is_silent = turn.is_over;
             }
             Err(error) => {
                 tracing::warn!(%item, %error, "the hook cannot be heard");

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use walkdir::WalkDir;
 
 use super::embedded::EMBEDDED;
 use super::error::SpaceError;
@@ -100,6 +101,29 @@ impl Root {
         !matches!(open_beneath(ai, folder.trim_end_matches('/'), flags), Err(Errno::NOENT))
     }
 
+    /// The first thing below the folder at a plain relative path, or the folder itself, that cannot be
+    /// looked into or leads elsewhere, with why; for a folder in which nothing may be overlooked. A folder
+    /// that is not there hides nothing.
+    pub(crate) fn overlooked(&self, relative: &str) -> Option<String> {
+        let top = self.path(relative);
+        if self.is_embedded() || is_missing(&top) {
+            return None;
+        }
+        if top.is_symlink() {
+            return Some(format!("`{}` is a link", top.display()));
+        }
+        WalkDir::new(&top).follow_links(false).into_iter().find_map(|found| match found {
+            Ok(found) if found.path_is_symlink() => {
+                Some(format!("`{}` is a link", found.path().display()))
+            }
+            Ok(_) => None,
+            Err(error) => {
+                let path = error.path().unwrap_or(&top).display().to_string();
+                Some(format!("`{path}` cannot be read"))
+            }
+        })
+    }
+
     /// The bytes of the regular file at the plain relative path below `.ai`, or `None`.
     ///
     /// # Errors
@@ -116,6 +140,10 @@ impl Root {
             .map_err(|source| SpaceError::Io { place: place(), source })?;
         Ok(opened.bytes(place)?.map(Cow::Owned))
     }
+}
+
+fn is_missing(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 pub(super) fn embedded(relative: &str) -> Option<&'static [u8]> {

@@ -391,3 +391,141 @@ fn hooks_are_listed_and_tried_one_by_one() {
     let (status, got) = world.json(&["hooks", "test", "hooks/guard", "--phase", "after_call"]);
     assert_eq!((status, &got["code"]), (2, &json!("hook.not_a_hook")), "{got}");
 }
+
+#[test]
+fn a_hook_that_is_only_told_and_ends_first_leaves_the_call_alone() {
+    let world = world();
+    hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "cat >/dev/null");
+    world.signed(TOOL_FILE, &SAY.replace("touch ran", "touch ran; sleep 1"));
+    let (status, got) = call(&world);
+    assert_eq!((status, &got["data"], ran(&world)), (0, &json!({"a": "1"}), true), "{got}");
+    // Nor one that judges the answer while it ends.
+    hook(&world, "judge", AFTER, "sleep 0.6; echo '{\"allow\":true}'");
+    hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "cat >/dev/null; sleep 1.3");
+    let (status, got) = call(&world);
+    assert_eq!((status, &got["data"]), (0, &json!({"a": "1"})), "{got}");
+}
+
+#[test]
+fn f06_a_signal_while_somebody_watches_ends_the_tool_and_the_watcher() {
+    let world = world();
+    hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "echo $$ >>pids; exec sleep 600");
+    world.signed(TOOL_FILE, &SAY.replace("touch ran", "echo $$ >>pids; sleep 600"));
+    let mut command = world.command(&["execute", TOOL, "--json"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let late = Instant::now() + Duration::from_mins(1);
+    let pids = loop {
+        let text = std::fs::read_to_string(world.project().join("pids")).unwrap_or_default();
+        if text.lines().count() == 2 {
+            break text;
+        }
+        assert!(Instant::now() < late, "they never started");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    while child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < late, "it does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    for pid in pids.split_whitespace() {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
+    }
+}
+
+#[test]
+fn a_hook_that_is_only_told_may_close_its_output_and_go_on() {
+    let world = world();
+    let told = "exec >/dev/null; sleep 0.3; cat >\"$RYE_PROJECT/told\"";
+    hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), told);
+    assert_eq!(call(&world).0, 0);
+    assert!(String::from_utf8(world.read("told")).unwrap().contains("before_execution"));
+}
+
+#[test]
+fn a_project_does_not_shorten_the_time_of_those_who_judge_it() {
+    let world = world();
+    hook(&world, "guard", BEFORE, "sleep 0.3; echo '{\"allow\":true}'");
+    world.signed(".ai/config/execution/execution.yaml", "tools: {hooks/guard: {timeout: 0.001}}\n");
+    let (status, got) = call(&world);
+    assert_eq!((status, &got["status"]), (0, &json!("success")), "{got}");
+}
+
+#[test]
+fn f10_hooks_behind_a_link_are_not_overlooked() {
+    use std::os::unix::fs::symlink;
+    let world = world();
+    let folder = world.home().join(".ai/tools/hooks");
+    let denies = "#!/bin/sh\necho '{\"allow\":false}'\n";
+    world.write_home(".ai/tools/hooks/team/guard-it.sh", denies);
+    world.signed_home(".ai/tools/hooks/team/guard.yaml", &item("guard", BEFORE));
+    assert_eq!(call(&world).1["code"], "hook.denied", "the fixture works untouched");
+    let elsewhere = world.outside().join("team");
+    std::fs::rename(folder.join("team"), &elsewhere).unwrap();
+    assert_eq!(call(&world).0, 0);
+    symlink(&elsewhere, folder.join("team")).unwrap();
+    assert_eq!(call(&world).1["code"], "hook.unusable");
+    std::fs::remove_file(folder.join("team")).unwrap();
+    std::fs::remove_dir(&folder).unwrap();
+    assert_eq!(call(&world).0, 0);
+    symlink("/nowhere/hooks", &folder).unwrap();
+    assert_eq!(call(&world).1["code"], "hook.unusable");
+    let (_, got) = world.json(&["hooks", "list"]);
+    assert!(got["hooks"][0]["error"].as_str().unwrap().contains("is a link"), "{got}");
+}
+
+#[test]
+fn what_a_tool_says_of_its_failure_or_asks_a_person_passes_the_hooks_too() {
+    let world = world();
+    let program = "#!/bin/sh\ncat >/dev/null\n. ./says\n";
+    world.write(".ai/tools/acme/odd-it.sh", program);
+    world.signed(
+        ".ai/tools/acme/odd.yaml",
+        "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+         category: acme\ndescription: x\nexec:\n  command: ./odd-it.sh\n  files: [odd-it.sh]\n",
+    );
+    let says = [
+        ("printf '{\"pending\":{\"message\":\"SSN 123\"}}'", 0),
+        ("printf '{\"error\":\"SSN 123\"}'; echo SSN 123 >&2", 1),
+        ("echo SSN 123", 7),
+        ("echo SSN 123 >&2; exit 3", 1),
+    ];
+    for (says, status) in says {
+        world.write("says", says);
+        let said = world.rye(&["execute", "tool:acme/odd", "--json"]);
+        assert_eq!(said.status, status, "{said:?}");
+        assert!(said.stdout.contains("SSN"), "the fixture tells it: {said:?}");
+    }
+    let waiting = || world.json(&["pending", "list"]).1["pending"].as_array().unwrap().len();
+    assert_eq!(waiting(), 1);
+    hook(&world, "hide", &format!("{AFTER}replaces: true\n"), BY_FILE);
+    world.write("answer", "echo '{\"allow\":true,\"replace\":{\"content\":\"hidden\"}}'");
+    for (says, _) in says {
+        world.write("says", says);
+        let said = world.rye(&["execute", "tool:acme/odd", "--json"]);
+        assert!(!said.stdout.contains("SSN"), "{says}: {said:?}");
+        assert!(String::from_utf8(world.read("sent")).unwrap().contains("SSN"), "{says}");
+    }
+    assert_eq!(waiting(), 2);
+    world.write("answer", "echo '{\"allow\":false}'");
+    for (says, _) in says {
+        world.write("says", says);
+        let said = world.rye(&["execute", "tool:acme/odd", "--json"]);
+        assert_eq!((said.status, said.code().as_str()), (4, "hook.denied"), "{says}: {said:?}");
+        assert!(!said.stdout.contains("SSN"), "{says}: {said:?}");
+    }
+    assert_eq!(waiting(), 2, "what is denied asks nobody");
+}
+
+#[test]
+fn f08_a_hook_s_own_secret_is_not_in_what_it_says_of_a_call() {
+    let world = world().env("GUARD_TOKEN", "canary-of-the-guard");
+    let more = format!("{BEFORE}secrets: [GUARD_TOKEN]\n");
+    let answer = "printf '{\"allow\":false,\"reason\":\"by %s\",\"metadata\":{\"k\":\"%s\"}}' \"$GUARD_TOKEN\" \"$GUARD_TOKEN\"";
+    hook(&world, "guard", &more, answer);
+    let said = world.rye(&["execute", TOOL, "-i", "a=1", "--json", "--trace"]);
+    assert_eq!(said.code(), "hook.denied", "{said:?}");
+    assert!(said.stdout.contains("by ***"), "{said:?}");
+    assert!(!said.stdout.contains("canary") && !said.stderr.contains("canary"), "{said:?}");
+}
