@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::hook_error::HookError;
+use super::hooks::HookError;
 use crate::chain::{ChainError, FetchError};
 use crate::diag::{Diagnose, Diagnostic};
 use crate::eval::EvalError;

@@ -14,7 +14,6 @@ mod diff;
 mod draft;
 mod eval;
 mod failure;
-mod hook_error;
 mod hooks;
 mod inspect;
 mod line;

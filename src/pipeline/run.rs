@@ -273,6 +273,7 @@ impl Rye {
             details: details.collect(),
             plan,
             outcome,
+            hooks: hooks.into_notes(),
             pending_id,
             run_id,
             receipts: written.paths,

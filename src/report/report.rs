@@ -62,6 +62,20 @@ impl Warned {
     }
 }
 
+/// What a hook said of a call beside yes, or that it replaced something.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub(crate) struct HookNote {
+    pub(crate) item_id: Ref,
+    pub(crate) phase: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metadata: Option<Value>,
+    /// SHA-256 of what it was shown, as text, and of what it put in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) was_sha256: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) is_sha256: Option<Digest>,
+}
+
 /// How a tool's run, or dry run, came out.
 #[derive(Debug)]
 pub(crate) struct ToolReport {
@@ -70,6 +84,7 @@ pub(crate) struct ToolReport {
     pub(crate) plan: Plan,
     /// `None` for a dry run.
     pub(crate) outcome: Option<Outcome>,
+    pub(crate) hooks: Vec<HookNote>,
     /// The id of what waits for a person, where the tool asked for one.
     pub(crate) pending_id: Option<String>,
     pub(crate) run_id: String,
@@ -208,6 +223,9 @@ impl ToolReport {
         let passed_over = self.plan.survey().passed_over();
         if self.outcome.is_none() && !passed_over.is_empty() {
             out.insert("passed_over".into(), json!(passed_over));
+        }
+        if !self.hooks.is_empty() {
+            out.insert("hooks".into(), json!(self.hooks));
         }
         if !self.receipts.is_empty() {
             metadata.insert("run_id".into(), json!(self.run_id));

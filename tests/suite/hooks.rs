@@ -72,6 +72,10 @@ fn a_hook_lets_a_call_pass_or_denies_it_before_anything_starts() {
     world.write("answer", "echo '{\"allow\":true}'");
     let (status, got) = call(&world);
     assert_eq!((status, &got["status"], ran(&world)), (0, &json!("success"), true), "{got}");
+    assert!(got.get("hooks").is_none(), "{got}");
+    world.write("answer", "echo '{\"allow\":true,\"metadata\":{\"k\":1}}'");
+    let (_, got) = call(&world);
+    assert_eq!((&got["hooks"][0]["metadata"], ran(&world)), (&json!({"k": 1}), true), "{got}");
     assert_eq!(verdicts(&got), [("tool:hooks/guard".into(), "allow".into())]);
     let sent: Value = serde_json::from_slice(&world.read("sent")).unwrap();
     assert_eq!((&sent["hook"], &sent["phase"]), (&json!("tool"), &json!("before_execution")));
@@ -182,6 +186,13 @@ fn an_answer_is_replaced_or_withheld_after_the_call() {
     world.write("answer", "echo '{\"allow\":true,\"replace\":{\"content\":{\"a\":\"***\"}}}'");
     let (status, got) = call(&world);
     assert_eq!((status, &got["data"]), (0, &json!({"a": "***"})), "{got}");
+    let note = &got["hooks"][0];
+    assert_eq!(
+        (&note["item_id"], &note["phase"]),
+        (&json!("tool:hooks/hide"), &json!("after_execution"))
+    );
+    assert_eq!(note["was_sha256"], json!(crate::world::sha256(b"{\"a\":\"1\"}")));
+    assert_eq!(note["is_sha256"], json!(crate::world::sha256(b"{\"a\":\"***\"}")));
     let sent: Value = serde_json::from_slice(&world.read("sent")).unwrap();
     assert_eq!(sent["response"]["content"], "{\"a\":\"1\"}");
     assert_eq!(sent["request"]["args"], json!({"a": "1"}));

@@ -1,35 +1,36 @@
-//! Hooks (exec-protocol 6): who is asked before and after every call of a tool, and what that decides.
+//! The hooks that are in force, and asking one of them.
 //!
 //! A hook is in force where it lies below `tools/hooks/` of a space. Those of the system and of the
 //! person see every call; those of the project see calls of the project's own tools. None shadows
 //! another. One that cannot be asked denies what it may have judged.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::failure::Failure;
-use super::hook_error::HookError;
-use super::line::Line;
-use super::rules::HookRules;
-use super::rye::Rye;
+use super::call::Hooks;
+use super::error::HookError;
 use crate::base::limits::HOOKS;
 use crate::chain::Chain;
 use crate::execute::{ExecuteError, Mask, Outcome, prepare};
 use crate::id::{ItemId, Kind, Ref, Space};
-use crate::parse::{Hook, HookKind, Item, Phase, Tool};
+use crate::parse::{Hook, HookKind, Item, Tool};
+use crate::pipeline::failure::Failure;
+use crate::pipeline::line::Line;
+use crate::pipeline::rules::HookRules;
+use crate::pipeline::rye::Rye;
 use crate::plan::{Machine, Params, Plan};
 use crate::protocol::{Told, Verdict, envelope, verdict};
 use crate::resolve::Found;
 use crate::space::Root;
-use crate::trace::{Event, Quiet, Sink};
+use crate::trace::{Quiet, Sink};
 use crate::validate::{Asked, ValidChain};
 use crate::verify::Source;
 
 /// The folder of a space, below `tools/`, whose items are in force as hooks.
 const FOLDER: &str = "hooks";
 /// How the ids of those items begin.
-pub(super) const BELOW: &str = "hooks/";
+pub(in crate::pipeline) const BELOW: &str = "hooks/";
 
 /// A hook that is in force, or should be.
 pub(crate) struct Standing {
@@ -44,39 +45,29 @@ pub(crate) struct Standing {
 /// A verified hook.
 #[derive(Clone)]
 pub(crate) struct Armed {
-    source: Source,
+    pub(super) source: Source,
     tool: Tool,
     pub(crate) hook: Hook,
 }
 
 impl Armed {
-    fn item(&self) -> &Ref {
+    pub(super) fn item(&self) -> &Ref {
         self.source.item()
     }
 }
 
 /// The line, by the rules for the space of a hook.
 #[derive(Clone, Copy)]
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     rye: &'a Rye,
     rules: &'a HookRules<'a>,
-    sink: &'a dyn Sink,
+    pub(super) sink: &'a dyn Sink,
 }
 
 impl<'a> Lines<'a> {
-    fn of(self, space: Space) -> Line<'a> {
+    pub(super) fn of(self, space: Space) -> Line<'a> {
         self.rye.line(self.rules.of(space), self.sink)
     }
-}
-
-/// The hooks of one call.
-pub(super) struct Hooks<'a> {
-    lines: Lines<'a>,
-    /// What is called.
-    call: Ref,
-    call_id: String,
-    /// In the order in which they are asked.
-    armed: Vec<Armed>,
 }
 
 impl Rye {
@@ -170,7 +161,7 @@ impl Rye {
     ///
     /// # Errors
     /// `hook.unusable`: one of them cannot be asked.
-    pub(super) fn hooks<'a>(
+    pub(in crate::pipeline) fn hooks<'a>(
         &'a self,
         rules: &'a HookRules<'a>,
         sink: &'a dyn Sink,
@@ -200,7 +191,7 @@ impl Rye {
                 }
             }
         }
-        Ok(Hooks { lines, call, call_id: call_id.to_owned(), armed })
+        Ok(Hooks::new(lines, call, call_id.to_owned(), armed))
     }
 
     /// Asks one hook, outside of any call; what it said, or why that is no answer.
@@ -252,7 +243,7 @@ impl Rye {
         let chain = Chain::build(source, tool, &line, &is_primitive, &Quiet)?;
         let asked = Asked { target: "local".into(), thread: "inline".into() };
         let valid = ValidChain::judge(chain, &asked, &Quiet)?;
-        let run_id = super::run::run_id();
+        let run_id = crate::pipeline::run::run_id();
         let params = Params::check(armed.item(), None, payload)?;
         // What a project says of its runs is not for those who judge it.
         let project_shortens = armed.source.space() == Space::Project;
@@ -262,7 +253,7 @@ impl Rye {
 
     /// # Errors
     /// What is wrong before it is started; how it ended is the inner result.
-    fn ask(
+    pub(super) fn ask(
         &self,
         line: Line<'_>,
         armed: &Armed,
@@ -276,7 +267,7 @@ impl Rye {
     }
 
     /// Starts a hook that is only told, and goes on.
-    fn tell(
+    pub(super) fn tell(
         &self,
         line: Line<'_>,
         armed: &Armed,
@@ -309,261 +300,4 @@ fn arm(line: Line<'_>, found: Option<Found>) -> Result<Option<Armed>, Failure> {
         }
         _ => None,
     })
-}
-
-impl Hooks<'_> {
-    /// In a dry run: who would be asked.
-    pub(super) fn announce(&self) {
-        for armed in &self.armed {
-            for phase in &armed.hook.phases {
-                self.record(armed, *phase, "would_run", "", Duration::ZERO);
-            }
-        }
-    }
-
-    /// The arguments, as those who may replace them leave them.
-    ///
-    /// # Errors
-    /// `hook.denied`
-    pub(super) fn replace_args(
-        &self,
-        mut args: Map<String, Value>,
-    ) -> Result<Map<String, Value>, Failure> {
-        for armed in self.at(Phase::BeforeExecution).filter(|armed| armed.hook.replaces) {
-            let request = self.request(&args);
-            let replaced = self.judge(armed, Phase::BeforeExecution, &[("request", &request)])?;
-            match replaced.and_then(|mut replace| replace.shift_remove("args")) {
-                None => {}
-                Some(Value::Object(other)) => args = other,
-                Some(_) => {
-                    let reason = "`replace.args` is no object".to_owned();
-                    return Err(self.denied(armed, Phase::BeforeExecution, reason));
-                }
-            }
-        }
-        Ok(args)
-    }
-
-    /// Asks those that only judge, and tells those that only watch, of the arguments that count.
-    ///
-    /// # Errors
-    /// `hook.denied`
-    pub(super) fn before(&self, args: &Map<String, Value>) -> Result<(), Failure> {
-        let request = self.request(args);
-        self.pass(Phase::BeforeExecution, &[("request", &request)])
-    }
-
-    /// The answer, as those who may replace it leave it; then those that judge it.
-    ///
-    /// # Errors
-    /// `hook.denied`
-    pub(super) fn after(
-        &self,
-        args: &Map<String, Value>,
-        outcome: &mut Outcome,
-        took: Duration,
-    ) -> Result<(), Failure> {
-        let shown = match (&outcome.pending, &outcome.failure) {
-            (Some(pending), _) => {
-                json!({"pending": {"reason": pending.reason, "message": pending.message}})
-            }
-            (None, Some(failure)) => {
-                json!({"error": failure.message, failure.of: failure.tail, "data": outcome.data})
-            }
-            (None, None) => outcome.data.clone(),
-        };
-        let Some(content) = self.after_content(args, shown, took)? else { return Ok(()) };
-        // Nothing of what the tool said beside its data gets past who replaces it.
-        if let Some(pending) = &mut outcome.pending {
-            pending.reason = "replaced by a hook".into();
-            pending.message = plain(&content);
-        }
-        if let Some(failure) = &mut outcome.failure {
-            failure.message = "it failed; what it said was replaced by a hook".into();
-            failure.tail.clear();
-        }
-        outcome.data = content;
-        Ok(())
-    }
-
-    /// A call that came to no answer, as those who judge answers leave it: what it says of itself is
-    /// theirs to withhold.
-    pub(super) fn after_failure(
-        &self,
-        args: &Map<String, Value>,
-        failure: Failure,
-        took: Duration,
-    ) -> Failure {
-        if failure.interrupted().is_some() {
-            return failure;
-        }
-        let diagnostic = failure.diagnostic();
-        let shown =
-            json!({"error": diagnostic.message, "code": diagnostic.code, "data": diagnostic.data});
-        match self.after_content(args, shown, took) {
-            Ok(None) => failure,
-            Ok(Some(_)) => {
-                HookError::Withheld { call: self.call.clone(), code: failure.code() }.into()
-            }
-            Err(denied) => denied,
-        }
-    }
-
-    /// Shows what a call came to; what stands in its place, if somebody replaced it.
-    fn after_content(
-        &self,
-        args: &Map<String, Value>,
-        mut content: Value,
-        took: Duration,
-    ) -> Result<Option<Value>, Failure> {
-        let request = self.request(args);
-        let phase = Phase::AfterExecution;
-        let mut is_replaced = false;
-        for armed in self.at(phase).filter(|armed| armed.hook.replaces) {
-            let response = self.response(&content, took);
-            let parts = [("request", &request), ("response", &response)];
-            if let Some(mut replace) = self.judge(armed, phase, &parts)?
-                && let Some(other) = replace.shift_remove("content")
-            {
-                (content, is_replaced) = (other, true);
-            }
-        }
-        let response = self.response(&content, took);
-        self.pass(phase, &[("request", &request), ("response", &response)])?;
-        Ok(is_replaced.then_some(content))
-    }
-
-    fn at(&self, phase: Phase) -> impl Iterator<Item = &Armed> {
-        self.armed.iter().filter(move |armed| armed.hook.phases.contains(&phase))
-    }
-
-    fn request(&self, args: &Map<String, Value>) -> Map<String, Value> {
-        object(json!({"name": self.call.id, "args": args, "call_id": self.call_id}))
-    }
-
-    fn response(&self, content: &Value, took: Duration) -> Map<String, Value> {
-        let content = plain(content);
-        let latency_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        object(json!({
-            "name": self.call.id, "call_id": self.call_id, "content": content,
-            "latency_ms": latency_ms,
-        }))
-    }
-
-    /// Those that judge, in their order, to the first that denies; then those that watch.
-    fn pass(&self, phase: Phase, parts: &[(&str, &Map<String, Value>)]) -> Result<(), Failure> {
-        for armed in self.at(phase).filter(|armed| armed.hook.filters && !armed.hook.replaces) {
-            self.judge(armed, phase, parts)?;
-        }
-        for armed in self.at(phase).filter(|armed| !armed.hook.filters) {
-            let start = Instant::now();
-            let payload = envelope(&armed.hook, phase, parts);
-            let line = self.lines.of(armed.source.space());
-            let (verdict, reason) = match line.rye.tell(line, armed, payload) {
-                Ok(()) => ("told", String::new()),
-                // Whatever goes wrong with it changes nothing.
-                Err(failure) => ("not_told", failure.to_string()),
-            };
-            self.record(armed, phase, verdict, &reason, start.elapsed());
-        }
-        Ok(())
-    }
-
-    /// Asks one hook; gives what it wants in the place of what it was shown.
-    fn judge(
-        &self,
-        armed: &Armed,
-        phase: Phase,
-        parts: &[(&str, &Map<String, Value>)],
-    ) -> Result<Option<Map<String, Value>>, Failure> {
-        let start = Instant::now();
-        let payload = envelope(&armed.hook, phase, parts);
-        let line = self.lines.of(armed.source.space());
-        let said = match line.rye.ask(line, armed, payload) {
-            Ok(Ok(outcome)) => match &outcome.failure {
-                Some(failure) => Err(failure.message.clone()),
-                None => verdict(&outcome.data, &armed.hook),
-            },
-            Ok(Err(error @ ExecuteError::Interrupted { .. })) => return Err(error.into()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(failure) => Err(failure.to_string()),
-        };
-        let known = if phase == Phase::BeforeExecution { "args" } else { "content" };
-        let odd = |replace: &Map<String, Value>| replace.keys().find(|key| *key != known).cloned();
-        let said = match said {
-            Ok(Verdict::Allow { replace: Some(replace), .. }) if odd(&replace).is_some() => {
-                Err(format!("`replace` may hold `{known}` alone here"))
-            }
-            other => other,
-        };
-        match said {
-            Ok(Verdict::Allow { replace, .. }) => {
-                let word = if replace.is_some() { "replace" } else { "allow" };
-                self.record(armed, phase, word, "", start.elapsed());
-                Ok(replace)
-            }
-            Ok(Verdict::Deny { reason, enforced, metadata }) => {
-                self.record(armed, phase, "deny", &reason, start.elapsed());
-                Err(self.refusal(armed, phase, reason, enforced, metadata))
-            }
-            Err(why) => {
-                self.record(armed, phase, "deny", &why, start.elapsed());
-                Err(self.denied(armed, phase, why))
-            }
-        }
-    }
-
-    fn denied(&self, armed: &Armed, phase: Phase, reason: String) -> Failure {
-        self.refusal(armed, phase, reason, false, json!({}))
-    }
-
-    fn refusal(
-        &self,
-        armed: &Armed,
-        phase: Phase,
-        reason: String,
-        enforced: bool,
-        metadata: Value,
-    ) -> Failure {
-        HookError::Denied {
-            call: self.call.clone(),
-            hook: armed.item().clone(),
-            space: armed.source.space(),
-            phase: phase.name(),
-            reason,
-            enforced,
-            metadata,
-        }
-        .into()
-    }
-
-    fn record(
-        &self,
-        armed: &Armed,
-        phase: Phase,
-        verdict: &'static str,
-        reason: &str,
-        took: Duration,
-    ) {
-        self.lines.sink.record(Event::Hook {
-            item_id: armed.item().clone(),
-            space: armed.source.space(),
-            phase: phase.name(),
-            verdict,
-            reason: reason.to_owned(),
-            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        });
-    }
-}
-
-/// A text as it is, anything else as JSON.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
 }

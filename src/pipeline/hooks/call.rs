@@ -1,0 +1,321 @@
+//! The hooks of one call: asked and told in their order.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::error::HookError;
+use super::standing::{Armed, Lines};
+use crate::base::Digest;
+use crate::execute::{ExecuteError, Outcome};
+use crate::id::Ref;
+use crate::parse::Phase;
+use crate::pipeline::failure::Failure;
+use crate::protocol::{Verdict, envelope, verdict};
+use crate::report::HookNote;
+use crate::trace::Event;
+
+/// The hooks of one call.
+pub(in crate::pipeline) struct Hooks<'a> {
+    lines: Lines<'a>,
+    /// What is called.
+    call: Ref,
+    call_id: String,
+    /// In the order in which they are asked.
+    armed: Vec<Armed>,
+    notes: RefCell<Vec<HookNote>>,
+}
+
+impl<'a> Hooks<'a> {
+    pub(super) fn new(lines: Lines<'a>, call: Ref, call_id: String, armed: Vec<Armed>) -> Self {
+        Self { lines, call, call_id, armed, notes: RefCell::default() }
+    }
+}
+
+impl Hooks<'_> {
+    /// In a dry run: who would be asked.
+    pub(in crate::pipeline) fn announce(&self) {
+        for armed in &self.armed {
+            for phase in &armed.hook.phases {
+                self.record(armed, *phase, "would_run", "", Duration::ZERO);
+            }
+        }
+    }
+
+    /// The arguments, as those who may replace them leave them.
+    ///
+    /// # Errors
+    /// `hook.denied`
+    pub(in crate::pipeline) fn replace_args(
+        &self,
+        mut args: Map<String, Value>,
+    ) -> Result<Map<String, Value>, Failure> {
+        for armed in self.at(Phase::BeforeExecution).filter(|armed| armed.hook.replaces) {
+            let request = self.request(&args);
+            let replaced = self.judge(armed, Phase::BeforeExecution, &[("request", &request)])?;
+            match replaced.and_then(|mut replace| replace.shift_remove("args")) {
+                None => {}
+                Some(Value::Object(other)) => args = other,
+                Some(_) => {
+                    let reason = "`replace.args` is no object".to_owned();
+                    return Err(self.denied(armed, Phase::BeforeExecution, reason));
+                }
+            }
+        }
+        Ok(args)
+    }
+
+    /// Asks those that only judge, and tells those that only watch, of the arguments that count.
+    ///
+    /// # Errors
+    /// `hook.denied`
+    pub(in crate::pipeline) fn before(&self, args: &Map<String, Value>) -> Result<(), Failure> {
+        let request = self.request(args);
+        self.pass(Phase::BeforeExecution, &[("request", &request)])
+    }
+
+    /// The answer, as those who may replace it leave it; then those that judge it.
+    ///
+    /// # Errors
+    /// `hook.denied`
+    pub(in crate::pipeline) fn after(
+        &self,
+        args: &Map<String, Value>,
+        outcome: &mut Outcome,
+        took: Duration,
+    ) -> Result<(), Failure> {
+        let shown = match (&outcome.pending, &outcome.failure) {
+            (Some(pending), _) => {
+                json!({"pending": {"reason": pending.reason, "message": pending.message}})
+            }
+            (None, Some(failure)) => {
+                json!({"error": failure.message, failure.of: failure.tail, "data": outcome.data})
+            }
+            (None, None) => outcome.data.clone(),
+        };
+        let Some(content) = self.after_content(args, shown, took)? else { return Ok(()) };
+        // Nothing of what the tool said beside its data gets past who replaces it.
+        if let Some(pending) = &mut outcome.pending {
+            pending.reason = "replaced by a hook".into();
+            pending.message = plain(&content);
+        }
+        if let Some(failure) = &mut outcome.failure {
+            failure.message = "it failed; what it said was replaced by a hook".into();
+            failure.tail.clear();
+        }
+        outcome.data = content;
+        Ok(())
+    }
+
+    /// A call that came to no answer, as those who judge answers leave it: what it says of itself is
+    /// theirs to withhold.
+    pub(in crate::pipeline) fn after_failure(
+        &self,
+        args: &Map<String, Value>,
+        failure: Failure,
+        took: Duration,
+    ) -> Failure {
+        if failure.interrupted().is_some() {
+            return failure;
+        }
+        let diagnostic = failure.diagnostic();
+        let shown =
+            json!({"error": diagnostic.message, "code": diagnostic.code, "data": diagnostic.data});
+        match self.after_content(args, shown, took) {
+            Ok(None) => failure,
+            Ok(Some(_)) => {
+                HookError::Withheld { call: self.call.clone(), code: failure.code() }.into()
+            }
+            Err(denied) => denied,
+        }
+    }
+
+    /// Shows what a call came to; what stands in its place, if somebody replaced it.
+    fn after_content(
+        &self,
+        args: &Map<String, Value>,
+        mut content: Value,
+        took: Duration,
+    ) -> Result<Option<Value>, Failure> {
+        let request = self.request(args);
+        let phase = Phase::AfterExecution;
+        let mut is_replaced = false;
+        for armed in self.at(phase).filter(|armed| armed.hook.replaces) {
+            let response = self.response(&content, took);
+            let parts = [("request", &request), ("response", &response)];
+            if let Some(mut replace) = self.judge(armed, phase, &parts)?
+                && let Some(other) = replace.shift_remove("content")
+            {
+                (content, is_replaced) = (other, true);
+            }
+        }
+        let response = self.response(&content, took);
+        self.pass(phase, &[("request", &request), ("response", &response)])?;
+        Ok(is_replaced.then_some(content))
+    }
+
+    fn at(&self, phase: Phase) -> impl Iterator<Item = &Armed> {
+        self.armed.iter().filter(move |armed| armed.hook.phases.contains(&phase))
+    }
+
+    fn request(&self, args: &Map<String, Value>) -> Map<String, Value> {
+        object(json!({"name": self.call.id, "args": args, "call_id": self.call_id}))
+    }
+
+    fn response(&self, content: &Value, took: Duration) -> Map<String, Value> {
+        let content = plain(content);
+        let latency_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        object(json!({
+            "name": self.call.id, "call_id": self.call_id, "content": content,
+            "latency_ms": latency_ms,
+        }))
+    }
+
+    /// Those that judge, in their order, to the first that denies; then those that watch.
+    fn pass(&self, phase: Phase, parts: &[(&str, &Map<String, Value>)]) -> Result<(), Failure> {
+        for armed in self.at(phase).filter(|armed| armed.hook.filters && !armed.hook.replaces) {
+            self.judge(armed, phase, parts)?;
+        }
+        for armed in self.at(phase).filter(|armed| !armed.hook.filters) {
+            let start = Instant::now();
+            let payload = envelope(&armed.hook, phase, parts);
+            let line = self.lines.of(armed.source.space());
+            let (verdict, reason) = match line.rye.tell(line, armed, payload) {
+                Ok(()) => ("told", String::new()),
+                // Whatever goes wrong with it changes nothing.
+                Err(failure) => ("not_told", failure.to_string()),
+            };
+            self.record(armed, phase, verdict, &reason, start.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Asks one hook; gives what it wants in the place of what it was shown.
+    fn judge(
+        &self,
+        armed: &Armed,
+        phase: Phase,
+        parts: &[(&str, &Map<String, Value>)],
+    ) -> Result<Option<Map<String, Value>>, Failure> {
+        let start = Instant::now();
+        let payload = envelope(&armed.hook, phase, parts);
+        let line = self.lines.of(armed.source.space());
+        let said = match line.rye.ask(line, armed, payload) {
+            Ok(Ok(outcome)) => match &outcome.failure {
+                Some(failure) => Err(failure.message.clone()),
+                None => verdict(&outcome.data, &armed.hook),
+            },
+            Ok(Err(error @ ExecuteError::Interrupted { .. })) => return Err(error.into()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(failure) => Err(failure.to_string()),
+        };
+        let known = if phase == Phase::BeforeExecution { "args" } else { "content" };
+        let odd = |replace: &Map<String, Value>| replace.keys().find(|key| *key != known).cloned();
+        let said = match said {
+            Ok(Verdict::Allow { replace: Some(replace), .. }) if odd(&replace).is_some() => {
+                Err(format!("`replace` may hold `{known}` alone here"))
+            }
+            other => other,
+        };
+        match said {
+            Ok(Verdict::Allow { replace, metadata }) => {
+                let word = if replace.is_some() { "replace" } else { "allow" };
+                self.record(armed, phase, word, "", start.elapsed());
+                let was = parts.last().and_then(|(_, part)| part.get(known));
+                let is = replace.as_ref().and_then(|replace| replace.get(known));
+                self.note(armed, phase, metadata, was.zip(is));
+                Ok(replace)
+            }
+            Ok(Verdict::Deny { reason, enforced, metadata }) => {
+                self.record(armed, phase, "deny", &reason, start.elapsed());
+                Err(self.refusal(armed, phase, reason, enforced, metadata))
+            }
+            Err(why) => {
+                self.record(armed, phase, "deny", &why, start.elapsed());
+                Err(self.denied(armed, phase, why))
+            }
+        }
+    }
+
+    /// What a hook said beside yes, and that it replaced something, goes with the result of the call.
+    fn note(
+        &self,
+        armed: &Armed,
+        phase: Phase,
+        metadata: Value,
+        replaced: Option<(&Value, &Value)>,
+    ) {
+        let says_nothing = metadata.as_object().is_none_or(Map::is_empty);
+        if says_nothing && replaced.is_none() {
+            return;
+        }
+        let digest = |value: &Value| Digest::of(plain(value).as_bytes());
+        self.notes.borrow_mut().push(HookNote {
+            item_id: armed.item().clone(),
+            phase: phase.name(),
+            metadata: (!says_nothing).then_some(metadata),
+            was_sha256: replaced.map(|(was, _)| digest(was)),
+            is_sha256: replaced.map(|(_, is)| digest(is)),
+        });
+    }
+
+    /// What is told of the hooks with the result of the call.
+    pub(in crate::pipeline) fn into_notes(self) -> Vec<HookNote> {
+        self.notes.into_inner()
+    }
+
+    fn denied(&self, armed: &Armed, phase: Phase, reason: String) -> Failure {
+        self.refusal(armed, phase, reason, false, json!({}))
+    }
+
+    fn refusal(
+        &self,
+        armed: &Armed,
+        phase: Phase,
+        reason: String,
+        enforced: bool,
+        metadata: Value,
+    ) -> Failure {
+        HookError::Denied {
+            call: self.call.clone(),
+            hook: armed.item().clone(),
+            space: armed.source.space(),
+            phase: phase.name(),
+            reason,
+            enforced,
+            metadata,
+        }
+        .into()
+    }
+
+    fn record(
+        &self,
+        armed: &Armed,
+        phase: Phase,
+        verdict: &'static str,
+        reason: &str,
+        took: Duration,
+    ) {
+        self.lines.sink.record(Event::Hook {
+            item_id: armed.item().clone(),
+            space: armed.source.space(),
+            phase: phase.name(),
+            verdict,
+            reason: reason.to_owned(),
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+}
+
+/// A text as it is, anything else as JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
