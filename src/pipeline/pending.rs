@@ -1,5 +1,7 @@
 //! Runs that wait for a person (exec-protocol 4): kept in the registry, and run once when approved.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -18,6 +20,8 @@ use crate::trace::Sink;
 pub(crate) struct Approval {
     pub(super) id: String,
     pub(super) decision: Decision,
+    /// This very run claimed it, so what comes of it is this run's to say.
+    claimed: Arc<AtomicBool>,
 }
 
 impl Approval {
@@ -70,7 +74,9 @@ impl Rye {
     /// `pending.decided`, `registry.io`
     pub(super) fn claim(&self, approval: &Approval) -> Result<(), Failure> {
         let registry = Registry::open(self.spaces().user()?.base())?;
-        Ok(registry.claim(&approval.id, &approval.decision)?)
+        registry.claim(&approval.id, &approval.decision)?;
+        approval.claimed.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Runs a kept request: planned anew, compared with what was asked for, claimed, started. This is
@@ -94,13 +100,19 @@ impl Rye {
             return Err(early(RegistryError::Decided { id, state }.into()));
         }
         let plan = PlanFile::read(&request.plan).map_err(|error| early(error.into()))?;
-        let approval = Approval { id: request.id.clone(), decision: self.decision() };
+        let claimed = Arc::new(AtomicBool::new(false));
+        let (id, decision) = (request.id.clone(), self.decision());
+        let approval = Approval { id, decision, claimed: claimed.clone() };
         let mut asked = Request::new(request.item.clone());
         asked.params = plan.params().cloned().unwrap_or_default();
         asked.timeout = Some(plan.timeout());
         asked.plan = Some(plan);
         asked.approval = Some(approval);
         let result = self.run(&asked, start, sink);
+        if !claimed.load(Ordering::Relaxed) {
+            // Nothing was started, or somebody else's run of it was.
+            return result;
+        }
         let told = match &result {
             Ok(report) => report.to_json(start.elapsed(), false, None),
             Err(failed) => {
@@ -108,7 +120,6 @@ impl Rye {
                 error_json(&failed.failure.diagnostic(), item, chain, failed.elapsed, None)
             }
         };
-        // Nothing is written where nobody claimed it.
         let kept = self.registry().and_then(|registry| match registry {
             Some(registry) => Ok(registry.finish(&request.id, &told.to_string())?),
             None => Ok(()),

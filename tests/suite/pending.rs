@@ -13,6 +13,8 @@ const PAYS: &str = r#"#!/bin/sh
 read -r call
 case "$call" in
 *'"again":'*) printf '{"pending":{"reason":"again","message":"Really?"}}\n' ;;
+*'"slow":'*'"approval":'*|*'"approval":'*'"slow":'*) echo paid >>paid; sleep 1; echo '{"result":"slow"}' ;;
+*'"forever":'*'"approval":'*|*'"approval":'*'"forever":'*) echo paid >>paid; exec sleep 30 ;;
 *'"approval":'*) echo paid >>paid; printf '{"result":%s}\n' "$call" ;;
 *) printf '{"pending":{"reason":"amount","message":"Pay?"}}\n' ;;
 esac
@@ -41,6 +43,20 @@ fn waiting(world: &World) -> Vec<Value> {
     let (status, got) = world.json(&["pending", "list"]);
     assert_eq!(status, 0, "{got}");
     got["pending"].as_array().unwrap().clone()
+}
+
+/// A hook of the person that sees every call of the tool before it is made.
+fn hook(world: &World, name: &str, more: &str, script: &str) {
+    let file = format!("{name}-it.sh");
+    world.write_home(&format!(".ai/tools/hooks/{file}"), format!("#!/bin/sh\n{script}\n"));
+    world.signed_home(
+        &format!(".ai/tools/hooks/{name}.yaml"),
+        &format!(
+            "version: \"1.0.0\"\ntool_type: hook\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+             category: hooks\ndescription: A hook.\nhook: tool\nphases: [before_execution]\n{more}\
+             exec:\n  command: ./{file}\n  files: [{file}]\n"
+        ),
+    );
 }
 
 fn paid(world: &World) -> usize {
@@ -81,7 +97,12 @@ fn what_a_tool_asks_waits_and_runs_once_when_it_is_approved() {
 #[test]
 fn of_two_who_approve_at_once_one_runs_it() {
     let world = world();
-    let id = asked(&world, "amount=5000");
+    let id = asked(&world, "slow=yes");
+    // Both have seen that it waits before one of them claims it.
+    let meet = "cd \"$RYE_PROJECT\"; mktemp come.XXXXXX >/dev/null; n=0\n\
+        while [ \"$(ls come.* | wc -l)\" -lt 2 ] && [ $n -lt 200 ]; do sleep 0.05; n=$((n+1)); done\n\
+        echo '{\"allow\":true}'";
+    hook(&world, "meet", "", meet);
     let approve = || {
         let mut command = world.command(&["pending", "approve", &id, "--json"]);
         command.stdout(std::process::Stdio::null()).spawn().unwrap()
@@ -91,6 +112,13 @@ fn of_two_who_approve_at_once_one_runs_it() {
     ends.sort();
     assert_eq!(ends, [Some(0), Some(4)]);
     assert_eq!(paid(&world), 1);
+    // What is kept is what came of the run, not that the other one was too late.
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!(
+        (&shown["state"], &shown["result"]["data"]),
+        (&json!("done"), &json!("slow")),
+        "{shown}"
+    );
 }
 
 #[test]
