@@ -46,7 +46,12 @@ impl Rye {
     }
 
     /// Keeps what a tool asked for, with the plan and the parameters; gives the id.
-    pub(super) fn postpone(&self, plan: &Plan, pending: &Pending) -> Result<String, Failure> {
+    pub(super) fn postpone(
+        &self,
+        plan: &Plan,
+        for_record: bool,
+        pending: &Pending,
+    ) -> Result<String, Failure> {
         let file = PlanFile::write(plan, true)?;
         let mut registry = Registry::open(self.spaces().user()?.base())?;
         Ok(registry.postpone(&Postponed {
@@ -54,6 +59,7 @@ impl Rye {
             item: &plan.item().to_string(),
             project: self.spaces().project_path(),
             plan: &file,
+            for_record,
             reason: &pending.reason,
             message: &pending.message,
         })?)
@@ -107,6 +113,8 @@ impl Rye {
         asked.params = plan.params().cloned().unwrap_or_default();
         asked.timeout = Some(plan.timeout());
         asked.plan = Some(plan);
+        // Made the same way, so that it is compared like with like.
+        asked.for_record = request.for_record;
         asked.approval = Some(approval);
         let result = self.run(&asked, start, sink);
         if !claimed.load(Ordering::Relaxed) {

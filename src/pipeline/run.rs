@@ -217,10 +217,11 @@ impl Rye {
         let params = Params::check(tool.item(), schema, given)?;
         let args = params.as_map().clone();
         let receipts = self.receipts(request, line.trust, &run_id)?;
+        let for_record = request.for_record || !receipts.is_empty();
         let mut machine = Machine {
             run_id: &run_id,
             timeout: request.timeout,
-            for_record: request.for_record || !receipts.is_empty(),
+            for_record,
             ..self.machine(&line)
         };
         if let Some(folder) = &request.workplace {
@@ -258,7 +259,8 @@ impl Rye {
             }
         };
         let pending = outcome.as_ref().and_then(|outcome| outcome.pending.as_ref());
-        let pending_id = pending.map(|pending| self.postpone(&plan, pending)).transpose()?;
+        let pending_id =
+            pending.map(|pending| self.postpone(&plan, for_record, pending)).transpose()?;
         if outcome.is_some() {
             line.remember(chain.links().iter().map(|link| &link.source), false);
         }

@@ -18,6 +18,7 @@ const STEPS: &[&str] = &["
         item TEXT NOT NULL,
         project TEXT NOT NULL,
         plan BLOB NOT NULL,
+        for_record INTEGER NOT NULL,
         reason TEXT NOT NULL,
         message TEXT NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('waiting', 'approved', 'done', 'rejected')),

@@ -20,6 +20,8 @@ pub(crate) struct Postponed<'a> {
     pub(crate) project: &'a Path,
     /// A plan file with its parameters.
     pub(crate) plan: &'a [u8],
+    /// The plan was made for the record, with the digests of its programs.
+    pub(crate) for_record: bool,
     pub(crate) reason: &'a str,
     pub(crate) message: &'a str,
 }
@@ -32,6 +34,7 @@ pub(crate) struct PendingRequest {
     pub(crate) item: String,
     pub(crate) project: PathBuf,
     pub(crate) plan: Vec<u8>,
+    pub(crate) for_record: bool,
     pub(crate) reason: String,
     pub(crate) message: String,
     pub(crate) state: PendingState,
@@ -78,7 +81,7 @@ pub(crate) struct Decision {
 }
 
 const COLUMNS: &str = "id, asked_at, item, project, plan, reason, message, state, decided_by, \
-                       decided_at, result";
+                       decided_at, result, for_record";
 
 impl Registry {
     /// Keeps a request and gives its id. Of those that are decided only the newest are kept.
@@ -102,14 +105,15 @@ impl Registry {
             return Err(RegistryError::Full { count });
         }
         step.execute(
-            "INSERT INTO pending (id, asked_at, item, project, plan, reason, message, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'waiting')",
+            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, state)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'waiting')",
             params![
                 id,
                 asked.asked_at,
                 asked.item,
                 asked.project.to_string_lossy(),
                 asked.plan,
+                asked.for_record,
                 asked.reason,
                 asked.message
             ],
@@ -223,6 +227,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<PendingRequest> {
         decided_by: row.get(8)?,
         decided_at: row.get(9)?,
         result: row.get(10)?,
+        for_record: row.get(11)?,
     })
 }
 
@@ -241,6 +246,7 @@ mod tests {
             item: "tool:acme/pay",
             project: Path::new("/p"),
             plan: b"{}",
+            for_record: false,
             reason: "amount",
             message: "Pay 5,000?",
         };

@@ -229,3 +229,20 @@ fn an_unknown_request_is_told_with_what_to_do() {
     let said = world.rye(&["pending", "list"]);
     assert_eq!((said.status, said.stdout.as_str()), (0, "nothing waits for a person\n"));
 }
+
+#[test]
+fn what_was_asked_for_the_record_can_be_approved() {
+    let world = world();
+    let file = world.outside().join("receipt.json").display().to_string();
+    let plan = world.outside().join("plan.json").display().to_string();
+    let said = world.rye(&["plan", PAY, "-i", "amount=5000", "--out", &plan]);
+    assert_eq!(said.status, 0, "{said:?}");
+    for flags in [["--receipt", &file], ["--plan", &plan]] {
+        let (status, got) = world.json(&["execute", PAY, "-i", "amount=5000", flags[0], flags[1]]);
+        assert_eq!((status, &got["status"]), (0, &json!("pending")), "{got}");
+        let id = got["pending"]["id"].as_str().unwrap();
+        let (status, got) = world.json(&["pending", "approve", id]);
+        assert_eq!((status, &got["status"]), (0, &json!("success")), "{flags:?}: {got}");
+    }
+    assert_eq!(paid(&world), 2);
+}
