@@ -30,6 +30,12 @@ impl Approval {
         json!({"id": self.id, "by": self.decision.by, "at": self.decision.at})
     }
 
+    /// A hook wants other arguments than the approved ones, which nobody replaces.
+    pub(super) fn replaced(&self) -> Failure {
+        let why = "a hook wants other arguments than those that were approved".into();
+        RegistryError::Drifted { id: self.id.clone(), why }.into()
+    }
+
     /// What was planned then is not what would run now.
     pub(super) fn drifted(&self, error: &PlanError) -> Failure {
         RegistryError::Drifted { id: self.id.clone(), why: error.to_string() }.into()

@@ -212,7 +212,13 @@ impl Rye {
         if request.dry_run {
             hooks.announce();
         } else {
-            given = hooks.replace_args(given)?;
+            let replaced = hooks.replace_args(given.clone())?;
+            match &request.approval {
+                None => given = replaced,
+                // They were replaced before they were approved.
+                Some(_) if replaced == given => {}
+                Some(approval) => return Err(approval.replaced()),
+            }
         }
         let params = Params::check(tool.item(), schema, given)?;
         let args = params.as_map().clone();

@@ -246,3 +246,25 @@ fn what_was_asked_for_the_record_can_be_approved() {
     }
     assert_eq!(paid(&world), 2);
 }
+
+#[test]
+fn a_hook_replaces_before_it_is_asked_and_not_what_was_approved() {
+    let world = world();
+    // What it wants stands in a file.
+    let more = "echo '{\"allow\":true,\"replace\":{\"args\":{\"amount\":\"'\"$(cat \"$RYE_PROJECT/next\")\"'\"}}}'";
+    hook(&world, "more", "replaces: true\n", more);
+    world.write("next", "50");
+    let id = asked(&world, "amount=5");
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!(shown["params"], json!({"amount": "50"}));
+    world.write("next", "500");
+    let (status, got) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &got["code"]), (4, &json!("pending.drifted")), "{got}");
+    let error = got["error"].as_str().unwrap();
+    assert!(error.contains("a hook wants other arguments than those that were approved"), "{got}");
+    assert_eq!((paid(&world), waiting(&world).len()), (0, 1));
+    // One that wants nothing else stands in nobody's way.
+    world.write("next", "50");
+    let (status, got) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &got["data"]["args"]), (0, &json!({"amount": "50"})), "{got}");
+}
