@@ -268,3 +268,13 @@ fn a_hook_replaces_before_it_is_asked_and_not_what_was_approved() {
     let (status, got) = world.json(&["pending", "approve", &id]);
     assert_eq!((status, &got["data"]["args"]), (0, &json!({"amount": "50"})), "{got}");
 }
+
+#[test]
+fn the_receipt_of_a_run_that_asks_says_that_it_is_pending() {
+    let world = world();
+    let file = world.outside().join("receipt.json").display().to_string();
+    let (status, got) = world.json(&["execute", PAY, "-i", "amount=1", "--receipt", &file]);
+    assert_eq!((status, &got["status"]), (0, &json!("pending")), "{got}");
+    let (status, got) = world.json(&["receipt", "verify", &file]);
+    assert_eq!((status, &got["receipt"]["predicate"]["ended"]), (0, &json!("pending")), "{got}");
+}
