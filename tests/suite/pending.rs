@@ -270,6 +270,26 @@ fn a_hook_replaces_before_it_is_asked_and_not_what_was_approved() {
 }
 
 #[test]
+fn a_case_of_a_spec_asks_nobody() {
+    let world = world();
+    let spec = |case: &str| {
+        world.write(".ai/tools/acme/pay.test.yaml", format!("cases:\n  - {case}\n"));
+        let (status, got) = world.json(&["test"]);
+        (status, got["cases"][0]["findings"].clone())
+    };
+    let (status, findings) = spec("{inputs: {amount: 5}}");
+    assert_eq!((status, &findings[0]["what"]), (1, &json!("pending")), "{findings}");
+    assert!(findings[0]["why"].as_str().unwrap().contains("Pay?"), "{findings}");
+    assert!(waiting(&world).is_empty());
+    assert_eq!(spec("{inputs: {amount: 5}, expect: {pending: true}}"), (0, json!([])));
+    let (status, findings) = spec("{inputs: {amount: 5}, expect: {pending: false}}");
+    assert_eq!((status, &findings[0]["what"]), (1, &json!("pending")), "{findings}");
+    let (status, findings) = spec("{inputs: {approval: 5}, expect: {pending: true}}");
+    assert_eq!((status, &findings[0]["what"]), (1, &json!("pending")), "{findings}");
+    assert!(waiting(&world).is_empty());
+}
+
+#[test]
 fn the_receipt_of_a_run_that_asks_says_that_it_is_pending() {
     let world = world();
     let file = world.outside().join("receipt.json").display().to_string();
