@@ -147,7 +147,7 @@ impl Rye {
     /// Waits until somebody decided, and gives the report of the run as JSON.
     ///
     /// # Errors
-    /// `pending.rejected`, `pending.not_found`, `registry.io`; the signal that ended the wait.
+    /// `pending.rejected`, `pending.lost`, `pending.not_found`, `registry.io`; the signal that ended the wait.
     pub(crate) fn wait_for(&self, id: &str) -> Result<Result<Value, i32>, Failure> {
         let registry = Registry::open(self.spaces().user()?.base())?;
         loop {
@@ -159,6 +159,9 @@ impl Rye {
                 }
                 PendingState::Done => {
                     return Ok(Ok(crate::parse::json(&result).unwrap_or(Value::Null)));
+                }
+                PendingState::Lost => {
+                    return Err(RegistryError::Lost { id: id.to_owned() }.into());
                 }
                 PendingState::Waiting | PendingState::Approved => {}
             }

@@ -59,6 +59,15 @@ fn hook(world: &World, name: &str, more: &str, script: &str) {
     );
 }
 
+/// Waits until it is so, a minute at most.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let late = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while !is_so() {
+        assert!(std::time::Instant::now() < late, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 fn paid(world: &World) -> usize {
     let text = std::fs::read_to_string(world.project().join("paid")).unwrap_or_default();
     text.lines().count()
@@ -287,6 +296,46 @@ fn a_case_of_a_spec_asks_nobody() {
     let (status, findings) = spec("{inputs: {approval: 5}, expect: {pending: true}}");
     assert_eq!((status, &findings[0]["what"]), (1, &json!("pending")), "{findings}");
     assert!(waiting(&world).is_empty());
+}
+
+#[test]
+fn of_an_approver_that_died_nobody_waits_for_the_end() {
+    let world = world();
+    let wait = || {
+        let mut wait = world.command(&["execute", PAY, "-i", "forever=1", "--wait", "--json"]);
+        wait.stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let waits = wait();
+    until("it never asked", || !waiting(&world).is_empty());
+    let id = waiting(&world)[0]["id"].as_str().unwrap().to_owned();
+    let mut command = world.command(&["pending", "approve", &id, "--json"]);
+    let mut approver = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    until("it never started", || paid(&world) == 1);
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!(shown["state"], "approved", "{shown}");
+    approver.kill().unwrap();
+    approver.wait().unwrap();
+    let output = ended(waits);
+    let got: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &got["code"]), (Some(4), &json!("pending.lost")), "{got}");
+    let (status, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!((status, &shown["state"]), (0, &json!("lost")), "{shown}");
+    let said = world.rye(&["pending", "show", &id]);
+    assert!(said.stdout.contains("approved; its end is not known"), "{said:?}");
+    let (status, got) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &got["code"]), (4, &json!("pending.decided")), "{got}");
+}
+
+/// What it said; it is ended if that takes too long.
+fn ended(mut child: std::process::Child) -> std::process::Output {
+    let late = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while child.try_wait().unwrap().is_none() {
+        if std::time::Instant::now() > late {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
 }
 
 #[test]
