@@ -126,7 +126,13 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, CliError> {
     }
     let mut rows = vec![
         ("request", request.id.clone()),
-        ("state", request.state.name().to_owned()),
+        (
+            "state",
+            match request.state {
+                PendingState::Lost => "approved; its end is not known".to_owned(),
+                state => state.name().to_owned(),
+            },
+        ),
         ("tool", request.item.clone()),
         ("project", request.project.display().to_string()),
         ("asked", request.asked_at.clone()),

@@ -1,5 +1,7 @@
 //! Runs that wait for a person (exec-protocol 4): kept in the registry, and run once when approved.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -18,12 +20,20 @@ use crate::trace::Sink;
 pub(crate) struct Approval {
     pub(super) id: String,
     pub(super) decision: Decision,
+    /// This very run claimed it, so what comes of it is this run's to say.
+    claimed: Arc<AtomicBool>,
 }
 
 impl Approval {
     /// As the program is told.
     pub(super) fn to_json(&self) -> Value {
         json!({"id": self.id, "by": self.decision.by, "at": self.decision.at})
+    }
+
+    /// A hook wants other arguments than the approved ones, which nobody replaces.
+    pub(super) fn replaced(&self) -> Failure {
+        let why = "a hook wants other arguments than those that were approved".into();
+        RegistryError::Drifted { id: self.id.clone(), why }.into()
     }
 
     /// What was planned then is not what would run now.
@@ -42,7 +52,12 @@ impl Rye {
     }
 
     /// Keeps what a tool asked for, with the plan and the parameters; gives the id.
-    pub(super) fn postpone(&self, plan: &Plan, pending: &Pending) -> Result<String, Failure> {
+    pub(super) fn postpone(
+        &self,
+        plan: &Plan,
+        for_record: bool,
+        pending: &Pending,
+    ) -> Result<String, Failure> {
         let file = PlanFile::write(plan, true)?;
         let mut registry = Registry::open(self.spaces().user()?.base())?;
         Ok(registry.postpone(&Postponed {
@@ -50,6 +65,7 @@ impl Rye {
             item: &plan.item().to_string(),
             project: self.spaces().project_path(),
             plan: &file,
+            for_record,
             reason: &pending.reason,
             message: &pending.message,
         })?)
@@ -70,7 +86,9 @@ impl Rye {
     /// `pending.decided`, `registry.io`
     pub(super) fn claim(&self, approval: &Approval) -> Result<(), Failure> {
         let registry = Registry::open(self.spaces().user()?.base())?;
-        Ok(registry.claim(&approval.id, &approval.decision)?)
+        registry.claim(&approval.id, &approval.decision)?;
+        approval.claimed.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Runs a kept request: planned anew, compared with what was asked for, claimed, started. This is
@@ -94,13 +112,21 @@ impl Rye {
             return Err(early(RegistryError::Decided { id, state }.into()));
         }
         let plan = PlanFile::read(&request.plan).map_err(|error| early(error.into()))?;
-        let approval = Approval { id: request.id.clone(), decision: self.decision() };
+        let claimed = Arc::new(AtomicBool::new(false));
+        let (id, decision) = (request.id.clone(), self.decision());
+        let approval = Approval { id, decision, claimed: claimed.clone() };
         let mut asked = Request::new(request.item.clone());
         asked.params = plan.params().cloned().unwrap_or_default();
         asked.timeout = Some(plan.timeout());
         asked.plan = Some(plan);
+        // Made the same way, so that it is compared like with like.
+        asked.for_record = request.for_record;
         asked.approval = Some(approval);
         let result = self.run(&asked, start, sink);
+        if !claimed.load(Ordering::Relaxed) {
+            // Nothing was started, or somebody else's run of it was.
+            return result;
+        }
         let told = match &result {
             Ok(report) => report.to_json(start.elapsed(), false, None),
             Err(failed) => {
@@ -108,7 +134,6 @@ impl Rye {
                 error_json(&failed.failure.diagnostic(), item, chain, failed.elapsed, None)
             }
         };
-        // Nothing is written where nobody claimed it.
         let kept = self.registry().and_then(|registry| match registry {
             Some(registry) => Ok(registry.finish(&request.id, &told.to_string())?),
             None => Ok(()),
@@ -122,7 +147,7 @@ impl Rye {
     /// Waits until somebody decided, and gives the report of the run as JSON.
     ///
     /// # Errors
-    /// `pending.rejected`, `pending.not_found`, `registry.io`; the signal that ended the wait.
+    /// `pending.rejected`, `pending.lost`, `pending.not_found`, `registry.io`; the signal that ended the wait.
     pub(crate) fn wait_for(&self, id: &str) -> Result<Result<Value, i32>, Failure> {
         let registry = Registry::open(self.spaces().user()?.base())?;
         loop {
@@ -134,6 +159,9 @@ impl Rye {
                 }
                 PendingState::Done => {
                     return Ok(Ok(crate::parse::json(&result).unwrap_or(Value::Null)));
+                }
+                PendingState::Lost => {
+                    return Err(RegistryError::Lost { id: id.to_owned() }.into());
                 }
                 PendingState::Waiting | PendingState::Approved => {}
             }

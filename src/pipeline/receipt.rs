@@ -147,6 +147,7 @@ impl Notary {
         warnings: &[Warned],
     ) -> Written {
         let ended = match result {
+            Ok(Outcome { failure: None, pending: Some(_), .. }) => "pending",
             Ok(Outcome { failure: None, .. }) => "success",
             Ok(_) => "execute.tool_failed",
             Err(error) => error.code().0,

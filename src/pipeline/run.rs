@@ -50,7 +50,7 @@ pub struct Request {
     /// The plan is for the record: its program is digested, and an item without a plan is refused.
     pub(crate) for_record: bool,
     /// The real path of a folder that a tool works in instead of the project, and knows as its
-    /// project. Items still come from the project.
+    /// project. Items still come from the project. Where the tool asks a person there, nobody is.
     pub(crate) workplace: Option<PathBuf>,
     /// The item is an eval, whose parameters are made from this and from what it says of itself.
     pub(crate) eval: Option<eval::Asked>,
@@ -212,15 +212,22 @@ impl Rye {
         if request.dry_run {
             hooks.announce();
         } else {
-            given = hooks.replace_args(given)?;
+            let replaced = hooks.replace_args(given.clone())?;
+            match &request.approval {
+                None => given = replaced,
+                // They were replaced before they were approved.
+                Some(_) if replaced == given => {}
+                Some(approval) => return Err(approval.replaced()),
+            }
         }
         let params = Params::check(tool.item(), schema, given)?;
         let args = params.as_map().clone();
         let receipts = self.receipts(request, line.trust, &run_id)?;
+        let for_record = request.for_record || !receipts.is_empty();
         let mut machine = Machine {
             run_id: &run_id,
             timeout: request.timeout,
-            for_record: request.for_record || !receipts.is_empty(),
+            for_record,
             ..self.machine(&line)
         };
         if let Some(folder) = &request.workplace {
@@ -263,7 +270,13 @@ impl Rye {
             }
         };
         let pending = outcome.as_ref().and_then(|outcome| outcome.pending.as_ref());
-        let pending_id = pending.map(|pending| self.postpone(&plan, pending)).transpose()?;
+        let pending_id = match pending {
+            // What is only tried asks nobody.
+            Some(pending) if request.workplace.is_none() => {
+                Some(self.postpone(&plan, for_record, pending)?)
+            }
+            _ => None,
+        };
         if outcome.is_some() {
             line.remember(chain.links().iter().map(|link| &link.source), false);
         }

@@ -18,11 +18,14 @@ const STEPS: &[&str] = &["
         item TEXT NOT NULL,
         project TEXT NOT NULL,
         plan BLOB NOT NULL,
+        for_record INTEGER NOT NULL,
         reason TEXT NOT NULL,
         message TEXT NOT NULL,
-        state TEXT NOT NULL CHECK (state IN ('waiting', 'approved', 'done', 'rejected')),
+        state TEXT NOT NULL CHECK (state IN ('waiting', 'approved', 'done', 'rejected', 'lost')),
         decided_by TEXT,
         decided_at TEXT,
+        approver_pid INTEGER,
+        approver_start INTEGER,
         result TEXT
     ) STRICT;
     CREATE INDEX pending_state ON pending (state);

@@ -17,6 +17,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("pending.full"),
     Code("pending.drifted"),
     Code("pending.rejected"),
+    Code("pending.lost"),
 ];
 
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,8 @@ pub(crate) enum RegistryError {
     Drifted { id: String, why: String },
     #[error("rejected: {}", escape_line(.why))]
     Rejected { id: String, why: String },
+    #[error("`{id}` was approved; its end is not known, since what ran it is gone")]
+    Lost { id: String },
 }
 
 impl Diagnose for RegistryError {
@@ -51,6 +54,7 @@ impl Diagnose for RegistryError {
             Self::Full { .. } => "pending.full",
             Self::Drifted { .. } => "pending.drifted",
             Self::Rejected { .. } => "pending.rejected",
+            Self::Lost { .. } => "pending.lost",
         })
     }
 
@@ -71,6 +75,9 @@ impl Diagnose for RegistryError {
                     "read what changed, reject it with `rye pending reject {id}`, and run it again"
                 )
             }
+            Self::Lost { id } => format!(
+                "see with `rye pending show {id}` what ran, and how far it came, before you run it again"
+            ),
             Self::Rejected { id, .. } => {
                 format!("`rye pending show {id}` says who decided and when")
             }
@@ -81,7 +88,8 @@ impl Diagnose for RegistryError {
         let (Self::NotFound { id, .. }
         | Self::Decided { id, .. }
         | Self::Drifted { id, .. }
-        | Self::Rejected { id, .. }) = self
+        | Self::Rejected { id, .. }
+        | Self::Lost { id }) = self
         else {
             return Map::new();
         };

@@ -3,8 +3,10 @@
 //! Layer 12. Sees `host`, `id`, `diag`, `base`. Holds no secret and decides no trust: whatever it says
 //! to run is planned and verified anew.
 //!
-//! `db.rs` the file and its versions · `pending.rs` requests that wait for a person
+//! `db.rs` the file and its versions · `pending.rs` requests that wait for a person ·
+//! `approver.rs` who runs one
 
+mod approver;
 mod db;
 mod error;
 mod pending;

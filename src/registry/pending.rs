@@ -5,8 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
+use super::approver::Approver;
 use super::db::Registry;
 use super::error::RegistryError;
 use crate::base::limits::{NEAR_NAMES, PENDING_KEPT, PENDING_WAITING};
@@ -20,6 +21,8 @@ pub(crate) struct Postponed<'a> {
     pub(crate) project: &'a Path,
     /// A plan file with its parameters.
     pub(crate) plan: &'a [u8],
+    /// The plan was made for the record, with the digests of its programs.
+    pub(crate) for_record: bool,
     pub(crate) reason: &'a str,
     pub(crate) message: &'a str,
 }
@@ -32,6 +35,7 @@ pub(crate) struct PendingRequest {
     pub(crate) item: String,
     pub(crate) project: PathBuf,
     pub(crate) plan: Vec<u8>,
+    pub(crate) for_record: bool,
     pub(crate) reason: String,
     pub(crate) message: String,
     pub(crate) state: PendingState,
@@ -39,20 +43,30 @@ pub(crate) struct PendingRequest {
     pub(crate) decided_at: Option<String>,
     /// The report of the approved run as JSON, or why it was rejected.
     pub(crate) result: Option<String>,
+    approver: Option<Approver>,
+}
+
+impl PendingRequest {
+    /// It was approved by a process that is gone.
+    fn is_left(&self) -> bool {
+        self.state == PendingState::Approved && self.approver.is_some_and(Approver::is_gone)
+    }
 }
 
 /// How far a request came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PendingState {
     Waiting,
-    /// Somebody approved it, and it was started; its end is not known.
+    /// Somebody approved it, and it runs.
     Approved,
     Done,
     Rejected,
+    /// It was approved, and what ran it is gone without a word; its end is not known.
+    Lost,
 }
 
 impl PendingState {
-    const ALL: [Self; 4] = [Self::Waiting, Self::Approved, Self::Done, Self::Rejected];
+    const ALL: [Self; 5] = [Self::Waiting, Self::Approved, Self::Done, Self::Rejected, Self::Lost];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -60,6 +74,7 @@ impl PendingState {
             Self::Approved => "approved",
             Self::Done => "done",
             Self::Rejected => "rejected",
+            Self::Lost => "lost",
         }
     }
 }
@@ -78,7 +93,7 @@ pub(crate) struct Decision {
 }
 
 const COLUMNS: &str = "id, asked_at, item, project, plan, reason, message, state, decided_by, \
-                       decided_at, result";
+                       decided_at, result, for_record, approver_pid, approver_start";
 
 impl Registry {
     /// Keeps a request and gives its id. Of those that are decided only the newest are kept.
@@ -102,22 +117,26 @@ impl Registry {
             return Err(RegistryError::Full { count });
         }
         step.execute(
-            "INSERT INTO pending (id, asked_at, item, project, plan, reason, message, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'waiting')",
+            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, state)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'waiting')",
             params![
                 id,
                 asked.asked_at,
                 asked.item,
                 asked.project.to_string_lossy(),
                 asked.plan,
+                asked.for_record,
                 asked.reason,
                 asked.message
             ],
         )
         .map_err(fail)?;
+        for id in left(&step).map_err(fail)? {
+            step.execute("UPDATE pending SET state = 'lost' WHERE id = ?1", [id]).map_err(fail)?;
+        }
         step.execute(
-            "DELETE FROM pending WHERE state IN ('done', 'rejected') AND rowid NOT IN
-             (SELECT rowid FROM pending WHERE state IN ('done', 'rejected')
+            "DELETE FROM pending WHERE state IN ('done', 'rejected', 'lost') AND rowid NOT IN
+             (SELECT rowid FROM pending WHERE state IN ('done', 'rejected', 'lost')
               ORDER BY decided_at DESC, rowid DESC LIMIT ?1)",
             params![PENDING_KEPT],
         )
@@ -134,15 +153,28 @@ impl Registry {
         let sql = format!("SELECT {COLUMNS} FROM pending ORDER BY asked_at, rowid");
         let mut query = self.db.prepare(&sql).map_err(|error| self.fail(error))?;
         let rows = query.query_map([], read).map_err(|error| self.fail(error))?;
-        rows.collect::<Result<_, _>>().map_err(|error| self.fail(error))
+        let mut all: Vec<PendingRequest> =
+            rows.collect::<Result<_, _>>().map_err(|error| self.fail(error))?;
+        for request in all.iter_mut().filter(|request| request.is_left()) {
+            *request = self.request(&request.id)?;
+        }
+        Ok(all)
     }
 
     /// # Errors
     /// `pending.not_found`, `registry.io`
     pub(crate) fn request(&self, id: &str) -> Result<PendingRequest, RegistryError> {
         let sql = format!("SELECT {COLUMNS} FROM pending WHERE id = ?1");
-        let found = self.db.query_row(&sql, [id], read).optional();
-        match found.map_err(|error| self.fail(error))? {
+        let look = || self.db.query_row(&sql, [id], read).optional();
+        let mut found = look().map_err(|error| self.fail(error))?;
+        if found.as_ref().is_some_and(PendingRequest::is_left) {
+            // What it wrote before it ended, it has written now.
+            found = look().map_err(|error| self.fail(error))?;
+        }
+        match found {
+            Some(request) if request.is_left() => {
+                Ok(PendingRequest { state: PendingState::Lost, ..request })
+            }
             Some(request) => Ok(request),
             None => {
                 let known = self.requests()?;
@@ -179,10 +211,19 @@ impl Registry {
         decision: &Decision,
         result: Option<&str>,
     ) -> Result<(), RegistryError> {
+        let own = Approver::own().filter(|_| state == PendingState::Approved);
         let changed = self.db.execute(
-            "UPDATE pending SET state = ?2, decided_by = ?3, decided_at = ?4, result = ?5
-             WHERE id = ?1 AND state = 'waiting'",
-            params![id, state.name(), decision.by, decision.at, result],
+            "UPDATE pending SET state = ?2, decided_by = ?3, decided_at = ?4, result = ?5,
+             approver_pid = ?6, approver_start = ?7 WHERE id = ?1 AND state = 'waiting'",
+            params![
+                id,
+                state.name(),
+                decision.by,
+                decision.at,
+                result,
+                own.map(|own| own.pid),
+                own.map(|own| own.start.cast_signed())
+            ],
         );
         match changed.map_err(|error| self.fail(error))? {
             0 => {
@@ -193,17 +234,34 @@ impl Registry {
         }
     }
 
-    /// What came of the run of a claimed request.
+    /// What came of the run of a claimed request; also where another one took it for lost.
     ///
     /// # Errors
     /// `registry.io`
     pub(crate) fn finish(&self, id: &str, result: &str) -> Result<(), RegistryError> {
         let done = self.db.execute(
-            "UPDATE pending SET state = 'done', result = ?2 WHERE id = ?1 AND state = 'approved'",
+            "UPDATE pending SET state = 'done', result = ?2 WHERE id = ?1
+             AND state IN ('approved', 'lost')",
             params![id, result],
         );
         done.map(drop).map_err(|error| self.fail(error))
     }
+}
+
+/// The requests that are approved by a process that is gone.
+fn left(db: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut query = db
+        .prepare("SELECT id, approver_pid, approver_start FROM pending WHERE state = 'approved'")?;
+    let rows = query.query_map([], |row| Ok((row.get(0)?, approver(row, 1)?)))?;
+    let all: Vec<(String, Option<Approver>)> = rows.collect::<Result<_, _>>()?;
+    let is_left = |approver: Option<Approver>| approver.is_some_and(Approver::is_gone);
+    Ok(all.into_iter().filter(|(_, by)| is_left(*by)).map(|(id, _)| id).collect())
+}
+
+/// Of two columns, from the one at `at`.
+fn approver(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
+    let (pid, start): (Option<u32>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
+    Ok(pid.zip(start).map(|(pid, start)| Approver { pid, start: start.cast_unsigned() }))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<PendingRequest> {
@@ -223,6 +281,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<PendingRequest> {
         decided_by: row.get(8)?,
         decided_at: row.get(9)?,
         result: row.get(10)?,
+        for_record: row.get(11)?,
+        approver: approver(row, 12)?,
     })
 }
 
@@ -241,6 +301,7 @@ mod tests {
             item: "tool:acme/pay",
             project: Path::new("/p"),
             plan: b"{}",
+            for_record: false,
             reason: "amount",
             message: "Pay 5,000?",
         };

@@ -11,6 +11,7 @@ const EXPECT: &[&str] = &[
     "error_includes",
     "exit_code",
     "files",
+    "pending",
     "result",
     "result_includes",
     "text",
@@ -31,6 +32,8 @@ pub(super) struct Expect {
     pub(super) code: Option<String>,
     pub(super) exit_code: Option<i64>,
     pub(super) error_includes: Vec<String>,
+    /// That it asks for a person; nobody is asked.
+    pub(super) pending: bool,
     pub(super) files: Vec<(RelPath, FileIs)>,
 }
 
@@ -70,6 +73,7 @@ impl Expect {
             code: text("code")?,
             exit_code,
             error_includes: parts("error_includes")?,
+            pending: map.get("pending").map_or(Ok(false), |v| at.key("pending").boolean(v))?,
             files,
         })
     }

@@ -62,6 +62,8 @@ pub(super) struct Came {
     pub(super) exit_code: Option<i64>,
     /// The code and the sentence of a failure, and what the tool said last.
     pub(super) failed: Option<(String, String, String)>,
+    /// What it asked a person.
+    pub(super) pending: Option<String>,
 }
 
 impl Came {
@@ -79,7 +81,11 @@ impl Came {
                 });
                 let (result, text) = (outcome.data.clone(), text_of(&outcome.data));
                 let exit_code = outcome.exit_code.map(i64::from);
-                Self { ran: true, result, text, exit_code, failed }
+                let pending = outcome.pending.as_ref().map(|pending| {
+                    let told = [pending.reason.as_str(), &pending.message];
+                    told.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+                });
+                Self { ran: true, result, text, exit_code, failed, pending }
             }
             Report::Directive(directive) => Self {
                 ran: true,
@@ -160,7 +166,10 @@ pub(super) fn judge(expect: &Expect, came: &Came, at: &Workplace) -> Vec<Finding
 fn ended(expect: &Expect, came: &Came, findings: &mut Vec<Finding>) {
     let code = came.failed.as_ref().map(|(code, ..)| code.as_str());
     let told = || match &came.failed {
-        None => "it succeeded".to_owned(),
+        None => match &came.pending {
+            None => "it succeeded".to_owned(),
+            Some(asked) => format!("it asked for a person: {asked}"),
+        },
         Some((code, message, more)) if more.trim().is_empty() => format!("{code}: {message}"),
         Some((code, message, more)) => format!("{code}: {message}\n{}", more.trim_end()),
     };
@@ -169,7 +178,7 @@ fn ended(expect: &Expect, came: &Came, findings: &mut Vec<Finding>) {
         Some(wanted) if code != Some(wanted) => {
             findings.push(plain("code", format!("was to be `{wanted}`, but {}", told())));
         }
-        None if code.is_some() && !fails => {
+        None if code.is_some() && !fails && !expect.pending => {
             findings.push(plain("it", format!("was to succeed, but {}", told())));
         }
         _ => {}
@@ -179,6 +188,12 @@ fn ended(expect: &Expect, came: &Came, findings: &mut Vec<Finding>) {
     {
         let got = came.exit_code.map_or_else(told, |exit| format!("it is {exit}"));
         findings.push(plain("exit_code", format!("was to be {wanted}, but {got}")));
+    }
+    if came.pending.is_some() && !expect.pending {
+        findings.push(plain("pending", format!("was not to be, but {}", told())));
+    }
+    if came.pending.is_none() && expect.pending {
+        findings.push(plain("pending", format!("was to be, but {}", told())));
     }
     let message = came.failed.as_ref().map_or("", |(_, message, _)| message.as_str());
     for part in expect.error_includes.iter().filter(|part| !message.contains(*part)) {

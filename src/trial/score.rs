@@ -16,9 +16,11 @@ pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict
     if case.evals.is_empty() {
         return;
     }
-    if !came.ran || came.failed.is_some() {
+    if !came.ran || came.failed.is_some() || came.pending.is_some() {
         if verdict.findings.is_empty() {
-            verdict.findings.push(plain("evals", "have no answer to score: it failed"));
+            let ended = if came.pending.is_some() { "it asked for a person" } else { "it failed" };
+            let why = format!("have no answer to score: {ended}");
+            verdict.findings.push(plain("evals", why));
         }
         return;
     }

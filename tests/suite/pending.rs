@@ -13,6 +13,8 @@ const PAYS: &str = r#"#!/bin/sh
 read -r call
 case "$call" in
 *'"again":'*) printf '{"pending":{"reason":"again","message":"Really?"}}\n' ;;
+*'"slow":'*'"approval":'*|*'"approval":'*'"slow":'*) echo paid >>paid; sleep 1; echo '{"result":"slow"}' ;;
+*'"forever":'*'"approval":'*|*'"approval":'*'"forever":'*) echo paid >>paid; exec sleep 30 ;;
 *'"approval":'*) echo paid >>paid; printf '{"result":%s}\n' "$call" ;;
 *) printf '{"pending":{"reason":"amount","message":"Pay?"}}\n' ;;
 esac
@@ -41,6 +43,29 @@ fn waiting(world: &World) -> Vec<Value> {
     let (status, got) = world.json(&["pending", "list"]);
     assert_eq!(status, 0, "{got}");
     got["pending"].as_array().unwrap().clone()
+}
+
+/// A hook of the person that sees every call of the tool before it is made.
+fn hook(world: &World, name: &str, more: &str, script: &str) {
+    let file = format!("{name}-it.sh");
+    world.write_home(&format!(".ai/tools/hooks/{file}"), format!("#!/bin/sh\n{script}\n"));
+    world.signed_home(
+        &format!(".ai/tools/hooks/{name}.yaml"),
+        &format!(
+            "version: \"1.0.0\"\ntool_type: hook\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+             category: hooks\ndescription: A hook.\nhook: tool\nphases: [before_execution]\n{more}\
+             exec:\n  command: ./{file}\n  files: [{file}]\n"
+        ),
+    );
+}
+
+/// Waits until it is so, a minute at most.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let late = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while !is_so() {
+        assert!(std::time::Instant::now() < late, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }
 
 fn paid(world: &World) -> usize {
@@ -81,7 +106,12 @@ fn what_a_tool_asks_waits_and_runs_once_when_it_is_approved() {
 #[test]
 fn of_two_who_approve_at_once_one_runs_it() {
     let world = world();
-    let id = asked(&world, "amount=5000");
+    let id = asked(&world, "slow=yes");
+    // Both have seen that it waits before one of them claims it.
+    let meet = "cd \"$RYE_PROJECT\"; mktemp come.XXXXXX >/dev/null; n=0\n\
+        while [ \"$(ls come.* | wc -l)\" -lt 2 ] && [ $n -lt 200 ]; do sleep 0.05; n=$((n+1)); done\n\
+        echo '{\"allow\":true}'";
+    hook(&world, "meet", "", meet);
     let approve = || {
         let mut command = world.command(&["pending", "approve", &id, "--json"]);
         command.stdout(std::process::Stdio::null()).spawn().unwrap()
@@ -91,6 +121,13 @@ fn of_two_who_approve_at_once_one_runs_it() {
     ends.sort();
     assert_eq!(ends, [Some(0), Some(4)]);
     assert_eq!(paid(&world), 1);
+    // What is kept is what came of the run, not that the other one was too late.
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!(
+        (&shown["state"], &shown["result"]["data"]),
+        (&json!("done"), &json!("slow")),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -200,4 +237,113 @@ fn an_unknown_request_is_told_with_what_to_do() {
     assert!(got["help"].as_str().unwrap().contains("rye pending list"), "{got}");
     let said = world.rye(&["pending", "list"]);
     assert_eq!((said.status, said.stdout.as_str()), (0, "nothing waits for a person\n"));
+}
+
+#[test]
+fn what_was_asked_for_the_record_can_be_approved() {
+    let world = world();
+    let file = world.outside().join("receipt.json").display().to_string();
+    let plan = world.outside().join("plan.json").display().to_string();
+    let said = world.rye(&["plan", PAY, "-i", "amount=5000", "--out", &plan]);
+    assert_eq!(said.status, 0, "{said:?}");
+    for flags in [["--receipt", &file], ["--plan", &plan]] {
+        let (status, got) = world.json(&["execute", PAY, "-i", "amount=5000", flags[0], flags[1]]);
+        assert_eq!((status, &got["status"]), (0, &json!("pending")), "{got}");
+        let id = got["pending"]["id"].as_str().unwrap();
+        let (status, got) = world.json(&["pending", "approve", id]);
+        assert_eq!((status, &got["status"]), (0, &json!("success")), "{flags:?}: {got}");
+    }
+    assert_eq!(paid(&world), 2);
+}
+
+#[test]
+fn a_hook_replaces_before_it_is_asked_and_not_what_was_approved() {
+    let world = world();
+    // What it wants stands in a file.
+    let more = "echo '{\"allow\":true,\"replace\":{\"args\":{\"amount\":\"'\"$(cat \"$RYE_PROJECT/next\")\"'\"}}}'";
+    hook(&world, "more", "replaces: true\n", more);
+    world.write("next", "50");
+    let id = asked(&world, "amount=5");
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!(shown["params"], json!({"amount": "50"}));
+    world.write("next", "500");
+    let (status, got) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &got["code"]), (4, &json!("pending.drifted")), "{got}");
+    let error = got["error"].as_str().unwrap();
+    assert!(error.contains("a hook wants other arguments than those that were approved"), "{got}");
+    assert_eq!((paid(&world), waiting(&world).len()), (0, 1));
+    // One that wants nothing else stands in nobody's way.
+    world.write("next", "50");
+    let (status, got) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &got["data"]["args"]), (0, &json!({"amount": "50"})), "{got}");
+}
+
+#[test]
+fn a_case_of_a_spec_asks_nobody() {
+    let world = world();
+    let spec = |case: &str| {
+        world.write(".ai/tools/acme/pay.test.yaml", format!("cases:\n  - {case}\n"));
+        let (status, got) = world.json(&["test"]);
+        (status, got["cases"][0]["findings"].clone())
+    };
+    let (status, findings) = spec("{inputs: {amount: 5}}");
+    assert_eq!((status, &findings[0]["what"]), (1, &json!("pending")), "{findings}");
+    assert!(findings[0]["why"].as_str().unwrap().contains("Pay?"), "{findings}");
+    assert!(waiting(&world).is_empty());
+    assert_eq!(spec("{inputs: {amount: 5}, expect: {pending: true}}"), (0, json!([])));
+    let (status, findings) = spec("{inputs: {amount: 5}, expect: {pending: false}}");
+    assert_eq!((status, &findings[0]["what"]), (1, &json!("pending")), "{findings}");
+    let (status, findings) = spec("{inputs: {approval: 5}, expect: {pending: true}}");
+    assert_eq!((status, &findings[0]["what"]), (1, &json!("pending")), "{findings}");
+    assert!(waiting(&world).is_empty());
+}
+
+#[test]
+fn of_an_approver_that_died_nobody_waits_for_the_end() {
+    let world = world();
+    let wait = || {
+        let mut wait = world.command(&["execute", PAY, "-i", "forever=1", "--wait", "--json"]);
+        wait.stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let waits = wait();
+    until("it never asked", || !waiting(&world).is_empty());
+    let id = waiting(&world)[0]["id"].as_str().unwrap().to_owned();
+    let mut command = world.command(&["pending", "approve", &id, "--json"]);
+    let mut approver = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    until("it never started", || paid(&world) == 1);
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!(shown["state"], "approved", "{shown}");
+    approver.kill().unwrap();
+    approver.wait().unwrap();
+    let output = ended(waits);
+    let got: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &got["code"]), (Some(4), &json!("pending.lost")), "{got}");
+    let (status, shown) = world.json(&["pending", "show", &id]);
+    assert_eq!((status, &shown["state"]), (0, &json!("lost")), "{shown}");
+    let said = world.rye(&["pending", "show", &id]);
+    assert!(said.stdout.contains("approved; its end is not known"), "{said:?}");
+    let (status, got) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &got["code"]), (4, &json!("pending.decided")), "{got}");
+}
+
+/// What it said; it is ended if that takes too long.
+fn ended(mut child: std::process::Child) -> std::process::Output {
+    let late = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while child.try_wait().unwrap().is_none() {
+        if std::time::Instant::now() > late {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn the_receipt_of_a_run_that_asks_says_that_it_is_pending() {
+    let world = world();
+    let file = world.outside().join("receipt.json").display().to_string();
+    let (status, got) = world.json(&["execute", PAY, "-i", "amount=1", "--receipt", &file]);
+    assert_eq!((status, &got["status"]), (0, &json!("pending")), "{got}");
+    let (status, got) = world.json(&["receipt", "verify", &file]);
+    assert_eq!((status, &got["receipt"]["predicate"]["ended"]), (0, &json!("pending")), "{got}");
 }
