@@ -72,6 +72,8 @@ pub(crate) const PENDING_TEXT_BYTES: usize = 16 << 10;
 pub(crate) const EXEC_CLOSE_MS: u64 = 2_000;
 /// Most requests of tools that wait for a person: more than a person reads.
 pub(crate) const PENDING_WAITING: usize = 1_000;
+/// What their plans, with the parameters, may come to in bytes: they lie in the person's home.
+pub(crate) const PENDING_BYTES: u64 = 64 << 20;
 /// Decided requests that are kept to be looked at.
 pub(crate) const PENDING_KEPT: usize = 500;
 /// How long a process waits for another one that writes the registry, in milliseconds.

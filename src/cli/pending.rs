@@ -11,7 +11,7 @@ use crate::base::text::escape_line;
 use crate::diag::Style;
 use crate::pipeline::Failure;
 use crate::plan::PlanFile;
-use crate::registry::{PendingRequest, PendingState, RegistryError};
+use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
 use crate::trace::Quiet;
 
 /// See and decide what tools ask a person before they go on
@@ -70,7 +70,7 @@ fn list(all: bool, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
         Some(registry) => registry.requests().map_err(Failure::from)?,
         None => Vec::new(),
     };
-    let waits = |request: &&PendingRequest| all || request.state == PendingState::Waiting;
+    let waits = |request: &&PendingRow| all || request.state == PendingState::Waiting;
     let requests: Vec<_> = requests.iter().filter(waits).collect();
     if out.is_json() {
         let rows: Vec<Value> = requests.iter().map(|request| row(request).into()).collect();
@@ -98,7 +98,7 @@ fn list(all: bool, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
 }
 
 /// A request as JSON, without its plan.
-fn row(request: &PendingRequest) -> Map<String, Value> {
+fn row(request: &PendingRow) -> Map<String, Value> {
     let row = json!({
         "id": request.id, "item_id": request.item, "project": request.project,
         "asked_at": request.asked_at, "reason": request.reason, "message": request.message,
@@ -117,7 +117,7 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, CliError> {
     let result = request.result.as_deref();
     let result = result.map(|text| crate::parse::json(text).unwrap_or_else(|_| text.into()));
     if out.is_json() {
-        let mut fields = row(request);
+        let mut fields = row(&request.row);
         fields.insert("params".into(), params);
         fields.insert("plan_sha256".into(), json!(plan.digest()));
         fields.insert("result".into(), json!(result));
@@ -125,23 +125,23 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, CliError> {
         return Ok(Exit::DONE);
     }
     let mut rows = vec![
-        ("request", request.id.clone()),
+        ("request", request.row.id.clone()),
         (
             "state",
-            match request.state {
+            match request.row.state {
                 PendingState::Lost => "approved; its end is not known".to_owned(),
                 state => state.name().to_owned(),
             },
         ),
-        ("tool", request.item.clone()),
-        ("project", request.project.display().to_string()),
-        ("asked", request.asked_at.clone()),
-        ("reason", request.reason.clone()),
-        ("message", request.message.clone()),
+        ("tool", request.row.item.clone()),
+        ("project", request.row.project.display().to_string()),
+        ("asked", request.row.asked_at.clone()),
+        ("reason", request.row.reason.clone()),
+        ("message", request.row.message.clone()),
         ("parameters", params.to_string()),
         ("plan", format!("sha256 {}", plan.digest())),
     ];
-    if let (Some(by), Some(at)) = (&request.decided_by, &request.decided_at) {
+    if let (Some(by), Some(at)) = (&request.row.decided_by, &request.row.decided_at) {
         rows.push(("decided", format!("{at} by {by}")));
     }
     rows.extend(result.map(|result| match result {
@@ -152,19 +152,20 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, CliError> {
         let label = out.paint().style(Style::Dim, &format!("{label:>10}"));
         out.line(&format!("{label}  {}", escape_line(&value)));
     }
-    if request.state == PendingState::Waiting {
-        let id = &request.id;
+    if request.row.state == PendingState::Waiting {
+        let id = &request.row.id;
         out.line(&format!("\nnext: `rye pending approve {id}` or `rye pending reject {id}`"));
     }
     Ok(Exit::DONE)
 }
 
 fn approve(request: &PendingRequest, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
-    let what = format!("approve {}, `{}`: {}", request.id, request.item, request.message);
+    let what =
+        format!("approve {}, `{}`: {}", request.row.id, request.row.item, request.row.message);
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
     confirm(&what, &format!("plan sha256 {}", plan.digest()), wired, out)?;
     // It runs where it was asked for.
-    let rye = wired.rye_in(request.project.clone())?;
+    let rye = wired.rye_in(request.row.project.clone())?;
     let result = rye.approve(request, wired.start, &Quiet);
     let report = result.map_err(|failed| CliError::Failed(Box::new(failed)))?;
     Ok(super::execute::show(&report, None, wired, out))
@@ -176,16 +177,16 @@ fn reject(
     wired: &Wired,
     out: &mut Out,
 ) -> Result<Exit, CliError> {
-    let what = format!("reject {}, `{}`", request.id, request.item);
+    let what = format!("reject {}, `{}`", request.row.id, request.row.item);
     confirm(&what, "", wired, out)?;
     let rye = wired.rye()?;
-    let none = || RegistryError::NotFound { id: request.id.clone(), near: Vec::new() };
+    let none = || RegistryError::NotFound { id: request.row.id.clone(), near: Vec::new() };
     let registry = rye.registry()?.ok_or_else(|| Failure::from(none()))?;
-    registry.reject(&request.id, &rye.decision(), reason).map_err(Failure::from)?;
+    registry.reject(&request.row.id, &rye.decision(), reason).map_err(Failure::from)?;
     if out.is_json() {
-        out.success(json!({"id": request.id, "state": "rejected"}));
+        out.success(json!({"id": request.row.id, "state": "rejected"}));
     } else {
-        out.line(&format!("rejected  {}  {}", request.id, request.item));
+        out.line(&format!("rejected  {}  {}", request.row.id, request.row.item));
     }
     Ok(Exit::DONE)
 }

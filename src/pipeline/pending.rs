@@ -101,21 +101,21 @@ impl Rye {
     ) -> Result<Report, Failed> {
         let early = |failure: Failure| Failed {
             failure,
-            item: request.item.clone(),
+            item: request.row.item.clone(),
             chain: Vec::new(),
             elapsed: start.elapsed(),
             warnings: Vec::new(),
             trace: None,
         };
-        if request.state != PendingState::Waiting {
-            let (id, state) = (request.id.clone(), request.state);
+        if request.row.state != PendingState::Waiting {
+            let (id, state) = (request.row.id.clone(), request.row.state);
             return Err(early(RegistryError::Decided { id, state }.into()));
         }
         let plan = PlanFile::read(&request.plan).map_err(|error| early(error.into()))?;
         let claimed = Arc::new(AtomicBool::new(false));
-        let (id, decision) = (request.id.clone(), self.decision());
+        let (id, decision) = (request.row.id.clone(), self.decision());
         let approval = Approval { id, decision, claimed: claimed.clone() };
-        let mut asked = Request::new(request.item.clone());
+        let mut asked = Request::new(request.row.item.clone());
         asked.params = plan.params().cloned().unwrap_or_default();
         asked.timeout = Some(plan.timeout());
         asked.plan = Some(plan);
@@ -135,7 +135,7 @@ impl Rye {
             }
         };
         let kept = self.registry().and_then(|registry| match registry {
-            Some(registry) => Ok(registry.finish(&request.id, &told.to_string())?),
+            Some(registry) => Ok(registry.finish(&request.row.id, &told.to_string())?),
             None => Ok(()),
         });
         match (result, kept) {
@@ -153,7 +153,7 @@ impl Rye {
         loop {
             let request = registry.request(id)?;
             let result = request.result.unwrap_or_default();
-            match request.state {
+            match request.row.state {
                 PendingState::Rejected => {
                     return Err(RegistryError::Rejected { id: id.to_owned(), why: result }.into());
                 }

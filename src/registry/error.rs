@@ -33,8 +33,8 @@ pub(crate) enum RegistryError {
     NotFound { id: String, near: Vec<String> },
     #[error("`{id}` was decided already: it is {state}")]
     Decided { id: String, state: PendingState },
-    #[error("{count} requests wait for a person already")]
-    Full { count: usize },
+    #[error("{count} requests wait for a person already, with plans of {bytes} bytes")]
+    Full { count: usize, bytes: u64 },
     /// With what differs, a line each.
     #[error("`{id}` is not what was asked for any more: {why}")]
     Drifted { id: String, why: String },

@@ -13,4 +13,4 @@ mod pending;
 
 pub(crate) use db::Registry;
 pub(crate) use error::{CODES, RegistryError};
-pub(crate) use pending::{Decision, PendingRequest, PendingState, Postponed};
+pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};

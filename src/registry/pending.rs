@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use super::approver::Approver;
 use super::db::Registry;
 use super::error::RegistryError;
-use crate::base::limits::{NEAR_NAMES, PENDING_KEPT, PENDING_WAITING};
+use crate::base::limits::{NEAR_NAMES, PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
 use crate::base::text::near;
 
 /// What a tool asked a person, before it is kept.
@@ -27,30 +27,36 @@ pub(crate) struct Postponed<'a> {
     pub(crate) message: &'a str,
 }
 
-/// A request of the registry.
+/// A request of the registry, as a row of a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PendingRequest {
+pub(crate) struct PendingRow {
     pub(crate) id: String,
     pub(crate) asked_at: String,
     pub(crate) item: String,
     pub(crate) project: PathBuf,
-    pub(crate) plan: Vec<u8>,
-    pub(crate) for_record: bool,
     pub(crate) reason: String,
     pub(crate) message: String,
     pub(crate) state: PendingState,
     pub(crate) decided_by: Option<String>,
     pub(crate) decided_at: Option<String>,
-    /// The report of the approved run as JSON, or why it was rejected.
-    pub(crate) result: Option<String>,
     approver: Option<Approver>,
 }
 
-impl PendingRequest {
+impl PendingRow {
     /// It was approved by a process that is gone.
     fn is_left(&self) -> bool {
         self.state == PendingState::Approved && self.approver.is_some_and(Approver::is_gone)
     }
+}
+
+/// The whole of one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PendingRequest {
+    pub(crate) row: PendingRow,
+    pub(crate) plan: Vec<u8>,
+    pub(crate) for_record: bool,
+    /// The report of the approved run as JSON, or why it was rejected.
+    pub(crate) result: Option<String>,
 }
 
 /// How far a request came.
@@ -92,8 +98,8 @@ pub(crate) struct Decision {
     pub(crate) at: String,
 }
 
-const COLUMNS: &str = "id, asked_at, item, project, plan, reason, message, state, decided_by, \
-                       decided_at, result, for_record, approver_pid, approver_start";
+const ROW: &str = "id, asked_at, item, project, reason, message, state, decided_by, decided_at, \
+                   approver_pid, approver_start";
 
 impl Registry {
     /// Keeps a request and gives its id. Of those that are decided only the newest are kept.
@@ -111,10 +117,12 @@ impl Registry {
         let id = format!("p-{}", hex::encode(random));
         let step =
             self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
-        let waiting = "SELECT count(*) FROM pending WHERE state = 'waiting'";
-        let count: usize = step.query_row(waiting, [], |row| row.get(0)).map_err(fail)?;
-        if count >= PENDING_WAITING {
-            return Err(RegistryError::Full { count });
+        let waiting = "SELECT count(*), coalesce(sum(length(plan)), 0) FROM pending
+                       WHERE state = 'waiting'";
+        let (count, bytes): (usize, u64) =
+            step.query_row(waiting, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(fail)?;
+        if count >= PENDING_WAITING || bytes + asked.plan.len() as u64 > PENDING_BYTES {
+            return Err(RegistryError::Full { count, bytes });
         }
         step.execute(
             "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, state)
@@ -149,14 +157,14 @@ impl Registry {
     ///
     /// # Errors
     /// `registry.io`
-    pub(crate) fn requests(&self) -> Result<Vec<PendingRequest>, RegistryError> {
-        let sql = format!("SELECT {COLUMNS} FROM pending ORDER BY asked_at, rowid");
-        let mut query = self.db.prepare(&sql).map_err(|error| self.fail(error))?;
-        let rows = query.query_map([], read).map_err(|error| self.fail(error))?;
-        let mut all: Vec<PendingRequest> =
-            rows.collect::<Result<_, _>>().map_err(|error| self.fail(error))?;
-        for request in all.iter_mut().filter(|request| request.is_left()) {
-            *request = self.request(&request.id)?;
+    pub(crate) fn requests(&self) -> Result<Vec<PendingRow>, RegistryError> {
+        let fail = |error| self.fail(error);
+        let sql = format!("SELECT {ROW} FROM pending ORDER BY asked_at, rowid");
+        let mut query = self.db.prepare(&sql).map_err(fail)?;
+        let rows = query.query_map([], row).map_err(fail)?;
+        let mut all: Vec<PendingRow> = rows.collect::<Result<_, _>>().map_err(fail)?;
+        for row in all.iter_mut().filter(|row| row.is_left()) {
+            *row = self.request(&row.id)?.row;
         }
         Ok(all)
     }
@@ -164,25 +172,32 @@ impl Registry {
     /// # Errors
     /// `pending.not_found`, `registry.io`
     pub(crate) fn request(&self, id: &str) -> Result<PendingRequest, RegistryError> {
-        let sql = format!("SELECT {COLUMNS} FROM pending WHERE id = ?1");
-        let look = || self.db.query_row(&sql, [id], read).optional();
+        let sql = format!("SELECT {ROW}, plan, for_record, result FROM pending WHERE id = ?1");
+        let look = || self.db.query_row(&sql, [id], request).optional();
         let mut found = look().map_err(|error| self.fail(error))?;
-        if found.as_ref().is_some_and(PendingRequest::is_left) {
+        if found.as_ref().is_some_and(|request| request.row.is_left()) {
             // What it wrote before it ended, it has written now.
             found = look().map_err(|error| self.fail(error))?;
         }
         match found {
-            Some(request) if request.is_left() => {
-                Ok(PendingRequest { state: PendingState::Lost, ..request })
+            Some(mut request) => {
+                if request.row.is_left() {
+                    request.row.state = PendingState::Lost;
+                }
+                Ok(request)
             }
-            Some(request) => Ok(request),
             None => {
-                let known = self.requests()?;
-                let known = known.iter().map(|request| request.id.as_str());
-                let near = near(id, known, NEAR_NAMES);
+                let near = self.near(id).map_err(|error| self.fail(error))?;
                 Err(RegistryError::NotFound { id: id.to_owned(), near })
             }
         }
+    }
+
+    fn near(&self, id: &str) -> rusqlite::Result<Vec<String>> {
+        let mut query = self.db.prepare("SELECT id FROM pending")?;
+        let known: Vec<String> =
+            query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(near(id, known.iter().map(String::as_str), NEAR_NAMES))
     }
 
     /// Claims a request for the run that follows: from here on nobody else can.
@@ -227,7 +242,7 @@ impl Registry {
         );
         match changed.map_err(|error| self.fail(error))? {
             0 => {
-                let state = self.request(id)?.state;
+                let state = self.request(id)?.row.state;
                 Err(RegistryError::Decided { id: id.to_owned(), state })
             }
             _ => Ok(()),
@@ -264,43 +279,53 @@ fn approver(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
     Ok(pid.zip(start).map(|(pid, start)| Approver { pid, start: start.cast_unsigned() }))
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<PendingRequest> {
-    let state: String = row.get(7)?;
+fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {
+    let state: String = row.get(6)?;
     let state = PendingState::ALL.into_iter().find(|known| known.name() == state);
     let project: String = row.get(3)?;
-    Ok(PendingRequest {
+    Ok(PendingRow {
         id: row.get(0)?,
         asked_at: row.get(1)?,
         item: row.get(2)?,
         project: project.into(),
-        plan: row.get(4)?,
-        reason: row.get(5)?,
-        message: row.get(6)?,
+        reason: row.get(4)?,
+        message: row.get(5)?,
         // The table holds no other word.
         state: state.unwrap_or(PendingState::Rejected),
-        decided_by: row.get(8)?,
-        decided_at: row.get(9)?,
-        result: row.get(10)?,
-        for_record: row.get(11)?,
-        approver: approver(row, 12)?,
+        decided_by: row.get(7)?,
+        decided_at: row.get(8)?,
+        approver: approver(row, 9)?,
+    })
+}
+
+fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
+    Ok(PendingRequest {
+        row: row(all)?,
+        plan: all.get(11)?,
+        for_record: all.get(12)?,
+        result: all.get(13)?,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Decision, PendingState, Postponed};
-    use crate::base::limits::{PENDING_KEPT, PENDING_WAITING};
+    use crate::base::limits::{PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
     use crate::diag::Diagnose;
     use crate::registry::Registry;
     use std::path::Path;
     use std::sync::Barrier;
 
     fn postpone(registry: &mut Registry) -> Result<String, &'static str> {
+        postpone_plan(registry, b"{}")
+    }
+
+    fn postpone_plan(registry: &mut Registry, plan: &[u8]) -> Result<String, &'static str> {
         let asked = Postponed {
             asked_at: "2026-11-21T10:00:00Z",
             item: "tool:acme/pay",
             project: Path::new("/p"),
-            plan: b"{}",
+            plan,
             for_record: false,
             reason: "amount",
             message: "Pay 5,000?",
@@ -356,7 +381,7 @@ mod tests {
         assert_eq!(registry.requests().unwrap().len(), PENDING_WAITING);
         registry.claim(&first, &decision(1)).unwrap();
         registry.finish(&first, "{}").unwrap();
-        assert_eq!(registry.request(&first).unwrap().state, PendingState::Done);
+        assert_eq!(registry.request(&first).unwrap().row.state, PendingState::Done);
         postpone(&mut registry).unwrap();
         let all = registry.requests().unwrap();
         assert_eq!(all.len(), PENDING_WAITING + 1);
@@ -365,6 +390,42 @@ mod tests {
         }
         postpone(&mut registry).unwrap();
         assert_eq!(registry.requests().unwrap().len(), PENDING_KEPT + 1);
+    }
+
+    #[test]
+    fn plans_that_wait_come_to_so_many_bytes_and_no_more() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.db.pragma_update(None, "synchronous", "off").unwrap();
+        let quarter = vec![b' '; usize::try_from(PENDING_BYTES / 4).unwrap()];
+        let first = postpone_plan(&mut registry, &quarter).unwrap();
+        for _ in 1..4 {
+            postpone_plan(&mut registry, &quarter).unwrap();
+        }
+        assert_eq!(postpone(&mut registry), Err("pending.full"));
+        registry.reject(&first, &decision(1), "no").unwrap();
+        postpone(&mut registry).unwrap();
+    }
+
+    #[test]
+    fn what_a_gone_process_claimed_is_lost_until_its_end_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let id = postpone(&mut registry).unwrap();
+        let state = |registry: &Registry| registry.requests().unwrap()[0].state;
+        registry.claim(&id, &decision(1)).unwrap();
+        assert_eq!(state(&registry), PendingState::Approved);
+        registry.db.execute("UPDATE pending SET approver_start = 0", []).unwrap();
+        assert_eq!(state(&registry), PendingState::Lost);
+        // Cleaning up takes note of it, and a process that only seemed to be gone has its say.
+        postpone(&mut registry).unwrap();
+        let kept: String = registry
+            .db
+            .query_row("SELECT state FROM pending WHERE id = ?1", [&id], |row| row.get(0))
+            .unwrap();
+        assert_eq!(kept, "lost");
+        registry.finish(&id, "{}").unwrap();
+        assert_eq!(state(&registry), PendingState::Done);
     }
 
     #[test]
