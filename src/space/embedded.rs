@@ -215,12 +215,14 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/parse.xml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.xml.md") },
     // 4aff03fd9d4fcc63539a8124fe3d11cfb4e4fa9cb5d4dbd61c23f5411cc7a334
     File { path: "knowledge/rye/errors/parse.yaml.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.yaml.md") },
-    // 287060e91aa83e67e050c8a503f9dc3576d0a60c4e09ce4e43d7f3864cbfc8ea
+    // 04bb0212eaa5d059f9a569629bace60a4b38a9dc7310567fa5f8e0cac5892741
     File { path: "knowledge/rye/errors/pending.decided.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/pending.decided.md") },
-    // 67d49c780229d82cdfce072e02a78dd3844b24bdac8e5b86e75cb5565abe6a4c
+    // b4bda79e0e7fcd4dc3034ddc4f96a5eae720b9f5e49e6166ce42d612c6e79598
     File { path: "knowledge/rye/errors/pending.drifted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/pending.drifted.md") },
-    // 7e9c0976e0a90bd41ac554f852d28014d1917173906975a7e606498b18c7537d
+    // e0c6c284f4fa1a78563f6dd753c3815b8fc9898b933c383a6bd080b01f39caa1
     File { path: "knowledge/rye/errors/pending.full.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/pending.full.md") },
+    // c45fe1df88267f6fd1248f99e6d9c36f6f9d24be6d90306475cdc43c27289e11
+    File { path: "knowledge/rye/errors/pending.lost.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/pending.lost.md") },
     // 4172fa011d4a70653ea2749b880fd6ac975c22d8d15f9c2e742a73e06cf86262
     File { path: "knowledge/rye/errors/pending.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/pending.not_found.md") },
     // 3bd522e1abc2ce01acd04477d50c2a043593e2de91a3545cc17536fd1979e609
@@ -399,7 +401,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // a7c1fd37666f7fb159a3115aa5c98ee1f968e679486c0a9ec05673b450703589
+    // 8b3d1b2fcd700a6b6a75c65125fa72a06f07a0b5121228981fb03dabf9f09b7b
     File { path: "knowledge/rye/exec-protocol.md", bytes: include_bytes!("../../.ai/knowledge/rye/exec-protocol.md") },
     // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
@@ -409,11 +411,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
     // 1f4c2a4e9c2fd63e4532057a287a404875a07f8f76986f61a6047661003113ff
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
-    // e6d41d24afca8c403741209db632f37797e8525637f55b5a59d76735dc2e03aa
+    // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 4eb0310b0edc408f394448d9235463b7858d51059b92d44f6e9aa1f4e1c6ce14
+    // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
     // aa79948eccf95051d2161aedc6847405cfd8d168882f91e7ce28e378470cd12d
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
