@@ -65,18 +65,28 @@ impl Mask {
     /// The bytes without the secrets, every byte of every occurrence; of bytes that were `cut` the end
     /// may be part of one.
     pub(crate) fn bytes(&self, bytes: &[u8], cut: bool) -> Vec<u8> {
+        self.after(bytes, 0, cut)
+    }
+
+    /// How many bytes before others may be part of a secret that reaches into those.
+    pub(crate) fn reach(&self) -> usize {
+        self.secrets.iter().map(Vec::len).max().unwrap_or(1) - 1
+    }
+
+    /// The same of the bytes from this place on, where those before it are known and not to be shown.
+    pub(crate) fn after(&self, bytes: &[u8], from: usize, cut: bool) -> Vec<u8> {
         if self.secrets.is_empty() {
-            return bytes.to_vec();
+            return bytes[from..].to_vec();
         }
         let start =
             self.found.as_ref().and_then(|nfa| Some((nfa, nfa.start_state(ANYWHERE).ok()?)));
         // What cannot be looked through is not shown.
         let Some((nfa, mut state)) = start else { return MASK.to_vec() };
-        let reach = self.secrets.iter().map(Vec::len).max().unwrap_or(0);
+        let reach = self.reach() + 1;
         let mut masked = Masked {
             bytes,
-            out: Vec::with_capacity(bytes.len()),
-            done: 0,
+            out: Vec::with_capacity(bytes.len() - from),
+            done: from,
             reach,
             open: VecDeque::new(),
         };
@@ -106,7 +116,7 @@ const ANYWHERE: Anchored = Anchored::No;
 struct Masked<'b> {
     bytes: &'b [u8],
     out: Vec<u8>,
-    /// How much of the text is in `out`.
+    /// Up to where the text is in `out`, or is not to be shown.
     done: usize,
     /// No occurrence is longer.
     reach: usize,
@@ -130,7 +140,10 @@ impl Masked<'_> {
     }
 
     fn write(&mut self, start: usize, end: usize) {
-        self.out.extend(&self.bytes[self.done..start]);
+        if end <= self.done {
+            return;
+        }
+        self.out.extend(&self.bytes[self.done..start.max(self.done)]);
         self.out.extend(MASK);
         self.done = end;
     }
@@ -195,6 +208,20 @@ mod tests {
             assert_eq!(mask.bytes(text.as_bytes(), false), text.as_bytes());
         }
         assert_eq!(mask.bytes(b"is not", true), b"is no***", "a first letter is one too");
+    }
+
+    #[test]
+    fn after_a_place_the_rest_of_a_secret_that_began_before_it_is_masked() {
+        let mask = Mask::of(["token-0123", "01234"].into_iter());
+        let text = b"is token-01234, token-0123";
+        for (from, want) in [(0, "is ***, ***"), (2, " ***, ***"), (3, "***, ***"), (4, "***, ***")]
+        {
+            assert_eq!(mask.after(text, from, false), want.as_bytes(), "{from}");
+        }
+        assert_eq!(mask.after(text, 13, false), b"***, ***");
+        assert_eq!(mask.after(text, 14, false), b", ***");
+        assert_eq!(mask.after(text, text.len(), false), b"");
+        assert_eq!((mask.reach(), Mask::of(std::iter::empty()).reach()), (9, 0));
     }
 
     /// The same, each place of the text by itself.

@@ -17,9 +17,9 @@ pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
         format!("{}\n", request(&params, spoken.below_args, running.approval)).into_bytes();
     let ended = run_once(plan, &spawn, kept, running)?;
     let mask = Mask::of(plan.secrets());
-    let mut notes = Notes::default();
+    let mut notes = if ended.stderr_truncated { Notes::amid() } else { Notes::default() };
     notes.take(plan.item(), &ended.stderr, &mask);
-    let tail = notes.tail(plan.item(), &mask);
+    let tail = notes.tail(plan.item(), &mask, false);
     let read = match ended.timed_out {
         true => Err(ProtocolFault::Timeout { after: plan.timeout() }),
         false => read(&ended, spawn.output_cap, spoken.as_it_is, &mask),

@@ -198,7 +198,7 @@ impl Server {
                     if state.deaths.len() >= EXEC_DEATHS {
                         let deaths = state.deaths.len();
                         let fault = ProtocolFault::ServerUnstable { deaths, wait };
-                        let tail = state.notes.tail(&self.item, asked.mask);
+                        let tail = state.notes.tail(&self.item, asked.mask, false);
                         return Err(Lost::Fault(fault, tail));
                     }
                     asked.sink.record(Event::Wait {
@@ -328,7 +328,10 @@ impl Server {
         state.used = Instant::now();
         let tail = match &reply {
             Ok(_) => String::new(),
-            Err(_) => state.notes.tail(&self.item, asked.mask),
+            Err(_) => {
+                let may_go_on = state.live.is_some();
+                state.notes.tail(&self.item, asked.mask, may_go_on)
+            }
         };
         drop(state);
         self.changed.notify_all();
@@ -345,7 +348,7 @@ impl Server {
         asked: &Asked<'_>,
     ) -> Lost {
         state.session.give_up(id);
-        let tail = state.notes.tail(&self.item, asked.mask);
+        let tail = state.notes.tail(&self.item, asked.mask, true);
         if state.generation == generation {
             state.timeouts += 1;
             if self.spoken.max_in_flight == 1 || state.timeouts >= EXEC_TIMEOUTS {

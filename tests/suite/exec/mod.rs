@@ -6,6 +6,7 @@ mod kept;
 mod rules;
 mod servers;
 mod shutdown;
+mod told;
 mod vector;
 
 use std::ffi::OsString;
