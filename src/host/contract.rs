@@ -24,6 +24,7 @@ fn sh(script: &str) -> Spawn {
         stdin: Vec::new(),
         timeout: Duration::from_mins(1),
         output_cap: MIB,
+        stderr_end: None,
         stops_at_cap: false,
         digests_output: false,
     }
@@ -318,6 +319,23 @@ fn outputs_are_digested_past_the_cap_where_that_is_asked_for(host: &dyn Host) {
     assert_eq!(got, [Some(digest(b"abcfgh")), Some(digest(b"de"))]);
 }
 
+fn of_standard_error_the_end_is_kept_where_that_is_asked_for(host: &dyn Host) {
+    let script = "printf abcdef; printf ghi >&2; sleep 0.05; printf jkl >&2";
+    let of =
+        |cap| Spawn { output_cap: 2, stderr_end: Some(cap), digests_output: true, ..sh(script) };
+    for (cap, want, truncated) in [(4, "ijkl", true), (6, "ghijkl", false), (0, "", true)] {
+        let ended = run(host, &of(cap));
+        assert_eq!((text(&ended.stderr), ended.stderr_truncated), (want, truncated));
+        assert_eq!((text(&ended.stdout), ended.stdout_truncated), ("ab", true));
+        let digest = ended.stderr_digest.map(|it| (it.digest(), it.bytes()));
+        assert_eq!(digest, Some((Digest::of(b"ghijkl"), 6)));
+    }
+    let flood =
+        Spawn { stderr_end: Some(MIB), ..sh("head -c 40000000 /dev/zero >&2; printf x >&2") };
+    let ended = run(host, &flood);
+    assert_eq!((ended.stderr.len(), ended.stderr.last()), (MIB, Some(&b'x')));
+}
+
 macro_rules! promises {
     ($($promise:ident),* $(,)?) => {
         /// Each promise with its name.
@@ -351,6 +369,7 @@ promises!(
     a_child_without_input_reads_its_end,
     output_over_the_cap_is_dropped_and_the_child_not_blocked,
     outputs_are_digested_past_the_cap_where_that_is_asked_for,
+    of_standard_error_the_end_is_kept_where_that_is_asked_for,
     a_flood_does_not_outrun_the_deadline,
     past_the_deadline_the_child_may_clean_up,
     past_the_deadline_the_whole_group_is_gone,

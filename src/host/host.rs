@@ -22,6 +22,8 @@ pub(crate) struct Spawn {
     pub(crate) timeout: Duration,
     /// Bytes kept of standard output and of standard error, each; the rest is read and dropped.
     pub(crate) output_cap: usize,
+    /// Of standard error so many of the last bytes are kept instead.
+    pub(crate) stderr_end: Option<usize>,
     /// End the child when standard output goes past the cap: what is left of it means nothing.
     pub(crate) stops_at_cap: bool,
     /// Digest everything that comes out, also what is not kept.

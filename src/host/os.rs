@@ -113,6 +113,7 @@ struct Running<'a> {
     stderr: Option<OwnedFd>,
     input: &'a [u8],
     cap: usize,
+    stderr_end: Option<usize>,
     stops_at_cap: bool,
     start: Instant,
     deadline: Instant,
@@ -139,6 +140,7 @@ impl<'a> Running<'a> {
             stderr: Some(child.stderr),
             input: &spawn.stdin,
             cap: spawn.output_cap,
+            stderr_end: spawn.stderr_end,
             stops_at_cap: spawn.stops_at_cap,
             start,
             deadline: start + spawn.timeout,
@@ -263,13 +265,14 @@ impl<'a> Running<'a> {
     fn read_outputs(&mut self) {
         let Ended { stdout, stdout_truncated, stdout_digest, .. } = &mut self.ended;
         if let Some(pipe) = &self.stdout
-            && drained(pipe, stdout, self.cap, stdout_truncated, stdout_digest)
+            && drained(pipe, stdout, Kept::First(self.cap), stdout_truncated, stdout_digest)
         {
             self.stdout = None;
         }
         let Ended { stderr, stderr_truncated, stderr_digest, .. } = &mut self.ended;
+        let kept = self.stderr_end.map_or(Kept::First(self.cap), Kept::Last);
         if let Some(pipe) = &self.stderr
-            && drained(pipe, stderr, self.cap, stderr_truncated, stderr_digest)
+            && drained(pipe, stderr, kept, stderr_truncated, stderr_digest)
         {
             self.stderr = None;
         }
@@ -280,7 +283,12 @@ impl<'a> Running<'a> {
         let _ = kill_process_group(self.pid, Signal::KILL);
         let status = reap(self.pid.as_raw_nonzero().get())?;
         self.reaped = true;
-        let ended = Ended { duration: self.start.elapsed(), ..std::mem::take(&mut self.ended) };
+        let mut ended = Ended { duration: self.start.elapsed(), ..std::mem::take(&mut self.ended) };
+        if let Some(end) = self.stderr_end {
+            let over = ended.stderr.len().saturating_sub(end);
+            ended.stderr.drain(..over);
+            ended.stderr_truncated |= over > 0;
+        }
         let Some(status) = status else {
             tracing::warn!(pid = %self.pid, "a child that may not be killed still runs");
             return Ok(ended);
@@ -314,11 +322,19 @@ fn drain() -> Phase {
     Phase::Draining(Instant::now() + Duration::from_millis(DRAIN_MS))
 }
 
+/// Which bytes of a stream are kept.
+#[derive(Clone, Copy)]
+enum Kept {
+    First(usize),
+    /// And for a while up to as many before them, so that not every piece moves all of them.
+    Last(usize),
+}
+
 /// Reads what is there; true at the end of the pipe.
 fn drained(
     pipe: impl AsFd,
     into: &mut Vec<u8>,
-    cap: usize,
+    kept: Kept,
     truncated: &mut bool,
     digest: &mut Option<Digesting>,
 ) -> bool {
@@ -328,9 +344,18 @@ fn drained(
         match rustix::io::read(&pipe, &mut buffer[..]) {
             Ok(0) => return true,
             Ok(read) => {
-                let keep = read.min(cap - into.len());
+                let keep = match kept {
+                    Kept::First(cap) => read.min(cap - into.len()),
+                    Kept::Last(_) => read,
+                };
                 into.extend_from_slice(&buffer[..keep]);
                 *truncated |= keep < read;
+                if let Kept::Last(cap) = kept
+                    && into.len() > 2 * cap
+                {
+                    into.drain(..into.len() - cap);
+                    *truncated = true;
+                }
                 if let Some(digest) = digest {
                     digest.take(&buffer[..read]);
                 }

@@ -196,6 +196,7 @@ impl Plan {
             stdin: expanded.input.into_bytes(),
             timeout: self.timeout,
             output_cap: spoken.as_ref().map_or(OUTPUT_BYTES, |spoken| spoken.max_output_bytes),
+            stderr_end: spoken.as_ref().map(|_| OUTPUT_BYTES),
             stops_at_cap: spoken.is_some(),
             digests_output: false,
         })

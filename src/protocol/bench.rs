@@ -33,6 +33,7 @@ pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> 
         stdin: Vec::new(),
         timeout: Duration::from_secs(10),
         output_cap: OUTPUT_BYTES,
+        stderr_end: Some(OUTPUT_BYTES),
         stops_at_cap: true,
         digests_output: false,
     };

@@ -118,6 +118,7 @@ fn ask(argv: &[String], seek: &mut Seeker<'_>) -> Result<PathBuf, String> {
         stdin: Vec::new(),
         timeout: Duration::from_millis(INTERPRETER_COMMAND_MS),
         output_cap: usize::try_from(SMALL_TEXT_BYTES).unwrap_or(usize::MAX),
+        stderr_end: None,
         stops_at_cap: false,
         digests_output: false,
     };

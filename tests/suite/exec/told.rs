@@ -56,3 +56,13 @@ fn f08_a_secret_of_several_short_lines_is_shown_neither_in_the_last_words_nor_in
         }
     }
 }
+
+#[test]
+fn the_last_words_of_a_program_are_its_last_whatever_it_may_answer() {
+    let world = world();
+    let does = "i=100; while [ $i -lt 200 ]; do echo \"line $i\" >&2; i=$((i + 1)); done";
+    for item in both(&world, "max_output_bytes: 200", does, "") {
+        let (tail, _) = last_words(&world, item);
+        assert!(tail.starts_with("line 100\n") && tail.ends_with("line 199\n"), "{item}: {tail}");
+    }
+}
