@@ -86,16 +86,16 @@ impl Session {
         let Some(id) = map.get("id").and_then(Value::as_u64) else {
             return bad("its `id` is no id of a call");
         };
-        let reply = match reply(&mut map) {
-            Ok(reply) => reply,
-            Err(why) => return bad(why),
+        // Whatever the rest is: what concerns nobody breaks nothing.
+        let Some(slot @ None) = self.calls.get_mut(&id) else {
+            return Heard::Skipped("an answer to no call that waits");
         };
-        match self.calls.get_mut(&id) {
-            Some(slot @ None) => {
+        match reply(&mut map) {
+            Ok(reply) => {
                 *slot = Some(Ok(reply));
                 Heard::Answered
             }
-            _ => Heard::Skipped("an answer to no call that waits"),
+            Err(why) => bad(why),
         }
     }
 }
@@ -104,8 +104,8 @@ fn reply(map: &mut Map<String, Value>) -> Result<Answer, &'static str> {
     let error = map.remove("error").filter(|error| !error.is_null());
     match (map.remove("result"), error) {
         (None, None) => Err("it has neither `result` nor `error`"),
-        (Some(result), Some(_)) if !result.is_null() => Err("it has both `result` and `error`"),
-        (_, Some(error)) => {
+        (Some(_), Some(_)) => Err("it has both `result` and `error`"),
+        (None, Some(error)) => {
             let text = error.as_str().or_else(|| error.get("message")?.as_str());
             let text = text.ok_or("`error` has no `message`")?.to_owned();
             Ok(Answer::Error(
@@ -167,6 +167,10 @@ mod tests {
             "{\"id\":2,\"result\":\"late\"}",
             "{\"id\":3,\"result\":\"of nobody\"}",
             "{\"id\":0,\"result\":\"of nobody\"}",
+            "{\"id\":2}",
+            "{\"id\":3,\"result\":1,\"error\":{\"code\":1,\"message\":\"x\"}}",
+            "{\"id\":3,\"error\":7}",
+            "{\"id\":2,\"result\":{\"pending\":true}}",
         ] {
             let (heard, got) = answered(line);
             assert!(matches!(heard, Heard::Skipped(_)), "{line}: {heard:?}");
@@ -184,6 +188,7 @@ mod tests {
             "{\"id\":1}",
             "{\"id\":1,\"error\":null}",
             "{\"id\":1,\"result\":1,\"error\":{\"code\":1,\"message\":\"x\"}}",
+            "{\"id\":1,\"result\":null,\"error\":{\"code\":1,\"message\":\"x\"}}",
             "{\"id\":1,\"error\":{\"code\":1}}",
             "{\"id\":1,\"result\":{\"pending\":true}}",
             "{\"id\":1,\"result\":",
