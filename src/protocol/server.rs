@@ -162,21 +162,35 @@ impl Server {
             drop(child);
             state = self.lock();
             state.is_led = false;
-            let is_same = reads == state.generation;
-            if let Some(live) = state.live.as_mut().filter(|_| is_same) {
-                out.append(&mut live.out);
-                live.out = out;
-                let signal = turn.as_ref().ok().and_then(|turn| turn.signal);
-                self.take(&mut state, &turn.unwrap_or_else(|_| over()), asked);
-                if let Some(signal) = signal {
-                    state.session.give_up(id);
-                    self.end(&mut state, "it was interrupted", None, asked);
-                    self.changed.notify_all();
-                    return Err(Lost::Interrupted(signal));
-                }
-            }
+            let turn = turn.unwrap_or_else(|_| over());
+            let signal = self.led(&mut state, reads, out, &turn, asked);
             self.changed.notify_all();
+            if let Some(signal) = signal {
+                state.session.give_up(id);
+                return Err(Lost::Interrupted(signal));
+            }
         }
+    }
+
+    /// Takes in what a turn brought with the process of this generation, and what of `out` it did not
+    /// take; gives the signal that ends the call.
+    fn led(
+        &self,
+        state: &mut State,
+        generation: u64,
+        mut out: Vec<u8>,
+        turn: &Turn,
+        asked: &Asked<'_>,
+    ) -> Option<i32> {
+        let is_same = generation == state.generation;
+        let Some(live) = state.live.as_mut().filter(|_| is_same) else { return turn.signal };
+        out.append(&mut live.out);
+        live.out = out;
+        self.take(state, turn, asked);
+        if turn.signal.is_some() {
+            self.end(state, "it was interrupted", None, asked);
+        }
+        turn.signal
     }
 
     /// Waits until a call may be sent: there is a process, it is not at its bound, and nothing of before
@@ -411,4 +425,51 @@ impl Server {
 /// A pipe that cannot be read is at its end.
 fn over() -> Turn {
     Turn { is_over: true, ..Turn::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::{Duration, Instant};
+
+    use super::{Asked, Server};
+    use crate::execute::{ExecuteError, Mask};
+    use crate::host::Turn;
+    use crate::plan::Spoken;
+    use crate::trace::Quiet;
+
+    #[test]
+    fn a_signal_that_came_with_the_last_words_of_a_replaced_process_ends_the_call() {
+        let item: crate::id::Ref = "tool:acme/x".parse().unwrap();
+        let spoken = Spoken {
+            mode: crate::parse::ExecMode::Server,
+            below_args: true,
+            as_it_is: false,
+            max_output_bytes: 1,
+            max_in_flight: 2,
+            idempotent: false,
+            idle_ms: 1,
+        };
+        let mask = Mask::of(std::iter::empty());
+        let start = || {
+            let (program, source) = (PathBuf::new(), std::io::Error::other("no process"));
+            Err(ExecuteError::Spawn { item: item.clone(), program, source })
+        };
+        let asked = Asked {
+            request: "{}",
+            deadline: Instant::now(),
+            timeout: Duration::ZERO,
+            mask: &mask,
+            sink: &Quiet,
+            signals: None,
+            start: &start,
+        };
+        let server = Server::new(item.clone(), spoken);
+        let mut state = server.lock();
+        state.generation = 2;
+        for signal in [Some(15), None] {
+            let turn = Turn { is_over: true, signal, ..Turn::default() };
+            assert_eq!(server.led(&mut state, 1, Vec::new(), &turn, &asked), signal);
+        }
+    }
 }
