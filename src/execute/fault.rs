@@ -19,6 +19,11 @@ pub(crate) enum ProtocolFault {
     OutputTooLarge { cap: usize },
     #[error("did not answer within {} and was stopped", seconds(*.after))]
     Timeout { after: Duration },
+    /// Its process serves other calls as well.
+    #[error("did not answer within {}; it goes on with its other calls", seconds(*.after))]
+    TimeoutOfOne { after: Duration },
+    #[error("was not asked within {}: earlier calls or its start took that long", seconds(*.after))]
+    NeverAsked { after: Duration },
     #[error("asked for a person again, although one has approved it")]
     PendingAgain,
     #[error("ended before it answered: {how}")]
@@ -34,7 +39,9 @@ impl ProtocolFault {
             Self::BadScore { .. } => "protocol.bad_score",
             Self::EmptyResponse => "protocol.empty_response",
             Self::OutputTooLarge { .. } => "protocol.output_too_large",
-            Self::Timeout { .. } => "protocol.timeout",
+            Self::Timeout { .. } | Self::TimeoutOfOne { .. } | Self::NeverAsked { .. } => {
+                "protocol.timeout"
+            }
             Self::PendingAgain => "protocol.pending_again",
             Self::ServerExited { .. } => "protocol.server_exited",
             Self::ServerUnstable { .. } => "protocol.server_unstable",
@@ -55,7 +62,12 @@ impl ProtocolFault {
             Self::OutputTooLarge { .. } => {
                 "let it answer less, or raise `exec.max_output_bytes` up to 16 MiB and sign"
             }
-            Self::Timeout { .. } => "if it needs longer, raise `exec.timeout_ms` and sign",
+            Self::Timeout { .. } | Self::TimeoutOfOne { .. } => {
+                "if it needs longer, raise `exec.timeout_ms` and sign"
+            }
+            Self::NeverAsked { .. } => {
+                "if it can serve several calls at once, raise `exec.max_in_flight` and sign"
+            }
             Self::PendingAgain => {
                 "once it is given `approval`, it must do what it asked for, or fail"
             }

@@ -203,7 +203,7 @@ impl Server {
             let now = Instant::now();
             state.used = now;
             if now >= asked.deadline {
-                let fault = ProtocolFault::Timeout { after: asked.timeout };
+                let fault = ProtocolFault::NeverAsked { after: asked.timeout };
                 return Err(Lost::Fault(fault, String::new()));
             }
             if state.live.is_none() {
@@ -363,15 +363,19 @@ impl Server {
     ) -> Lost {
         state.session.give_up(id);
         let tail = state.notes.tail(&self.item, asked.mask, true);
+        let after = asked.timeout;
+        let mut fault = ProtocolFault::Timeout { after };
         if state.generation == generation {
             state.timeouts += 1;
             if self.spoken.max_in_flight == 1 || state.timeouts >= EXEC_TIMEOUTS {
                 self.replace(&mut state, asked);
+            } else {
+                fault = ProtocolFault::TimeoutOfOne { after };
             }
         }
         drop(state);
         self.changed.notify_all();
-        Lost::Fault(ProtocolFault::Timeout { after: asked.timeout }, tail)
+        Lost::Fault(fault, tail)
     }
 
     /// Ends the process; a time-out is no death, so the next call starts another at once.

@@ -272,3 +272,25 @@ fn f01_a_server_that_talks_without_end_keeps_no_other_server_waiting() {
         assert_eq!(loud.join().unwrap()["code"], "protocol.timeout");
     });
 }
+
+#[test]
+fn a_timeout_says_whether_the_server_was_stopped_goes_on_or_was_never_asked() {
+    let slow = server("*slow*) sleep 2;; *dies*) exit 3;;");
+    let world = world();
+    signed(&world, "one", "server", "timeout_ms: 750", &slow);
+    signed(&world, "several", "server", "timeout_ms: 300\nmax_in_flight: 2", &slow);
+    let rye = library(world.outside());
+    let says = |got: &Value, what: &str| {
+        assert_eq!(got["code"], "protocol.timeout", "{got}");
+        assert!(got["error"].as_str().unwrap().contains(what), "{what}: {got}");
+    };
+    says(&call(&rye, "acme/one", "slow"), "did not answer within 0.8 s and was stopped");
+    for what in ["it goes on with", "it goes on with", "and was stopped"] {
+        says(&call(&rye, "acme/several", "slow"), what);
+    }
+    // After four ends it is started again no sooner than 0.8 s later.
+    for _ in 0..4 {
+        assert_eq!(call(&rye, "acme/one", "dies")["code"], "protocol.server_exited");
+    }
+    says(&call(&rye, "acme/one", "slow"), "was not asked within 0.8 s");
+}
