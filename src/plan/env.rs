@@ -16,6 +16,10 @@ use crate::trace::{Event, Sink};
 /// The names that a child gets from the host, beside `LC_*`.
 const FIXED: &[&str] = &["PATH", "HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
 
+/// The value of a name that an `exec` block asks for is shown where it is shorter, in bytes: it is a
+/// word that stands in texts for other reasons.
+const NAMED_SHOWN: usize = 8;
+
 /// Where a child's environment comes from, in rising precedence; templates are not expanded yet.
 ///
 /// Has no `Debug`: values are shown to nobody but the child.
@@ -31,6 +35,8 @@ pub(super) struct Env {
     sealed: BTreeSet<String>,
     /// Names that links ask for as secrets.
     secrets: BTreeSet<String>,
+    /// Names that the `exec` block of the tool asks for.
+    named: BTreeSet<String>,
 }
 
 impl Env {
@@ -48,6 +54,9 @@ impl Env {
         };
         let (declared, of_project) = declared(chain, vars, shelf)?;
         let base = chain.tool().tool.exec.as_ref().map_or(EnvBase::Minimal, |exec| exec.env_base);
+        let tool = &chain.tool().tool;
+        let named = tool.env_names.iter().filter(|name| declared.contains(*name));
+        let named = named.filter(|_| tool.exec.is_some()).cloned().collect();
         let is_fixed = |name: &str| FIXED.contains(&name) || name.starts_with("LC_");
         let mut declared = declared;
         if base == EnvBase::Inherit {
@@ -93,7 +102,7 @@ impl Env {
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let secrets = chain.links().iter().flat_map(|link| link.tool.secrets.iter().cloned());
         let secrets = secrets.collect();
-        Ok(Self { host, links, paths: Vec::new(), own, sealed, secrets })
+        Ok(Self { host, links, paths: Vec::new(), own, sealed, secrets, named })
     }
 
     /// Adds a name of rye's own, which no link can replace; what the host says of it is not used.
@@ -136,9 +145,11 @@ impl Env {
         takes(template, &taken)
     }
 
-    /// The values that must not be shown.
+    /// The values that must not be shown: of declared secrets, and of what an `exec` block names.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.secrets.iter().filter_map(|name| self.host.get(name)).map(String::as_str)
+        let secrets = self.secrets.iter().filter_map(|name| self.host.get(name));
+        let named = self.named.iter().filter_map(|name| self.host.get(name));
+        secrets.chain(named.filter(|value| value.len() >= NAMED_SHOWN)).map(String::as_str)
     }
 
     /// The templates of the links.

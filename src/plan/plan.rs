@@ -218,7 +218,8 @@ impl Plan {
         }
     }
 
-    /// The values of declared secrets, for whoever shows what the act said.
+    /// The values of declared secrets and of what an `exec` block names, for whoever shows what the
+    /// act said.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         self.frame.env.secrets()
     }

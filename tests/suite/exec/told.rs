@@ -66,3 +66,24 @@ fn the_last_words_of_a_program_are_its_last_whatever_it_may_answer() {
         assert!(tail.starts_with("line 100\n") && tail.ends_with("line 199\n"), "{item}: {tail}");
     }
 }
+
+#[test]
+fn f08_what_a_program_names_of_the_host_is_masked_in_errors_unless_it_is_as_short_as_a_word() {
+    let world = world().env("ACME_WORD", "7 bytes");
+    let named = "env: [ACME_NAMED, ACME_WORD, LANG]";
+    let tells = "\"of $ACME_NAMED, $ACME_WORD, $LANG\"";
+    for item in both(&world, named, &format!("echo {tells} >&2"), "") {
+        let (tail, all) = last_words(&world, item);
+        assert_eq!(tail, "of ***, 7 bytes, C.UTF-8\n", "{item}");
+        assert!(!all.contains("canary-named"), "{item}: {all}");
+    }
+    for (key, want) in
+        [("error", "of ***, 7 bytes, C.UTF-8"), ("result", "of canary-named, 7 bytes")]
+    {
+        let script = format!("#!/bin/sh\nprintf '{{\"{key}\":\"%s\"}}' {tells}\n");
+        signed(&world, key, "oneshot", named, &script);
+        let got = world.json(&["execute", &format!("acme/{key}")]).1;
+        let told = got["error"].as_str().or(got["data"].as_str()).unwrap_or_default();
+        assert!(told.contains(want), "what it gives as its result is its own: {got}");
+    }
+}
