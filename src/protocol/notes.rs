@@ -97,9 +97,9 @@ mod tests {
             for cut in 1..secret.len() {
                 let mut notes = Notes::default();
                 notes.take(&item, "x".repeat(before).as_bytes(), &mask);
-                notes.take(&item, secret[..cut].as_bytes(), &mask);
+                notes.take(&item, &secret.as_bytes()[..cut], &mask);
                 let amid = notes.tail(&item, &mask, true);
-                notes.take(&item, secret[cut..].as_bytes(), &mask);
+                notes.take(&item, &secret.as_bytes()[cut..], &mask);
                 let tail = notes.tail(&item, &mask, false);
                 for told in [amid, tail] {
                     let rest = told.trim_start_matches('x');

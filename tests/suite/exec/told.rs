@@ -16,7 +16,9 @@ fn both(world: &World, exec: &str, does: &str, lines: &str) -> [&'static str; 2]
     signed(world, "once", "oneshot", exec, &format!("#!/bin/sh\nread -r line\n{does}\nexit 1\n"));
     signed(world, "serves", "server", exec, &server(&format!("*) {does}\nexit 1;;")));
     if !lines.is_empty() {
-        ["once", "serves"].into_iter().for_each(|name| with_lines(world, name, lines));
+        for name in ["once", "serves"] {
+            with_lines(world, name, lines);
+        }
     }
     ["acme/once", "acme/serves"]
 }
