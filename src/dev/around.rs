@@ -130,7 +130,7 @@ impl Runs {
     /// # Errors
     /// No run can show there: then nobody could tell whose change it was.
     pub(super) fn find(user_base: &Path) -> io::Result<Self> {
-        let folder = user_base.join(".ai/state/pin");
+        let folder = Pin::home(user_base);
         Pin::watch(&folder)?;
         let last = changed(&folder);
         Ok(Self { folder, last })

@@ -148,7 +148,7 @@ fn shown_stderr(ended: &Ended, mask: &Mask) -> String {
 }
 
 /// The end of what may be shown of standard error.
-pub(crate) fn stderr_tail(ended: &Ended, mask: &Mask) -> String {
+pub(super) fn stderr_tail(ended: &Ended, mask: &Mask) -> String {
     tail(&shown_stderr(ended, mask))
 }
 

@@ -3,7 +3,8 @@
 //! Layer 3. Sees `base`. Decides no policy: a plan says what to run, the host runs just that.
 //!
 //! - `host.rs` the trait and what it promises, `contract.rs` the same held against each host ·
-//!   `os.rs` the real one · `lasting.rs` a child that others talk with · `look.rs` its eyes · `unix.rs` the few calls that need `unsafe` ·
+//!   `os.rs` the real one · `lasting.rs` a child that others talk with · `look.rs` its eyes ·
+//!   `unix.rs` the few calls that need `unsafe` ·
 //!   `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs` the environment, read
 //!   once · `pin.rs` the private folder of a run
 

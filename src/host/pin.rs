@@ -41,6 +41,11 @@ impl Pin {
         Self::below(&at).map_err(|source| PinError { at, source })
     }
 
+    /// Where private folders of a user lie when the session has no runtime folder.
+    pub(crate) fn home(user_base: &Path) -> PathBuf {
+        user_base.join(".ai/state/pin")
+    }
+
     /// A folder below `at` that shows a run, where somebody asked to see every run; `None` elsewhere.
     /// It is the same place whatever the session's own folder is: who watches and who runs may be two
     /// sessions.

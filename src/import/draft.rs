@@ -17,6 +17,7 @@ use crate::base::text::{escape_line, near};
 use crate::diag::Diagnostic;
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::{fill, listed_files};
+use crate::pipeline::HOOKS_BELOW;
 use crate::space::{HeaderStyle, RelPath};
 
 /// What is imported.
@@ -109,7 +110,7 @@ impl Maker<'_, '_> {
             Role::Tool => self.import.category.to_string(),
             Role::Eval => format!("{}/evals", self.import.category),
             // Elsewhere a hook is asked by nobody.
-            Role::Hook(_) => format!("hooks/{}", self.import.category),
+            Role::Hook(_) => format!("{HOOKS_BELOW}{}", self.import.category),
         };
         let mut head = format!("version: \"1.0.0\"\ntool_type: {}\n", self.tool_type());
         let mode = if bound.is_server { "server" } else { "oneshot" };

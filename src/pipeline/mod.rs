@@ -56,7 +56,7 @@ pub(crate) use diff::{Against, PastVersion};
 pub(crate) use draft::{Draft, Remark, Spot};
 pub(crate) use eval::Scored;
 pub(crate) use failure::Failed;
-pub(crate) use hooks::Standing as HookStanding;
+pub(crate) use hooks::{BELOW as HOOKS_BELOW, Standing as HookStanding};
 pub(crate) use inspect::{Checked, Copy, Described, Verdict, Why};
 pub(crate) use lock::{Change, LockReport, LockRow};
 #[cfg(feature = "lsp")]

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use super::fields::{Fields, string};
+use super::fields::{Fields, string, unknown_word};
 use super::files::{self, add};
 use crate::base::limits::{EXEC_IN_FLIGHT, OUTPUT_BYTES, TIMEOUT_MAX_MS};
-use crate::base::text::{escape_line, near};
+use crate::base::text::escape_line;
 use crate::parse::error::{Fault, METADATA};
 use crate::verify::{Glob, Listed, PartsRoot};
 
@@ -122,7 +122,7 @@ pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, Fault> {
         mode: match block.string("runtime")?.as_deref() {
             None | Some("exec") => ExecMode::OneShot,
             Some("server") => ExecMode::Server,
-            Some(other) => return Err(unknown("/exec/runtime", other, &["exec", "server"])),
+            Some(other) => return Err(unknown_word("/exec/runtime", other, &["exec", "server"])),
         },
         timeout_ms: ms("timeout_ms")?,
         env_base: match block.string("env_base")?.as_deref() {
@@ -130,7 +130,7 @@ pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, Fault> {
             Some("none") => EnvBase::None,
             Some("inherit") => EnvBase::Inherit,
             Some(other) => {
-                return Err(unknown("/exec/env_base", other, &["minimal", "none", "inherit"]));
+                return Err(unknown_word("/exec/env_base", other, &["minimal", "none", "inherit"]));
             }
         },
         max_output_bytes: most("max_output_bytes", OUTPUT_BYTES)?.unwrap_or(OUTPUT_BYTES),
@@ -188,11 +188,4 @@ fn number(block: &Fields<'_>, key: &str, most: u64) -> Result<Option<u64>, Fault
 
 fn bad(pointer: &str, why: &str) -> Fault {
     Fault::new(METADATA, format!("`{}` {why}", escape_line(pointer)))
-}
-
-fn unknown(pointer: &str, word: &str, known: &[&str]) -> Fault {
-    let near = near(word, known.iter().copied(), 1).pop();
-    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    let known = known.join("`, `");
-    bad(pointer, &format!("is `{}`, and not one of `{known}`{near}", escape_line(word)))
 }

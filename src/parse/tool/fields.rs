@@ -134,6 +134,14 @@ impl<'m> Fields<'m> {
     }
 }
 
+/// The fault of a word that is none of those that are known.
+pub(super) fn unknown_word(pointer: &str, word: &str, known: &[&str]) -> Fault {
+    let near = near(word, known.iter().copied(), 1).pop();
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let (pointer, word, known) = (escape_line(pointer), escape_line(word), known.join("`, `"));
+    Fault::new(METADATA, format!("`{pointer}` is `{word}`, and not one of `{known}`{near}"))
+}
+
 pub(super) fn string(value: &Value, pointer: &str) -> Result<String, Fault> {
     match value {
         Value::String(text) => Ok(text.clone()),

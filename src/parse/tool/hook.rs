@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::fields::Fields;
-use crate::base::text::{escape_line, near};
+use super::fields::{Fields, unknown_word};
+use crate::base::text::escape_line;
 use crate::grant::Pattern;
 use crate::parse::error::{Fault, METADATA};
 
@@ -117,7 +117,7 @@ pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, Fault> {
     let word = fields.string("hook")?.ok_or_else(|| bad("hook", "is missing"))?;
     let kinds = HookKind::ALL.map(HookKind::name);
     let kind = HookKind::ALL.into_iter().find(|kind| kind.name() == word);
-    let kind = kind.ok_or_else(|| unknown("hook", &word, &kinds))?;
+    let kind = kind.ok_or_else(|| unknown_word("/hook", &word, &kinds))?;
     let named = fields.strings("phases")?.unwrap_or_default();
     if named.is_empty() {
         return Err(bad("phases", "is missing or empty: the hook would never be asked"));
@@ -125,7 +125,7 @@ pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, Fault> {
     let known: Vec<&str> = kind.phases().iter().map(|phase| phase.name()).collect();
     let phase = |word: &String| {
         let phase = kind.phases().iter().find(|phase| phase.name() == word);
-        phase.copied().ok_or_else(|| unknown("phases", word, &known))
+        phase.copied().ok_or_else(|| unknown_word("/phases", word, &known))
     };
     let phases = named.iter().map(phase).collect::<Result<Vec<_>, _>>()?;
     let mode = fields.string("mode")?;
@@ -135,7 +135,7 @@ pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, Fault> {
         (Some("filter"), HookKind::Session) => {
             return Err(bad("mode", "is `filter`, and a session hook is only told"));
         }
-        (Some(other), _) => return Err(unknown("mode", other, &["filter", "observe"])),
+        (Some(other), _) => return Err(unknown_word("/mode", other, &["filter", "observe"])),
     };
     let replaces = fields.truth("replaces")?.unwrap_or(false);
     if replaces && !filters {
@@ -162,7 +162,7 @@ pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, Fault> {
     let compat = fields.string("compat")?;
     match compat.as_deref() {
         None | Some("promptkit") => {}
-        Some(other) => return Err(unknown("compat", other, &["promptkit"])),
+        Some(other) => return Err(unknown_word("/compat", other, &["promptkit"])),
     }
     let is_promptkit = compat.is_some();
     Ok(Some(Hook { kind, phases, filters, replaces, matches, order, is_promptkit }))
@@ -175,11 +175,4 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 
 fn bad(key: &str, why: &str) -> Fault {
     Fault::new(METADATA, format!("`/{key}` {why}"))
-}
-
-fn unknown(key: &str, word: &str, known: &[&str]) -> Fault {
-    let near = near(word, known.iter().copied(), 1).pop();
-    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    let known = known.join("`, `");
-    bad(key, &format!("is `{}`, and not one of `{known}`{near}", escape_line(word)))
 }

@@ -7,5 +7,5 @@ mod error;
 mod standing;
 
 pub(super) use error::HookError;
-pub(super) use standing::BELOW;
+pub(crate) use standing::BELOW;
 pub(crate) use standing::Standing;

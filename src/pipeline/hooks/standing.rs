@@ -13,6 +13,7 @@ use super::error::HookError;
 use crate::base::limits::HOOKS;
 use crate::chain::Chain;
 use crate::execute::{ExecuteError, Mask, Outcome, prepare};
+use crate::host::Pin;
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{Hook, HookKind, Item, Tool};
 use crate::pipeline::failure::Failure;
@@ -30,7 +31,9 @@ use crate::verify::Source;
 /// The folder of a space, below `tools/`, whose items are in force as hooks.
 const FOLDER: &str = "hooks";
 /// How the ids of those items begin.
-pub(in crate::pipeline) const BELOW: &str = "hooks/";
+pub(crate) const BELOW: &str = "hooks/";
+/// Why a required hook cannot be asked that no space has.
+const NOT_THERE: &str = "it is not there";
 
 /// A hook that is in force, or should be.
 pub(crate) struct Standing {
@@ -102,7 +105,7 @@ impl Rye {
             item: Ref::new(Kind::Tool, id),
             space: Space::User,
             is_required: true,
-            hook: Err("it is not there".into()),
+            hook: Err(NOT_THERE.into()),
         }));
         let order =
             |hook: &Standing| hook.hook.as_ref().map_or(f64::NEG_INFINITY, |it| it.hook.order);
@@ -118,7 +121,7 @@ impl Rye {
         let broken =
             |item: Ref, why: String| Standing { item, space, is_required: false, hook: Err(why) };
         let named = |name: &str| -> Option<Ref> { Some(Ref::new(Kind::Tool, name.parse().ok()?)) };
-        if let Some(why) = root.overlooked("tools/hooks") {
+        if let Some(why) = root.overlooked(&format!("{}/{FOLDER}", Kind::Tool.folder())) {
             all.extend(named(FOLDER).map(|item| broken(item, why)));
             return Ok(());
         }
@@ -183,7 +186,7 @@ impl Rye {
                 Ok(_) => {}
                 Err(why) => {
                     let hook = standing.item.to_string();
-                    return Err(match standing.is_required && why == "it is not there" {
+                    return Err(match standing.is_required && why == NOT_THERE {
                         true => HookError::Missing { call, hook },
                         false => HookError::Unusable { call, hook, space: standing.space, why },
                     }
@@ -274,7 +277,7 @@ impl Rye {
         payload: Map<String, Value>,
     ) -> Result<(), Failure> {
         let plan = self.plan_hook(line, armed, payload)?;
-        let fallback = self.user_base().map(|base| base.join(".ai/state/pin"));
+        let fallback = self.user_base().map(Pin::home);
         let running = self.running(fallback.as_deref(), None, None, &Quiet);
         let (spawn, kept) = prepare(&plan, &running)?;
         let item = plan.item().clone();
