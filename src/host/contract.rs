@@ -27,6 +27,7 @@ fn sh(script: &str) -> Spawn {
         stderr_end: None,
         stops_at_cap: false,
         digests_output: false,
+        restrict: super::Restrict::default(),
     }
 }
 

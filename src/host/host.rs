@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::lasting::Lasting;
 use super::net::{Answer, Call, NetFault};
+use super::unix::Restrict;
 use crate::base::{Digest, Digesting};
 
 /// One child to run. Inert until a [`Host`] takes it.
@@ -28,6 +29,8 @@ pub(crate) struct Spawn {
     pub(crate) stops_at_cap: bool,
     /// Digest everything that comes out, also what is not kept.
     pub(crate) digests_output: bool,
+    /// What it gives up before it is its program.
+    pub(crate) restrict: Restrict,
 }
 
 /// How a child ended.

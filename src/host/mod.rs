@@ -29,5 +29,5 @@ pub(crate) use lasting::{Lasting, Turn};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
 pub(crate) use pin::{Pin, PinError};
-pub(crate) use unix::{Signals, hold_signals, raise, send_on};
+pub(crate) use unix::{Restrict, Signals, hold_signals, raise, send_on};
 pub(crate) use vars::Vars;

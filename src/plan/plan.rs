@@ -26,7 +26,7 @@ use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::Chain;
-use crate::host::{Host, Look, Spawn, Vars};
+use crate::host::{Host, Look, Restrict, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::trace::{Event, Sink};
@@ -202,6 +202,7 @@ impl Plan {
             stderr_end: spoken.as_ref().map(|_| OUTPUT_BYTES),
             stops_at_cap: spoken.is_some(),
             digests_output: false,
+            restrict: Restrict::default(),
         })
     }
 
