@@ -1,5 +1,6 @@
 //! A child that goes on running while others talk with it.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -35,6 +36,8 @@ pub(crate) struct Lasting {
     /// The children of this process that were there before, where what a child leaves behind is ended
     /// with it.
     strangers: Option<Vec<Pid>>,
+    /// What must be there as long as it runs.
+    keeps: Option<Box<dyn Any + Send + Sync>>,
     /// Goes last.
     _cradle: Cradle,
 }
@@ -89,8 +92,15 @@ impl Lasting {
             program,
             is_reaped,
             strangers,
+            keeps: None,
             _cradle: cradle,
         })
+    }
+
+    /// The same with something that must be there as long as it runs.
+    pub(crate) fn keeping(mut self, keeps: Box<dyn Any + Send + Sync>) -> Self {
+        self.keeps = Some(keeps);
+        self
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -302,6 +302,35 @@ unsafe fn close_from_3() -> libc::c_int {
     }
 }
 
+/// The version of landlock that the kernel has; what is missing otherwise.
+pub(crate) fn landlock_version() -> io::Result<i64> {
+    // SAFETY: with this flag and no attributes the call answers a number and makes nothing.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, 1) };
+    if version < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
+}
+
+/// Whether a process of this user may have user and mount namespaces of its own: a child gets them and
+/// ends at once.
+pub(crate) fn can_have_namespaces() -> io::Result<()> {
+    extern "C" fn end(_: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(0) }
+    }
+    let mut stack = vec![0_u128; STACK];
+    // SAFETY: as in `Birth::give`; the child does nothing but end.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(STACK).cast();
+        let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        let own = libc::CLONE_NEWUSER | libc::CLONE_NEWNS;
+        libc::clone(end, top, shared | own, std::ptr::null_mut())
+    };
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    reap(pid).map(drop)
+}
+
 fn is_busy(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ETXTBSY)
 }

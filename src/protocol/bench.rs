@@ -36,7 +36,9 @@ pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> 
         stderr_end: Some(OUTPUT_BYTES),
         stops_at_cap: true,
         digests_output: false,
+        cell: None,
         restrict: Restrict::default(),
+        holds_another: false,
     };
     let (server, host) = (Server::new(item.clone(), spoken), Os::new(false));
     let start = || {

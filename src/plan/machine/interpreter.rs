@@ -121,7 +121,9 @@ fn ask(argv: &[String], seek: &mut Seeker<'_>) -> Result<PathBuf, String> {
         stderr_end: None,
         stops_at_cap: false,
         digests_output: false,
+        cell: None,
         restrict: Restrict::default(),
+        holds_another: false,
     };
     let ended = machine.host.run(&spawn, &mut |_| ()).map_err(|e| e.to_string())?;
     if ended.exit_code != Some(0) || ended.timed_out {
