@@ -47,6 +47,8 @@ pub(crate) enum ExecuteError {
         /// The last of what the program said on standard error.
         stderr_tail: String,
     },
+    #[error("`{item}` was not started: its sandbox could not be made: {}", escape_line(.why))]
+    Sandbox { item: Ref, why: String },
     #[error("`{item}`: its plan is for another primitive than the one that its chain ends at")]
     OtherPlan { item: Ref },
 }
@@ -107,6 +109,7 @@ impl Diagnose for ExecuteError {
             Self::Pin { .. } => "execute.pin",
             Self::Http { .. } => "execute.http",
             Self::Protocol { fault, .. } => fault.code(),
+            Self::Sandbox { .. } => "sandbox.failed",
             Self::OtherPlan { .. } => "execute.spawn",
         })
     }
@@ -118,6 +121,10 @@ impl Diagnose for ExecuteError {
             }
             Self::Http { fault, .. } => http_help(fault).into(),
             Self::Protocol { fault, .. } => fault.help().into(),
+            Self::Sandbox { .. } => {
+                "see what works here with `rye doctor`; `--sandbox landlock` takes the other level"
+                    .into()
+            }
             Self::OtherPlan { .. } => "this is a bug in rye; `rye why` shows the chain".into(),
             Self::Interrupted { .. } => "nothing of it is left running".into(),
             Self::Spawn { .. } => {
@@ -135,6 +142,7 @@ impl Diagnose for ExecuteError {
         | Self::Spawn { item, .. }
         | Self::Http { item, .. }
         | Self::Protocol { item, .. }
+        | Self::Sandbox { item, .. }
         | Self::OtherPlan { item }
         | Self::Pin { item, .. }) = self;
         Some(item.to_string())

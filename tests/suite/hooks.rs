@@ -260,7 +260,10 @@ fn f10_a_hook_that_was_changed_or_taken_away_lets_nothing_through() {
     // Without the policy a hook that is gone asks nothing; with it nothing runs.
     std::fs::remove_file(&file).unwrap();
     assert_eq!((call(&world).0, ran(&world)), (0, true));
-    world.signed_home(".ai/config/rye/policy.yaml", "required_hooks: [tool:hooks/guard]\n");
+    world.signed_home(
+        ".ai/config/rye/policy.yaml",
+        "required_hooks: [tool:hooks/guard]\nsandbox_off: [\"tool:**\"]\n",
+    );
     unusable();
     hook(&world, "guard", BEFORE, "echo '{\"allow\":true}'");
     assert_eq!((call(&world).0, ran(&world)), (0, true));
@@ -375,7 +378,10 @@ fn hooks_are_listed_and_tried_one_by_one() {
     let world = world();
     hook(&world, "guard", BEFORE, BY_FILE);
     hook(&world, "wide", &format!("{BEFORE}compat: promptkit\nmatch: [\"none/*\"]\n"), BY_FILE);
-    world.signed_home(".ai/config/rye/policy.yaml", "required_hooks: [hooks/guard, hooks/gone]\n");
+    world.signed_home(
+        ".ai/config/rye/policy.yaml",
+        "required_hooks: [hooks/guard, hooks/gone]\nsandbox_off: [\"tool:**\"]\n",
+    );
     let (status, got) = world.json(&["hooks", "list"]);
     assert_eq!(status, 0, "{got}");
     let rows = got["hooks"].as_array().unwrap();

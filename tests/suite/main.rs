@@ -41,6 +41,7 @@ mod promises;
 mod provoked;
 mod readme;
 mod receipts;
+mod sandbox;
 mod sarif;
 mod shape;
 mod signing;
