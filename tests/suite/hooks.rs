@@ -340,13 +340,16 @@ fn what_a_hook_says_of_itself_wrongly_is_refused_when_it_is_signed() {
     for (more, part) in [
         ("", "`/phases` is missing or empty"),
         ("phases: []\n", "`/phases` is missing or empty"),
-        ("phase: [before_execution]\n", "`/phases` is missing or empty"),
+        ("phase: [before_execution]\n", "did you mean `phases`"),
+        ("mode: filter\n", "`/phases` is missing or empty"),
         ("phases: [before_exection]\n", "did you mean `before_execution`"),
         ("phases: [before_call]\n", "not one of `before_execution`"),
         ("phases: [before_execution]\nmode: filtr\n", "did you mean `filter`"),
         ("phases: [before_execution]\nmatch: [\"acme/[a]\"]\n", "`/match`"),
         ("phases: [before_execution]\norder: first\n", "`/order` is no number"),
         ("phases: [before_execution]\ncompat: promptkid\n", "did you mean `promptkit`"),
+        ("phases: [before_execution]\ncompatt: promptkit\n", "did you mean `compat`"),
+        ("phases: [before_execution]\nmacth: [\"acme/*\"]\n", "did you mean `match`"),
         ("phases: [before_execution]\nmode: observe\nreplaces: true\n", "`/replaces`"),
     ] {
         world.write(file, item("x", more));
