@@ -401,6 +401,21 @@ fn hooks_are_listed_and_tried_one_by_one() {
     world.write("answer", "exit 1");
     let (status, got) = test("tool:hooks/guard");
     assert_eq!((status, &got["no_answer"]), (1, &json!(true)), "{got}");
+    world.write("answer", "echo why not >&2; exit 1");
+    let (status, got) = test("tool:hooks/guard");
+    assert_eq!((status, &got["stderr_tail"]), (1, &json!("why not\n")), "{got}");
+    let said = world.rye(&["hooks", "test", "hooks/guard", "--payload", payload]);
+    assert!(said.stdout.contains("denies") && said.stderr.contains("why not"), "{said:?}");
+    // What it would not be shown is no payload.
+    for (payload, part) in [
+        ("{\"args\":{}}", "`args`"),
+        ("{\"reqest\":{}}", "did you mean `request`"),
+        ("{\"request\":7}", "`request` is no JSON object"),
+    ] {
+        let (status, got) = world.json(&["hooks", "test", "hooks/guard", "--payload", payload]);
+        assert_eq!((status, &got["code"]), (2, &json!("cli.usage")), "{got}");
+        assert!(got["error"].as_str().unwrap().contains(part), "{got}");
+    }
     assert_eq!(test(TOOL).1["code"], "hook.not_a_hook");
     let (status, got) = world.json(&["hooks", "test", "hooks/guard", "--phase", "after_call"]);
     assert_eq!((status, &got["code"]), (2, &json!("hook.not_a_hook")), "{got}");

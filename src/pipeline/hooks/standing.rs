@@ -12,6 +12,7 @@ use super::call::Hooks;
 use super::error::HookError;
 use crate::base::limits::HOOKS;
 use crate::chain::Chain;
+use crate::diag::Diagnose;
 use crate::execute::{ExecuteError, Mask, Outcome, prepare};
 use crate::host::Pin;
 use crate::id::{ItemId, Kind, Ref, Space};
@@ -226,11 +227,16 @@ impl Rye {
         let envelope = envelope(&armed.hook, phase, &parts.collect::<Vec<_>>());
         let outcome = match self.ask(line, &armed, envelope)? {
             Ok(outcome) => outcome,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => {
+                let tail = error.data().remove("stderr_tail");
+                let tail = tail.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+                return Ok(Err((error.to_string(), tail)));
+            }
         };
         Ok(match (&outcome.failure, armed.hook.filters) {
-            (Some(failure), _) => Err(failure.message.clone()),
-            (None, true) => verdict(&outcome.data, &armed.hook),
+        let no_tail = |why| (why, String::new());
+            (Some(failure), _) => Err((failure.message.clone(), failure.tail.clone())),
+            (None, true) => verdict(&outcome.data, &armed.hook).map_err(no_tail),
             (None, false) => Ok(Verdict::Allow { metadata: outcome.data, replace: None }),
         })
     }
