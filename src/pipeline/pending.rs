@@ -151,6 +151,8 @@ impl Rye {
     pub(crate) fn wait_for(&self, id: &str) -> Result<Result<Value, i32>, Failure> {
         let registry = Registry::open(self.spaces().user()?.base())?;
         loop {
+            // Before it is read, so that nothing written in between is missed.
+            let version = registry.version()?;
             let request = registry.request(id)?;
             let result = request.result.unwrap_or_default();
             match request.row.state {
@@ -165,8 +167,11 @@ impl Rye {
                 }
                 PendingState::Waiting | PendingState::Approved => {}
             }
-            if let Ok(Some(signal)) = self.host().rest(LOOK) {
-                return Ok(Err(signal));
+            // Its plan may be large: it is read again when there is something to read.
+            while !request.row.is_left() && registry.version()? == version {
+                if let Ok(Some(signal)) = self.host().rest(LOOK) {
+                    return Ok(Err(signal));
+                }
             }
         }
     }
