@@ -107,7 +107,8 @@ impl Drop for Observers {
         let signals = Signals::listen().ok();
         for thread in threads {
             while !thread.is_finished() {
-                if signals.as_ref().and_then(Signals::take).is_some() {
+                // It stays for whoever is to end by it.
+                if signals.as_ref().is_some_and(Signals::is_waiting) {
                     self.end();
                 }
                 std::thread::sleep(Duration::from_millis(2));

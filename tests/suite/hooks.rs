@@ -464,6 +464,32 @@ fn f06_a_signal_while_somebody_watches_ends_the_tool_and_the_watcher() {
 }
 
 #[test]
+fn f06_a_signal_while_a_watcher_is_waited_for_ends_it_and_then_rye() {
+    use std::os::unix::process::ExitStatusExt;
+    let world = world();
+    hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "echo $$ >>pids; exec sleep 600");
+    let mut command = world.command(&["execute", TOOL, "-i", "a=1", "--json"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut String::new()).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let late = Instant::now() + Duration::from_secs(8);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(Instant::now() < late, "it does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(status.signal(), Some(2), "a signal is nobody's to keep: {status}");
+    let pid = String::from_utf8(world.read("pids")).unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
+}
+
+#[test]
 fn a_hook_that_is_only_told_may_close_its_output_and_go_on() {
     let world = world();
     let told = "exec >/dev/null; sleep 0.3; cat >\"$RYE_PROJECT/told\"";
