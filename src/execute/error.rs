@@ -28,6 +28,10 @@ pub(crate) const CODES: &[Code] = &[
 ];
 
 #[derive(Debug, thiserror::Error)]
+/// What the system says of a file that it cannot start: a script without a first line that names its
+/// interpreter.
+const NO_FORMAT: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
+
 #[non_exhaustive]
 pub(crate) enum ExecuteError {
     #[error("`{item}` did not end within {} and was stopped", seconds(*.after))]
@@ -121,6 +125,10 @@ impl Diagnose for ExecuteError {
             Self::OtherPlan { .. } => "this is a bug in rye; `rye why` shows the chain".into(),
             Self::Interrupted { .. } => "nothing of it is left running".into(),
             Self::Spawn { .. } => {
+            Self::Spawn { source, .. } if source.raw_os_error() == Some(NO_FORMAT) => {
+                "its first line must name what reads it, such as `#!/bin/sh`; mend it and sign the tool"
+                    .into()
+            }
                 "see whether the program runs by itself; `rye doctor` lists the usual ones".into()
             }
             Self::Pin { .. } => {
