@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::oneshot;
 use super::server::{Asked, Lost, Server};
+use super::session::fits;
 use super::wire::{outcome, request};
 use crate::base::Digest;
 use crate::base::limits::EXEC_SERVERS;
@@ -56,6 +57,12 @@ impl ExecDriver {
         let begin = Instant::now();
         let item = || plan.item().clone();
         let spawn = plan.spawn(None).ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
+        let request = request(&spawn.stdin, spoken.below_args, running.approval);
+        fits(&request).map_err(|fault| ExecuteError::Protocol {
+            item: item(),
+            fault,
+            stderr_tail: String::new(),
+        })?;
         let spawn_error = |source| {
             let program = spawn.program.clone();
             ExecuteError::Spawn { item: item(), program, source }
@@ -73,9 +80,8 @@ impl ExecDriver {
         };
         self.keep();
         let mask = Mask::of(plan.secrets());
-        let params = String::from_utf8_lossy(&spawn.stdin);
         let asked = Asked {
-            request: &request(&params, spoken.below_args, running.approval),
+            request: &request,
             deadline: begin + plan.timeout(),
             timeout: plan.timeout(),
             mask: &mask,

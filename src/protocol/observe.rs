@@ -6,6 +6,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::notes::Notes;
+use super::wire::{one_line, request};
+use crate::base::limits::OBSERVERS;
 use crate::execute::{Kept, Mask};
 use crate::host::{Lasting, Signals, hold_signals};
 use crate::id::Ref;
@@ -23,7 +25,8 @@ pub(crate) struct Told {
     pub(crate) item: Ref,
     pub(crate) child: Lasting,
     pub(crate) kept: Kept,
-    pub(crate) words: Vec<u8>,
+    /// What it is told, a JSON object as text.
+    pub(crate) payload: Vec<u8>,
     pub(crate) deadline: Instant,
     pub(crate) mask: Mask,
 }
@@ -56,7 +59,8 @@ impl Observers {
 }
 
 fn watch(told: Told, is_over: &AtomicBool) {
-    let Told { item, child, kept, mut words, deadline, mask } = told;
+    let Told { item, child, kept, payload, deadline, mask } = told;
+    let mut words = one_line(request(&payload, false, None));
     let mut notes = Notes::default();
     let mut is_silent = false;
     loop {

@@ -10,12 +10,20 @@ use crate::parse::json;
 
 /// The request: the parameters, a JSON object as text, as they are or below `args`, beside what a person
 /// said to them.
-pub(super) fn request(params: &str, below_args: bool, approval: Option<&Value>) -> String {
+pub(super) fn request(params: &[u8], below_args: bool, approval: Option<&Value>) -> String {
+    let params = String::from_utf8_lossy(params);
     match (below_args, approval) {
-        (false, _) => params.to_owned(),
+        (false, _) => params.into_owned(),
         (true, None) => format!("{{\"args\":{params}}}"),
         (true, Some(approval)) => format!("{{\"args\":{params},\"approval\":{approval}}}"),
     }
+}
+
+/// A request as a program that runs once reads it: one line.
+pub(super) fn one_line(request: String) -> Vec<u8> {
+    let mut line = request.into_bytes();
+    line.push(b'\n');
+    line
 }
 
 /// What an answer says.
@@ -118,8 +126,8 @@ mod tests {
     #[test]
     fn a_request_is_the_parameters_to_the_digit() {
         let params = "{\"n\":123456789012345678901234567890.10}";
-        assert_eq!(request(params, true, None), format!("{{\"args\":{params}}}"));
-        assert_eq!(request(params, false, None), params);
+        assert_eq!(request(params.as_bytes(), true, None), format!("{{\"args\":{params}}}"));
+        assert_eq!(request(params.as_bytes(), false, None), params);
     }
 
     #[test]

@@ -294,8 +294,8 @@ impl Rye {
         })?;
         let mask = Mask::of(plan.secrets());
         let deadline = Instant::now() + plan.timeout();
-        let words = [spawn.stdin.as_slice(), b"\n"].concat();
-        self.observers.tell(Told { item, child, kept, words, deadline, mask });
+        let payload = spawn.stdin;
+        self.observers.tell(place, Told { item, child, kept, payload, deadline, mask });
         Ok(())
     }
 }
