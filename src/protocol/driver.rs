@@ -11,7 +11,7 @@ use super::server::{Asked, Lost, Server};
 use super::session::fits;
 use super::wire::{outcome, request};
 use crate::base::Digest;
-use crate::base::limits::EXEC_SERVERS;
+use crate::base::limits::EXEC_KEPT;
 use crate::execute::{Call, Driver, ExecuteError, Kept, Mask, Outcome, ProtocolFault, prepare};
 use crate::host::{Lasting, Signals, Spawn};
 use crate::parse::ExecMode;
@@ -112,7 +112,7 @@ impl ExecDriver {
     fn server(&self, key: Digest, make: impl FnOnce() -> Server) -> Arc<Server> {
         let mut servers = self.shared.lock();
         let mut gone = None;
-        if servers.of.len() >= EXEC_SERVERS && !servers.of.contains_key(&key) {
+        if servers.of.len() >= EXEC_KEPT && !servers.of.contains_key(&key) {
             let stopped = servers.of.iter().find(|(_, server)| !server.is_running());
             let oldest =
                 servers.of.iter().filter_map(|(key, server)| Some((server.idle_at()?, *key)));
