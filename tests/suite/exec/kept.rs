@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rye::{Request, Rye};
 use serde_json::Value;
 
-use super::{library, nothing_is_left, processes, server, signed, until, world};
+use super::{library, nothing_is_left, processes, server, signed, until, world, world_in_memory};
 use crate::world::held;
 
 fn call(rye: &Rye, item: &str) -> Value {
@@ -219,30 +219,30 @@ for line in sys.stdin.buffer:
 
 /// In a process of its own, so that what it holds is told from what other tests hold.
 #[test]
-fn f09_two_thousand_calls_of_servers_and_one_shots_leak_nothing() {
+fn f09_ten_thousand_calls_of_servers_and_one_shots_leak_nothing() {
     const WORLD: &str = "RYE_F09_EXEC_WORLD";
     if let Some(base) = std::env::var_os(WORLD) {
         many_calls(Path::new(&base));
         return;
     }
-    let world = world();
+    let world = world_in_memory();
     signed(&world, "serves", "server", "max_in_flight: 4", &server(""));
     signed(
         &world,
         "ends",
         "server",
         "idempotent: true",
-        &server("*) [ $((n % 200)) = 0 ] && exit 1;;"),
+        &server("*) [ $((n % 700)) = 0 ] && exit 1;;"),
     );
     signed(&world, "once", "oneshot", "", "#!/bin/sh\necho '{\"result\": 1}'\n");
-    let name = "exec::kept::f09_two_thousand_calls_of_servers_and_one_shots_leak_nothing";
+    let name = "exec::kept::f09_ten_thousand_calls_of_servers_and_one_shots_leak_nothing";
     let alone = Command::new(std::env::current_exe().unwrap())
         .args([name, "--exact", "--nocapture", "--test-threads=1"])
         .env(WORLD, world.outside())
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&alone.stderr).into_owned();
-    assert!(alone.status.success() && told.contains("2000 calls"), "{told}");
+    assert!(alone.status.success() && told.contains("10000 calls"), "{told}");
     nothing_is_left(world.outside());
 }
 
@@ -263,11 +263,11 @@ fn many_calls(base: &Path) {
     let before = (held(), processes(base).len(), super::pins(base));
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..500).for_each(act));
+            scope.spawn(|| (0..2_500).for_each(act));
         }
     });
     until("it holds what it held", || (held(), processes(base).len(), super::pins(base)) == before);
     drop(rye);
     until("it holds what it began with", || held() == outside);
-    eprintln!("2000 calls");
+    eprintln!("10000 calls");
 }
