@@ -204,11 +204,11 @@ impl Lasting {
             let until = Instant::now() + time;
             loop {
                 left.retain(|child| !child.has_ended());
-                let is_asked = signals.is_some_and(Signals::is_waiting);
-                if left.is_empty() || is_asked {
+                if left.is_empty() {
                     return;
                 }
-                if Instant::now() >= until {
+                // What is to end by a signal has no time to give.
+                if signals.is_some_and(Signals::is_waiting) || Instant::now() >= until {
                     break;
                 }
                 wait_for_any(&left, until, signals);
