@@ -108,15 +108,17 @@ impl ExecDriver {
         }
     }
 
-    /// The server of a binding; the oldest that nobody uses goes when there are too many.
+    /// The server of a binding. When there are too many one goes: one that does not run, else the one that
+    /// nobody used for longest, else any.
     fn server(&self, key: Digest, make: impl FnOnce() -> Server) -> Arc<Server> {
         let mut servers = self.shared.lock();
         let mut gone = None;
         if servers.of.len() >= EXEC_KEPT && !servers.of.contains_key(&key) {
             let stopped = servers.of.iter().find(|(_, server)| !server.is_running());
-            let oldest =
-                servers.of.iter().filter_map(|(key, server)| Some((server.idle_at()?, *key)));
-            let key = stopped.map(|(key, _)| *key).or_else(|| oldest.min().map(|(_, key)| key));
+            let unused = servers.of.iter();
+            let unused = unused.filter_map(|(key, server)| Some((server.unused_since()?, *key)));
+            let key = stopped.map(|(key, _)| *key).or_else(|| unused.min().map(|(_, key)| key));
+            let key = key.or_else(|| servers.of.keys().next().copied());
             gone = key.and_then(|key| servers.of.remove(&key));
         }
         let server = Arc::clone(servers.of.entry(key).or_insert_with(|| Arc::new(make())));

@@ -52,7 +52,10 @@ fn of_too_many_servers_the_one_that_nobody_used_for_longest_ends_and_starts_anew
     let item = String::from_utf8(world.read(".ai/tools/acme/s0.yaml")).unwrap();
     let (_, item) = item.split_once('\n').unwrap();
     for number in 1..=MOST {
-        world.write(&format!(".ai/tools/acme/s{number}.yaml"), item);
+        // That it may be idle for longer keeps none.
+        let longer = if number == 1 { "  idle_timeout_ms: 86000000\n" } else { "" };
+        let text = item.replace("exec:\n", &format!("exec:\n{longer}"));
+        world.write(&format!(".ai/tools/acme/s{number}.yaml"), text);
     }
     let said = world.rye(&["sign", "tool:acme/*"]);
     assert_eq!(said.status, 0, "{said:?}");
