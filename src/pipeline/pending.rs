@@ -167,10 +167,13 @@ impl Rye {
                 }
                 PendingState::Waiting | PendingState::Approved => {}
             }
-            // Its plan may be large: it is read again when there is something to read.
-            while !request.row.is_left() && registry.version()? == version {
+            // Its plan may be large: it is read again when there may be something else to read.
+            loop {
                 if let Ok(Some(signal)) = self.host().rest(LOOK) {
                     return Ok(Err(signal));
+                }
+                if request.row.is_left() || registry.version()? != version {
+                    break;
                 }
             }
         }
