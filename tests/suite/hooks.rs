@@ -378,7 +378,10 @@ fn hooks_are_listed_and_tried_one_by_one() {
     let world = world();
     hook(&world, "guard", BEFORE, BY_FILE);
     hook(&world, "wide", &format!("{BEFORE}compat: promptkit\nmatch: [\"none/*\"]\n"), BY_FILE);
-    world.signed_home(".ai/config/rye/policy.yaml", "required_hooks: [hooks/guard, hooks/gone]\n");
+    world.signed_home(
+        ".ai/config/rye/policy.yaml",
+        "required_hooks: [hooks/guard, hooks/gone]\nsandbox_off: [\"tool:**\"]\n",
+    );
     let (status, got) = world.json(&["hooks", "list"]);
     assert_eq!(status, 0, "{got}");
     let rows = got["hooks"].as_array().unwrap();

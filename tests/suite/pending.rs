@@ -261,7 +261,10 @@ fn that_a_policy_asks_for_receipts_since_then_is_no_drift() {
     let world = world();
     let kept = asked(&world, "amount=5000");
     let changed = asked(&world, "amount=5001");
-    world.signed_home(".ai/config/rye/policy.yaml", "receipts: always\n");
+    world.signed_home(
+        ".ai/config/rye/policy.yaml",
+        "receipts: always\nsandbox_off: [\"tool:**\"]\n",
+    );
     let (status, got) = world.json(&["pending", "approve", &kept]);
     assert_eq!((status, &got["status"]), (0, &json!("success")), "{got}");
     assert_eq!(got["metadata"]["receipts"].as_array().map(Vec::len), Some(1), "{got}");
