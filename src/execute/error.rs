@@ -22,10 +22,15 @@ pub(crate) const CODES: &[Code] = &[
     Code("protocol.empty_response"),
     Code("protocol.output_too_large"),
     Code("protocol.pending_again"),
+    Code("protocol.request_too_large"),
     Code("protocol.server_exited"),
     Code("protocol.server_unstable"),
     Code("protocol.timeout"),
 ];
+
+/// What the system says of a file that it cannot start: a script without a first line that names its
+/// interpreter.
+const NO_FORMAT: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -127,6 +132,10 @@ impl Diagnose for ExecuteError {
             }
             Self::OtherPlan { .. } => "this is a bug in rye; `rye why` shows the chain".into(),
             Self::Interrupted { .. } => "nothing of it is left running".into(),
+            Self::Spawn { source, .. } if source.raw_os_error() == Some(NO_FORMAT) => {
+                "its first line must name what reads it, such as `#!/bin/sh`; mend it and sign the tool"
+                    .into()
+            }
             Self::Spawn { .. } => {
                 "see whether the program runs by itself; `rye doctor` lists the usual ones".into()
             }

@@ -269,6 +269,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/protocol.output_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.output_too_large.md") },
     // 2192166d259e4fd2cb0a55948dda6c30cbb7c60d8c032310c173266f40ecec9e
     File { path: "knowledge/rye/errors/protocol.pending_again.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.pending_again.md") },
+    // bda8c68844b074829884aeca24f622f735e684a1fdf055e9ad0e7bda1b7aff34
+    File { path: "knowledge/rye/errors/protocol.request_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.request_too_large.md") },
     // 249ac4ce1131f2c1ab20323e8d410687ba58e7ac12259bb869ad33dc736bf7f3
     File { path: "knowledge/rye/errors/protocol.server_exited.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.server_exited.md") },
     // 57a4a0ee693304cf10379e13e16e3180c06b1008d89cfdbbe0eaafd29e6b1e81
@@ -411,7 +413,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // 8b3d1b2fcd700a6b6a75c65125fa72a06f07a0b5121228981fb03dabf9f09b7b
+    // 88765b907c8bce8bc647ae1bf75b0c7bc2b07b67673a8808035642f36a7b6eb1
     File { path: "knowledge/rye/exec-protocol.md", bytes: include_bytes!("../../.ai/knowledge/rye/exec-protocol.md") },
     // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
@@ -431,7 +433,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
     // 9f22b5f2e09bdb71a37362b5b3953053f1907ccf4c7749e8ef188764fd685e8d
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 2b669abce336d695cfb2e4d2c03519482b953ac4dd0e1b9487094da18057cc48
+    // 7f8724cd56accf45aa1837ba537aa8de27b58f75c84570c4c1dd8cedffb9eb0f
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fccf347a7b6284e4b732b0770121e9816241a3777fd0a859b0c9cafc8933572b
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
