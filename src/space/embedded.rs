@@ -269,7 +269,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/protocol.output_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.output_too_large.md") },
     // 2192166d259e4fd2cb0a55948dda6c30cbb7c60d8c032310c173266f40ecec9e
     File { path: "knowledge/rye/errors/protocol.pending_again.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.pending_again.md") },
-    // bda8c68844b074829884aeca24f622f735e684a1fdf055e9ad0e7bda1b7aff34
+    // 4a73b433a13f4cc56bd42a78040e3c01d60efa215288303ee25952ba1ca9100d
     File { path: "knowledge/rye/errors/protocol.request_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.request_too_large.md") },
     // 249ac4ce1131f2c1ab20323e8d410687ba58e7ac12259bb869ad33dc736bf7f3
     File { path: "knowledge/rye/errors/protocol.server_exited.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.server_exited.md") },
@@ -413,7 +413,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // 88765b907c8bce8bc647ae1bf75b0c7bc2b07b67673a8808035642f36a7b6eb1
+    // 8b2514ca76ca8b0aeb35d44d9d6f65699007a9738935f663a0b73278930306f3
     File { path: "knowledge/rye/exec-protocol.md", bytes: include_bytes!("../../.ai/knowledge/rye/exec-protocol.md") },
     // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
@@ -433,7 +433,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
     // 9f22b5f2e09bdb71a37362b5b3953053f1907ccf4c7749e8ef188764fd685e8d
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 7f8724cd56accf45aa1837ba537aa8de27b58f75c84570c4c1dd8cedffb9eb0f
+    // b1e6aeca30e95273cc8be6aa3f3d119e86690b4538829a394c80b1423590c0ff
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fccf347a7b6284e4b732b0770121e9816241a3777fd0a859b0c9cafc8933572b
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
