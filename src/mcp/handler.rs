@@ -101,6 +101,11 @@ impl Session {
     }
 }
 
+/// The versions that are spoken.
+pub(super) fn versions() -> &'static [ProtocolVersion] {
+    ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25)
+}
+
 /// Why a call has no answer.
 enum Stopped {
     Refused(Refusal),
@@ -195,7 +200,7 @@ impl ServerHandler for Session {
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25).into()
+        versions().into()
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 use super::error::McpError;
 use super::server::{NotServed, Setup};
 use super::tools::is_own;
-use crate::base::text::escape;
 use crate::id::{Kind, Query, Ref};
 use crate::parse::Item;
 use crate::pipeline::Described;
@@ -86,12 +85,10 @@ fn tool(item: &Ref, described: &Described) -> Option<Tool> {
         _ => Map::new(),
     };
     // A schema that says of no type takes an object here as anywhere.
-    input.entry("type").or_insert_with(|| json!("object"));
-    let input: JsonObject = match shown(Value::Object(input)) {
-        Value::Object(map) => map,
-        _ => return None,
-    };
-    let about = escape(parsed.description.as_deref().unwrap_or_default()).into_owned();
+    if input.entry("type").or_insert_with(|| json!("object")) != "object" {
+        return None;
+    }
+    let about = parsed.description.clone().unwrap_or_default();
     let mut annotations = ToolAnnotations::with_title(item.id.as_str());
     if let Some(effects) = parsed.effects.as_deref() {
         annotations.read_only_hint = Some(effects == "read");
@@ -100,31 +97,9 @@ fn tool(item: &Ref, described: &Described) -> Option<Tool> {
     Some(Tool::new(name(item), about, Arc::new(input)).annotate(annotations))
 }
 
-/// A schema whose words for people hide nothing from them: what a signed file cannot hold as it is, it
-/// may still spell in an escape.
-fn shown(value: Value) -> Value {
-    match value {
-        Value::Object(map) => Value::Object(
-            map.into_iter()
-                .map(|(key, value)| match value {
-                    Value::String(text)
-                        if ["title", "description", "$comment"].contains(&&*key) =>
-                    {
-                        (key, escape(&text).into_owned().into())
-                    }
-                    other => (key, shown(other)),
-                })
-                .collect(),
-        ),
-        Value::Array(list) => list.into_iter().map(shown).collect(),
-        other => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{name, shown};
-    use serde_json::json;
+    use super::name;
 
     #[test]
     fn names_are_made_of_letters_that_every_client_takes() {
@@ -135,14 +110,5 @@ mod tests {
         ] {
             assert_eq!(name(&item.parse().unwrap()), want);
         }
-    }
-
-    #[test]
-    fn e07_what_an_escape_hides_in_a_description_is_written_out() {
-        let schema =
-            json!({"properties": {"a": {"description": "x\u{202e}y", "const": "\u{202e}"}}});
-        let got = shown(schema);
-        assert_eq!(got["properties"]["a"]["description"], "x\\u{202e}y");
-        assert_eq!(got["properties"]["a"]["const"], "\u{202e}", "what is compared stays as it is");
     }
 }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::calls::{Call, Refusal};
 use crate::base::limits::MCP_PAGE;
-use crate::base::text::escape;
 use crate::id::{Kind, Query, Ref, Space};
 use crate::parse::Item;
 use crate::pipeline::{Described, Request};
@@ -83,10 +82,10 @@ fn prompt(described: &Described) -> Prompt {
     };
     let arguments = inputs.iter().map(|input| {
         PromptArgument::new(input.name.clone())
-            .with_description(escape(&input.description))
+            .with_description(input.description.clone())
             .with_required(input.required)
     });
-    let about = described.item.description().map(|text| escape(text).into_owned());
+    let about = described.item.description();
     Prompt::new(described.detail.item.id.as_str(), about, Some(arguments.collect()))
 }
 
@@ -94,7 +93,7 @@ fn resource(described: &Described) -> Resource {
     let id = described.detail.item.id.as_str();
     let resource = Resource::new(format!("{KNOWLEDGE}{id}"), id).with_mime_type(media(described));
     match described.item.description() {
-        Some(about) => resource.with_description(escape(about)),
+        Some(about) => resource.with_description(about),
         None => resource,
     }
 }

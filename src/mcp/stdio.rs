@@ -3,20 +3,22 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rmcp::serve_server;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion, ServerJsonRpcMessage,
+};
 use rmcp::service::ServerInitializeError;
+use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rmcp::{RoleServer, serve_server};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 
 use super::error::McpError;
-use super::handler::Session;
+use super::handler::{Session, versions};
 use super::server::{NotServed, Server};
 use crate::base::limits::{MCP_GONE_MS, MCP_MESSAGE_BYTES};
 
@@ -27,9 +29,9 @@ type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 /// after a moment is cancelled.
 pub(super) async fn serve(server: &Arc<Server>) -> Result<(), NotServed> {
     let is_gone = Arc::new(Notify::new());
-    let input = Watched { inner: reader()?, is_gone: Arc::clone(&is_gone) };
-    let transport =
-        AsyncRwTransport::new_server(input, writer()?).with_max_line_length(MCP_MESSAGE_BYTES);
+    let inner = AsyncRwTransport::new_server(reader()?, writer()?);
+    let inner = inner.with_max_line_length(MCP_MESSAGE_BYTES);
+    let transport = Patient { inner, is_gone: Arc::clone(&is_gone), has_begun: false };
     let served = async {
         match serve_server(Session::new(server), transport).await {
             Ok(running) => {
@@ -103,24 +105,52 @@ fn own(fd: BorrowedFd<'_>, path: &str, reads: bool) -> Option<Own> {
     Some(Own::Socket(socket))
 }
 
-/// Says when the end was read.
-struct Watched {
-    inner: Reader,
+/// Passes over what is no request before a session has begun, which the library would take for an end;
+/// and says when the client is gone.
+struct Patient {
+    inner: AsyncRwTransport<RoleServer, Reader, Writer>,
     is_gone: Arc<Notify>,
+    has_begun: bool,
 }
 
-impl AsyncRead for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
-        let is_end = buffer.filled().len() == before && buffer.remaining() > 0;
-        if matches!(&read, Poll::Ready(Err(_))) || (read.is_ready() && is_end) {
-            self.is_gone.notify_one();
+impl Transport<RoleServer> for Patient {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            let message = self.inner.receive().await;
+            match &message {
+                None => self.is_gone.notify_one(),
+                Some(ClientJsonRpcMessage::Request(asked)) => {
+                    self.has_begun |= begins(&asked.request);
+                }
+                Some(_) if !self.has_begun => continue,
+                Some(_) => {}
+            }
+            return message;
         }
-        read
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}
+
+/// Whether a session begins with this: with a greeting, or with a request that carries all of one.
+fn begins(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::DiscoverRequest(_) => false,
+        other => other.get_meta().protocol_version().is_some_and(|version| {
+            let missing = other.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28);
+            missing.is_empty() && versions().contains(&version)
+        }),
     }
 }

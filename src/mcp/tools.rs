@@ -24,7 +24,7 @@ fn execute() -> Tool {
         "parameters": {"type": "object", "description": "the item's inputs, by name", "default": {}},
         "dry_run": {"type": "boolean", "description": "check everything and show the plan; start nothing", "default": false},
         "target": {"type": "string", "description": "where to run: `local`, `remote` or `remote:<name>`", "default": "local"},
-        "thread": {"type": "string", "description": "who runs it: `inline`, or `fork` for a model thread", "enum": ["inline", "fork"], "default": "inline"},
+        "thread": {"type": "string", "description": "who runs it: `inline`, or `fork` for a model thread", "default": "inline"},
         "async": {"type": "boolean", "description": "detach and return at once", "default": false},
         "trace": {"type": "boolean", "description": "give each decision with its time", "default": false},
     });
