@@ -125,18 +125,25 @@ fn e07_a_description_that_hides_something_is_shown_to_nobody() {
     for (name, spelt) in [
         ("spelt", "description: \"Says \\u202eit\"\n".to_owned()),
         ("schema", format!("description: Says it\n{schema}")),
+        ("list", "parameters: [{name: a, type: string, description: \"x\\u200by\"}]\n".into()),
     ] {
         put(&world, &own, &format!(".ai/tools/acme/{name}.yaml"), &cat(&spelt));
     }
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
     let said = client.ask("tools/list", &json!({}));
     assert_eq!(names(&said, "tools")[3..], ["acme_say"]);
-    for name in ["bidi", "tag", "zero", "spelt", "schema"] {
+    for name in ["bidi", "tag", "zero", "spelt", "schema", "list"] {
         let code = client.refused("rye_execute", json!({"item_id": format!("tool:acme/{name}")}));
         assert_eq!(code, "parse.invisible_text");
     }
+    let hidden = "---\ntitle: note\ndescription: \"x\\u200by\"\n---\n\nA note.\n";
+    put(&world, &own, ".ai/knowledge/acme/hidden.md", hidden);
+    let said = client.ask("resources/list", &json!({}));
+    assert!(!said.to_string().contains("acme/hidden"), "{said}");
+    let code = client.refused("rye_fetch", json!({"item_id": "knowledge:acme/hidden"}));
+    assert_eq!(code, "parse.invisible_text");
     let (_, stderr) = client.end(PATIENCE);
-    assert_eq!(stderr.matches("parse.invisible_text").count(), 5, "{stderr}");
+    assert_eq!(stderr.matches("parse.invisible_text").count(), 6, "{stderr}");
 }
 
 #[test]
