@@ -158,11 +158,12 @@ pub(crate) fn serve(setup: Setup, door: Door) -> Result<Ended, NotServed> {
         tokio::select! {
             done = serving => done.map(|()| Ended::Done),
             signal = heard(&signals) => Ok(Ended::Signal(signal?)),
-            signal = is_ended.wait_for(Option::is_some) => {
-                Ok(signal.ok().and_then(|signal| *signal).map_or(Ended::Done, Ended::Signal))
-            }
+            _ = is_ended.wait_for(Option::is_some) => Ok(Ended::Done),
         }
     });
+    // A call may have heard it while the client went away.
+    let signal = *is_ended.borrow();
+    let ended = ended.map(|ended| signal.map_or(ended, Ended::Signal));
     server.workers.end(Duration::from_millis(MCP_END_MS));
     runtime.shutdown_background();
     ended

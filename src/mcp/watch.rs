@@ -13,11 +13,15 @@ use super::server::{NotServed, Server};
 use crate::base::limits::MCP_QUIET_MS;
 use crate::diag::Diagnose;
 use crate::id::Space;
+use crate::space::Root;
 
 /// What a path is about.
 const TOOLS: u8 = 1;
 const PROMPTS: u8 = 2;
 const RESOURCES: u8 = 4;
+
+/// Where the items and the trust of a user lie.
+const ITEMS: [&str; 4] = [".ai/tools", ".ai/directives", ".ai/knowledge", ".ai/config"];
 
 /// Watches as long as it lives.
 pub(super) struct Watch {
@@ -51,27 +55,29 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
     };
     let mut watcher = notify::recommended_watcher(told).ok()?;
     let rye = (server.setup.project)(&server.setup.roots[0]).ok()?;
-    for space in [Space::Project, Space::User] {
-        let Some(root) = rye.spaces().get(space).filter(|root| root.exists()) else { continue };
-        for folder in ["tools", "directives", "knowledge", "config"] {
-            let path = root.base().join(".ai").join(folder);
-            if path.is_dir() {
-                let _ = watcher.watch(&path, RecursiveMode::Recursive);
-            }
+    let base = |space| rye.spaces().get(space).filter(|root| root.exists()).map(Root::base);
+    if let Some(project) = base(Space::Project) {
+        let _ = watcher.watch(&project.join(".ai"), RecursiveMode::Recursive);
+    }
+    // Each run writes into the state that lies beside these.
+    for folder in base(Space::User).into_iter().flat_map(|user| ITEMS.map(|kind| user.join(kind))) {
+        if folder.is_dir() {
+            let _ = watcher.watch(&folder, RecursiveMode::Recursive);
         }
     }
     let task = tokio::spawn(tell(Arc::clone(server), hint));
     Some(Watch { _watcher: watcher, task })
 }
 
-/// Trust and policy decide about every list.
+/// Which lists a file decides about; trust and policy decide about every one.
 fn about(path: &str) -> u8 {
-    let below = path.rsplit_once("/.ai/").map_or(path, |(_, below)| below);
+    let below = path.rsplit_once("/.ai/").map_or("", |(_, below)| below);
     match below.split('/').next() {
         Some("tools") => TOOLS,
         Some("directives") => PROMPTS,
         Some("knowledge") => RESOURCES,
-        _ => TOOLS | PROMPTS | RESOURCES,
+        Some("config") => TOOLS | PROMPTS | RESOURCES,
+        _ => 0,
     }
 }
 

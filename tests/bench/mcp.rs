@@ -52,7 +52,8 @@ impl Server {
     fn ask(&mut self, method: &str, params: &str) -> Duration {
         self.last += 1;
         let id = format!("\"id\":{}", self.last);
-        let line = format!("{{\"jsonrpc\":\"2.0\",{id},\"method\":\"{method}\",\"params\":{params}}}\n");
+        let line =
+            format!("{{\"jsonrpc\":\"2.0\",{id},\"method\":\"{method}\",\"params\":{params}}}\n");
         let start = Instant::now();
         self.send(&line);
         loop {
@@ -148,7 +149,12 @@ fn command(folder: &Path, args: &[&str]) -> Command {
 /// An accepted project with an item of each sort.
 fn world(folder: &Path) {
     let ai = folder.join("project/.ai");
-    for made in ["home", "project/.ai/tools/bench/it", "project/.ai/directives/bench", "project/.ai/knowledge/bench"] {
+    for made in [
+        "home",
+        "project/.ai/tools/bench/it",
+        "project/.ai/directives/bench",
+        "project/.ai/knowledge/bench",
+    ] {
         fs::create_dir_all(folder.join(made)).expect("a folder");
     }
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("chmod");
