@@ -14,7 +14,6 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::grant::Pattern;
-use crate::host::Os;
 use crate::mcp::{Door, Ended, Listen, McpError, NotServed, Setup, serve};
 use crate::pipeline::RyeBuilder;
 use crate::protocol::ExecDriver;
@@ -85,8 +84,7 @@ fn setup(args: &Args, wired: &Wired) -> Result<Setup, CliError> {
     // Kept over calls, so that servers of the exec protocol are.
     let driver = Arc::new(ExecDriver::default());
     let project = move |project: &Path| {
-        let builder = RyeBuilder::new().project(project).driver(Box::new(Arc::clone(&driver)));
-        builder.host(Box::new(Os::new(false))).build()
+        RyeBuilder::new().project(project).driver(Box::new(Arc::clone(&driver))).build()
     };
     Ok(Setup {
         roots,

@@ -29,7 +29,8 @@ pub(crate) use lasting::{Lasting, Turn};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
 pub(crate) use pin::{Pin, PinError};
-#[cfg(feature = "mcp")]
-pub(crate) use unix::ThisThread;
 pub(crate) use unix::{Signals, hold_signals, raise, send_on};
 pub(crate) use vars::Vars;
+
+#[cfg(feature = "mcp")]
+pub(crate) use unix::ThisThread;
