@@ -62,6 +62,7 @@ impl Session {
             tokio::select! {
                 biased;
                 answer = &mut said => {
+                    ticket.is_answered();
                     return answer.map(|answer| (answer, told)).map_err(|_| Stopped::Lost);
                 }
                 () = context.ct.cancelled() => {

@@ -113,8 +113,10 @@ async fn renewed(server: &Arc<Server>) -> bool {
     let job = Box::new(move || {
         let _ = say.send(Roster::read(&reads.setup));
     });
-    let Ok(_ticket) = server.workers.submit(job) else { return false };
-    match said.await {
+    let Ok(ticket) = server.workers.submit(job) else { return false };
+    let read = said.await;
+    ticket.is_answered();
+    match read {
         Ok(Ok(roster)) => server.takes(roster),
         Ok(Err(NotServed::Rule(error))) => {
             (server.setup.note)(&format!(

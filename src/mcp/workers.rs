@@ -36,10 +36,18 @@ struct State {
     is_closed: bool,
 }
 
-/// A call that was handed in. Dropping it cancels the call, if it is not done.
+/// A call that was handed in. Dropping it cancels the call.
 pub(super) struct Ticket {
     id: u64,
-    shared: Arc<Shared>,
+    /// Unless it was answered.
+    shared: Option<Arc<Shared>>,
+}
+
+impl Ticket {
+    /// The call was answered. Who is only told of it may still be waited for there.
+    pub(super) fn is_answered(mut self) {
+        self.shared = None;
+    }
 }
 
 impl Workers {
@@ -64,7 +72,7 @@ impl Workers {
         } else if state.threads < MCP_CALLS {
             self.0.start(&mut state);
         }
-        Ok(Ticket { id, shared: Arc::clone(&self.0) })
+        Ok(Ticket { id, shared: Some(Arc::clone(&self.0)) })
     }
 
     /// Cancels every call, and takes no more.
@@ -106,7 +114,8 @@ impl Drop for Workers {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
+        let Some(shared) = &self.shared else { return };
+        let mut state = shared.lock();
         state.waiting.retain(|(id, _)| *id != self.id);
         state.cancel(self.id);
     }
@@ -201,6 +210,21 @@ mod tests {
         });
         let _third = workers.submit(job).unwrap();
         assert_eq!(said.recv_timeout(PATIENCE), Ok(("third", false)));
+    }
+
+    #[test]
+    fn what_goes_on_when_a_call_is_answered_goes_on() {
+        let workers = Workers::new();
+        let (say, said) = channel();
+        let job = Box::new(move || {
+            let _ = say.send(false);
+            let rested = Os::new(false).rest(Duration::from_millis(200));
+            let _ = say.send(rested.unwrap().is_some());
+        });
+        let ticket = workers.submit(job).unwrap();
+        assert_eq!(said.recv_timeout(PATIENCE), Ok(false));
+        ticket.is_answered();
+        assert_eq!(said.recv_timeout(PATIENCE), Ok(false), "it was interrupted");
     }
 
     #[test]

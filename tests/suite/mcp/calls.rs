@@ -110,6 +110,22 @@ fn a_call_of_an_agent_passes_hooks_like_any_other() {
 }
 
 #[test]
+fn a_hook_that_is_only_told_slows_no_answer_and_comes_to_its_own_end() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let told = "cat >\"$RYE_PROJECT/told\"; sleep 2; echo done >\"$RYE_PROJECT/told\"";
+    let more = "phases: [before_execution]\nmode: observe\n";
+    crate::hooks::hook(&world, "watch", more, told);
+    let mut client = Client::new(&world, &[]);
+    let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/mark"}));
+    assert!(!is_error, "{said}");
+    let file = world.project().join("told");
+    let is_done = || fs::read_to_string(&file).is_ok_and(|text| text == "done\n");
+    assert!(!is_done(), "the answer waited for it");
+    until("the hook is done", is_done);
+}
+
+#[test]
 fn i01_a_project_outside_the_roots_is_refused_however_it_is_named() {
     let world = World::new();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
