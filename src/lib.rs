@@ -110,6 +110,7 @@ mod registry;
 mod report;
 mod resolve;
 mod rpc;
+mod sandbox;
 mod space;
 mod store;
 mod trace;

@@ -66,6 +66,9 @@ pub(crate) const EXEC_DEATHS: usize = 5;
 pub(crate) const EXEC_TIMEOUTS: usize = 3;
 /// Most servers of one process: each is a process and a private folder.
 pub(crate) const EXEC_SERVERS: usize = 256;
+/// Mounts of one sandbox; each takes `bwrap` a moment, and more items than these are better kept as a
+/// whole.
+pub(crate) const SANDBOX_MOUNTS: usize = 2_000;
 /// Longest text of a request to a person, in bytes: it is read on a screen.
 pub(crate) const PENDING_TEXT_BYTES: usize = 16 << 10;
 /// How long a server may take to end once its input is closed, in milliseconds (exec-protocol 3.5).

@@ -16,6 +16,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::plan::CODES,
         crate::plan::MATRIX_CODES,
         crate::execute::CODES,
+        crate::host::CODES,
         crate::lock::CODES,
         crate::registry::CODES,
         crate::report::CODES,

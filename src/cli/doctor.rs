@@ -64,11 +64,27 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     rows.push(system(&rye));
     rows.extend(lock(&rye));
     rows.extend(programs(&rye));
+    rows.extend(sandbox());
     if rye.dev_mode() {
         let text = "RYE_DEV_MODE=1: unsigned and changed items of yours run with a warning";
         rows.push(row("dev mode", State::Note, text));
     }
     Ok(show(&rows, out))
+}
+
+/// The ladder: what holds tools here, and for each level that does not work why.
+fn sandbox() -> Vec<Row> {
+    let levels = crate::sandbox::tried();
+    let works = levels.iter().any(|(_, level)| level.is_ok());
+    let lacking = if works { State::Note } else { State::Bad };
+    let rows = levels.into_iter().map(|(level, tried)| match tried {
+        Ok(what) => row("sandbox", State::Good, format!("{} works: {what}", level.as_str())),
+        Err(why) => Row {
+            help: Some(why.mend),
+            ..row("sandbox", lacking, format!("{} does not work: {}", level.as_str(), why.why))
+        },
+    });
+    rows.collect()
 }
 
 fn project(rye: &Rye) -> Row {

@@ -9,8 +9,9 @@ use super::input::Inputs;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
+use crate::host::{Ladder, Level};
 use crate::pipeline::{Request, Rye};
-use crate::plan::PlanFile;
+use crate::plan::{PlanFile, Wanted};
 use crate::report::{Report, trace_text};
 use crate::trace::{Quiet, Recorded, Sink};
 
@@ -47,6 +48,9 @@ pub(super) struct Args {
     /// Stop it after this many seconds, if that is sooner than the tool's own limit
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// How the tool is held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it out
+    #[arg(long, default_value = "auto", value_name = "LEVEL", value_parser = wanted)]
+    sandbox: Wanted,
     /// Run only what this file of `rye plan` says; refuse if anything is different now
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
@@ -56,6 +60,16 @@ pub(super) struct Args {
     /// Write a signed receipt of the run, however it ends
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     receipt: Option<PathBuf>,
+}
+
+pub(super) fn wanted(text: &str) -> Result<Wanted, String> {
+    Ok(match text {
+        "auto" => Wanted::Auto,
+        "off" => Wanted::Off,
+        "bwrap" => Wanted::On(Ladder::Only(Level::Bwrap)),
+        "landlock" => Wanted::On(Ladder::Only(Level::Landlock)),
+        _ => return Err("it is `auto`, `bwrap`, `landlock` or `off`".into()),
+    })
 }
 
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
@@ -72,6 +86,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     request.thread.clone_from(&args.thread);
     request.detached = args.detached;
     request.locked = args.locked;
+    request.sandbox = args.sandbox;
     let rye = wired.rye()?;
     // The JSON form of a tool's dry run always tells its decisions (core 7.13).
     let traced = args.trace || (args.dry_run && out.is_json());

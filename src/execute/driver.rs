@@ -2,7 +2,9 @@
 
 use super::primitive::Running;
 use super::{ExecuteError, Outcome};
-use crate::host::{Ended, Pin, PinError, Spawn};
+use std::sync::Arc;
+
+use crate::host::{Cell, Ended, Pin, PinError, Spawn};
 use crate::plan::{Pinned, Plan, Spoken};
 use crate::trace::Event;
 
@@ -18,6 +20,8 @@ pub(crate) struct Call<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     _pin: Option<Pin>,
+    /// Where a confined program may write whatever it likes.
+    _tmp: Option<Pin>,
     _mark: Option<Pin>,
 }
 
@@ -49,7 +53,19 @@ pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept
     let spawn = plan.spawn(pin.as_ref().map(Pin::path));
     let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
     spawn.digests_output = running.witness.is_some();
-    Ok((spawn, Kept { _pin: pin, _mark: running.pin_fallback.and_then(Pin::mark) }))
+    let tmp = match plan.confinement() {
+        None => None,
+        Some(confinement) => {
+            let tmp = Pin::new(running.vars, running.pin_fallback).map_err(pin_error)?;
+            spawn.cell = Some(Cell {
+                confinement: Arc::clone(confinement),
+                pin: pin.as_ref().map(|pin| pin.path().to_owned()),
+                tmp: tmp.path().to_owned(),
+            });
+            Some(tmp)
+        }
+    };
+    Ok((spawn, Kept { _pin: pin, _tmp: tmp, _mark: running.pin_fallback.and_then(Pin::mark) }))
 }
 
 /// The private folder with these files.

@@ -27,6 +27,9 @@ fn sh(script: &str) -> Spawn {
         stderr_end: None,
         stops_at_cap: false,
         digests_output: false,
+        cell: None,
+        restrict: super::Restrict::default(),
+        holds_another: false,
     }
 }
 

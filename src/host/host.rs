@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use super::lasting::Lasting;
 use super::net::{Answer, Call, NetFault};
+use super::policy::{CannotConfine, Cell, Confinement, Ladder, Policy};
+use super::unix::Restrict;
 use crate::base::{Digest, Digesting};
 
 /// One child to run. Inert until a [`Host`] takes it.
@@ -28,6 +30,12 @@ pub(crate) struct Spawn {
     pub(crate) stops_at_cap: bool,
     /// Digest everything that comes out, also what is not kept.
     pub(crate) digests_output: bool,
+    /// What it is held to; a host that does not confine runs no such child.
+    pub(crate) cell: Option<Cell>,
+    /// What it gives up before it is its program.
+    pub(crate) restrict: Restrict,
+    /// It holds the program that was meant as a child of its own: whoever asks it to end asks that.
+    pub(crate) holds_another: bool,
 }
 
 /// How a child ended.
@@ -121,6 +129,14 @@ pub(crate) trait Host: Sync {
     /// how has none.
     fn start(&self, _spawn: &Spawn) -> io::Result<Lasting> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this host keeps no child running"))
+    }
+
+    /// The level that can hold a child to a policy. A host that does not say how confines nothing.
+    ///
+    /// # Errors
+    /// `sandbox.*`
+    fn confine(&self, _policy: Policy, _ladder: Ladder) -> Result<Confinement, CannotConfine> {
+        Err(CannotConfine::Unavailable(Vec::new()))
     }
 
     /// Sends one HTTP request and gives the answer, whatever its status; follows nothing.

@@ -1,11 +1,14 @@
 //! A child that goes on running while others talk with it.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -13,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::host::{Ended, Spawn};
 use super::os::sweep;
-use super::unix::{Signals, Started, end_with_us, forget_group, reap, start};
+use super::unix::{Signals, Started, deafen, end_with_us, forget_group, reap, start};
 use crate::base::limits::{EXEC_CLOSE_MS, TERM_GRACE_MS};
 
 /// A child with its three streams, in a process group of its own. Dropping it kills the group.
@@ -33,6 +36,10 @@ pub(crate) struct Lasting {
     /// The children of this process that were there before, where what a child leaves behind is ended
     /// with it.
     strangers: Option<Vec<Pid>>,
+    /// What must be there as long as it runs.
+    keeps: Option<Box<dyn Any + Send + Sync>>,
+    /// Goes last.
+    _cradle: Cradle,
 }
 
 /// What one turn brought.
@@ -48,7 +55,7 @@ pub(crate) struct Turn {
 
 impl Lasting {
     pub(super) fn start(spawn: &Spawn, strangers: Option<Vec<Pid>>) -> io::Result<Self> {
-        let Started { pid, stdin, stdout, stderr } = start_known(spawn)?;
+        let (cradle, Started { pid, stdin, stdout, stderr }) = Cradle::start(spawn)?;
         let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("the child has no id"))?;
         let ready = || {
             for fd in [&stdin, &stdout, &stderr] {
@@ -74,7 +81,26 @@ impl Lasting {
         }
         let is_mute = AtomicBool::new(false);
         let is_reaped = false;
-        Ok(Self { pid, pidfd, stdin, stdout, stderr, is_mute, wake, program, is_reaped, strangers })
+        Ok(Self {
+            pid,
+            pidfd,
+            stdin,
+            stdout,
+            stderr,
+            is_mute,
+            wake,
+            program,
+            is_reaped,
+            strangers,
+            keeps: None,
+            _cradle: cradle,
+        })
+    }
+
+    /// The same with something that must be there as long as it runs.
+    pub(crate) fn keeping(mut self, keeps: Box<dyn Any + Send + Sync>) -> Self {
+        self.keeps = Some(keeps);
+        self
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -267,6 +293,45 @@ pub(super) fn start_known(spawn: &Spawn) -> io::Result<Started> {
     let started = start(spawn)?;
     all.insert(started.pid);
     Ok(started)
+}
+
+/// The thread that started a child. A child ends with it, so it waits until nobody holds this.
+#[derive(Debug)]
+struct Cradle {
+    rocks: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Bytes of its stack: it starts one child.
+const CRADLE_STACK: usize = 256 << 10;
+
+impl Cradle {
+    fn start(spawn: &Spawn) -> io::Result<(Self, Started)> {
+        let (rocks, still) = mpsc::channel::<()>();
+        let (answer, answered) = mpsc::channel();
+        let spawn = spawn.clone();
+        let tend = move || {
+            deafen();
+            if answer.send(start_known(&spawn)).is_ok() {
+                // Nothing is ever sent: it waits for the other end to go.
+                let _ = still.recv();
+            }
+        };
+        let thread = std::thread::Builder::new().name("rye-cradle".into()).stack_size(CRADLE_STACK);
+        let cradle = Self { rocks: Some(rocks), thread: Some(thread.spawn(tend)?) };
+        let gone = |_| io::Error::other("the thread that starts a child is gone");
+        let started = answered.recv().map_err(gone)??;
+        Ok((cradle, started))
+    }
+}
+
+impl Drop for Cradle {
+    fn drop(&mut self) {
+        self.rocks = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// Its status was taken, or it is none of ours any more.

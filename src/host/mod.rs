@@ -6,7 +6,7 @@
 //!   `os.rs` the real one · `lasting.rs` a child that others talk with · `look.rs` its eyes ·
 //!   `unix.rs` the few calls that need `unsafe` ·
 //!   `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs` the environment, read
-//!   once · `pin.rs` the private folder of a run
+//!   once · `pin.rs` the private folder of a run · `policy.rs` what a child may touch, as data
 
 #[cfg(test)]
 mod contract;
@@ -21,6 +21,7 @@ mod look;
 mod net;
 mod os;
 mod pin;
+mod policy;
 mod unix;
 mod vars;
 
@@ -29,7 +30,13 @@ pub(crate) use lasting::{Lasting, Turn};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
 pub(crate) use pin::{Pin, PinError};
-pub(crate) use unix::{Signals, hold_signals, raise, send_on};
+pub(crate) use policy::{
+    CODES, CannotConfine, Caps, Cell, Confinement, Kept, Lacking, Ladder, Level, Net, Policy,
+};
+pub(crate) use unix::{
+    Instruction, Restrict, Signals, can_have_namespaces, hold_signals, landlock_version, raise,
+    send_on,
+};
 pub(crate) use vars::Vars;
 
 #[cfg(feature = "mcp")]

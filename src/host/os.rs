@@ -75,10 +75,12 @@ impl Host for Os {
     }
 
     fn start(&self, spawn: &Spawn) -> io::Result<Lasting> {
+        unconfined(spawn)?;
         Lasting::start(spawn, self.adopt())
     }
 
     fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {
+        unconfined(spawn)?;
         let start = Instant::now();
         let strangers = self.adopt();
         let signals = Signals::listen()?;
@@ -89,6 +91,14 @@ impl Host for Os {
             sweep_others(&strangers);
         }
         ended
+    }
+}
+
+/// A child that should be held is never started as if it were not.
+fn unconfined(spawn: &Spawn) -> io::Result<()> {
+    match &spawn.cell {
+        None => Ok(()),
+        Some(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "this host confines nothing")),
     }
 }
 
@@ -115,6 +125,7 @@ struct Running<'a> {
     cap: usize,
     stderr_end: Option<usize>,
     stops_at_cap: bool,
+    holds_another: bool,
     start: Instant,
     deadline: Instant,
     ended: Ended,
@@ -142,6 +153,7 @@ impl<'a> Running<'a> {
             cap: spawn.output_cap,
             stderr_end: spawn.stderr_end,
             stops_at_cap: spawn.stops_at_cap,
+            holds_another: spawn.holds_another,
             start,
             deadline: start + spawn.timeout,
             ended: Ended {
@@ -212,7 +224,11 @@ impl<'a> Running<'a> {
 
     fn ask_to_end(&self, signal: i32) -> Phase {
         let signal = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
-        let _ = kill_process_group(self.pid, signal);
+        match self.holds_another {
+            false => drop(kill_process_group(self.pid, signal)),
+            // It would end at the word, and all that it holds with it.
+            true => ask_below(self.pid, signal),
+        }
         Phase::Ending(Instant::now() + Duration::from_millis(TERM_GRACE_MS))
     }
 
@@ -371,6 +387,36 @@ fn drained(
     false
 }
 
+/// Sends the signal to each process below `holder` that is in its group.
+fn ask_below(holder: Pid, signal: Signal) {
+    let mut left = children_of(holder);
+    let mut seen = 0;
+    while let Some(pid) = left.pop() {
+        if rustix::process::getpgid(Some(pid)).is_ok_and(|group| group == holder) {
+            let _ = kill_process(pid, signal);
+        }
+        seen += 1;
+        if seen < MOST_ASKED {
+            left.extend(children_of(pid));
+        }
+    }
+}
+
+/// Processes that are asked one by one to end; all of them are killed when that time is over.
+const MOST_ASKED: usize = 10_000;
+
+fn children_of(pid: Pid) -> Vec<Pid> {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())) else {
+        return Vec::new();
+    };
+    let lists = tasks.flatten().map(|task| std::fs::read_to_string(task.path().join("children")));
+    lists.flatten().flat_map(|list| pids(&list)).collect()
+}
+
+fn pids(list: &str) -> Vec<Pid> {
+    list.split_whitespace().filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).collect()
+}
+
 /// The processes whose parent this process is.
 fn children() -> Vec<Pid> {
     // The common case by one call, where the list takes the kernel longer than all that is asked of it
@@ -382,8 +428,7 @@ fn children() -> Vec<Pid> {
     }
     let own = rustix::process::getpid().as_raw_nonzero();
     let listed = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
-    let pids = listed.unwrap_or_default();
-    pids.split_whitespace().filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).collect()
+    pids(&listed.unwrap_or_default())
 }
 
 /// Ends what left its group and was adopted by us, but for those that `stays` names: up to three rounds,

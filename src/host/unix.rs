@@ -1,7 +1,7 @@
 //! The few calls that no safe library offers.
 //!
 //! The one file with `unsafe`: `wait4` (peak memory of one child), `signalfd` and the signal mask
-//! (so that one poll loop hears children, pipes and signals), `posix_spawn`, dispositions, a handler
+//! (so that one poll loop hears children, pipes and signals), `clone`, dispositions, a handler
 //! that ends what must not outlive us, and `raise`.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
 
@@ -9,8 +9,8 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use super::host::Spawn;
@@ -74,10 +74,12 @@ pub(super) struct Started {
 }
 
 /// Starts the child in a process group of its own, with the given environment and folder, with three
-/// streams and no other descriptor, with every signal let through and at its default.
+/// streams and no other descriptor, with every signal let through and at its default. It ends with the
+/// thread that starts it.
 ///
-/// `posix_spawn` by hand, because the standard library's hands down our signal mask, and with
-/// anything to be done in between it copies the page tables of this whole process first.
+/// `clone` by hand, as `posix_spawn` does it: the child borrows our memory until it is its own program,
+/// so that nothing is copied, and gives up what [`Restrict`] says in between, which neither
+/// `posix_spawn` nor the standard library can do without a copy of all page tables.
 pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
     let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::from);
     let program = text(spawn.program.as_os_str().as_encoded_bytes())?;
@@ -92,14 +94,31 @@ pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
     let (their_stdin, stdin) = pipe()?;
     let (stdout, their_stdout) = pipe()?;
     let (stderr, their_stderr) = pipe()?;
-    let mut actions = Actions::new()?;
-    for (target, fd) in [&their_stdin, &their_stdout, &their_stderr].into_iter().enumerate() {
-        actions.put(fd, target)?;
+    let listed = |texts: &[CString]| {
+        let texts = texts.iter().map(|text| text.as_ptr());
+        texts.chain([std::ptr::null()]).collect::<Vec<_>>()
+    };
+    let birth = Birth {
+        program: &program,
+        args: &listed(&args),
+        env: &listed(&env),
+        cwd: &cwd,
+        streams: [&their_stdin, &their_stdout, &their_stderr].map(AsRawFd::as_raw_fd),
+        restrict: &spawn.restrict,
+        parent: std::process::id(),
+        error: AtomicI32::new(0),
+    };
+    // A program that we just wrote is still open for writing in a child that another thread is
+    // starting, for as long as that child is not its own program yet.
+    let until = Instant::now() + Duration::from_millis(BUSY_PROGRAM_MS);
+    loop {
+        match birth.give() {
+            Err(error) if is_busy(&error) && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            other => return Ok(Started { pid: other?, stdin, stdout, stderr }),
+        }
     }
-    actions.close_from(3)?;
-    actions.enter(&cwd)?;
-    let pid = actions.spawn(&program, &args, &env)?;
-    Ok(Started { pid, stdin, stdout, stderr })
 }
 
 /// A pipe, its reading end first; neither end is one of the three streams.
@@ -112,108 +131,204 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((beyond(read)?, beyond(write)?))
 }
 
-/// What is done in the child before it becomes the program.
-struct Actions {
-    actions: libc::posix_spawn_file_actions_t,
-    attributes: libc::posix_spawnattr_t,
+/// What a child gives up before it becomes its program; nothing by default.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Restrict {
+    /// A landlock rule set.
+    pub(crate) ruleset: Option<Arc<OwnedFd>>,
+    /// What every system call is held against, as the kernel's `struct sock_filter`; empty for none.
+    pub(crate) filter: Vec<Instruction>,
+    /// `RLIMIT_*` and the most of it.
+    pub(crate) rlimits: Vec<(u32, u64)>,
+    /// What root may do beyond others.
+    pub(crate) drops_capabilities: bool,
 }
 
-impl Actions {
-    fn new() -> io::Result<Self> {
-        let mut actions = MaybeUninit::uninit();
-        let mut attributes = MaybeUninit::uninit();
-        let mut signals = MaybeUninit::uninit();
-        let flags = libc::POSIX_SPAWN_SETPGROUP
-            | libc::POSIX_SPAWN_SETSIGMASK
-            | libc::POSIX_SPAWN_SETSIGDEF;
-        let flags = libc::c_short::try_from(flags).map_err(io::Error::other)?;
-        // SAFETY: each structure is initialised by its own function before it is used; these fail
-        // only for want of memory, and then nothing of it is used.
-        unsafe {
-            checked(libc::posix_spawn_file_actions_init(actions.as_mut_ptr()))?;
-            checked(libc::posix_spawnattr_init(attributes.as_mut_ptr()))?;
-            let mut made =
-                Self { actions: actions.assume_init(), attributes: attributes.assume_init() };
-            let to = &raw mut made.attributes;
-            libc::sigemptyset(signals.as_mut_ptr());
-            checked(libc::posix_spawnattr_setsigmask(to, signals.as_ptr()))?;
-            libc::sigfillset(signals.as_mut_ptr());
-            checked(libc::posix_spawnattr_setsigdefault(to, signals.as_ptr()))?;
-            checked(libc::posix_spawnattr_setpgroup(to, 0))?;
-            checked(libc::posix_spawnattr_setflags(to, flags))?;
-            Ok(made)
-        }
-    }
+/// `struct sock_filter` of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Instruction {
+    pub(crate) code: u16,
+    pub(crate) jt: u8,
+    pub(crate) jf: u8,
+    pub(crate) k: u32,
+}
 
-    /// Whatever is open from this number on, also what another thread opens until then.
-    fn close_from(&mut self, first: RawFd) -> io::Result<()> {
-        let actions = &raw mut self.actions;
-        // SAFETY: the actions are initialised; the numbers are closed in the child alone.
-        checked(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(actions, first) })
-    }
+/// A child before it is one: all that it needs, made by its parent. In the child nothing is allocated,
+/// no lock is taken and nothing unwinds; there are only system calls.
+struct Birth<'a> {
+    program: &'a CStr,
+    /// Both end with a null.
+    args: &'a [*const libc::c_char],
+    env: &'a [*const libc::c_char],
+    cwd: &'a CStr,
+    streams: [RawFd; 3],
+    restrict: &'a Restrict,
+    parent: u32,
+    /// What the child failed with.
+    error: AtomicI32,
+}
 
-    fn put(&mut self, fd: &OwnedFd, target: usize) -> io::Result<()> {
-        let target = RawFd::try_from(target).map_err(io::Error::other)?;
-        let actions = &raw mut self.actions;
-        // SAFETY: the actions are initialised; both numbers are copied.
-        checked(unsafe { libc::posix_spawn_file_actions_adddup2(actions, fd.as_raw_fd(), target) })
-    }
+/// The child's stack in units of 16 bytes, as `posix_spawn` has it and twice that.
+const STACK: usize = 64 * 1024 / 16;
 
-    fn enter(&mut self, folder: &CStr) -> io::Result<()> {
-        let actions = &raw mut self.actions;
-        // SAFETY: the actions are initialised; the path is copied.
-        checked(unsafe { libc::posix_spawn_file_actions_addchdir_np(actions, folder.as_ptr()) })
-    }
-
+impl Birth<'_> {
     /// # Errors
-    /// What an action, or becoming the program, failed with.
-    fn spawn(&self, program: &CStr, args: &[CString], env: &[CString]) -> io::Result<i32> {
-        // A program that we just wrote is still open for writing in a child that another thread is
-        // starting, for as long as that child is not its own program yet.
-        let until = Instant::now() + Duration::from_millis(BUSY_PROGRAM_MS);
-        loop {
-            match self.spawn_once(program, args, env) {
-                Err(error) if is_busy(&error) && Instant::now() < until => {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                other => return other,
+    /// What the child failed with before it was its program.
+    fn give(&self) -> io::Result<i32> {
+        let mut stack = vec![0_u128; STACK];
+        let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+        let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+        self.error.store(0, Ordering::Relaxed);
+        // SAFETY: the sets are filled in before they are read. The child runs on a stack of its own,
+        // which outlives it: `CLONE_VFORK` holds this thread until the child is its own program or
+        // gone. It gets no signal while our handlers stand in its memory, since all are blocked, and
+        // reads what `self` borrows.
+        let pid = unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            checked(libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()))?;
+            let top = stack.as_mut_ptr().add(STACK).cast();
+            let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+            let pid = libc::clone(born, top, flags, std::ptr::from_ref(self).cast_mut().cast());
+            let failed = (pid < 0).then(io::Error::last_os_error);
+            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+            match failed {
+                Some(error) => return Err(error),
+                None => pid,
+            }
+        };
+        match self.error.load(Ordering::Relaxed) {
+            0 => Ok(pid),
+            error => {
+                reap(pid)?;
+                Err(io::Error::from_raw_os_error(error))
             }
         }
     }
 
-    /// # Errors
-    /// What an action, or becoming the program, failed with.
-    fn spawn_once(&self, program: &CStr, args: &[CString], env: &[CString]) -> io::Result<i32> {
-        let listed = |texts: &[CString]| {
-            let texts = texts.iter().map(|text| text.as_ptr().cast_mut());
-            texts.chain([std::ptr::null_mut()]).collect::<Vec<_>>()
-        };
-        let (args, env) = (listed(args), listed(env));
-        let mut pid = 0;
-        // SAFETY: both lists end with a null and outlive the call, as do the texts they point to,
-        // which are not written to; actions and attributes are initialised.
-        checked(unsafe {
-            libc::posix_spawn(
-                &raw mut pid,
-                program.as_ptr(),
-                &raw const self.actions,
-                &raw const self.attributes,
-                args.as_ptr(),
-                env.as_ptr(),
-            )
-        })?;
-        Ok(pid)
+    /// In the child: everything up to its program. Comes back only with what failed.
+    ///
+    /// # Safety
+    /// For a child that shares its parent's memory, on a stack of its own, all signals blocked.
+    unsafe fn live(&self) -> Result<Never, Failed> {
+        let done = |result: libc::c_int| if result < 0 { Err(Failed) } else { Ok(()) };
+        let called = |result: libc::c_long| if result < 0 { Err(Failed) } else { Ok(()) };
+        // SAFETY: system calls on numbers and on memory that the parent made and keeps.
+        unsafe {
+            // The two signals of the C library's own, and those that nobody can set, say no.
+            for signal in 1..=64 {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            done(libc::setpgid(0, 0))?;
+            done(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            if libc::getppid().cast_unsigned() != self.parent {
+                libc::_exit(127);
+            }
+            let [stdin, stdout, stderr] = self.streams;
+            done(libc::dup2(stdin, 0))?;
+            done(libc::dup2(stdout, 1))?;
+            done(libc::dup2(stderr, 2))?;
+            done(libc::chdir(self.cwd.as_ptr()))?;
+            for (resource, most) in &self.restrict.rlimits {
+                let limit = libc::rlimit { rlim_cur: *most, rlim_max: *most };
+                done(libc::setrlimit(*resource, &raw const limit))?;
+            }
+            if !self.restrict.is_nothing() {
+                done(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+            }
+            if let Some(ruleset) = &self.restrict.ruleset {
+                called(libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0))?;
+            }
+            if self.restrict.drops_capabilities {
+                // Version 3 of the header, this process; three sets of two words, all empty.
+                let (header, sets) = ([0x2008_0522_u32, 0], [0_u32; 6]);
+                called(libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()))?;
+            }
+            done(close_from_3())?;
+            let mut none = MaybeUninit::<libc::sigset_t>::uninit();
+            libc::sigemptyset(none.as_mut_ptr());
+            libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+            let filter = &self.restrict.filter;
+            if let Ok(len) = u16::try_from(filter.len())
+                && len > 0
+            {
+                let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut().cast() };
+                let set = libc::SECCOMP_SET_MODE_FILTER;
+                called(libc::syscall(libc::SYS_seccomp, set, 0, &raw const program))?;
+            }
+            libc::execve(self.program.as_ptr(), self.args.as_ptr(), self.env.as_ptr());
+            Err(Failed)
+        }
     }
 }
 
-impl Drop for Actions {
-    fn drop(&mut self) {
-        // SAFETY: both were initialised and are not used again.
-        unsafe {
-            libc::posix_spawn_file_actions_destroy(&raw mut self.actions);
-            libc::posix_spawnattr_destroy(&raw mut self.attributes);
-        }
+impl Restrict {
+    fn is_nothing(&self) -> bool {
+        self.ruleset.is_none() && self.filter.is_empty() && !self.drops_capabilities
     }
+}
+
+/// What a call that does not come back comes back with.
+enum Never {}
+
+/// `errno` says why.
+struct Failed;
+
+/// The child's first step.
+extern "C" fn born(birth: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `give` handed over itself, and waits; this is the child that `live` speaks of.
+    unsafe {
+        let birth = &*birth.cast::<Birth<'_>>();
+        let Err(Failed) = birth.live();
+        birth.error.store(*libc::__errno_location(), Ordering::Relaxed);
+        libc::_exit(127)
+    }
+}
+
+/// Closes all descriptors but the three streams, one by one where the kernel knows no better way.
+///
+/// # Safety
+/// For a process that uses none of them any more.
+unsafe fn close_from_3() -> libc::c_int {
+    // SAFETY: descriptors are numbers.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) == 0 {
+            return 0;
+        }
+        for fd in 3..libc::sysconf(libc::_SC_OPEN_MAX).clamp(3, 1 << 20) {
+            libc::close(RawFd::try_from(fd).unwrap_or(RawFd::MAX));
+        }
+        0
+    }
+}
+
+/// The version of landlock that the kernel has; what is missing otherwise.
+pub(crate) fn landlock_version() -> io::Result<i64> {
+    // SAFETY: with this flag and no attributes the call answers a number and makes nothing.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, 1) };
+    if version < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
+}
+
+/// Whether a process of this user may have user and mount namespaces of its own: a child gets them and
+/// ends at once.
+pub(crate) fn can_have_namespaces() -> io::Result<()> {
+    extern "C" fn end(_: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(0) }
+    }
+    let mut stack = vec![0_u128; STACK];
+    // SAFETY: as in `Birth::give`; the child does nothing but end.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(STACK).cast();
+        let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        let own = libc::CLONE_NEWUSER | libc::CLONE_NEWNS;
+        libc::clone(end, top, shared | own, std::ptr::null_mut())
+    };
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    reap(pid).map(drop)
 }
 
 fn is_busy(error: &io::Error) -> bool {
@@ -292,6 +407,16 @@ impl Drop for Signals {
         unsafe {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut())
         };
+    }
+}
+
+/// No signal is for this thread, whose process has others.
+pub(super) fn deafen() {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the set is filled in before it is read.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
     }
 }
 

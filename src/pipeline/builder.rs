@@ -10,6 +10,7 @@ use crate::execute::{Driver, HttpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::Space;
 use crate::protocol::{ExecDriver, Observers};
+use crate::sandbox::Confined;
 use crate::space::{FileTypes, ProjectIdentity, Root, Spaces, Where};
 use crate::verify::{DevMode, TrustStore};
 
@@ -41,7 +42,7 @@ impl RyeBuilder {
             project: None,
             project_files: None,
             strict: false,
-            host: Box::new(Os::new(false)),
+            host: Box::new(Confined::new(Box::new(Os::new(false)))),
             primitives: Vec::new(),
             driver: Box::<ExecDriver>::default(),
         };
@@ -74,9 +75,9 @@ impl RyeBuilder {
         Self { strict: true, ..self }
     }
 
-    /// Another machine, such as one that confines what it starts.
+    /// Another machine below the sandbox, such as one of the command line's own.
     pub(crate) fn host(self, host: Box<dyn Host + Send>) -> Self {
-        Self { host, ..self }
+        Self { host: Box::new(Confined::new(host)), ..self }
     }
 
     /// Another way to speak with programs, such as one that is shared.

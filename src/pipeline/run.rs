@@ -20,7 +20,7 @@ use crate::id::{Kind, Query, Ref, Space};
 use crate::interpolate::{bind, render};
 use crate::parse::{Context, Directive, Item, Tool};
 use crate::plan::{
-    Cell, Machine, MatrixError, Params, Plan, PlanError, PlanFile, Target, Thread, typed,
+    Cell, Machine, MatrixError, Params, Plan, PlanError, PlanFile, Target, Thread, Wanted, typed,
 };
 use crate::report::{Detail, DirectiveReport, Report, ToolReport, Warned, error_json};
 use crate::trace::{Event, Quiet, Sink, Warnings};
@@ -53,6 +53,8 @@ pub struct Request {
     /// The real path of a folder that a tool works in instead of the project, and knows as its
     /// project. Items still come from the project. Where the tool asks a person there, nobody is.
     pub(crate) workplace: Option<PathBuf>,
+    /// What the caller wants of the sandbox.
+    pub(crate) sandbox: Wanted,
     /// The item is an eval, whose parameters are made from this and from what it says of itself.
     pub(crate) eval: Option<eval::Asked>,
 }
@@ -75,6 +77,7 @@ impl Request {
             receipt: None,
             for_record: false,
             workplace: None,
+            sandbox: Wanted::Auto,
             eval: None,
         }
     }
@@ -228,6 +231,7 @@ impl Rye {
         let mut machine = Machine {
             run_id: &run_id,
             timeout: request.timeout,
+            sandbox: request.sandbox,
             for_record,
             ..self.machine(&line)
         };
@@ -311,6 +315,7 @@ impl Rye {
             guarded: self.guarded(),
             run_id: "",
             project_shortens: true,
+            sandbox: Wanted::Auto,
             timeout: None,
             for_record: false,
         }

@@ -1,6 +1,7 @@
 //! Why nothing could be planned.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::dotenv::EnvFault;
 use super::record::{Difference, difference_lines, of_params_alone};
@@ -8,9 +9,11 @@ use crate::base::limits::{ARGUMENT_BYTES, VARIABLE_BYTES};
 use crate::base::text::{brief_line, escape_line};
 use crate::chain::FetchError;
 use crate::diag::{Code, Diagnose, Place};
+use crate::host::CannotConfine;
 use crate::id::{Ref, Space};
 use crate::space::SpaceError;
 use crate::trace::PassedOver;
+use crate::verify::TrustError;
 
 pub(crate) const CODES: &[Code] = &[
     Code("plan.invalid_parameters"),
@@ -23,7 +26,6 @@ pub(crate) const CODES: &[Code] = &[
     Code("plan.argument_nul"),
     Code("plan.missing_secret"),
     Code("plan.secret_in_argv"),
-    Code("plan.not_built"),
     Code("plan.bad_env_file"),
     Code("plan.refused_variable"),
     Code("plan.unverified_program"),
@@ -61,8 +63,10 @@ pub(crate) enum PlanError {
         "`{item}` puts `${{{name}}}` into its command line, folder or url, where others can read it"
     )]
     SecretInArgv { item: Ref, name: String },
-    #[error("`{item}` asks for `{field}`, which this build cannot do yet")]
-    NotBuilt { item: Ref, field: &'static str },
+    #[error("`{item}`: {why}")]
+    Sandbox { item: Ref, why: CannotConfine },
+    #[error(transparent)]
+    Trust(#[from] Arc<TrustError>),
     #[error("`{item}` would use `{}`, which no signature covers", escape_line(&.path.display().to_string()))]
     UnverifiedProgram { item: Ref, path: PathBuf },
     #[error("{fault}")]
@@ -126,7 +130,8 @@ impl Diagnose for PlanError {
             Self::Space(inner) | Self::EnvFile(inner) => return inner.code(),
             Self::MissingSecret { .. } => "plan.missing_secret",
             Self::SecretInArgv { .. } => "plan.secret_in_argv",
-            Self::NotBuilt { .. } => "plan.not_built",
+            Self::Sandbox { why, .. } => return why.code(),
+            Self::Trust(inner) => return inner.code(),
             Self::UnverifiedProgram { .. } => "plan.unverified_program",
             Self::NotATool { .. } => "plan.not_a_tool",
             Self::Malformed { .. } => "plan.malformed",
@@ -160,9 +165,8 @@ impl Diagnose for PlanError {
             Self::SecretInArgv { .. } => {
                 "hand it on by `env_config.env` or `input_data`, in an HTTP request by `auth` or `headers`".into()
             }
-            Self::NotBuilt { .. } => {
-                "it would run without a check that its author asked for; use another version of rye".into()
-            }
+            Self::Sandbox { why, .. } => return why.help(),
+            Self::Trust(inner) => return inner.help(),
             Self::UnverifiedProgram { .. } => {
                 "list the file in the tool's `files` and sign the tool, or name a program outside the project".into()
             }
@@ -202,6 +206,7 @@ impl Diagnose for PlanError {
         match self {
             Self::Fetch(inner) => inner.place(),
             Self::Space(inner) => inner.place(),
+            Self::Trust(inner) => inner.place(),
             Self::BadEnvFile { fault } => {
                 let place = Place { path: ".env".into(), ..Place::default() };
                 Some(place.line(fault.line()))
@@ -215,6 +220,7 @@ impl Diagnose for PlanError {
         match self {
             Self::Fetch(inner) => return inner.item(),
             Self::Space(inner) => return inner.item(),
+            Self::Trust(inner) => return inner.item(),
             Self::BadEnvFile { .. } | Self::EnvFile(_) => return None,
             _ => {}
         }
@@ -227,7 +233,7 @@ impl Diagnose for PlanError {
         | Self::VariableTooLarge { item, .. }
         | Self::MissingSecret { item, .. }
         | Self::SecretInArgv { item, .. }
-        | Self::NotBuilt { item, .. }
+        | Self::Sandbox { item, .. }
         | Self::UnverifiedProgram { item, .. }
         | Self::RefusedVariable { item, .. }
         | Self::BadLimit { item, .. }

@@ -25,6 +25,7 @@ mod frame;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod http;
+mod lacking;
 mod layered;
 mod machine;
 mod matrix;
@@ -33,6 +34,7 @@ mod params;
 mod plan;
 mod process;
 mod record;
+mod sandbox;
 mod shelf;
 mod start;
 mod template;
@@ -48,5 +50,6 @@ pub(crate) use params::{Params, check_config, check_examples, check_schema, type
 pub(crate) use plan::{Machine, Plan};
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;
+pub(crate) use sandbox::Wanted;
 pub(crate) use shelf::{ConfigCopy, Shelf};
 pub(crate) use tree::Pinned;

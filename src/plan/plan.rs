@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -19,6 +20,7 @@ use super::machine::Survey;
 use super::params::Params;
 use super::process::Process;
 use super::record::{Content, PlannedItem};
+use super::sandbox::{self, Wanted};
 use super::shelf::Shelf;
 use super::template::Names;
 use super::tree::{Anchored, Pinned, Tree};
@@ -26,7 +28,7 @@ use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::Chain;
-use crate::host::{Host, Look, Spawn, Vars};
+use crate::host::{Confinement, Host, Look, Restrict, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::trace::{Event, Sink};
@@ -50,6 +52,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) run_id: &'a str,
     /// Whether the project's config shortens the time; not of hooks that judge the project.
     pub(crate) project_shortens: bool,
+    /// What the caller wants of the sandbox.
+    pub(crate) sandbox: Wanted,
     /// A caller may shorten the time, never lengthen it.
     pub(crate) timeout: Option<Duration>,
     /// The plan is written down or a receipt of its run is: files are digested too that are not
@@ -84,6 +88,8 @@ pub(crate) struct Plan {
     pub(super) act: Act,
     pub(super) frame: Frame,
     pub(super) survey: Survey,
+    /// What holds the process, if it is one and held.
+    confinement: Option<Arc<Confinement>>,
     tree: Option<Tree>,
     dependencies: Vec<Source>,
     timeout: Duration,
@@ -124,7 +130,6 @@ impl Plan {
             ("RYE_ITEM_PATH", tool.source.path().display().to_string()),
             ("RYE_RUN_ID", machine.run_id.to_owned()),
         ];
-        not_built(chain)?;
         if machine.workplace.to_str().is_none() {
             let why = "cannot be the project: its path is not UTF-8".to_owned();
             return Err(PlanError::BadConfig { item, pointer: "/config/cwd", why });
@@ -151,6 +156,13 @@ impl Plan {
         };
         let (survey, act, signed_ms) =
             act(chain, params, &mut frame, &tree, anchored.as_ref(), machine, sink)?;
+        let confinement = match &act {
+            Act::Process(..) => sandbox::of(chain, &survey, machine)?,
+            Act::Http(_) => None,
+        };
+        if let Some(held) = &confinement {
+            sink.record(Event::Sandbox { in_force: held.to_json() });
+        }
         let timeout = limits.timeout(signed_ms, machine.timeout);
         // A program that never looks at the tool's file needs no copy of it, and a request none at all.
         let uses_tree = match &act {
@@ -170,6 +182,7 @@ impl Plan {
             act,
             frame,
             survey,
+            confinement,
             tree: uses_tree.then_some(tree),
             pairs: valid.pairs().to_vec(),
             chain: chain.ids(),
@@ -202,6 +215,9 @@ impl Plan {
             stderr_end: spoken.as_ref().map(|_| OUTPUT_BYTES),
             stops_at_cap: spoken.is_some(),
             digests_output: false,
+            cell: None,
+            restrict: Restrict::default(),
+            holds_another: false,
         })
     }
 
@@ -243,6 +259,11 @@ impl Plan {
     /// What was verified beside the links: modules with a line of their own, and config.
     pub(crate) fn dependencies(&self) -> &[Source] {
         &self.dependencies
+    }
+
+    /// What holds the process; none for one that is let out, and for what is none.
+    pub(crate) fn confinement(&self) -> Option<&Arc<Confinement>> {
+        self.confinement.as_ref()
     }
 
     /// What of this machine it uses.
@@ -318,19 +339,6 @@ impl std::fmt::Debug for Plan {
             .field("chain", &self.chain)
             .finish_non_exhaustive()
     }
-}
-
-/// Refuses what a signed item asks for and this build cannot do: running it without the check that
-/// its author asked for would be a weaker promise than the signed one.
-fn not_built(chain: &Chain) -> Result<(), PlanError> {
-    for link in chain.links() {
-        let tool = &link.tool;
-        let asked = [("sandbox", tool.sandbox.is_some())];
-        if let Some((field, _)) = asked.into_iter().find(|(_, asked)| *asked) {
-            return Err(PlanError::NotBuilt { item: link.item().clone(), field });
-        }
-    }
-    Ok(())
 }
 
 /// The folders that an anchor adds to variables. They are all in the private folder: another one

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::server::{Asked, Lost, Server};
 use crate::base::limits::{EXEC_IDLE_MS, OUTPUT_BYTES};
 use crate::execute::{ExecuteError, Kept, Mask};
-use crate::host::{Host, Os, Signals, Spawn};
+use crate::host::{Host, Os, Restrict, Signals, Spawn};
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::ExecMode;
 use crate::plan::Spoken;
@@ -36,6 +36,9 @@ pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> 
         stderr_end: Some(OUTPUT_BYTES),
         stops_at_cap: true,
         digests_output: false,
+        cell: None,
+        restrict: Restrict::default(),
+        holds_another: false,
     };
     let (server, host) = (Server::new(item.clone(), spoken), Os::new(false));
     let start = || {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::error::ReceiptError;
 use crate::base::Digest;
 use crate::diag::{Code, Diagnostic};
-use crate::execute::Outcome;
+use crate::execute::{Outcome, ToolFailure};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::plan::Plan;
 use crate::trace::{Recorded, Warning};
@@ -183,6 +183,13 @@ impl Report {
 }
 
 impl ToolReport {
+    /// What a tool that failed lacked of its sandbox, if that can be told from what it said.
+    pub(super) fn lacking(&self, failure: &ToolFailure, data: &Value) -> Option<String> {
+        let said = ["stdout", "stderr"].map(|key| data.get(key).and_then(Value::as_str));
+        let said = [Some(failure.message.as_str()), Some(&failure.tail), said[0], said[1]];
+        self.plan.line_to_add(&said.into_iter().flatten().collect::<Vec<_>>().join("\n"))
+    }
+
     fn to_json(&self, elapsed: Duration, wanted: Wanted<'_>) -> Map<String, Value> {
         let mut metadata = metadata(elapsed);
         let mut out = match &self.outcome {
@@ -194,6 +201,9 @@ impl ToolReport {
             })),
             Some(outcome) => {
                 metadata.extend(outcome.metadata());
+                if outcome.http.is_none() {
+                    metadata.insert("sandbox".into(), self.plan.sandbox());
+                }
                 let mut out = match (&outcome.failure, &outcome.pending) {
                     (None, None) => object(json!({"status": "success"})),
                     (None, Some(pending)) => object(json!({
@@ -208,7 +218,9 @@ impl ToolReport {
                         object(json!({
                             "status": "error", "code": "execute.tool_failed",
                             "error": failure.message,
-                            "help": format!("see what the tool says of it in `data` and `{of}`"),
+                            "help": self.lacking(failure, &outcome.data).unwrap_or_else(|| {
+                                format!("see what the tool says of it in `data` and `{of}`")
+                            }),
                             of: failure.tail,
                         }))
                     }

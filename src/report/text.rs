@@ -92,9 +92,11 @@ impl ToolReport {
         let diagnostic = Diagnostic {
             code: Code("execute.tool_failed"),
             message: format!("`{}`: {}", self.item, failure.message),
-            help: Some(format!(
-                "the tool itself failed (its status: {status}); see all of it with `--json`"
-            )),
+            help: Some(self.lacking(failure, &outcome.data).unwrap_or_else(|| {
+                format!(
+                    "the tool itself failed (its status: {status}); see all of it with `--json`"
+                )
+            })),
             place: None,
             item: None,
             data: serde_json::Map::new(),
@@ -134,8 +136,31 @@ fn process_rows(plan: &Value) -> Vec<(&'static str, String)> {
         ("would run", argv.join(" ")),
         ("in", plan["cwd"].as_str().unwrap_or_default().to_owned()),
         ("environment", names.join(" ")),
+        ("sandbox", sandbox_text(&plan["sandbox"])),
         ("time limit", format!("{} ms", plan["timeout_ms"])),
     ]
+}
+
+/// What holds a process, in one line.
+pub(super) fn sandbox_text(in_force: &Value) -> String {
+    let level = in_force["level"].as_str().unwrap_or_default();
+    if in_force["fs"].is_null() {
+        return level.to_owned();
+    }
+    let list = |value: &Value| {
+        let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    let or_nothing = |text: String| if text.is_empty() { "nothing".to_owned() } else { text };
+    let net = in_force["net"].as_str().unwrap_or_default();
+    let (reads, writes) = (list(&in_force["fs"]["read"]), list(&in_force["fs"]["write"]));
+    let mut text =
+        format!("{level}, reads {}, writes {}, net {net}", or_nothing(reads), or_nothing(writes));
+    let missing = list(&in_force["missing"]);
+    if !missing.is_empty() {
+        let _ = write!(text, "; does not hold: {missing}");
+    }
+    text
 }
 
 /// What would be sent, for people.

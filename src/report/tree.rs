@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::text::sandbox_text;
 use crate::base::text::escape_line;
 use crate::diag::{Paint, Style};
 use crate::trace::{Event, PassedOver, Recorded};
@@ -78,6 +79,7 @@ fn describe(event: &Event) -> (&'static str, String) {
         Event::External { folders, passed_over } => {
             ("external", format!("{}{}", folders.join(" "), passed(passed_over)))
         }
+        Event::Sandbox { in_force } => ("sandbox", sandbox_text(in_force)),
         Event::Plan { digest } => ("plan", digest.to_string()),
         Event::Pin { files } => ("pin", format!("{files} verified file(s) in a private folder")),
         Event::Spawn { pid } => ("spawn", format!("process {pid}")),

@@ -267,8 +267,6 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.no_command.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.no_command.md") },
     // a28f5e5c5bb848074b2798f12cb76982d61e8d8488b848b910c143cc8f0515fa
     File { path: "knowledge/rye/errors/plan.not_a_tool.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.not_a_tool.md") },
-    // 48c52a7301a8824eb68919da93661d6abdbc133a3b912bd8f20f92dbd95ce0ea
-    File { path: "knowledge/rye/errors/plan.not_built.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.not_built.md") },
     // 873a131c6c1df482a83dc5e098527cb08dc6c8d68edfc56d7e9e87f17157cb0e
     File { path: "knowledge/rye/errors/plan.program_not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.program_not_found.md") },
     // 421fa513f412c498a0673693a38c22d52b90a3a63f6e3ad61cac6eff3297e98d
@@ -321,6 +319,18 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/resolve.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
     // 91d2e8fd786bf0fecb63506d1629068ff6785199aa97132720a01f02cded4da3
     File { path: "knowledge/rye/errors/resolve.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.reserved.md") },
+    // 7f145888b2904f5c83c7072ac4e03f189e2ff90d38e42a7a5ec85dffae43829e
+    File { path: "knowledge/rye/errors/sandbox.bad_grant.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.bad_grant.md") },
+    // 9ccf4d5ee1413a3b7588ba3b362b03821e8de69298c02ae2a49b0f9106e56826
+    File { path: "knowledge/rye/errors/sandbox.cannot_limit.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.cannot_limit.md") },
+    // ce5a0144230fafe37fda7d8532b3096858aee17d8c38f7c9a64d8c569b1215f0
+    File { path: "knowledge/rye/errors/sandbox.cannot_protect.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.cannot_protect.md") },
+    // 9906b2db1592cc076fc58d2b938bd908a4ad5dfa87acecb1d754ebcba44e6288
+    File { path: "knowledge/rye/errors/sandbox.failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.failed.md") },
+    // 7358ee684f67d9259d53accd24d123b8058647de9364be1463c1c7ca3d1c3d5e
+    File { path: "knowledge/rye/errors/sandbox.not_allowed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.not_allowed.md") },
+    // 21ce2489867b2328c07a62cffb38c05b07920dca151fc9c8fb791e55f1af03ff
+    File { path: "knowledge/rye/errors/sandbox.unavailable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.unavailable.md") },
     // 3adf605d1dea8e48bfa3b766450e4c9d738b8934f9b6a82efd10e431af3cb322
     File { path: "knowledge/rye/errors/sign.dev_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.dev_key.md") },
     // 2b445a7919a39cf639700549f5ef73ba4cc741132932b65e771b67108eaed333
@@ -431,6 +441,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
+    // a57a15cf62b8e8abb03876fdabd5277f5814a9aa286c432847a38dc68123ab77
+    File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
@@ -439,7 +451,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 2b669abce336d695cfb2e4d2c03519482b953ac4dd0e1b9487094da18057cc48
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
-    // fb90f1546f4c457d5b51c83926850a37b1b8890016a38a2cf98ec02c372eb819
+    // fccf347a7b6284e4b732b0770121e9816241a3777fd0a859b0c9cafc8933572b
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
     // 007608bb2413a8146c1116b19f99a068bd130f2bf4749109128270f352036618
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
@@ -465,7 +477,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },
-    // 1a97f173f5d8798a96e046d147f6d023d52d40ed74332f43cf2cd5c974d1d222
+    // edbc60b6dc9a43ceba3dfbe4c51661e5a4aa50bfc02db7267ba3393b27417b73
     File { path: "tools/rye/file-system/edit.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/edit.py") },
     // fd7ecdd2d497d2ccd124e3f778c879dc7dcfa8ecb5775f510db0681dc83c4ac7
     File { path: "tools/rye/file-system/glob.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/glob.py") },
@@ -475,7 +487,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/file-system/list.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/list.py") },
     // 8cfc861986a26a85a525d8ceda48d4431d0bb87c3d939098ad55b6e66e39839a
     File { path: "tools/rye/file-system/read.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/read.py") },
-    // 169653d0542b86bcfa4df5b9285f9a4c99f230f71f2a5b949ae764462341b486
+    // 79ae6428537fcb49b499501572fc1699aae6e005236fd25c95bb183706fac055
     File { path: "tools/rye/file-system/write.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/write.py") },
     // 16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43
     File { path: "tools/rye/lib/__init__.py", bytes: include_bytes!("../../.ai/tools/rye/lib/__init__.py") },

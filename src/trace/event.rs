@@ -1,5 +1,7 @@
 //! The events of a run. Wire names are never renamed.
 
+use serde_json::Value;
+
 use crate::base::Digest;
 use crate::diag::Code;
 use crate::id::{Fingerprint, Ref, Space};
@@ -71,6 +73,8 @@ pub(crate) enum Event {
     },
     /// Folders of packages that the child may load from and nobody verified; and those passed over.
     External { folders: Vec<String>, passed_over: Vec<PassedOver> },
+    /// What holds the run's process: the level, and what it lets through.
+    Sandbox { in_force: Value },
     /// Everything is decided; nothing has been started.
     Plan { digest: Digest },
     /// The verified bytes were written to a private folder for the run.

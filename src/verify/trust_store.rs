@@ -62,8 +62,13 @@ struct Policy {
     /// Hooks that every call of a tool needs.
     #[serde(default)]
     required_hooks: Vec<String>,
+    /// Patterns of tools that run without a sandbox.
+    #[serde(default)]
+    sandbox_off: Vec<String>,
     #[serde(skip)]
     required: Vec<ItemId>,
+    #[serde(skip)]
+    let_out: Vec<Pattern>,
 }
 
 /// When the run of a tool leaves a receipt.
@@ -204,6 +209,14 @@ impl<'a> TrustStore<'a> {
     /// `verify.trust_unreadable`
     pub(crate) fn required_hooks(&self) -> Result<&[ItemId], Arc<TrustError>> {
         Ok(&self.policy()?.required)
+    }
+
+    /// Whether the person's policy lets this tool run without a sandbox.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(crate) fn lets_out(&self, item: &Ref) -> Result<bool, Arc<TrustError>> {
+        Ok(self.policy()?.let_out.iter().any(|pattern| pattern.matches(item)))
     }
 
     fn policy(&self) -> Result<&Policy, Arc<TrustError>> {
@@ -539,6 +552,10 @@ fn policy(text: &str) -> Result<Policy, String> {
         id.map_err(|error| format!("`required_hooks`: {error}"))
     };
     policy.required = hooks.iter().map(id).collect::<Result<_, _>>()?;
+    let pattern = |text: &String| {
+        text.parse::<Pattern>().map_err(|why| format!("`sandbox_off`: {}", brief_line(&why)))
+    };
+    policy.let_out = policy.sandbox_off.iter().map(pattern).collect::<Result<_, _>>()?;
     Ok(policy)
 }
 

@@ -96,7 +96,23 @@ impl World {
         let world = self;
         let said = world.rye(&["init"]);
         assert_eq!(said.status, 0, "{said:?}");
+        world.let_out();
         world
+    }
+
+    /// Lets every tool run without a sandbox, so that a test of something else goes the same way on every
+    /// machine.
+    pub fn let_out(&self) {
+        let text = "sandbox_off: [\"tool:**\"]\n";
+        let rest = text.as_bytes();
+        let line = line(&self.own_key(), "config:rye/policy", "yaml", AT, rest);
+        self.write_home(".ai/config/rye/policy.yaml", format!("# {line}\n{text}"));
+    }
+
+    /// The same world where tools are held as they are for everybody.
+    pub fn held(self) -> Self {
+        fs::remove_file(self.home().join(".ai/config/rye/policy.yaml")).expect("a policy");
+        self
     }
 
     pub fn project(&self) -> PathBuf {
@@ -271,6 +287,9 @@ pub fn sha256(bytes: &[u8]) -> String {
 pub fn fingerprint(key: &SigningKey) -> String {
     sha256(key.verifying_key().as_bytes())[..32].to_owned()
 }
+
+/// When what these tests sign was signed.
+const AT: &str = "2026-01-01T00:00:00Z";
 
 /// A signature line as the format says it, for `rest`, made here and not by rye.
 pub fn line(key: &SigningKey, item: &str, ext: &str, at: &str, rest: &[u8]) -> String {

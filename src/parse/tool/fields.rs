@@ -46,10 +46,6 @@ impl<'m> Fields<'m> {
         self.map.get(key).filter(|value| !value.is_null())
     }
 
-    pub(super) fn value(&self, key: &str) -> Option<Value> {
-        self.get(key).cloned()
-    }
-
     pub(super) fn string(&self, key: &str) -> Result<Option<String>, Fault> {
         self.get(key).map(|value| string(value, &self.pointer(key))).transpose()
     }

@@ -28,6 +28,7 @@ mod javascript_outline;
 mod python;
 mod python_literal;
 mod python_outline;
+mod sandbox;
 mod schema;
 mod syntax;
 #[expect(clippy::module_inception, reason = "the folder reads headers, the file is the type")]

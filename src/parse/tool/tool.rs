@@ -12,6 +12,7 @@ use super::fields::{Fields, string, wrong};
 use super::files::files;
 use super::hook::{Hook, hook};
 use super::interpreter::Interpreter;
+use super::sandbox::{Sandbox, sandbox};
 use super::schema::schema;
 use crate::base::text::escape_line;
 use crate::diag::Diagnose;
@@ -46,7 +47,7 @@ pub(crate) struct Tool {
     pub(crate) anchor: Option<Anchor>,
     pub(crate) verify_deps: Option<VerifyDeps>,
     /// What the tool needs of a sandbox.
-    pub(crate) sandbox: Option<Value>,
+    pub(crate) sandbox: Option<Sandbox>,
     /// Names of host variables the tool asks for (top-level `env`).
     pub(crate) env_names: Vec<String>,
     /// Names of host variables that are secrets.
@@ -133,7 +134,7 @@ impl Tool {
             hook: hook(&fields)?,
             anchor,
             verify_deps: verify_deps(&fields)?,
-            sandbox: fields.value("sandbox"),
+            sandbox: sandbox(&fields)?,
             env_names: [fields.env_names("env")?, asked].concat(),
             secrets: fields.env_names("secrets")?,
             overridable: fields.strings("overridable")?.unwrap_or_default(),

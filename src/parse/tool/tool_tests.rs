@@ -1,10 +1,12 @@
 //! Headers in, tools or codes out.
 
 use super::{Constraints, Port, Tool};
+use crate::host::Net;
 use crate::parse::data::{toml, yaml};
 use crate::parse::error::Fault;
 use crate::parse::tool::anchor::{Anchor, AnchorMode, DepsScope, VerifyDeps};
 use crate::parse::tool::config_resolve::{ConfigResolve, MergeMode, WantedConfig};
+use crate::parse::tool::sandbox::Sandbox;
 use crate::parse::{Interpreter, Search};
 use crate::verify::{Glob, Listed, PartsRoot};
 use serde_json::{Value, json};
@@ -88,7 +90,7 @@ effects: read
             extensions: vec!["py".into()],
             exclude_dirs: ["old", "__pycache__", "node_modules", ".git"].map(str::to_owned).into(),
         }),
-        sandbox: Some(json!({"net": "none"})),
+        sandbox: Some(Sandbox { net: Some(Net::None), ..Sandbox::default() }),
         env_names: vec!["HOME_DIR".into()],
         secrets: vec!["TOKEN".into()],
         files: Some(Listed {

@@ -7,7 +7,7 @@ use super::program::{Chosen, Seeker};
 use super::versions::{Version, of_manager};
 use crate::base::limits::{INTERPRETER_COMMAND_MS, SMALL_TEXT_BYTES};
 use crate::chain::{Chain, Link};
-use crate::host::Spawn;
+use crate::host::{Restrict, Spawn};
 use crate::id::Space;
 use crate::parse::{Interpreter, Search};
 use crate::plan::error::PlanError;
@@ -121,6 +121,9 @@ fn ask(argv: &[String], seek: &mut Seeker<'_>) -> Result<PathBuf, String> {
         stderr_end: None,
         stops_at_cap: false,
         digests_output: false,
+        cell: None,
+        restrict: Restrict::default(),
+        holds_another: false,
     };
     let ended = machine.host.run(&spawn, &mut |_| ()).map_err(|e| e.to_string())?;
     if ended.exit_code != Some(0) || ended.timed_out {

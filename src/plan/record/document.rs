@@ -149,9 +149,8 @@ impl Plan {
     }
 
     /// The sandbox that the run is held to.
-    #[expect(clippy::unused_self, reason = "what holds a run is its plan's to say")]
     pub(crate) fn sandbox(&self) -> Value {
-        json!({"level": "off"})
+        self.confinement().map_or_else(|| json!({"level": "off"}), |held| held.to_json())
     }
 
     /// # Errors

@@ -182,6 +182,25 @@ fn f06_a_signal_that_rye_was_told_to_pass_over_ends_nothing() {
 }
 
 #[test]
+fn a_tool_ends_with_a_rye_that_is_killed() {
+    let world = World::new();
+    tool(&world, "stays", "trap '' HUP TERM INT PIPE; echo $$ >pid.new; mv pid.new pid; sleep 600");
+    let mut rye = world.start(&["execute", "tool:stays"]);
+    let pid = world.project().join("pid");
+    let start = Instant::now();
+    while !pid.exists() {
+        assert!(start.elapsed() < Duration::from_secs(30), "it did not start");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    let pid = fs::read_to_string(pid).unwrap();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap();
+    assert!(!stat.contains(") Z "), "it runs: {stat}");
+    rye.kill().unwrap();
+    rye.wait().unwrap();
+    assert!(!runs(pid.trim()), "it outlived rye");
+}
+
+#[test]
 fn whoever_starts_rye_cannot_make_it_lose_the_status_or_hand_down_descriptors() {
     let world = World::new();
     tool(&world, "seven", "ls /proc/self/fd; exit 7");

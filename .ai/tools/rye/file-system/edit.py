@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-21T13:21:17Z sha256=cb2cb60507126b6a81e8b5193a2d92e981b775aacf171217bf5b2fff9d162452 key=78f7dae3a0d000131c0889808c8c822d sig=Ogz9917osfqIr_wbOoRebq880eGJUng7Nijbf7GUVEXOpoCyIf2-Wf7bR9BCGbEOL3oHYJxvSpBBz6SROYB2CA
+# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-21T23:38:57Z sha256=0d7ec67553446b6930590b287d82e8ee1027b042af48ce8c164eec2b9d3219db key=78f7dae3a0d000131c0889808c8c822d sig=qWCOK1rJAzBD6uszlLtOFUpuzXPgJH4t-NRH6pyfDVahTzEsdB_nHKGC38d2vXGgopHP3QNhuZ-eLMWte8iFAA
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -9,6 +9,12 @@
 # "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
 # "lib/paths.py" = "e0715770c090b995cc9487c0e34d0ea904d6e896c19770cacd1a5fabc8f1fc0d"
 # "lib/replace.py" = "6e36c4d1a47b5cd04ba1373ac82b951bef67c694b6f14adee6d62d3474554d75"
+#
+# [sandbox]
+# items = "write"
+# [sandbox.fs]
+# write = ["{project_path}"]
+# partial = true
 # ///
 """Replaces an exact string in a file of the project."""
 import os

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-21T13:21:17Z sha256=d81bc77b04c174454d7e9f315c05f2c1f7130161a2602168ac127bf98755eaa2 key=78f7dae3a0d000131c0889808c8c822d sig=sdXMIuVPoC-3SqKjQi9AM9M3zEfgYzbQA_ZPmBcNVAHiehKkO14cn_V8qSPRPA3kH8j0aDgIqg8PaRnnXPBSBg
+# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-21T23:38:57Z sha256=0abe1625d942105da503391a06c1727f8f26f300a79c07a7d2b0822330e752be key=78f7dae3a0d000131c0889808c8c822d sig=vl7uV5nxhRdAlZLxqI_uWX1X1fZofcgETsCnXE3QGYPNYtmXUR1h8hE9yZffP6PVnZ0Hdtksy1n-taAF73-0CA
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -9,6 +9,12 @@
 # "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
 # "lib/paths.py" = "e0715770c090b995cc9487c0e34d0ea904d6e896c19770cacd1a5fabc8f1fc0d"
 # "lib/replace.py" = "6e36c4d1a47b5cd04ba1373ac82b951bef67c694b6f14adee6d62d3474554d75"
+#
+# [sandbox]
+# items = "write"
+# [sandbox.fs]
+# write = ["{project_path}"]
+# partial = true
 # ///
 """Writes a file of the project atomically."""
 import sys

@@ -1,0 +1,240 @@
+//! What a child may touch, as data: what a signed item asks for, and what is in force.
+//!
+//! A plan makes a [`Policy`] of what its links declare; a host that confines turns it into a
+//! [`Confinement`], or says why it cannot. Nothing here looks at the machine.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnose};
+
+/// How a child is held, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Level {
+    /// Namespaces of its own, by `bwrap`.
+    Bwrap,
+    /// Landlock for files, seccomp for the network.
+    Landlock,
+}
+
+impl Level {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Bwrap => "bwrap",
+            Self::Landlock => "landlock",
+        }
+    }
+}
+
+/// What of the network a child may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Net {
+    None,
+    /// A loopback of its own, which nobody else is on.
+    Loopback,
+    Any,
+}
+
+/// The most of each that a child may have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Caps {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) memory_mb: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) processes: Option<u64>,
+    /// Open at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) files: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file_size_mb: Option<u64>,
+}
+
+impl Caps {
+    /// The smaller of each.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let least = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            cpu_seconds: least(self.cpu_seconds, other.cpu_seconds),
+            memory_mb: least(self.memory_mb, other.memory_mb),
+            processes: least(self.processes, other.processes),
+            files: least(self.files, other.files),
+            file_size_mb: least(self.file_size_mb, other.file_size_mb),
+        }
+    }
+}
+
+/// What a child may touch. All paths are absolute and real; what is named nowhere is not to be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Policy {
+    /// What every program needs: the system's programs and libraries, the interpreter.
+    pub(crate) base: Vec<PathBuf>,
+    pub(crate) read: Vec<PathBuf>,
+    pub(crate) write: Vec<PathBuf>,
+    /// Of these, folders that are made when the run begins.
+    pub(crate) made: Vec<PathBuf>,
+    /// Where a level cannot keep out of a grant what must stay out, its parts are enough.
+    pub(crate) partial_read: bool,
+    pub(crate) partial_write: bool,
+    /// Never written, whatever is granted above; folders and files, there or not.
+    pub(crate) kept: Vec<Kept>,
+    /// Never read.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// Folders of items in which new files may be made and none changed.
+    pub(crate) new_items: Vec<PathBuf>,
+    pub(crate) net: Net,
+    pub(crate) caps: Caps,
+}
+
+/// A path that is never written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) path: PathBuf,
+    /// What it is where it does not exist yet.
+    pub(crate) is_folder: bool,
+}
+
+/// A policy, and the level that holds a child to it.
+///
+/// Invariant: made by a host that confines, for a level that works and holds all of it but `missing`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Confinement {
+    pub(crate) level: Level,
+    pub(crate) policy: Policy,
+    /// What was asked for and is not held, or not given, by its name.
+    pub(crate) missing: Vec<String>,
+}
+
+impl Confinement {
+    /// What stands in results, plans, traces and receipts.
+    pub(crate) fn to_json(&self) -> Value {
+        let Policy { read, write, net, caps, new_items, .. } = &self.policy;
+        let mut fs = Map::new();
+        fs.insert("read".into(), json!(read));
+        fs.insert("write".into(), json!(write));
+        if !new_items.is_empty() {
+            fs.insert("new".into(), json!(new_items));
+        }
+        json!({
+            "level": self.level, "fs": fs, "net": net, "limits": caps, "missing": self.missing,
+        })
+    }
+}
+
+/// One run of a confined child.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    pub(crate) confinement: Arc<Confinement>,
+    /// The verified bytes of the run, where there are any.
+    pub(crate) pin: Option<PathBuf>,
+    /// A private folder to write in.
+    pub(crate) tmp: PathBuf,
+}
+
+/// Which level is wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Ladder {
+    /// The strongest that works here.
+    #[default]
+    Auto,
+    Only(Level),
+}
+
+/// Why a level does not work on this machine, and the mend.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Lacking {
+    pub(crate) level: Level,
+    pub(crate) why: String,
+    pub(crate) mend: String,
+}
+
+/// Why a child cannot be confined as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum CannotConfine {
+    #[error("no sandbox works on this machine{}", lines(.0))]
+    Unavailable(Vec<Lacking>),
+    #[error(
+        "{} cannot keep `{}` from a tool that may {verb} `{}`",
+        .level.as_str(), shown(.kept), shown(.granted)
+    )]
+    CannotProtect {
+        level: Level,
+        granted: PathBuf,
+        kept: PathBuf,
+        verb: &'static str,
+        lacking: Option<Lacking>,
+    },
+    #[error("landlock cannot let a tool make new items and change none")]
+    CannotAdd { lacking: Option<Lacking> },
+    #[error("landlock has no loopback of its own to give, which `net: loopback` is")]
+    CannotLimit { lacking: Option<Lacking> },
+    #[error("{0}")]
+    BadGrant(String),
+    #[error("`--sandbox off`, and your policy does not list `{0}`")]
+    OffNotAllowed(String),
+}
+
+pub(crate) const CODES: &[Code] = &[
+    Code("sandbox.unavailable"),
+    Code("sandbox.cannot_protect"),
+    Code("sandbox.cannot_limit"),
+    Code("sandbox.bad_grant"),
+    Code("sandbox.not_allowed"),
+    Code("sandbox.failed"),
+];
+
+fn shown(path: &std::path::Path) -> String {
+    escape_line(&path.display().to_string())
+}
+
+fn lines(lacking: &[Lacking]) -> String {
+    lacking.iter().map(|l| format!("\n{}: {}", l.level.as_str(), l.why)).collect()
+}
+
+impl Diagnose for CannotConfine {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Unavailable(_) => "sandbox.unavailable",
+            Self::CannotProtect { .. } | Self::CannotAdd { .. } => "sandbox.cannot_protect",
+            Self::CannotLimit { .. } => "sandbox.cannot_limit",
+            Self::BadGrant(_) => "sandbox.bad_grant",
+            Self::OffNotAllowed(_) => "sandbox.not_allowed",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        let stronger = |lacking: &Option<Lacking>| match lacking {
+            Some(Lacking { why, mend, .. }) => format!("bubblewrap can; here {why}: {mend}"),
+            None => "bubblewrap can: leave `--sandbox` out".to_owned(),
+        };
+        Some(match self {
+            Self::Unavailable(lacking) => {
+                let mends: Vec<_> = lacking.iter().map(|lacking| lacking.mend.as_str()).collect();
+                format!("{}; `rye doctor` tells more", mends.join("; or "))
+            }
+            Self::CannotProtect { level: Level::Bwrap, .. } => {
+                "name narrower folders in the item's `sandbox`, and sign it again".into()
+            }
+            Self::CannotProtect { lacking, .. } => {
+                let narrower = "; or name narrower folders in the item's `sandbox`";
+                stronger(lacking) + narrower
+            }
+            Self::CannotAdd { lacking } | Self::CannotLimit { lacking } => stronger(lacking),
+            Self::BadGrant(_) => "mend `sandbox` in the item and sign it again".into(),
+            Self::OffNotAllowed(item) => format!(
+                "list `{item}` under `sandbox_off` in your own `config:rye/policy`, and sign that"
+            ),
+        })
+    }
+}

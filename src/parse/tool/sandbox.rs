@@ -1,0 +1,94 @@
+//! `sandbox`: what a tool needs of the machine (sandbox.md). Paths are templates still.
+
+use serde_json::Value;
+
+use super::fields::{Fields, unknown_word, wrong};
+use crate::host::{Caps, Net};
+use crate::parse::error::{Fault, METADATA};
+
+/// What one link declares; `None` where it says nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Sandbox {
+    pub(crate) read: Option<Vec<String>>,
+    pub(crate) write: Option<Vec<String>>,
+    /// Parts of a grant are enough where a level cannot keep out of it what must stay out.
+    pub(crate) partial: bool,
+    pub(crate) net: Option<Net>,
+    pub(crate) caps: Caps,
+    /// New files may be made in the project's folders of items.
+    pub(crate) adds_items: bool,
+}
+
+/// Names that a path may begin with, or else it is absolute.
+pub(crate) const ROOTS: [&str; 2] = ["{project_path}", "{user_space}"];
+
+/// # Errors
+/// `parse.metadata`
+pub(super) fn sandbox(fields: &Fields<'_>) -> Result<Option<Sandbox>, Fault> {
+    let Some(block) = fields.fields("sandbox")? else { return Ok(None) };
+    block.only(&["fs", "net", "limits", "items"])?;
+    let mut sandbox = Sandbox::default();
+    if let Some(fs) = block.fields("fs")? {
+        fs.only(&["read", "write", "partial"])?;
+        sandbox.read = paths(&fs, "read")?;
+        sandbox.write = paths(&fs, "write")?;
+        sandbox.partial = fs.truth("partial")?.unwrap_or_default();
+    }
+    sandbox.net = match block.string("net")?.as_deref() {
+        None => None,
+        Some("none") => Some(Net::None),
+        Some("loopback") => Some(Net::Loopback),
+        Some("any") => Some(Net::Any),
+        Some(other) => {
+            return Err(unknown_word(&block.pointer("net"), other, &["none", "loopback", "any"]));
+        }
+    };
+    if let Some(limits) = block.fields("limits")? {
+        limits.only(&["cpu_seconds", "memory_mb", "processes", "files", "file_size_mb"])?;
+        sandbox.caps = Caps {
+            cpu_seconds: number(&limits, "cpu_seconds")?,
+            memory_mb: number(&limits, "memory_mb")?,
+            processes: number(&limits, "processes")?,
+            files: number(&limits, "files")?,
+            file_size_mb: number(&limits, "file_size_mb")?,
+        };
+    }
+    sandbox.adds_items = match block.string("items")?.as_deref() {
+        None | Some("none") => false,
+        Some("write") => true,
+        Some(other) => {
+            return Err(unknown_word(&block.pointer("items"), other, &["none", "write"]));
+        }
+    };
+    Ok(Some(sandbox))
+}
+
+fn paths(fs: &Fields<'_>, key: &str) -> Result<Option<Vec<String>>, Fault> {
+    let Some(paths) = fs.strings(key)? else { return Ok(None) };
+    for (at, path) in paths.iter().enumerate() {
+        let rest = ROOTS.iter().find_map(|root| path.strip_prefix(root)).unwrap_or(path);
+        let why = if !(path.starts_with('/') || rest.len() < path.len()) {
+            "must be absolute or begin with `{project_path}` or `{user_space}`"
+        } else if !(rest.is_empty() || rest.starts_with('/')) {
+            "must go on with `/` behind the name"
+        } else if rest.contains(['{', '$', '*', '\0']) {
+            "is a plain path: no other name, no variable, no pattern"
+        } else if rest.split('/').any(|part| part == "..") {
+            "must not lead up by `..`"
+        } else {
+            continue;
+        };
+        let pointer = format!("{}/{at}", fs.pointer(key));
+        return Err(Fault::new(METADATA, format!("`{pointer}` {why}")));
+    }
+    Ok(Some(paths))
+}
+
+/// A whole number from 1 on.
+fn number(limits: &Fields<'_>, key: &str) -> Result<Option<u64>, Fault> {
+    let read = |value: &Value| {
+        let number = value.as_u64().filter(|number| (1..=1 << 40).contains(number));
+        number.ok_or_else(|| wrong(&limits.pointer(key), "a whole number from 1 on", value))
+    };
+    limits.get(key).map(read).transpose()
+}

@@ -1,0 +1,109 @@
+//! What a tool that failed in its sandbox lacked, as the line that its item would have.
+//!
+//! Told by the words that programs say of a refusal, so it is help and never a decision.
+
+use std::path::{Path, PathBuf};
+
+use super::plan::Plan;
+use crate::host::{Confinement, Net};
+
+/// Words of a refused write, a refused read and a refused connection.
+const WRITE: [&str; 4] = ["Read-only file system", "EROFS", "Permission denied", "EACCES"];
+const READ: [&str; 4] = ["No such file or directory", "ENOENT", "Permission denied", "EACCES"];
+const NET: [&str; 8] = [
+    "Network is unreachable",
+    "ENETUNREACH",
+    "name resolution",
+    "EAI_AGAIN",
+    "Could not resolve host",
+    "getaddrinfo",
+    "socket: Operation not permitted",
+    "PermissionError: [Errno 1]",
+];
+
+impl Plan {
+    /// The line that the item would need, where what the tool said tells that its sandbox refused it
+    /// something.
+    pub(crate) fn line_to_add(&self, said: &str) -> Option<String> {
+        let held = self.confinement()?;
+        let line = said.lines().find_map(|line| self.lack(held, line))?;
+        let (level, item) = (held.level.as_str(), self.item());
+        Some(format!(
+            "its sandbox ({level}) does not let it; if it should, add `sandbox: {line}` to the item \
+             and sign it again, or let `rye learn {item}` propose what it needs"
+        ))
+    }
+
+    fn lack(&self, held: &Confinement, line: &str) -> Option<String> {
+        let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
+        let policy = &held.policy;
+        let is_in = |path: &Path, all: &[PathBuf]| all.iter().any(|a| path.starts_with(a));
+        // A shell says its own script's name first.
+        let words = line.split_once(": line ").map_or(line, |(_, words)| words);
+        let path = path_in(words);
+        if let Some(path) = &path
+            && says(&READ)
+            && path.exists()
+            && !is_in(path, &policy.base)
+            && !is_in(path, &policy.read)
+            && !is_in(path, &policy.write)
+        {
+            return Some(format!("{{fs: {{read: [\"{}\"]}}}}", self.as_template(path)));
+        }
+        if says(&WRITE) {
+            let path = match path {
+                Some(path) if is_in(&path, &policy.write) => return None,
+                Some(path) if is_in(&path, &policy.base) => return None,
+                Some(path) if path.is_dir() => path,
+                Some(path) => path.parent()?.to_owned(),
+                None => policy.read.first()?.clone(),
+            };
+            return Some(format!("{{fs: {{write: [\"{}\"]}}}}", self.as_template(&path)));
+        }
+        (policy.net != Net::Any && says(&NET)).then(|| "{net: any}".to_owned())
+    }
+
+    /// The path as an item would name it.
+    pub(crate) fn as_template(&self, path: &Path) -> String {
+        let roots = ["project_path", "user_space"];
+        let below = roots.iter().find_map(|name| {
+            let root = self.frame.names.get(*name)?.as_str().filter(|root| root.len() > 1)?;
+            let root = Path::new(root).canonicalize().ok()?;
+            let rest = path.strip_prefix(root).ok()?.display().to_string();
+            Some(if rest.is_empty() { format!("{{{name}}}") } else { format!("{{{name}}}/{rest}") })
+        });
+        below.unwrap_or_else(|| path.display().to_string())
+    }
+}
+
+/// The first absolute path that a line names.
+fn path_in(line: &str) -> Option<PathBuf> {
+    let starts = line.match_indices('/').map(|(at, _)| at);
+    let is_start = |at: &usize| {
+        line[..*at].chars().next_back().is_none_or(|c| c.is_whitespace() || "'\"`:(=".contains(c))
+    };
+    let at = starts.into_iter().find(is_start)?;
+    let rest = &line[at..];
+    let end =
+        rest.find(|c: char| c.is_whitespace() || "'\"`:,;)".contains(c)).unwrap_or(rest.len());
+    (end > 1).then(|| PathBuf::from(&rest[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path_in;
+
+    #[test]
+    fn the_path_that_a_refusal_names_table() {
+        for (line, want) in [
+            ("PermissionError: [Errno 13] Permission denied: '/p/out.txt'", Some("/p/out.txt")),
+            ("touch: cannot touch '/p/a b': Read-only file system", Some("/p/a")),
+            ("sh: 1: cannot create out: Read-only file system", None),
+            ("Error: EROFS: read-only file system, open '/p/x'", Some("/p/x")),
+            ("either/or: Permission denied", None),
+            ("bash: /p/x: Permission denied", Some("/p/x")),
+        ] {
+            assert_eq!(path_in(line).as_deref(), want.map(std::path::Path::new), "{line}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What a run may touch: the declarations of the links, put together and made real paths (sandbox.md).
+//!
+//! Says what is asked for; which level holds it is the host's to find.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::PlanError;
+use super::machine::{Chosen, Survey};
+use super::plan::Machine;
+use crate::chain::Chain;
+use crate::host::{CannotConfine, Caps, Confinement, Kept, Ladder, Net, Policy};
+use crate::id::Space;
+
+/// What the caller wants of the sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// None for what the operator lists, else the strongest level that works.
+    #[default]
+    Auto,
+    Off,
+    On(Ladder),
+}
+
+/// Folders of programs, libraries and settings that every program may read.
+const SYSTEM: [&str; 12] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix/store",
+    "/run/current-system/sw",
+    "/sys/devices/system/cpu",
+];
+
+/// Of the folder above a program's `bin`: what it loads from there.
+const BESIDE_BIN: [&str; 6] = ["bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"];
+
+/// Below a project's folder: whoever writes these decides what its next user runs. `true` for folders.
+const OF_PROJECT: [(&str, bool); 3] = [(".ai", true), (".git/hooks", true), (".git/config", false)];
+
+/// The same below a home.
+const OF_HOME: [(&str, bool); 18] = [
+    (".ai", true),
+    (".ssh", true),
+    (".bashrc", false),
+    (".bash_profile", false),
+    (".bash_login", false),
+    (".bash_logout", false),
+    (".profile", false),
+    (".zshrc", false),
+    (".zshenv", false),
+    (".zprofile", false),
+    (".zlogin", false),
+    (".zlogout", false),
+    (".gitconfig", false),
+    (".config/git", true),
+    (".config/fish", true),
+    (".config/autostart", true),
+    (".config/systemd", true),
+    (".pam_environment", false),
+];
+
+/// The folders of items in which a tool may be let make new ones.
+const ITEMS: [&str; 3] = ["tools", "directives", "knowledge"];
+
+/// What holds the run; `None` where the operator lets it run without.
+///
+/// # Errors
+/// `sandbox.*`, `verify.trust_unreadable`
+pub(super) fn of(
+    chain: &Chain,
+    survey: &Survey,
+    machine: &Machine<'_>,
+) -> Result<Option<Arc<Confinement>>, PlanError> {
+    let item = chain.tool().item();
+    let refused = |why| PlanError::Sandbox { item: item.clone(), why };
+    let ladder = match machine.sandbox {
+        Wanted::On(ladder) => ladder,
+        wanted => match (wanted, machine.trust.lets_out(item)?) {
+            (_, true) => return Ok(None),
+            (Wanted::Off, false) => {
+                return Err(refused(CannotConfine::OffNotAllowed(item.to_string())));
+            }
+            _ => Ladder::Auto,
+        },
+    };
+    let policy = policy(chain, survey, machine).map_err(refused)?;
+    machine.host.confine(policy, ladder).map(|held| Some(Arc::new(held))).map_err(refused)
+}
+
+fn policy(chain: &Chain, survey: &Survey, machine: &Machine<'_>) -> Result<Policy, CannotConfine> {
+    let declared = || chain.links().iter().filter_map(|link| link.tool.sandbox.as_ref());
+    let places = Places::of(machine);
+    let mut read = BTreeSet::new();
+    let mut write = BTreeSet::new();
+    let mut made = BTreeSet::new();
+    let reads_by_default = declared().all(|sandbox| sandbox.read.is_none());
+    if reads_by_default {
+        read.insert(places.project.clone());
+    }
+    for template in declared().flat_map(|sandbox| sandbox.read.iter().flatten()) {
+        // What is not there cannot be read.
+        read.extend(places.real(template)?);
+    }
+    for template in declared().flat_map(|sandbox| sandbox.write.iter().flatten()) {
+        match places.real(template)? {
+            Some(path) => write.insert(path),
+            None if template.ends_with('/') => {
+                let path = places.to_be_made(template)?;
+                made.insert(path.clone());
+                write.insert(path)
+            }
+            None => {
+                let why = format!(
+                    "`{template}`, which the tool may write, is not there; end it with `/` for a \
+                     folder that is made"
+                );
+                return Err(CannotConfine::BadGrant(why));
+            }
+        };
+    }
+    let kept = places.kept();
+    let within = |path: &Path| kept.iter().find(|kept| path.starts_with(&kept.path));
+    if let Some((path, kept)) = write.iter().find_map(|path| Some((path, within(path)?))) {
+        let (path, kept) = (path.display(), kept.path.display());
+        let why = format!("`{path}` lies in `{kept}`, which no tool may write");
+        return Err(CannotConfine::BadGrant(why));
+    }
+    let hidden: Vec<_> = places.hidden().into_iter().collect();
+    let sees = read.iter().chain(&write);
+    if let Some(path) = sees.into_iter().find(|path| hidden.iter().any(|h| path.starts_with(h))) {
+        let why = format!("`{}` lies in the folder of your keys", path.display());
+        return Err(CannotConfine::BadGrant(why));
+    }
+    let adds_items = declared().any(|sandbox| sandbox.adds_items);
+    let new_items = adds_items.then(|| ITEMS.map(|kind| places.project.join(".ai").join(kind)));
+    let partial = declared().any(|sandbox| sandbox.partial);
+    let net = declared().find_map(|sandbox| sandbox.net).unwrap_or_else(|| {
+        match chain.tool().source.space() {
+            Space::Project => Net::None,
+            Space::User | Space::System => Net::Any,
+        }
+    });
+    Ok(Policy {
+        base: places.base(survey, net),
+        read: read.into_iter().collect(),
+        write: write.into_iter().collect(),
+        made: made.into_iter().collect(),
+        partial_read: partial || reads_by_default,
+        partial_write: partial,
+        kept,
+        hidden,
+        new_items: new_items.into_iter().flatten().collect(),
+        net,
+        caps: declared().fold(Caps::default(), |caps, sandbox| caps.and(sandbox.caps)),
+    })
+}
+
+/// Real places of this run.
+struct Places<'a> {
+    machine: &'a Machine<'a>,
+    project: PathBuf,
+    user: Option<PathBuf>,
+    home: Option<PathBuf>,
+}
+
+impl<'a> Places<'a> {
+    fn of(machine: &'a Machine<'a>) -> Self {
+        let real = |path: &Path| machine.host.real_folder(path).unwrap_or_else(|| path.to_owned());
+        Self {
+            machine,
+            project: real(machine.workplace),
+            user: machine.user_space.map(real),
+            home: machine.vars.path("HOME").map(|home| real(&home)),
+        }
+    }
+
+    /// The place that a template names and the root that it must stay in.
+    fn named(&self, template: &str) -> Result<(PathBuf, PathBuf), CannotConfine> {
+        let below = |root: &Path, rest: &str| {
+            (root.join(rest.trim_matches('/')).components().collect(), root.to_owned())
+        };
+        if let Some(rest) = template.strip_prefix("{project_path}") {
+            return Ok(below(&self.project, rest));
+        }
+        if let Some(rest) = template.strip_prefix("{user_space}") {
+            let user = self.user.as_deref().ok_or_else(|| {
+                CannotConfine::BadGrant(format!("`{template}`: there is no user space"))
+            })?;
+            return Ok(below(user, rest));
+        }
+        Ok((Path::new(template).components().collect(), PathBuf::from("/")))
+    }
+
+    /// Where it really is, if it is there.
+    fn real(&self, template: &str) -> Result<Option<PathBuf>, CannotConfine> {
+        let (path, root) = self.named(template)?;
+        let host = self.machine.host;
+        let Some(real) = host.real_folder(&path).or_else(|| host.real_file(&path)) else {
+            return Ok(None);
+        };
+        match real.starts_with(&root) {
+            true => Ok(Some(real)),
+            // Whoever can put a link there would choose what the tool may touch.
+            false => Err(CannotConfine::BadGrant(format!(
+                "`{template}` leads out to `{}` by a link",
+                real.display()
+            ))),
+        }
+    }
+
+    /// A folder that is not there yet; all of it above what is there stays in its root.
+    fn to_be_made(&self, template: &str) -> Result<PathBuf, CannotConfine> {
+        let (path, root) = self.named(template)?;
+        let host = self.machine.host;
+        let above =
+            path.ancestors().skip(1).find_map(|above| Some((above, host.real_folder(above)?)));
+        match above {
+            Some((above, real)) if real.starts_with(&root) => {
+                Ok(real.join(path.strip_prefix(above).unwrap_or(&path)))
+            }
+            _ => Err(CannotConfine::BadGrant(format!("`{template}` leads out by a link"))),
+        }
+    }
+
+    /// What is never written, by its name and by what it leads to.
+    fn kept(&self) -> Vec<Kept> {
+        let mut kept = Vec::new();
+        let mut keep = |root: &Path, names: &[(&str, bool)]| {
+            for (name, is_folder) in names {
+                let path = root.join(name);
+                let host = self.machine.host;
+                let real = host.real_folder(&path).or_else(|| host.real_file(&path));
+                kept.extend(
+                    [Some(path), real]
+                        .into_iter()
+                        .flatten()
+                        .map(|path| Kept { path, is_folder: *is_folder }),
+                );
+            }
+        };
+        keep(&self.project, &OF_PROJECT);
+        // Another work tree names its repository in a file.
+        if self.machine.host.real_file(&self.project.join(".git")).is_some() {
+            keep(&self.project, &[(".git", false)]);
+        }
+        for home in [&self.home, &self.user].into_iter().flatten() {
+            keep(home, &OF_HOME);
+        }
+        if let Some(system) = self.machine.system_space {
+            keep(system, &[(".ai", true)]);
+        }
+        kept.sort_by(|a, b| a.path.cmp(&b.path));
+        kept.dedup_by(|a, b| a.path == b.path);
+        // What lies in another one is kept with it.
+        let all = kept.clone();
+        let is_inner =
+            |path: &Path| all.iter().any(|k| k.path != path && path.starts_with(&k.path));
+        kept.retain(|kept| !is_inner(&kept.path));
+        kept
+    }
+
+    fn hidden(&self) -> Option<PathBuf> {
+        self.machine.host.real_folder(&self.user.as_ref()?.join(".ai/config/keys"))
+    }
+
+    /// The system, the program with what it loads, and the packages that you let in.
+    fn base(&self, survey: &Survey, net: Net) -> Vec<PathBuf> {
+        let host = self.machine.host;
+        let mut base: BTreeSet<PathBuf> =
+            SYSTEM.iter().map(PathBuf::from).filter(|path| host.is_folder(path)).collect();
+        if net != Net::None {
+            // Often a link out of `/etc`.
+            base.extend(host.real_file(Path::new("/etc/resolv.conf")));
+        }
+        base.extend(survey.external().iter().cloned());
+        for program in survey.program().into_iter() {
+            base.extend(self.of_program(program));
+        }
+        base.iter()
+            .filter(|path| !base.iter().any(|other| other != *path && path.starts_with(other)))
+            .cloned()
+            .collect()
+    }
+
+    fn of_program(&self, program: &Chosen) -> BTreeSet<PathBuf> {
+        let host = self.machine.host;
+        let mut out = BTreeSet::new();
+        for place in program.look.places() {
+            let Some(folder) = place.parent() else { continue };
+            let above = folder.parent().filter(|_| folder.file_name().is_some_and(|n| n == "bin"));
+            match above {
+                Some(above) => {
+                    let beside = BESIDE_BIN.iter().map(|name| above.join(name));
+                    out.extend(
+                        beside
+                            .filter(|path| host.is_folder(path) || host.real_file(path).is_some()),
+                    );
+                }
+                None => out.extend([place.to_owned()]),
+            }
+        }
+        // A program right below a home is no reason to show that home.
+        let is_root = |path: &Path| path.components().all(|part| part == Component::RootDir);
+        out.retain(|path| !is_root(path));
+        out
+    }
+}

@@ -1,0 +1,163 @@
+//! The level `bwrap`: namespaces of its own, a file system of what is granted and nothing else.
+//!
+//! Mounts are made from the outside in, so that what is granted or kept deeper counts. What is kept and
+//! lies in a grant is mounted over itself to be read only; the folders between are mounted too, since
+//! what is mounted cannot be moved away. What is kept and is not there is made first, see
+//! `mount_points.rs`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::confined::uncounted;
+use super::mount_points::MountPoints;
+use crate::base::limits::SANDBOX_MOUNTS;
+use crate::host::{CannotConfine, Cell, Confinement, Kept, Level, Policy};
+
+/// The policy as this level holds it.
+///
+/// # Errors
+/// `sandbox.cannot_protect`: a kept place is a link, which nothing can be mounted over.
+pub(super) fn confine(policy: Policy) -> Result<Confinement, CannotConfine> {
+    let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|stat| stat.is_symlink());
+    for kept in policy.kept.iter().filter(|kept| is_link(&kept.path)) {
+        if let Some(granted) = policy.write.iter().find(|granted| kept.path.starts_with(granted)) {
+            return Err(CannotConfine::CannotProtect {
+                level: Level::Bwrap,
+                granted: granted.clone(),
+                kept: kept.path.clone(),
+                verb: "write",
+                lacking: None,
+            });
+        }
+    }
+    let missing = uncounted(policy.caps).collect();
+    Ok(Confinement { level: Level::Bwrap, policy, missing })
+}
+
+/// One mount: where, and by which option of `bwrap`.
+struct Mount {
+    at: PathBuf,
+    option: &'static str,
+    /// What is put there, where that is not the place itself.
+    from: Option<PathBuf>,
+}
+
+impl Mount {
+    fn of(option: &'static str, at: impl Into<PathBuf>) -> Self {
+        Self { at: at.into(), option, from: None }
+    }
+}
+
+/// The arguments of `bwrap` up to the program, and the places that were made for it.
+///
+/// # Errors
+/// What the disk says.
+pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, MountPoints)> {
+    let policy = &cell.confinement.policy;
+    let mut points = MountPoints::default();
+    let mut mounts = grants(policy);
+    mounts.push(Mount::of("--proc", "/proc"));
+    mounts.push(Mount::of("--dev", "/dev"));
+    mounts.push(Mount { from: Some(cell.tmp.clone()), ..Mount::of("--bind", "/tmp") });
+    mounts.extend(cell.pin.iter().map(|pin| Mount::of("--ro-bind", pin)));
+    mounts.push(Mount::of("--bind", &cell.tmp));
+    for kept in &policy.kept {
+        keep(kept, policy, &mut points, &mut mounts)?;
+    }
+    let sees = |path: &Path| policy.read.iter().chain(&policy.write).any(|g| path.starts_with(g));
+    let hidden = policy.hidden.iter().filter(|hidden| sees(hidden) && hidden.is_dir());
+    mounts.extend(hidden.map(|hidden| Mount::of("--tmpfs", hidden)));
+    for folder in &policy.new_items {
+        points.keep(&Kept { path: folder.clone(), is_folder: true })?;
+        add_items(folder, &mut mounts)?;
+    }
+    // From the outside in; at one place in the order in which they were said.
+    mounts.sort_by_key(|mount| mount.at.components().count());
+    let fixed = [
+        "--unshare-user",
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--die-with-parent",
+        "--cap-drop",
+        "ALL",
+    ];
+    let mut args: Vec<OsString> = fixed.map(OsString::from).into();
+    if policy.net != crate::host::Net::Any {
+        args.push("--unshare-net".into());
+    }
+    for Mount { at, option, from } in mounts {
+        args.push(option.into());
+        let is_made = matches!(option, "--proc" | "--dev" | "--tmpfs");
+        if !is_made {
+            args.push(from.unwrap_or_else(|| at.clone()).into());
+        }
+        args.push(at.into());
+    }
+    args.extend(["--chdir".into(), cwd.into(), "--".into()]);
+    Ok((args, points))
+}
+
+/// What is granted, as it lies on the disk.
+fn grants(policy: &Policy) -> Vec<Mount> {
+    let Policy { base, read, write, .. } = policy;
+    let is_in = |path: &Path, all: &[PathBuf]| all.iter().any(|granted| path.starts_with(granted));
+    let mut mounts = Vec::new();
+    for path in base.iter().filter(|path| !is_in(path, read)) {
+        // `/bin` is a link on most systems, and shebangs name it.
+        match fs::read_link(path) {
+            Ok(target) => mounts.push(Mount { from: Some(target), ..Mount::of("--symlink", path) }),
+            Err(_) => mounts.push(Mount::of("--ro-bind-try", path)),
+        }
+    }
+    // Sockets of services that act for whoever speaks to them; a grant of their own folder shows them.
+    let services = Path::new("/run");
+    if read.iter().chain(write).any(|path| services != path && services.starts_with(path)) {
+        mounts.push(Mount::of("--tmpfs", services));
+    }
+    // What may be written may be read.
+    let read = read.iter().filter(|path| !is_in(path, write));
+    mounts.extend(read.map(|path| Mount::of("--ro-bind-try", path)));
+    mounts.extend(write.iter().map(|path| Mount::of("--bind-try", path)));
+    mounts
+}
+
+fn keep(
+    kept: &Kept,
+    policy: &Policy,
+    points: &mut MountPoints,
+    mounts: &mut Vec<Mount>,
+) -> io::Result<()> {
+    let Some(granted) = policy.write.iter().filter(|g| kept.path.starts_with(g)).max() else {
+        return Ok(());
+    };
+    let between = kept.path.ancestors().skip(1).take_while(|above| *above != granted);
+    // Below a plain file nothing comes to be, and the file is where it is.
+    if between.clone().any(|above| above.is_file()) {
+        return Ok(());
+    }
+    points.keep(kept)?;
+    mounts.extend(between.map(|above| Mount::of("--bind", above)));
+    mounts.push(Mount::of("--ro-bind", &kept.path));
+    Ok(())
+}
+
+/// New files may be made in the folder; each that is there is kept, and each folder stays in its place.
+fn add_items(folder: &Path, mounts: &mut Vec<Mount>) -> io::Result<()> {
+    for entry in walkdir::WalkDir::new(folder) {
+        let entry = entry.map_err(io::Error::from)?;
+        let option = if entry.file_type().is_dir() { "--bind" } else { "--ro-bind" };
+        if !entry.file_type().is_symlink() {
+            mounts.push(Mount::of(option, entry.path()));
+        }
+        if mounts.len() > SANDBOX_MOUNTS {
+            let why =
+                format!("`{}` holds more files than can be kept one by one", folder.display());
+            return Err(io::Error::other(why));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! The host that confines: another host, and what its children are held to.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::mount_points::MountPoints;
+use super::probe::found;
+use super::{bwrap, landlock, seccomp};
+use crate::base::Digest;
+use crate::host::{
+    Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Host, Ladder, Lasting, Level,
+    Look, NetFault, Policy, Restrict, Spawn,
+};
+
+/// See the module.
+pub(crate) struct Confined {
+    host: Box<dyn Host + Send>,
+}
+
+impl Confined {
+    pub(crate) fn new(host: Box<dyn Host + Send>) -> Self {
+        Self { host }
+    }
+}
+
+impl Host for Confined {
+    fn is_folder(&self, path: &Path) -> bool {
+        self.host.is_folder(path)
+    }
+
+    fn real_file(&self, path: &Path) -> Option<PathBuf> {
+        self.host.real_file(path)
+    }
+
+    fn real_folder(&self, path: &Path) -> Option<PathBuf> {
+        self.host.real_folder(path)
+    }
+
+    fn look(&self, path: &Path) -> Option<Look> {
+        self.host.look(path)
+    }
+
+    fn read(&self, path: &Path, cap: u64) -> Option<Vec<u8>> {
+        self.host.read(path, cap)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        self.host.names(folder)
+    }
+
+    fn digest_file(&self, path: &Path) -> io::Result<Digest> {
+        self.host.digest_file(path)
+    }
+
+    fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {
+        let Some(cell) = &spawn.cell else { return self.host.run(spawn, started) };
+        let (held, points) = held(spawn, cell)?;
+        let ended = self.host.run(&held, started);
+        drop(points);
+        ended
+    }
+
+    fn start(&self, spawn: &Spawn) -> io::Result<Lasting> {
+        let Some(cell) = &spawn.cell else { return self.host.start(spawn) };
+        let (held, points) = held(spawn, cell)?;
+        Ok(self.host.start(&held)?.keeping(Box::new(points)))
+    }
+
+    fn confine(&self, policy: Policy, ladder: Ladder) -> Result<Confinement, CannotConfine> {
+        let found = found();
+        let by_landlock = |policy, stronger: Option<_>| match &found.landlock {
+            Ok(version) => landlock::confine(policy, *version, stronger),
+            Err(lacking) => {
+                let all = stronger.into_iter().chain([lacking]).cloned().collect();
+                Err(CannotConfine::Unavailable(all))
+            }
+        };
+        match (ladder, &found.bwrap) {
+            (Ladder::Auto | Ladder::Only(Level::Bwrap), Ok(_)) => bwrap::confine(policy),
+            (Ladder::Only(Level::Bwrap), Err(lacking)) => {
+                Err(CannotConfine::Unavailable(vec![lacking.clone()]))
+            }
+            (Ladder::Auto, Err(lacking)) => by_landlock(policy, Some(lacking)),
+            (Ladder::Only(Level::Landlock), bwrap) => by_landlock(policy, bwrap.as_ref().err()),
+        }
+    }
+
+    fn call(&self, call: &Call) -> Result<Answer, NetFault> {
+        self.host.call(call)
+    }
+}
+
+/// What is asked for and counts for a group of processes, which nothing here counts.
+pub(super) fn uncounted(caps: Caps) -> impl Iterator<Item = String> {
+    let asked = [("memory_mb", caps.memory_mb), ("processes", caps.processes)];
+    let asked = asked.into_iter().filter(|(_, most)| most.is_some());
+    asked.map(|(name, _)| format!("limits.{name}"))
+}
+
+/// The child that is started instead, and the places that it needs as long as it runs.
+fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, MountPoints)> {
+    let Confinement { level, policy, .. } = &*cell.confinement;
+    for folder in &policy.made {
+        std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
+    }
+    let mut restrict = Restrict {
+        filter: seccomp::filter(*level, policy.net).map_err(io::Error::other)?,
+        rlimits: rlimits(policy.caps),
+        ..Restrict::default()
+    };
+    let mut held = Spawn { cell: None, ..spawn.clone() };
+    held.env.insert("TMPDIR".into(), cell.tmp.clone().into());
+    let points = match level {
+        Level::Landlock => {
+            restrict.ruleset = landlock::ruleset(cell).map_err(io::Error::other)?;
+            restrict.drops_capabilities = true;
+            MountPoints::default()
+        }
+        Level::Bwrap => {
+            let program = found().bwrap.clone();
+            let program = program.map_err(|lacking| io::Error::other(lacking.why))?;
+            let (mut args, points) = bwrap::arguments(cell, &spawn.cwd)?;
+            restrict.ruleset = landlock::scopes().map_err(io::Error::other)?;
+            args.push(std::mem::replace(&mut held.program, program).into());
+            args.append(&mut held.args);
+            held.args = args;
+            held.cwd = PathBuf::from("/");
+            held.holds_another = true;
+            points
+        }
+    };
+    held.restrict = restrict;
+    Ok((held, points))
+}
+
+/// What one process may have.
+fn rlimits(caps: Caps) -> Vec<(u32, u64)> {
+    let mut limits = vec![(libc::RLIMIT_CORE, 0)];
+    limits.extend(caps.cpu_seconds.map(|most| (libc::RLIMIT_CPU, most)));
+    limits.extend(caps.files.map(|most| (libc::RLIMIT_NOFILE, most)));
+    limits.extend(caps.file_size_mb.map(|most| (libc::RLIMIT_FSIZE, most << 20)));
+    limits
+}

@@ -1,0 +1,161 @@
+//! The level `landlock`: rules on files in the kernel, a filter of system calls for the network.
+//!
+//! Landlock only allows, and what is allowed for a folder is allowed for all below it. So a grant above
+//! something that must stay out is refused, or taken apart where its item says that parts will do.
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
+};
+
+use super::parts::parts;
+use crate::host::{CannotConfine, Cell, Confinement, Kept, Lacking, Level, Net, Policy};
+
+/// The newest version of the interface whose rights are known here.
+const KNOWN: ABI = ABI::V6;
+
+/// Since this version a child can be kept from sockets without a path, and from others' processes.
+const SCOPES: i64 = 6;
+/// Since this version a child can be kept from the calls of devices.
+const DEVICES: i64 = 5;
+
+/// Devices that every program may use.
+const DEVICES_OF_ALL: [&str; 5] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// The policy as this level can hold it; `stronger` says why the level above is not there.
+///
+/// # Errors
+/// `sandbox.cannot_protect`, `sandbox.cannot_limit`
+pub(super) fn confine(
+    policy: Policy,
+    version: i64,
+    stronger: Option<&Lacking>,
+) -> Result<Confinement, CannotConfine> {
+    let lacking = || stronger.cloned();
+    let mut missing = Vec::new();
+    if policy.net == Net::Loopback {
+        return Err(CannotConfine::CannotLimit { lacking: lacking() });
+    }
+    if !policy.new_items.is_empty() {
+        if !policy.partial_write {
+            return Err(CannotConfine::CannotAdd { lacking: lacking() });
+        }
+        missing.push("items: write".to_owned());
+    }
+    let protect = |granted: &[PathBuf], out: &[&Path], is_partial: bool, verb: &'static str| {
+        let mut narrowed = BTreeSet::new();
+        let mut cut = Vec::new();
+        for path in granted {
+            let Some(kept) = out.iter().find(|out| out.starts_with(path)) else {
+                narrowed.insert(path.clone());
+                continue;
+            };
+            match parts(path, out).filter(|_| is_partial) {
+                Some(parts) => narrowed.extend(parts),
+                None => {
+                    return Err(CannotConfine::CannotProtect {
+                        level: Level::Landlock,
+                        granted: path.clone(),
+                        kept: kept.to_path_buf(),
+                        verb,
+                        lacking: lacking(),
+                    });
+                }
+            }
+            cut.push(format!("{verb} all of {}", path.display()));
+        }
+        Ok((narrowed.into_iter().collect::<Vec<_>>(), cut))
+    };
+    let hidden: Vec<&Path> = policy.hidden.iter().map(PathBuf::as_path).collect();
+    let kept: Vec<&Path> = policy.kept.iter().map(|Kept { path, .. }| path.as_path()).collect();
+    let (read, cut_read) = protect(&policy.read, &hidden, policy.partial_read, "read")?;
+    let (write, cut_write) = protect(&policy.write, &kept, policy.partial_write, "write")?;
+    missing.extend(cut_read);
+    missing.extend(cut_write);
+    if version < DEVICES {
+        missing.push("devices".into());
+    }
+    if version < SCOPES {
+        missing.extend(["abstract sockets".to_owned(), "signals".to_owned()]);
+    }
+    if policy.net == Net::Any {
+        // A socket that has a path is connected to whatever the rules on files are.
+        missing.push("unix sockets".into());
+    }
+    missing.extend(super::confined::uncounted(policy.caps));
+    let policy = Policy { read, write, new_items: Vec::new(), ..policy };
+    Ok(Confinement { level: Level::Landlock, policy, missing })
+}
+
+/// The rules of one run.
+///
+/// # Errors
+/// What the kernel says.
+pub(super) fn ruleset(cell: &Cell) -> Result<Option<Arc<OwnedFd>>, String> {
+    let policy = &cell.confinement.policy;
+    build(policy, cell).map_err(|error| error.to_string()).map(|made| made.map(Arc::new))
+}
+
+fn build(policy: &Policy, cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+    let all = AccessFs::from_all(KNOWN);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V3))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .scope(Scope::from_all(KNOWN))?;
+    if policy.net == Net::None {
+        ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN))?;
+    }
+    let mut ruleset = ruleset.create()?;
+    let read = AccessFs::from_read(KNOWN);
+    let proc = Path::new("/proc");
+    let tmp = std::slice::from_ref(&cell.tmp);
+    let readable = policy.base.iter().chain(&policy.read).chain(&cell.pin);
+    for path in readable.map(PathBuf::as_path).chain([proc]) {
+        ruleset = allow(ruleset, path, read)?;
+    }
+    let device = AccessFs::ReadFile | AccessFs::WriteFile;
+    for path in DEVICES_OF_ALL {
+        ruleset = allow(ruleset, Path::new(path), device)?;
+    }
+    // Nothing that a tool needs makes devices.
+    let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    for path in policy.write.iter().chain(tmp) {
+        ruleset = allow(ruleset, path, write)?;
+    }
+    Ok(ruleset.into())
+}
+
+/// One rule; a path that is gone since it was planned allows nothing.
+fn allow(
+    ruleset: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    let Ok(fd) = PathFd::new(path) else { return Ok(ruleset) };
+    let is_folder = rustix::fs::fstat(&fd)
+        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
+    let access = if is_folder { access } else { access & AccessFs::from_file(KNOWN) };
+    ruleset.add_rule(PathBeneath::new(fd, access))
+}
+
+/// Beside namespaces: sockets without a path and signals do not know of files.
+///
+/// # Errors
+/// What the kernel says.
+pub(super) fn scopes() -> Result<Option<Arc<OwnedFd>>, String> {
+    let made = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .scope(Scope::from_all(KNOWN))
+        .and_then(Ruleset::create)
+        .map_err(|error| error.to_string())?;
+    let made: Option<OwnedFd> = made.into();
+    Ok(made.map(Arc::new))
+}
