@@ -36,7 +36,7 @@ pub(crate) fn may_list_files(text: &str) -> bool {
     text.contains("files") || text.contains("FILES")
 }
 
-const SHOWN: [&str; 10] = [
+const SHOWN: [&str; 13] = [
     "version",
     "tool_type",
     "category",
@@ -45,6 +45,9 @@ const SHOWN: [&str; 10] = [
     "config_schema",
     "parameters",
     "examples",
+    "tags",
+    "notes",
+    "references",
     "inputs",
     "outputs",
 ];
