@@ -61,13 +61,10 @@ pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), No
     let places = Arc::new(Semaphore::new(MCP_CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(_) => {
-                // Out of descriptors, or a client that was gone at once.
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                continue;
-            }
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, or a client that was gone at once.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
         };
         let _ = stream.set_nodelay(true);
         let (service, token) = (service.clone(), Arc::clone(&token));
