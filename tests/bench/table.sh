@@ -16,7 +16,7 @@ cd -- "$(dirname -- "$0")/../.."
 . tests/bench/world.sh
 
 rows=("$@")
-[ "${#rows[@]}" -gt 0 ] || rows=(p1 p2 p3 p4 p5 p6 p12 p13)
+[ "${#rows[@]}" -gt 0 ] || rows=(p1 p2 p3 p4 p5 p6 p12 p13 p14)
 
 # Whether a row is asked for.
 wanted() {
@@ -137,6 +137,39 @@ if wanted p2 || wanted p3; then
     if wanted p3; then
         row p3 '`rye execute --dry-run`' dry version '`rye --version`' '≤ +1.2 ms'
         row p3 '`rye --version`' version child '`/bin/true`' ''
+    fi
+fi
+
+# --- p14: the sandbox ---------------------------------------------------------------------------
+
+if wanted p14; then
+    say 'p14: the same tool in a sandbox'
+    new_project held
+    noop_tool 'Does nothing.' >.ai/tools/bench/noop.yaml
+    "$RYE" sign tool:bench/noop >"$log"
+    held="$RYE execute tool:bench/noop --sandbox"
+    bare=()
+    if has bwrap 'apt-get install bubblewrap'; then
+        # What rye asks it for, for a tool that declares nothing.
+        bare=(bwrap --unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try
+            --die-with-parent --cap-drop ALL --unshare-net)
+        for folder in /usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix/store; do
+            if [ -L "$folder" ]; then
+                bare+=(--symlink "$(readlink "$folder")" "$folder")
+            elif [ -d "$folder" ]; then
+                bare+=(--ro-bind "$folder" "$folder")
+            fi
+        done
+        mkdir -p private
+        bare+=(--ro-bind /sys/devices/system/cpu /sys/devices/system/cpu --proc /proc --dev /dev
+            --bind "$PWD/private" /tmp --ro-bind "$PWD" "$PWD" --chdir "$PWD" -- /bin/true)
+    fi
+    race 7 60 held-off "$held off" held-landlock "$held landlock" held-child /bin/true \
+        ${bare:+held-bwrap "$held bwrap" held-bare "${bare[*]}"}
+    row p14 '…at the level `landlock`' held-landlock held-off 'without a sandbox' '≤ +0.5 ms'
+    if [ "${#bare[@]}" -gt 0 ]; then
+        row p14 '…at the level `bwrap`' held-bwrap held-off 'without a sandbox' '≤ the next row + 5 %'
+        row p14 '`bwrap` alone, the same mounts' held-bare held-child 'the bare child' ''
     fi
 fi
 
