@@ -32,6 +32,7 @@
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 14 | `lsp` | what an editor shows of items that are being written |
+//! | 14 | `mcp` | agents speak with rye over the model context protocol |
 //! | 14 | `author` `git` `graph` `import` `trial` | new items and tidy headers; what is about to be committed; pictures of what runs; foreign configurations as items; test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
@@ -99,6 +100,8 @@ mod interpolate;
 mod lock;
 #[cfg(feature = "lsp")]
 mod lsp;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod parse;
 mod pipeline;
 mod plan;

@@ -205,6 +205,44 @@ pub(crate) const INTERPRETER_COMMAND_MS: u64 = 5_000;
 pub(crate) const TEST_CASES: usize = 1_000;
 /// Most evals of one case of a test spec: each is a run of its own.
 pub(crate) const TEST_EVALS: usize = 64;
+/// Most calls that an MCP server runs at once: a client that asks for more waits, as at a shell.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_CALLS: usize = 16;
+/// Most calls that wait for one of these: beyond it a client is told, and memory stays bounded.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_WAITING: usize = 256;
+/// Largest message of an MCP client, in bytes: as large as what a tool may be given.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_MESSAGE_BYTES: usize = 16 << 20;
+/// How long an MCP server that ends waits for what it cancelled, in milliseconds: the time that a process
+/// group is given to end, and a little to kill it.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_END_MS: u64 = TERM_GRACE_MS + 3_000;
+/// How often a client that wants to know is told that a call still runs, in milliseconds.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_PROGRESS_MS: u64 = 1_000;
+/// Most lines of a tool's standard error that are sent to a client for one call: the last ones.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_LOG_LINES: usize = 100;
+/// Most rows of a verification that a client is sent; of more only those that failed.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_ROWS: usize = 100;
+/// Most prompts or resources on one page of a list.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_PAGE: usize = 100;
+/// How long an MCP server waits after the last hint that a file changed before it looks, in milliseconds.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_QUIET_MS: u64 = 150;
+/// How long calls may go on when the client of an MCP server has closed our input, in milliseconds: what
+/// was asked just before is answered, and nothing is left running for nobody.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_GONE_MS: u64 = 1_000;
+/// Most connections that an MCP server over HTTP has at once; others wait.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_CONNECTIONS: usize = 64;
+/// How long a client may take for the head of an HTTP request, in milliseconds.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_HEADER_MS: u64 = 10_000;
 /// How long a dev key lives, in seconds: a working day and its evening (core 5.2).
 pub(crate) const DEV_KEY_SECONDS: i64 = 12 * 3600;
 /// A dev key with less left than this is not begun with, in seconds: its work would end in the middle.

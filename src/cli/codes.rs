@@ -29,6 +29,8 @@ pub(super) fn all() -> Vec<Code> {
         crate::eval::CODES,
         #[cfg(feature = "lsp")]
         crate::lsp::CODES,
+        #[cfg(feature = "mcp")]
+        crate::mcp::CODES,
         super::error::CODES,
     ];
     let mut all: Vec<Code> = layers.concat();

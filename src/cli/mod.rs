@@ -31,6 +31,8 @@ mod lock;
 #[cfg(feature = "lsp")]
 mod lsp;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod new;
 mod out;
 mod pending;
@@ -128,6 +130,8 @@ verbs! {
     lock
     #[cfg(feature = "lsp")]
     lsp
+    #[cfg(feature = "mcp")]
+    mcp
     keys
     trust
     new

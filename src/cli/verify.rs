@@ -158,7 +158,7 @@ fn summary(
     let bytes: usize = checked.iter().map(|row| row.bytes).sum();
     let seconds = elapsed.as_secs_f64();
     if out.is_json() {
-        let items: Vec<Value> = checked.iter().map(to_json).collect();
+        let items: Vec<Value> = checked.iter().map(Checked::to_json).collect();
         let odd: Vec<_> = odd.iter().map(|o| json!({"path": o.place.path, "why": o.why})).collect();
         out.object(&json!({
             "status": if exit == 0 { "success" } else { "error" },
@@ -179,25 +179,6 @@ fn summary(
         bytes >> 10,
         seconds * 1000.0,
     ));
-}
-
-fn to_json(row: &Checked) -> Value {
-    let mut out = json!({"item_id": row.item, "space": row.space, "path": row.place.path});
-    let more = match &row.verdict {
-        Verdict::Good(detail, warnings) => json!({
-            "status": if warnings.is_empty() { "verified" } else { "unverified" }, "integrity": detail.integrity, "digest": detail.digest,
-            "signer": detail.signer, "owner": detail.owner, "warnings": warnings,
-        }),
-        Verdict::Bad(failure) => {
-            let mut fields = failure.diagnostic().to_json();
-            fields.insert("status".into(), "refused".into());
-            Value::Object(fields)
-        }
-    };
-    if let (Value::Object(out), Value::Object(more)) = (&mut out, more) {
-        out.extend(more);
-    }
-    out
 }
 
 /// Named items, each with the chain that it runs through.

@@ -33,6 +33,13 @@ pub(crate) trait Driver: Send + Sync {
     fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError>;
 }
 
+/// One that several facades share, so that what it keeps outlives each of them.
+impl<D: Driver + ?Sized> Driver for std::sync::Arc<D> {
+    fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError> {
+        self.as_ref().call(call)
+    }
+}
+
 /// Writes the verified bytes to a private folder, and says what to start there.
 ///
 /// # Errors

@@ -142,7 +142,7 @@ pub(crate) fn status_text(ended: &Ended) -> String {
 }
 
 /// What may be shown of standard error, all of it.
-fn shown_stderr(ended: &Ended, mask: &Mask) -> String {
+pub(super) fn shown_stderr(ended: &Ended, mask: &Mask) -> String {
     let bytes = mask.bytes(&ended.stderr, ended.stderr_truncated);
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -3,7 +3,7 @@
 use super::driver::{Call, prepare, run_once};
 use super::error::ExecuteError;
 use super::mask::Mask;
-use super::outcome::{Outcome, stderr_tail};
+use super::outcome::{Outcome, shown_stderr, stderr_tail};
 use super::primitive::{Primitive, Running};
 use crate::plan::Plan;
 
@@ -23,6 +23,9 @@ impl Primitive for Subprocess {
         let (spawn, kept) = prepare(plan, running)?;
         let ended = run_once(plan, &spawn, kept, running)?;
         let mask = Mask::of(plan.secrets());
+        if !ended.stderr.is_empty() {
+            running.sink.said(plan.item(), &|| shown_stderr(&ended, &mask));
+        }
         if ended.timed_out {
             let (item, after) = (plan.item().clone(), plan.timeout());
             let stderr_tail = stderr_tail(&ended, &mask);

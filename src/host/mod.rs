@@ -38,3 +38,6 @@ pub(crate) use unix::{
     send_on,
 };
 pub(crate) use vars::Vars;
+
+#[cfg(feature = "mcp")]
+pub(crate) use unix::ThisThread;

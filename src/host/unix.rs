@@ -483,6 +483,28 @@ pub(crate) fn hold_signals() -> io::Result<impl Sized> {
     Signals::listen()
 }
 
+/// A thread that goes on only as long as whoever keeps this knows that it does.
+#[cfg(feature = "mcp")]
+#[derive(Debug)]
+pub(crate) struct ThisThread(libc::pid_t);
+
+#[cfg(feature = "mcp")]
+impl ThisThread {
+    /// The thread that calls this.
+    pub(crate) fn new() -> Self {
+        Self(rustix::thread::gettid().as_raw_nonzero().get())
+    }
+
+    /// Asks it, and no other thread, to end what it does, as a signal to the whole process would. It has
+    /// to hold signals, and to be there: its number may become another thread's.
+    pub(crate) fn interrupt(self) {
+        let heard = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+        let Some(signal) = heard.into_iter().find(|signal| !is_ignored(*signal)) else { return };
+        // SAFETY: a signal is sent to a thread of this process alone; there are no pointers.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0, signal) };
+    }
+}
+
 /// Sends `signal` to this process, for whichever thread listens for it.
 pub(crate) fn send_on(signal: i32) {
     // SAFETY: a signal is sent to ourselves; there are no pointers.

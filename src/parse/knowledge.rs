@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::data::{kind, yaml};
+use super::data::{kind, plain, yaml};
 use super::directive::{first_heading, without_signature};
 use super::error::{Fault, METADATA};
 use crate::base::text::escape_line;
@@ -79,6 +79,8 @@ fn front_matter(text: &str) -> Option<(&str, &str)> {
 }
 
 fn described(map: &Map<String, Value>) -> Result<Knowledge, Fault> {
+    // What people and models read of it.
+    ["title", "description", "tags"].iter().filter_map(|key| map.get(*key)).try_for_each(plain)?;
     let text = |key: &str| match map.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),

@@ -80,6 +80,12 @@ impl RyeBuilder {
         Self { host: Box::new(Confined::new(host)), ..self }
     }
 
+    /// Another way to speak with programs, such as one that is shared.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn driver(self, driver: Box<dyn Driver>) -> Self {
+        Self { driver, ..self }
+    }
+
     /// One more act that a chain may end in.
     pub(crate) fn primitive(mut self, primitive: Box<dyn Primitive>) -> Self {
         self.primitives.push(primitive);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
 use super::line::Line;
@@ -44,6 +44,29 @@ pub(crate) enum Verdict {
     /// Verified and parsed; dev mode may have let it through with warnings.
     Good(Box<Detail>, Vec<Warned>),
     Bad(Failure),
+}
+
+impl Checked {
+    /// The row as data.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut out = json!({"item_id": self.item, "space": self.space, "path": self.place.path});
+        let more = match &self.verdict {
+            Verdict::Good(detail, warnings) => json!({
+                "status": if warnings.is_empty() { "verified" } else { "unverified" },
+                "integrity": detail.integrity, "digest": detail.digest,
+                "signer": detail.signer, "owner": detail.owner, "warnings": warnings,
+            }),
+            Verdict::Bad(failure) => {
+                let mut fields = failure.diagnostic().to_json();
+                fields.insert("status".into(), "refused".into());
+                Value::Object(fields)
+            }
+        };
+        if let (Value::Object(out), Value::Object(more)) = (&mut out, more) {
+            out.extend(more);
+        }
+        out
+    }
 }
 
 /// An item with what it says of itself.

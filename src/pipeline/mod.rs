@@ -18,7 +18,7 @@ mod hooks;
 mod inspect;
 mod line;
 mod lock;
-#[cfg(feature = "lsp")]
+#[cfg(any(feature = "lsp", feature = "mcp"))]
 mod offer;
 mod parts;
 mod pending;
@@ -59,7 +59,7 @@ pub(crate) use failure::Failed;
 pub(crate) use hooks::{BELOW as HOOKS_BELOW, Standing as HookStanding};
 pub(crate) use inspect::{Checked, Copy, Described, Verdict, Why};
 pub(crate) use lock::{Change, LockReport, LockRow};
-#[cfg(feature = "lsp")]
+#[cfg(any(feature = "lsp", feature = "mcp"))]
 pub(crate) use offer::{Offer, Taken};
 pub(crate) use reach::{By, Reach, Reached};
 pub(crate) use receipt::{Attested, Wanted};

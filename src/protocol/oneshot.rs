@@ -18,6 +18,9 @@ pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
     let mut notes = if ended.stderr_truncated { Notes::amid() } else { Notes::default() };
     notes.take(plan.item(), &ended.stderr, &mask);
     let tail = notes.tail(plan.item(), &mask, false);
+    if !tail.is_empty() {
+        running.sink.said(plan.item(), &|| tail.clone());
+    }
     let read = match ended.timed_out {
         true => Err(ProtocolFault::Timeout { after: plan.timeout() }),
         false => read(&ended, spawn.output_cap, spoken.as_it_is, &mask),

@@ -21,7 +21,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 25297c4c8c4e7993e22db8fa04232712184609cb6121a43705027ca8c3e592b5
+    // 3e9a6f0b5954a8ee7cc334700619bc3631227592c3d0050636380be9c79dfb5c
+    File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
+    // 5f181412016d624870edef0597d5f3ccd2554f78b51729a72635608de8ef888d
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -183,6 +185,22 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/matrix.tool_fork.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.tool_fork.md") },
     // d5cfc26016e66b5caf88f3074ed934f86262070c8d3f5d2c194a5c37ead428ae
     File { path: "knowledge/rye/errors/matrix.unknown_word.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.unknown_word.md") },
+    // fedd2ada8b7e4077b190d4d17d6b879d9b34bae43a170b6b1e1ed9fcbfe5a33b
+    File { path: "knowledge/rye/errors/mcp.arguments.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.arguments.md") },
+    // 2913953ff5b358727bc41523a25bf1617a0f8e9127098a8d52a1cd1cf49911ab
+    File { path: "knowledge/rye/errors/mcp.busy.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.busy.md") },
+    // 9d8d2aa3973523d88aebcc15b2715ebb22382d8337e647152fd0f8489545ea60
+    File { path: "knowledge/rye/errors/mcp.dev_mode.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.dev_mode.md") },
+    // c0121abbdde09ff8b5b2d03d88e45f9a0ec93f2189cbb039eaeaf6b5b3e84b01
+    File { path: "knowledge/rye/errors/mcp.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.io.md") },
+    // 87f3bc16fc311a3eff090afbcea9daa9465352c26018f70083ababcd86a5029c
+    File { path: "knowledge/rye/errors/mcp.listen.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.listen.md") },
+    // 3e611bc15a59830f952ee974880bbc40a9526100f02231904bfd001924153555
+    File { path: "knowledge/rye/errors/mcp.name_taken.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.name_taken.md") },
+    // 4b5722112b09c7102075548927974cdbd4a708200e461cfb2389aa40b0b43452
+    File { path: "knowledge/rye/errors/mcp.outside_roots.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.outside_roots.md") },
+    // 127ecf8a4875b05dc7f9bb9b262d7329b2bd66f7bfa61f6a3dfdc0965bfb6562
+    File { path: "knowledge/rye/errors/mcp.sign_refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.sign_refused.md") },
     // 70d2edabd844d41b67534e6b18cbe3e94019fc2380e05a294291ccfd48585ce4
     File { path: "knowledge/rye/errors/parse.control_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.control_text.md") },
     // 91aeaefc27fcdb5f76b0ebd14635beedaeeb669ae5d15ba3063cc642324da2a2

@@ -11,6 +11,9 @@ pub(crate) trait Sink: Sync {
     /// Takes one event.
     fn record(&self, event: Event);
 
+    /// Takes what a program said on standard error, masked, for who wants to hear it.
+    fn said(&self, _item: &Ref, _text: &dyn Fn() -> String) {}
+
     /// Whether anybody reads the events; what costs something to tell is made for a reader alone.
     fn has_reader(&self) -> bool {
         true
@@ -85,6 +88,10 @@ impl Sink for Warnings<'_> {
             kept.extend(warnings.iter().map(|warning| (item_id.clone(), warning.clone())));
         }
         self.inner.record(event);
+    }
+
+    fn said(&self, item: &Ref, text: &dyn Fn() -> String) {
+        self.inner.said(item, text);
     }
 
     fn has_reader(&self) -> bool {

@@ -38,7 +38,7 @@ fn item(name: &str, more: &str) -> String {
 }
 
 /// A hook of the person, whose program is a shell script.
-fn hook(world: &World, name: &str, more: &str, script: &str) {
+pub fn hook(world: &World, name: &str, more: &str, script: &str) {
     world.write_home(&format!(".ai/tools/hooks/{name}-it.sh"), format!("#!/bin/sh\n{script}\n"));
     world.signed_home(&format!(".ai/tools/hooks/{name}.yaml"), &item(name, more));
 }

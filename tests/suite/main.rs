@@ -34,6 +34,8 @@ mod lock;
 mod lsp;
 mod machine;
 mod matrix;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod pending;
 mod pictures;
 mod plans;

@@ -28,6 +28,15 @@ impl Cell {
         (said.code(), said.status, said.json())
     }
 
+    /// The same as an agent says it.
+    #[cfg(feature = "mcp")]
+    fn arguments(&self, item: &str) -> Value {
+        json!({
+            "item_id": item, "target": self.target, "thread": self.thread,
+            "async": self.detached, "dry_run": self.dry_run,
+        })
+    }
+
     fn name(&self, item: &str) -> String {
         let detached = if self.detached { "async " } else { "" };
         let dry = if self.dry_run { "dry-run " } else { "" };
@@ -62,6 +71,8 @@ fn world() -> World {
 #[track_caller]
 fn check(rows: &[(&str, Cell, &str)]) {
     let world = world();
+    #[cfg(feature = "mcp")]
+    let mut client = crate::mcp::client::Client::new(&world, &[]);
     for (item, cell, code) in rows {
         let (name, before) = (cell.name(item), files(&world));
         let marker = world.project().join("marker");
@@ -72,6 +83,15 @@ fn check(rows: &[(&str, Cell, &str)]) {
         assert_eq!(files(&world), before, "{name}");
         let ran = code.is_empty() && *item == TOOL && !cell.dry_run;
         assert_eq!(marker.exists(), ran, "{name}");
+        // An agent is told the same.
+        #[cfg(feature = "mcp")]
+        {
+            drop(std::fs::remove_file(&marker));
+            let (said, is_error) = client.call("rye_execute", cell.arguments(item));
+            assert_eq!(said["code"].as_str().unwrap_or_default(), *code, "{name}: {said}");
+            assert_eq!(is_error, !code.is_empty(), "{name}: {said}");
+            assert_eq!((files(&world), marker.exists()), (before, ran), "{name}");
+        }
     }
 }
 

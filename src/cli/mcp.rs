@@ -1,0 +1,144 @@
+//! `rye mcp`: what an agent's client starts, or speaks with over HTTP.
+
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::confirm::is_below_a_run;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::grant::Pattern;
+use crate::mcp::{Door, Ended, Listen, McpError, NotServed, Setup, serve};
+use crate::pipeline::RyeBuilder;
+use crate::protocol::ExecDriver;
+
+/// Serve agents over the model context protocol
+///
+/// A client starts this and speaks over standard input and output; see `rye fetch
+/// knowledge:rye/agents`. What an agent asks goes through the same checks as any other call.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Listen on a loopback address instead, such as 127.0.0.1:8701; clients show a token
+    #[arg(long, value_name = "ADDR")]
+    http: Option<SocketAddr>,
+    /// Where the token lies; made if it is not there. Without it a new one is shown once
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// A folder that projects may lie in; the first one's items are shown. By default this folder
+    #[arg(long, value_name = "DIR")]
+    root: Vec<PathBuf>,
+    /// Show these tools as tools of their own, such as 'tool:acme/**'
+    #[arg(long, value_name = "PATTERN")]
+    expose: Vec<String>,
+    /// Let agents sign what they were shown; without it a person signs
+    #[arg(long)]
+    allow_sign: bool,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let setup = setup(args, wired)?;
+    let door = match args.http {
+        None => Door::Stdio,
+        Some(at) => {
+            let token = match &args.token_file {
+                Some(file) => kept_token(file, at)?,
+                None => {
+                    let token = new_token(at)?;
+                    out.note(&format!("token: {token}"));
+                    token
+                }
+            };
+            Door::Http(Listen { at, token })
+        }
+    };
+    match serve(setup, door) {
+        Ok(Ended::Done) => Ok(Exit::DONE),
+        Ok(Ended::Signal(signal)) => Ok(Exit::Signal(signal)),
+        Err(NotServed::Rule(error)) => Err(CliError::House(Box::new(error))),
+        Err(NotServed::Failure(failure)) => Err(failure.into()),
+    }
+}
+
+fn setup(args: &Args, wired: &Wired) -> Result<Setup, CliError> {
+    let named = match (&args.root[..], &wired.common.project) {
+        ([], Some(project)) => vec![project.clone()],
+        ([], None) => vec![PathBuf::from(".")],
+        (roots, _) => roots.to_vec(),
+    };
+    let mut roots = Vec::new();
+    for root in named {
+        let real = root.canonicalize().ok().filter(|real| real.is_dir());
+        roots.push(real.ok_or_else(|| CliError::Usage {
+            message: format!("`{}` is no folder", escape_line(&root.to_string_lossy())),
+            help: Some("give `--root` a folder that is there".into()),
+        })?);
+    }
+    let expose = args.expose.iter().map(|text| super::words::pattern(text));
+    let expose = expose.collect::<Result<Vec<Pattern>, _>>()?;
+    // Kept over calls, so that servers of the exec protocol are.
+    let driver = Arc::new(ExecDriver::default());
+    let project = move |project: &Path| {
+        RyeBuilder::new().project(project).driver(Box::new(Arc::clone(&driver))).build()
+    };
+    Ok(Setup {
+        roots,
+        expose,
+        // What rye runs must not say yes to itself.
+        may_sign: args.allow_sign && !is_below_a_run(),
+        project: Box::new(project),
+        note: Box::new(|text| {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }),
+    })
+}
+
+/// As much as a key has, in letters that a header takes.
+fn new_token(at: SocketAddr) -> Result<String, CliError> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).map_err(|error| cannot(at, error.to_string()))?;
+    Ok(hex::encode(random))
+}
+
+/// The token of a file that nobody else may read; a new one is written where there is none.
+fn kept_token(file: &Path, at: SocketAddr) -> Result<String, CliError> {
+    let shown = escape_line(&file.to_string_lossy());
+    let failed = |error: std::io::Error| cannot(at, format!("the token file `{shown}`: {error}"));
+    let mut options = OpenOptions::new();
+    match options.write(true).create_new(true).mode(0o600).open(file) {
+        Ok(mut made) => {
+            let token = new_token(at)?;
+            made.write_all(format!("{token}\n").as_bytes()).map_err(failed)?;
+            return Ok(token);
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let open = std::fs::File::open(file).map_err(failed)?;
+    if open.metadata().map_err(failed)?.mode() & 0o077 != 0 {
+        return Err(cannot(
+            at,
+            format!("others may read the token file `{shown}`: `chmod 600` it"),
+        ));
+    }
+    let mut text = String::new();
+    open.take(4096).read_to_string(&mut text).map_err(failed)?;
+    let token = text.trim();
+    let is_sound = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
+    match is_sound {
+        true => Ok(token.to_owned()),
+        false => Err(cannot(
+            at,
+            format!("the token file `{shown}` holds no token of 16 letters or more"),
+        )),
+    }
+}
+
+fn cannot(at: SocketAddr, why: String) -> CliError {
+    CliError::House(Box::new(McpError::Listen { at: at.to_string(), why }))
+}

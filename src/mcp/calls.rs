@@ -1,0 +1,362 @@
+//! What each tool does: the facade is asked, and its answer given in its own words.
+
+use std::cell::OnceCell;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::error::McpError;
+use super::server::{Server, held};
+use crate::base::limits::MCP_ROWS;
+use crate::diag::{Diagnose, Diagnostic};
+use crate::grant::Pattern;
+use crate::id::{Query, Ref};
+use crate::pipeline::{Failure, Hold, Request, Rye, Verdict};
+use crate::report::error_json;
+use crate::trace::{Event, Recorder, Sink};
+
+/// What a call gave.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// The structured content; an object.
+    pub(super) structured: Map<String, Value>,
+    pub(super) is_error: bool,
+    /// The signal that ended the call.
+    pub(super) signal: Option<i32>,
+}
+
+impl Answer {
+    fn of(value: Value) -> Self {
+        let structured = match value {
+            Value::Object(map) => map,
+            other => [("data".to_owned(), other)].into_iter().collect(),
+        };
+        let is_error = structured.get("status").is_some_and(|status| status == "error");
+        Self { structured, is_error, signal: None }
+    }
+}
+
+impl Answer {
+    /// What is no failure, whatever it says.
+    pub(super) fn shown(value: Value) -> Self {
+        Self { is_error: false, ..Self::of(value) }
+    }
+}
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+pub(super) struct Refusal(Box<Diagnostic>);
+
+impl From<McpError> for Refusal {
+    fn from(error: McpError) -> Self {
+        Self(Box::new(Diagnostic::from(&error)))
+    }
+}
+
+impl<E> From<E> for Refusal
+where
+    Failure: From<E>,
+    E: Diagnose,
+{
+    fn from(error: E) -> Self {
+        Self::from(Failure::from(error))
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self(Box::new(failure.diagnostic()))
+    }
+}
+
+impl Refusal {
+    /// The structured error of core 7.12.
+    pub(super) fn into_answer(self, elapsed: Duration) -> Answer {
+        Answer::of(error_json(&self.0, None, &[], elapsed, None))
+    }
+
+    pub(super) fn diagnostic(&self) -> &Diagnostic {
+        &self.0
+    }
+}
+
+/// What is heard of a call while it runs.
+#[derive(Default)]
+pub(super) struct Told {
+    /// What programs said on standard error, masked, and who said it.
+    said: Mutex<Vec<(Ref, String)>>,
+}
+
+impl Told {
+    pub(super) fn take(&self) -> Vec<(Ref, String)> {
+        std::mem::take(&mut *held(&self.said))
+    }
+}
+
+/// Passes on what is said, and keeps the events where a trace is asked for.
+struct Listening<'a> {
+    told: &'a Told,
+    recorder: Option<&'a Recorder>,
+}
+
+impl Sink for Listening<'_> {
+    fn record(&self, event: Event) {
+        if let Some(recorder) = self.recorder {
+            recorder.record(event);
+        }
+    }
+
+    fn has_reader(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    fn said(&self, item: &Ref, text: &dyn Fn() -> String) {
+        held(&self.told.said).push((item.clone(), text()));
+    }
+}
+
+/// One call. What it used of the facade lives as long as it: who is told of a call is waited for when
+/// the answer is given.
+pub(super) struct Call<'a> {
+    pub(super) server: &'a Server,
+    pub(super) told: &'a Told,
+    pub(super) start: Instant,
+    rye: OnceCell<Rye>,
+}
+
+/// The arguments of `rye_execute`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Execute {
+    item_id: String,
+    project_path: PathBuf,
+    #[serde(default)]
+    parameters: Map<String, Value>,
+    #[serde(default)]
+    dry_run: bool,
+    #[serde(default = "local")]
+    target: String,
+    #[serde(default = "inline")]
+    thread: String,
+    #[serde(default, rename = "async")]
+    detached: bool,
+    #[serde(default)]
+    trace: bool,
+}
+
+fn local() -> String {
+    "local".into()
+}
+
+fn inline() -> String {
+    "inline".into()
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fetch {
+    item_id: String,
+    project_path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Verify {
+    #[serde(default)]
+    items: Vec<String>,
+    project_path: PathBuf,
+}
+
+/// Arguments as what a tool takes.
+///
+/// # Errors
+/// `mcp.arguments`
+pub(super) fn read<T: DeserializeOwned>(
+    tool: &str,
+    arguments: Map<String, Value>,
+) -> Result<T, McpError> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| McpError::Arguments { tool: tool.into(), why: error.to_string() })
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(server: &'a Server, told: &'a Told) -> Self {
+        Self { server, told, start: Instant::now(), rye: OnceCell::new() }
+    }
+
+    /// What the tool of that name answers; that it was refused is an answer. `None`: no tool has it.
+    pub(super) fn tool(&self, name: &str, arguments: Map<String, Value>) -> Option<Answer> {
+        let answer = match name {
+            "rye_execute" => self.execute(arguments),
+            "rye_fetch" => self.fetch(arguments),
+            "rye_verify" => self.verify(arguments),
+            "rye_sign" => self.sign(arguments),
+            name => {
+                let item = self.server.roster().item(name)?;
+                self.exposed(&item, arguments)
+            }
+        };
+        Some(answer.unwrap_or_else(|refusal| refusal.into_answer(self.start.elapsed())))
+    }
+
+    /// The facade of a project that a client named.
+    ///
+    /// # Errors
+    /// `mcp.outside_roots`, `mcp.arguments`; those of finding it.
+    pub(super) fn rye(&self, tool: &str, project: &Path) -> Result<&Rye, Refusal> {
+        let roots = &self.server.setup.roots;
+        let named = roots[0].join(project);
+        let outside = || McpError::OutsideRoots { path: project.into(), roots: roots.clone() };
+        let real = match named.canonicalize() {
+            Ok(real) if real.is_dir() => real,
+            // What lies outside is not told apart from what does not exist.
+            _ => {
+                let is_plain = !named.components().any(|part| part == Component::ParentDir);
+                if !is_plain || !roots.iter().any(|root| named.starts_with(root)) {
+                    return Err(outside().into());
+                }
+                let why = "`project_path` is no folder".into();
+                return Err(McpError::Arguments { tool: tool.into(), why }.into());
+            }
+        };
+        if !roots.iter().any(|root| real.starts_with(root)) {
+            return Err(outside().into());
+        }
+        self.facade(&real)
+    }
+
+    /// The facade of the project whose items are shown.
+    pub(super) fn own(&self) -> Result<&Rye, Refusal> {
+        self.facade(&self.server.setup.roots[0])
+    }
+
+    fn facade(&self, project: &Path) -> Result<&Rye, Refusal> {
+        if let Some(rye) = self.rye.get() {
+            return Ok(rye);
+        }
+        let rye = (self.server.setup.project)(project)?;
+        Ok(self.rye.get_or_init(|| rye))
+    }
+
+    fn execute(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
+        let asked: Execute = read("rye_execute", arguments)?;
+        let rye = self.rye("rye_execute", &asked.project_path)?;
+        let mut request = Request::new(asked.item_id).dry_run(asked.dry_run);
+        request.params = asked.parameters;
+        request.target = asked.target;
+        request.thread = asked.thread;
+        request.detached = asked.detached;
+        Ok(self.run(rye, &request, asked.trace))
+    }
+
+    /// A tool that is shown as a tool of its own.
+    fn exposed(&self, item: &Ref, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
+        let mut request = Request::new(item.to_string());
+        request.params = arguments;
+        Ok(self.run(self.own()?, &request, false))
+    }
+
+    /// One passage through the line, however it ends.
+    pub(super) fn run(&self, rye: &Rye, request: &Request, trace: bool) -> Answer {
+        let recorder = trace.then(|| Recorder::new(self.start));
+        let sink = Listening { told: self.told, recorder: recorder.as_ref() };
+        let result = rye.run(request, self.start, &sink);
+        let elapsed = self.start.elapsed();
+        let events = recorder.as_ref().map(Recorder::events);
+        match result {
+            Ok(report) => Answer::of(report.to_json(elapsed, false, events.as_deref())),
+            Err(failed) => {
+                let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
+                let diagnostic = failed.failure.diagnostic();
+                let error = error_json(&diagnostic, item, chain, failed.elapsed, events.as_deref());
+                let mut answer = Answer::of(error);
+                if !failed.warnings.is_empty() {
+                    answer.structured.insert("warnings".into(), json!(failed.warnings));
+                }
+                Answer { signal: failed.failure.interrupted(), ..answer }
+            }
+        }
+    }
+
+    fn fetch(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
+        let asked: Fetch = read("rye_fetch", arguments)?;
+        let rye = self.rye("rye_fetch", &asked.project_path)?;
+        let described = rye.describe(&asked.item_id.parse::<Query>()?)?;
+        let mut out = json!({
+            "status": "success", "item_id": described.detail.item,
+            "content": described.content, "detail": described.detail,
+        });
+        if !described.warnings.is_empty() {
+            out["warnings"] = json!(described.warnings);
+        }
+        Ok(Answer::of(out))
+    }
+
+    fn verify(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
+        let asked: Verify = read("rye_verify", arguments)?;
+        let rye = self.rye("rye_verify", &asked.project_path)?;
+        let mut rows = Vec::new();
+        let (globs, named): (Vec<_>, Vec<_>) =
+            asked.items.iter().partition(|item| item.contains('*'));
+        for item in named {
+            rows.push(verify_one(rye, item));
+        }
+        if asked.items.is_empty() || !globs.is_empty() {
+            let mut patterns = Vec::new();
+            for glob in globs {
+                patterns.push(glob.parse::<Pattern>().map_err(|why| McpError::Arguments {
+                    tool: "rye_verify".into(),
+                    why: format!("`{glob}`: {why}"),
+                })?);
+            }
+            let listing = rye.survey(&patterns)?;
+            let checked = rye.verify_all(listing.entries, false, Hold::Listed, &|| ());
+            rows.extend(checked.iter().map(|row| {
+                let is_good =
+                    matches!(row.verdict, Verdict::Good(_, ref warnings) if warnings.is_empty());
+                (is_good, row.to_json())
+            }));
+        }
+        let (all, verified) = (rows.len(), rows.iter().filter(|(is_good, _)| *is_good).count());
+        if all > MCP_ROWS {
+            rows.retain(|(is_good, _)| !is_good);
+            rows.truncate(MCP_ROWS);
+        }
+        let items: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
+        let left_out = all - items.len();
+        // That something is refused is what was asked, and no failure of the tool.
+        Ok(Answer::of(json!({
+            "status": if verified == all { "verified" } else { "refused" },
+            "verified": verified, "refused": all - verified, "items": items, "left_out": left_out,
+        })))
+    }
+}
+
+/// An item with all that it runs through.
+fn verify_one(rye: &Rye, item: &str) -> (bool, Value) {
+    let checked = item.parse::<Query>().map_err(Failure::from).map(|query| {
+        let (details, warnings) = rye.verify_chain(&query, Hold::Listed);
+        (details, warnings)
+    });
+    match checked {
+        Ok((Ok(details), warnings)) => {
+            let is_good = warnings.is_empty();
+            let status = if is_good { "verified" } else { "unverified" };
+            let mut row = json!({"status": status, "item_id": item, "chain_details": details});
+            if !is_good {
+                row["warnings"] = json!(warnings);
+            }
+            (is_good, row)
+        }
+        Ok((Err(failure), _)) | Err(failure) => {
+            let mut fields = failure.diagnostic().to_json();
+            fields.insert("status".into(), "refused".into());
+            fields.insert("item_id".into(), item.into());
+            (false, Value::Object(fields))
+        }
+    }
+}

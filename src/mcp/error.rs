@@ -1,0 +1,82 @@
+//! What can be wrong with a server or with what is asked of it.
+
+use std::path::PathBuf;
+
+use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnose};
+use crate::id::Ref;
+
+pub(crate) const CODES: &[Code] = &[
+    Code("mcp.arguments"),
+    Code("mcp.busy"),
+    Code("mcp.dev_mode"),
+    Code("mcp.io"),
+    Code("mcp.listen"),
+    Code("mcp.name_taken"),
+    Code("mcp.outside_roots"),
+    Code("mcp.sign_refused"),
+];
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum McpError {
+    #[error("the arguments are not what `{tool}` takes: {}", escape_line(.why))]
+    Arguments { tool: String, why: String },
+    #[error("{waiting} calls wait already")]
+    Busy { waiting: usize },
+    #[error("dev mode is on, and HTTP is for others than you")]
+    DevMode,
+    #[error("the client cannot be spoken to: {source}")]
+    Io { source: std::io::Error },
+    #[error("cannot listen on `{}`: {}", escape_line(.at), escape_line(.why))]
+    Listen { at: String, why: String },
+    #[error("two tools would be called `{name}`: `{first}` and {second}")]
+    NameTaken { name: String, first: Ref, second: String },
+    #[error("`{}` lies outside what this server was started for", escape_line(&.path.to_string_lossy()))]
+    OutsideRoots { path: PathBuf, roots: Vec<PathBuf> },
+    #[error("nothing was signed: {why}")]
+    SignRefused { why: &'static str, help: &'static str },
+}
+
+impl Diagnose for McpError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Arguments { .. } => "mcp.arguments",
+            Self::Busy { .. } => "mcp.busy",
+            Self::DevMode => "mcp.dev_mode",
+            Self::Io { .. } => "mcp.io",
+            Self::Listen { .. } => "mcp.listen",
+            Self::NameTaken { .. } => "mcp.name_taken",
+            Self::OutsideRoots { .. } => "mcp.outside_roots",
+            Self::SignRefused { .. } => "mcp.sign_refused",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Arguments { tool, .. } => {
+                format!("give what the input schema of `{tool}` in `tools/list` says")
+            }
+            Self::Busy { .. } => "wait for an answer, or cancel a call, and ask again".into(),
+            Self::DevMode => {
+                "unset RYE_DEV_MODE, or let the client start `rye mcp` itself, without `--http`"
+                    .into()
+            }
+            Self::Io { .. } => "start the server again from the client".into(),
+            Self::Listen { .. } => {
+                "give a free loopback address, such as `--http 127.0.0.1:8701`".into()
+            }
+            Self::NameTaken { .. } => {
+                "expose one of them, with a narrower pattern after `--expose`".into()
+            }
+            Self::OutsideRoots { roots, .. } => {
+                let roots: Vec<_> =
+                    roots.iter().map(|root| escape_line(&root.to_string_lossy())).collect();
+                format!(
+                    "name a folder within {}; a person can start the server with another `--root`",
+                    roots.join(", ")
+                )
+            }
+            Self::SignRefused { help, .. } => (*help).into(),
+        })
+    }
+}

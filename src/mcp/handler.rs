@@ -1,0 +1,335 @@
+//! One session: what the protocol asks, put to a call on a thread of its own.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ResourceTemplate,
+    ServerCapabilities, SetLevelRequestParams, Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+
+use super::calls::{Answer, Call, Refusal, Told};
+use super::server::{Server, held};
+use super::tools::own;
+use crate::base::limits::{MCP_LOG_LINES, MCP_PROGRESS_MS};
+use crate::id::Ref;
+
+/// See the module.
+pub(super) struct Session {
+    server: Arc<Server>,
+    /// What the client wants to hear of.
+    level: Mutex<LoggingLevel>,
+}
+
+const INSTRUCTIONS: &str = "rye runs tools and hands out directives whose every file is signed. Run one with `rye_execute`, read one with `rye_fetch`. A refusal carries a `code` and a `help`: follow the help, and never sign what you have not read.";
+
+impl Session {
+    pub(super) fn new(server: &Arc<Server>) -> Self {
+        Self { server: Arc::clone(server), level: Mutex::new(LoggingLevel::Info) }
+    }
+
+    /// Runs `job` on a thread of its own. It is cancelled when the client says so or goes away.
+    async fn call<T: Send + 'static>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        job: impl FnOnce(&Call<'_>) -> T + Send + 'static,
+    ) -> Result<(T, Arc<Told>), Stopped> {
+        let told = Arc::new(Told::default());
+        let (say, mut said) = oneshot::channel();
+        let (server, heard) = (Arc::clone(&self.server), Arc::clone(&told));
+        let work = Box::new(move || {
+            let call = Call::new(&server, &heard);
+            let answer = job(&call);
+            // Who is told of the call is waited for when it is answered.
+            let _ = say.send(answer);
+        });
+        let ticket =
+            self.server.workers.submit(work).map_err(|busy| Stopped::Refused(busy.into()))?;
+        let token = context.meta.get_progress_token();
+        let mut ticks = tokio::time::interval(Duration::from_millis(MCP_PROGRESS_MS));
+        ticks.reset();
+        let mut seconds = 0.0;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut said => {
+                    ticket.answered();
+                    return answer.map(|answer| (answer, told)).map_err(|_| Stopped::Lost);
+                }
+                () = context.ct.cancelled() => {
+                    drop(ticket);
+                    // Its process group is gone when this comes back.
+                    let _ = said.await;
+                    return Err(Stopped::Cancelled);
+                }
+                _ = ticks.tick(), if token.is_some() => {
+                    seconds += Duration::from_millis(MCP_PROGRESS_MS).as_secs_f64();
+                    if let Some(token) = token.clone() {
+                        let progress = ProgressNotificationParam::new(token, seconds)
+                            .with_message(format!("it has run for {seconds} s"));
+                        let _ = context.peer.notify_progress(progress).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What programs said on standard error, line by line.
+    async fn tell(&self, said: Vec<(Ref, String)>, context: &RequestContext<RoleServer>) {
+        if said.is_empty() || rank(*held(&self.level)) > rank(LoggingLevel::Info) {
+            return;
+        }
+        let lines: Vec<_> = said
+            .iter()
+            .flat_map(|(item, text)| text.lines().map(move |line| (item, line)))
+            .collect();
+        for (item, line) in &lines[lines.len().saturating_sub(MCP_LOG_LINES)..] {
+            let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, (*line).into())
+                .with_logger(item.to_string());
+            if context.peer.notify_logging_message(message).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The versions that are spoken.
+pub(super) fn versions() -> &'static [ProtocolVersion] {
+    ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25)
+}
+
+/// Why a call has no answer.
+enum Stopped {
+    Refused(Refusal),
+    Cancelled,
+    /// It ended without one.
+    Lost,
+}
+
+impl From<Stopped> for ErrorData {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Refused(refusal) => of_refusal(&refusal),
+            // Nobody reads it: a cancelled request is not answered.
+            Stopped::Cancelled => Self::internal_error("it was cancelled", None),
+            Stopped::Lost => Self::internal_error("a bug in rye ended the call", None),
+        }
+    }
+}
+
+/// A refusal where the protocol has no other place for one.
+fn of_refusal(refusal: &Refusal) -> ErrorData {
+    let diagnostic = refusal.diagnostic();
+    ErrorData::invalid_params(diagnostic.message.clone(), Some(diagnostic.to_json().into()))
+}
+
+fn rank(level: LoggingLevel) -> u8 {
+    match level {
+        LoggingLevel::Debug => 0,
+        LoggingLevel::Info => 1,
+        LoggingLevel::Notice => 2,
+        LoggingLevel::Warning => 3,
+        _ => 4,
+    }
+}
+
+/// The answer of a tool of rye: its structure, and the same as text.
+fn result(answer: Answer) -> CallToolResult {
+    let value = Value::Object(answer.structured);
+    let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+    result.is_error = Some(answer.is_error);
+    result.structured_content = Some(value);
+    result
+}
+
+/// The answer of an item that is shown as a tool: what the item gave, and nothing around it. What is no
+/// plain success is told as `rye_execute` tells it.
+fn exposed(mut answer: Answer) -> CallToolResult {
+    let is_plain = answer.structured.get("status").is_some_and(|status| status == "success");
+    let data = answer.structured.get_mut("data").filter(|_| is_plain).map(Value::take);
+    let Some(data) = data else { return result(answer) };
+    if let Some(content) = content_of(&data) {
+        return CallToolResult::success(content);
+    }
+    let (text, structured) = match data {
+        Value::String(text) => (text, None),
+        // What is no JSON.
+        Value::Object(map) if map.len() == 2 && map.contains_key("stderr") => {
+            let stdout = map.get("stdout").and_then(Value::as_str);
+            (stdout.unwrap_or_default().to_owned(), None)
+        }
+        Value::Object(map) => {
+            let value = Value::Object(map);
+            (value.to_string(), Some(value))
+        }
+        other => (other.to_string(), None),
+    };
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = structured;
+    result
+}
+
+/// Content as the protocol spells it, where that is all that a tool gave: pictures, sound, links.
+fn content_of(data: &Value) -> Option<Vec<ContentBlock>> {
+    let map = data.as_object().filter(|map| map.len() == 1)?;
+    serde_json::from_value(map.get("content")?.clone()).ok()
+}
+
+impl ServerHandler for Session {
+    fn get_info(&self) -> InitializeResult {
+        let capabilities = ServerCapabilities::builder()
+            .enable_logging()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        InitializeResult::new(capabilities)
+            .with_server_info(Implementation::new("rye", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        versions().into()
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.server.knows(context.peer);
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        *held(&self.level) = request.level;
+        Ok(())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let mut tools = own(self.server.setup.may_sign);
+        tools.extend(self.server.roster().tools().cloned());
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    fn get_tool(&self, _: &str) -> Option<Tool> {
+        None
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let (name, arguments) = (request.name, request.arguments.unwrap_or_default());
+        let is_own = super::tools::is_own(&name);
+        let asked = name.to_string();
+        let called = self.call(&context, move |call| call.tool(&asked, arguments)).await;
+        let answer = match called {
+            Ok((answer, told)) => {
+                self.tell(told.take(), &context).await;
+                answer
+            }
+            Err(Stopped::Refused(refusal)) => Some(refusal.into_answer(Duration::ZERO)),
+            Err(other) => return Err(other.into()),
+        };
+        let Some(answer) = answer else {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
+        };
+        if let Some(signal) = answer.signal.filter(|_| !self.server.workers.is_closed()) {
+            self.server.end_by(signal);
+        }
+        Ok(if is_own { result(answer) } else { exposed(answer) }.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let (page, _) = self.call(&context, move |call| call.prompts(cursor.as_deref())).await?;
+        let (prompts, next) = page.map_err(|refusal| of_refusal(&refusal))?;
+        let mut result = ListPromptsResult::with_all_items(prompts);
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let arguments: Map<String, Value> = match serde_json::to_value(&request.arguments) {
+            Ok(Value::Object(map)) => map,
+            _ => Map::new(),
+        };
+        let name = request.name;
+        let (prompt, _) = self.call(&context, move |call| call.prompt(&name, arguments)).await?;
+        match prompt.map_err(|refusal| of_refusal(&refusal))? {
+            Ok(prompt) => Ok(prompt.into()),
+            Err(error) => {
+                let text =
+                    error.get("error").and_then(Value::as_str).unwrap_or_default().to_owned();
+                Err(ErrorData::invalid_params(text, Some(error.into())))
+            }
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let (page, _) = self.call(&context, move |call| call.resources(cursor.as_deref())).await?;
+        let (resources, next) = page.map_err(|refusal| of_refusal(&refusal))?;
+        let mut result = ListResourcesResult::with_all_items(resources);
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let template = ResourceTemplate::new("rye://knowledge/{+id}", "knowledge")
+            .with_description("A signed page of knowledge, by its id");
+        Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri.clone();
+        let (read, _) = self.call(&context, move |call| call.resource(&uri)).await?;
+        let missing =
+            |data: Value| ErrorData::resource_not_found("there is no such resource", Some(data));
+        match read {
+            Ok(Some(read)) => Ok(read.into()),
+            Ok(None) => Err(missing(json!({"uri": request.uri}))),
+            Err(refusal) if refusal.diagnostic().code.0 == "resolve.not_found" => {
+                Err(missing(refusal.diagnostic().to_json().into()))
+            }
+            Err(refusal) => Err(of_refusal(&refusal)),
+        }
+    }
+}

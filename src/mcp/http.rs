@@ -1,0 +1,110 @@
+//! The door for clients that do not start rye: streamable HTTP on a loopback address.
+//!
+//! Whoever has the token may do what the person who started the server may do, so it is asked for
+//! before anything else; `Host` and `Origin` keep pages of other sites out that a browser may hold.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use super::error::McpError;
+use super::handler::Session;
+use super::server::{NotServed, Server};
+use crate::base::Digest;
+use crate::base::limits::{MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES};
+
+/// Where clients are listened to.
+pub(crate) struct Listen {
+    /// A loopback address.
+    pub(crate) at: SocketAddr,
+    /// What a client shows.
+    pub(crate) token: String,
+}
+
+type Service = StreamableHttpService<Session, LocalSessionManager>;
+type Answer = Response<http_body_util::combinators::BoxBody<Bytes, Infallible>>;
+
+/// The one path that is served.
+const PATH: &str = "/mcp";
+
+/// Serves until the process is asked to end.
+///
+/// # Errors
+/// `mcp.listen`
+pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), NotServed> {
+    let cannot = |why: String| McpError::Listen { at: listen.at.to_string(), why };
+    if !listen.at.ip().is_loopback() {
+        return Err(cannot("it is no loopback address".into()).into());
+    }
+    let listener = TcpListener::bind(listen.at).await.map_err(|error| cannot(error.to_string()))?;
+    let at = listener.local_addr().map_err(|error| cannot(error.to_string()))?;
+    (server.setup.note)(&format!("listening on http://{at}{PATH}"));
+    let config = StreamableHttpServerConfig::default()
+        .with_max_request_body_bytes(MCP_MESSAGE_BYTES)
+        .with_allowed_hosts(["localhost", "127.0.0.1", "[::1]"])
+        .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"]);
+    let sessions = Arc::new(LocalSessionManager::default());
+    let each = Arc::clone(server);
+    let service = Service::new(move || Ok(Session::new(&each)), sessions, config);
+    let token = Arc::new(Digest::of(format!("Bearer {}", listen.token).as_bytes()));
+    let places = Arc::new(Semaphore::new(MCP_CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, or a client that was gone at once.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let (service, token) = (service.clone(), Arc::clone(&token));
+        tokio::spawn(async move {
+            let answer = hyper::service::service_fn(move |request| {
+                answer(service.clone(), Arc::clone(&token), request)
+            });
+            let _ = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(Duration::from_millis(MCP_HEADER_MS))
+                .serve_connection(TokioIo::new(stream), answer)
+                .await;
+            drop(place);
+        });
+    }
+}
+
+async fn answer(
+    service: Service,
+    token: Arc<Digest>,
+    request: Request<Incoming>,
+) -> Result<Answer, Infallible> {
+    let shown = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    // Digests are compared: how far they agree says nothing about the token.
+    if shown.map(Digest::of) != Some(*token) {
+        let mut answer = plain(
+            StatusCode::UNAUTHORIZED,
+            "a bearer token is needed: see where the server was started\n",
+        );
+        answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return Ok(answer);
+    }
+    if request.uri().path() != PATH {
+        return Ok(plain(StatusCode::NOT_FOUND, "the server is at /mcp\n"));
+    }
+    Ok(service.handle(request).await)
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    *answer.status_mut() = status;
+    answer
+}

@@ -1,0 +1,39 @@
+//! Mcp: agents speak with rye over the model context protocol.
+//!
+//! Layer 14. Sees the facade and what it gives out. No other house sees it, and it has no rule of its
+//! own: what may run, be read or be signed is what the facade says to anybody.
+//!
+//! In:  the protocol on two streams, or over HTTP to a loopback address with a token.
+//! Out: answers of the facade as tools, prompts and resources.
+//!
+//! Invariants
+//! - A `project_path` outside the roots is refused before anything of it is read.
+//! - What a tool answers, also that it was refused, is an answer; only a message that is none is an
+//!   error of the protocol.
+//! - A call runs on a thread of its own, so that a cancelled one ends alone; when the client is gone
+//!   nothing runs on.
+//! - Each call reads trust and files anew, so nothing outlives a revocation.
+//! - Nothing is signed that was not shown before, byte by byte.
+//!
+//! Start at `server.rs`, what all sessions share. `handler.rs` is one session, `calls.rs` what each tool
+//! does, `tools.rs` how it is described, `roster.rs` items as tools, `shown.rs` as prompts and
+//! resources, `sign.rs` the two steps to a signature, `workers.rs` the threads, `watch.rs` hints that
+//! files changed; `stdio.rs` and `http.rs` are the doors.
+
+mod calls;
+mod error;
+#[expect(deprecated, reason = "logging, which the spoken version of the protocol has")]
+mod handler;
+mod http;
+mod roster;
+mod server;
+mod shown;
+mod sign;
+mod stdio;
+mod tools;
+mod watch;
+mod workers;
+
+pub(crate) use error::{CODES, McpError};
+pub(crate) use http::Listen;
+pub(crate) use server::{Door, Ended, NotServed, Setup, serve};

@@ -1,0 +1,156 @@
+//! The door that a client opens by starting rye: a line of JSON is a message.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion, ServerJsonRpcMessage,
+};
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{RoleServer, serve_server};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::unix::pipe;
+use tokio::sync::Notify;
+
+use super::error::McpError;
+use super::handler::{Session, versions};
+use super::server::{NotServed, Server};
+use crate::base::limits::{MCP_GONE_MS, MCP_MESSAGE_BYTES};
+
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// Serves until the client closes our input. What it asked just before is still answered; what runs on
+/// after a moment is cancelled.
+pub(super) async fn serve(server: &Arc<Server>) -> Result<(), NotServed> {
+    let is_gone = Arc::new(Notify::new());
+    let inner = AsyncRwTransport::new_server(reader()?, writer()?);
+    let inner = inner.with_max_line_length(MCP_MESSAGE_BYTES);
+    let transport = Patient { inner, is_gone: Arc::clone(&is_gone), has_begun: false };
+    let served = async {
+        match serve_server(Session::new(server), transport).await {
+            Ok(running) => {
+                let _ = running.waiting().await;
+                Ok(())
+            }
+            // It went away before it said a word that means anything.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => {
+                let source = std::io::Error::other(error.to_string());
+                Err(McpError::Io { source }.into())
+            }
+        }
+    };
+    let left = async {
+        is_gone.notified().await;
+        tokio::time::sleep(Duration::from_millis(MCP_GONE_MS)).await;
+        server.workers.stop();
+        std::future::pending().await
+    };
+    tokio::select! {
+        served = served => served,
+        never = left => never,
+    }
+}
+
+/// Standard input. A pipe and a socket are waited for like any other; whatever else there is has a
+/// thread of the runtime.
+fn reader() -> std::io::Result<Reader> {
+    let stdin = std::io::stdin();
+    Ok(match own(stdin.as_fd(), "/proc/self/fd/0", true) {
+        Some(Own::Pipe(file)) => Box::new(pipe::Receiver::from_file(file)?),
+        Some(Own::Socket(socket)) => Box::new(tokio::net::UnixStream::from_std(socket)?),
+        None => Box::new(tokio::io::stdin()),
+    })
+}
+
+fn writer() -> std::io::Result<Writer> {
+    let stdout = std::io::stdout();
+    Ok(match own(stdout.as_fd(), "/proc/self/fd/1", false) {
+        Some(Own::Pipe(file)) => Box::new(pipe::Sender::from_file(file)?),
+        Some(Own::Socket(socket)) => Box::new(tokio::net::UnixStream::from_std(socket)?),
+        None => Box::new(tokio::io::stdout()),
+    })
+}
+
+enum Own {
+    Pipe(std::fs::File),
+    Socket(UnixStream),
+}
+
+/// The same stream, not to be waited for by whoever reads or writes. A pipe is opened once more, so that
+/// others who hold it notice nothing.
+fn own(fd: BorrowedFd<'_>, path: &str, reads: bool) -> Option<Own> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let copy = std::fs::File::from(fd.try_clone_to_owned().ok()?);
+    let kind = copy.metadata().ok()?.file_type();
+    if kind.is_fifo() {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let mut options = std::fs::OpenOptions::new();
+        options.read(reads).write(!reads).custom_flags(flags);
+        return options.open(path).ok().map(Own::Pipe);
+    }
+    if !kind.is_socket() {
+        return None;
+    }
+    let socket = UnixStream::from(fd.try_clone_to_owned().ok()?);
+    // One of another family is no stream of ours.
+    socket.local_addr().ok()?;
+    socket.set_nonblocking(true).ok()?;
+    Some(Own::Socket(socket))
+}
+
+/// Passes over what is no request before a session has begun, which the library would take for an end;
+/// and says when the client is gone.
+struct Patient {
+    inner: AsyncRwTransport<RoleServer, Reader, Writer>,
+    is_gone: Arc<Notify>,
+    has_begun: bool,
+}
+
+impl Transport<RoleServer> for Patient {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            let message = self.inner.receive().await;
+            match &message {
+                None => self.is_gone.notify_one(),
+                Some(ClientJsonRpcMessage::Request(asked)) => {
+                    self.has_begun |= begins(&asked.request);
+                }
+                Some(_) if !self.has_begun => continue,
+                Some(_) => {}
+            }
+            return message;
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}
+
+/// Whether a session begins with this: with a greeting, or with a request that carries all of one.
+fn begins(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::DiscoverRequest(_) => false,
+        other => other.get_meta().protocol_version().is_some_and(|version| {
+            let missing = other.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28);
+            missing.is_empty() && versions().contains(&version)
+        }),
+    }
+}

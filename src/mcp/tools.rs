@@ -1,0 +1,128 @@
+//! The tools that rye has itself, as clients are told of them.
+
+use std::sync::Arc;
+
+use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::{Map, Value, json};
+
+/// Whether a name is rye's own, or may become so.
+pub(super) fn is_own(name: &str) -> bool {
+    name.starts_with("rye_")
+}
+
+/// All of them, in the order that they are listed.
+pub(super) fn own(may_sign: bool) -> Vec<Tool> {
+    let mut tools = vec![execute(), fetch(), verify()];
+    tools.extend(may_sign.then(sign));
+    tools
+}
+
+fn execute() -> Tool {
+    let input = json!({
+        "item_id": {"type": "string", "description": "what to run, such as `tool:acme/deploy` or `directive:acme/release`"},
+        "project_path": project(),
+        "parameters": {"type": "object", "description": "the item's inputs, by name", "default": {}},
+        "dry_run": {"type": "boolean", "description": "check everything and show the plan; start nothing", "default": false},
+        "target": {"type": "string", "description": "where to run: `local`, `remote` or `remote:<name>`", "default": "local"},
+        "thread": {"type": "string", "description": "who runs it: `inline`, or `fork` for a model thread", "default": "inline"},
+        "async": {"type": "boolean", "description": "detach and return at once", "default": false},
+        "trace": {"type": "boolean", "description": "give each decision with its time", "default": false},
+    });
+    let output = json!({
+        "status": {"type": "string", "enum": ["success", "pending", "validation_passed", "error"]},
+        "type": {"type": "string"},
+        "data": {"description": "what the tool gave, of any type"},
+        "your_directions": {"type": "string", "description": "of a directive: what to follow now"},
+        "chain": {"type": "array", "items": {"type": "string"}},
+        "trace": {"type": "array"},
+    });
+    let about = "Run a signed tool, or get the directions of a signed directive. Every file that takes part is verified first; what is refused is told with a code and what to do about it.";
+    tool("rye_execute", about, (input, &["item_id", "project_path"]), output)
+        .annotate(ToolAnnotations::with_title("Run an item").read_only(false).destructive(true))
+}
+
+fn fetch() -> Tool {
+    let input = json!({
+        "item_id": {"type": "string", "description": "the item, such as `knowledge:rye/overview` or `tool:acme/deploy@user`"},
+        "project_path": project(),
+    });
+    let output = json!({
+        "status": {"type": "string", "enum": ["success", "error"]},
+        "content": {"type": "string", "description": "the verified text"},
+        "detail": {"type": "object", "description": "where it lies and who signed it"},
+    });
+    let about = "Read the verified content of one item: a tool, a directive, knowledge or config.";
+    tool("rye_fetch", about, (input, &["item_id", "project_path"]), output)
+        .annotate(ToolAnnotations::with_title("Read an item").read_only(true).open_world(false))
+}
+
+fn verify() -> Tool {
+    let input = json!({
+        "items": {"type": "array", "items": {"type": "string"}, "description": "items, or globs such as `tool:acme/**`; all without any", "default": []},
+        "project_path": project(),
+    });
+    let output = json!({
+        "status": {"type": "string", "enum": ["verified", "refused", "error"]},
+        "verified": {"type": "integer"},
+        "refused": {"type": "integer"},
+        "items": {"type": "array", "items": {"type": "object"}, "description": "a row for each; of many only those that are refused"},
+        "left_out": {"type": "integer", "description": "rows that are not given"},
+    });
+    let about = "Check signatures without running anything: of named items with all that they run through, or of every item.";
+    tool("rye_verify", about, (input, &["project_path"]), output)
+        .annotate(ToolAnnotations::with_title("Verify items").read_only(true).open_world(false))
+}
+
+fn sign() -> Tool {
+    let input = json!({
+        "item_id": {"type": "string", "description": "the item, or a glob such as `tool:acme/**`"},
+        "project_path": project(),
+        "space": {"type": "string", "enum": ["project", "user"], "description": "whose copy; by default the nearest"},
+        "confirm_digest": {"type": "string", "description": "what the first call gave; only then anything is signed"},
+    });
+    let output = json!({
+        "status": {"type": "string", "enum": ["confirmation_required", "signed", "changed", "error"]},
+        "confirm_digest": {"type": "string"},
+        "items": {"type": "array", "items": {"type": "object"}, "description": "first each with its diff, then what became of it"},
+    });
+    let about = "Sign items with the person's own key, in two calls: the first gives a diff and `confirm_digest`, the second with that digest signs exactly what was shown. Show the diff to the person in between.";
+    tool("rye_sign", about, (input, &["item_id", "project_path"]), output)
+        .annotate(ToolAnnotations::with_title("Sign items").read_only(false).destructive(true))
+}
+
+fn project() -> Value {
+    json!({"type": "string", "description": "the project's folder, the one that holds `.ai`"})
+}
+
+fn tool(name: &'static str, about: &'static str, input: (Value, &[&str]), output: Value) -> Tool {
+    let (properties, required) = input;
+    let input = json!({
+        "type": "object", "properties": properties, "required": required,
+        "additionalProperties": false,
+    });
+    Tool::new(name, about, Arc::new(object(input)))
+        .with_raw_output_schema(Arc::new(object(answered(output))))
+}
+
+/// What any tool of rye answers: its own fields, or the structured error.
+fn answered(own: Value) -> Value {
+    let mut properties = object(own);
+    for (name, about) in [
+        ("code", "of an error: its stable name, for `rye explain`"),
+        ("error", "what went wrong"),
+        ("help", "what to do next"),
+        ("item_id", "the item that this is about"),
+    ] {
+        let field = json!({"type": "string", "description": about});
+        properties.entry(name).or_insert(field);
+    }
+    properties.entry("metadata").or_insert_with(|| json!({"type": "object"}));
+    json!({"type": "object", "properties": properties, "required": ["status"]})
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}

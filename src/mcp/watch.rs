@@ -1,0 +1,134 @@
+//! Hints that files changed, for clients that keep lists.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+
+use super::roster::Roster;
+use super::server::{NotServed, Server};
+use crate::base::limits::MCP_QUIET_MS;
+use crate::diag::Diagnose;
+use crate::id::Space;
+use crate::space::Root;
+
+/// What a path is about.
+const TOOLS: u8 = 1;
+const PROMPTS: u8 = 2;
+const RESOURCES: u8 = 4;
+
+/// Where the items and the trust of a user lie.
+const ITEMS: [&str; 4] = [".ai/tools", ".ai/directives", ".ai/knowledge", ".ai/config"];
+
+/// Watches as long as it lives.
+pub(super) struct Watch {
+    _watcher: RecommendedWatcher,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Watches the items that clients are told of. `None` where that cannot be done: lists are then as they
+/// are when they are asked for, and nobody is told that they changed.
+pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
+    let hint = Arc::new((Notify::new(), AtomicU8::new(0)));
+    let heard = Arc::clone(&hint);
+    let told = move |event: notify::Result<notify::Event>| {
+        let about = match &event {
+            Ok(event) if matches!(event.kind, EventKind::Access(_)) => return,
+            Ok(event) if !event.need_rescan() => {
+                event.paths.iter().map(|path| about(&path.to_string_lossy())).fold(0, |a, b| a | b)
+            }
+            _ => TOOLS | PROMPTS | RESOURCES,
+        };
+        if about != 0 {
+            heard.1.fetch_or(about, Ordering::Relaxed);
+            heard.0.notify_one();
+        }
+    };
+    let mut watcher = notify::recommended_watcher(told).ok()?;
+    let rye = (server.setup.project)(&server.setup.roots[0]).ok()?;
+    let base = |space| rye.spaces().get(space).filter(|root| root.exists()).map(Root::base);
+    if let Some(project) = base(Space::Project) {
+        let _ = watcher.watch(&project.join(".ai"), RecursiveMode::Recursive);
+    }
+    // Each run writes into the state that lies beside these.
+    for folder in base(Space::User).into_iter().flat_map(|user| ITEMS.map(|kind| user.join(kind))) {
+        if folder.is_dir() {
+            let _ = watcher.watch(&folder, RecursiveMode::Recursive);
+        }
+    }
+    let task = tokio::spawn(tell(Arc::clone(server), hint));
+    Some(Watch { _watcher: watcher, task })
+}
+
+/// Which lists a file decides about; trust and policy decide about every one.
+fn about(path: &str) -> u8 {
+    let below = path.rsplit_once("/.ai/").map_or("", |(_, below)| below);
+    match below.split('/').next() {
+        Some("tools") => TOOLS,
+        Some("directives") => PROMPTS,
+        Some("knowledge") => RESOURCES,
+        Some("config") => TOOLS | PROMPTS | RESOURCES,
+        _ => 0,
+    }
+}
+
+async fn tell(server: Arc<Server>, hint: Arc<(Notify, AtomicU8)>) {
+    loop {
+        hint.0.notified().await;
+        // An editor takes several steps to save.
+        tokio::time::sleep(Duration::from_millis(MCP_QUIET_MS)).await;
+        let about = hint.1.swap(0, Ordering::Relaxed);
+        let tools_changed = about & TOOLS != 0 && renewed(&server).await;
+        for peer in server.peers() {
+            if tools_changed {
+                let _ = peer.notify_tool_list_changed().await;
+            }
+            if about & PROMPTS != 0 {
+                let _ = peer.notify_prompt_list_changed().await;
+            }
+            if about & RESOURCES != 0 {
+                let _ = peer.notify_resource_list_changed().await;
+            }
+        }
+    }
+}
+
+/// Reads the roster again, on a thread of its own; true if it is another. One that cannot be read leaves
+/// what is known: each call is judged anew anyway.
+async fn renewed(server: &Arc<Server>) -> bool {
+    if server.setup.expose.is_empty() {
+        return false;
+    }
+    let (say, said) = oneshot::channel();
+    let reads = Arc::clone(server);
+    let job = Box::new(move || {
+        let _ = say.send(Roster::read(&reads.setup));
+    });
+    let Ok(ticket) = server.workers.submit(job) else { return false };
+    let read = said.await;
+    ticket.answered();
+    match read {
+        Ok(Ok(roster)) => server.takes(roster),
+        Ok(Err(NotServed::Rule(error))) => {
+            (server.setup.note)(&format!(
+                "the tools stay as they were: {error} ({})",
+                error.code()
+            ));
+            false
+        }
+        Ok(Err(NotServed::Failure(failure))) => {
+            (server.setup.note)(&format!("the tools stay as they were: {failure}"));
+            false
+        }
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,249 @@
+//! The threads on which calls run.
+//!
+//! Everything below the facade waits for two things at once: for what it does, and for the signals that
+//! ask this process to end. A call is cancelled by such a signal to its own thread, which therefore ends
+//! its process group as if the whole process had been asked to; a thread that was cancelled takes no
+//! other call, so that no signal reaches one it was not meant for.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::error::McpError;
+use crate::base::limits::{MCP_CALLS, MCP_WAITING};
+use crate::host::{ThisThread, hold_signals};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// See the module. Dropping it cancels what runs, and does not wait for it.
+pub(super) struct Workers(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<(u64, Job)>,
+    /// The thread of each call that runs, until it is cancelled.
+    running: HashMap<u64, Option<ThisThread>>,
+    threads: usize,
+    idle: usize,
+    last: u64,
+    is_closed: bool,
+}
+
+/// A call that was handed in. Dropping it cancels the call.
+pub(super) struct Ticket {
+    id: u64,
+    /// Unless it was answered.
+    shared: Option<Arc<Shared>>,
+}
+
+impl Ticket {
+    /// The call was answered. Who is only told of it may still be waited for there.
+    pub(super) fn answered(mut self) {
+        self.shared = None;
+    }
+}
+
+impl Workers {
+    pub(super) fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    /// Runs `job` on a thread, now or when one is free.
+    ///
+    /// # Errors
+    /// `mcp.busy`
+    pub(super) fn submit(&self, job: Job) -> Result<Ticket, McpError> {
+        let mut state = self.0.lock();
+        if state.is_closed || state.waiting.len() >= MCP_WAITING {
+            return Err(McpError::Busy { waiting: state.waiting.len() });
+        }
+        state.last += 1;
+        let id = state.last;
+        state.waiting.push_back((id, job));
+        if state.idle >= state.waiting.len() {
+            self.0.changed.notify_one();
+        } else if state.threads < MCP_CALLS {
+            self.0.start(&mut state);
+        }
+        Ok(Ticket { id, shared: Some(Arc::clone(&self.0)) })
+    }
+
+    /// Cancels every call, and takes no more.
+    pub(super) fn stop(&self) {
+        let mut state = self.0.lock();
+        state.is_closed = true;
+        state.waiting.clear();
+        let running: Vec<u64> = state.running.keys().copied().collect();
+        for id in running {
+            state.cancel(id);
+        }
+        self.0.changed.notify_all();
+    }
+
+    /// Whether it was stopped.
+    pub(super) fn is_closed(&self) -> bool {
+        self.0.lock().is_closed
+    }
+
+    /// Cancels every call, takes no more, and waits until all are done, at most so long.
+    pub(super) fn end(&self, most: Duration) {
+        let until = Instant::now() + most;
+        self.stop();
+        let mut state = self.0.lock();
+        while !state.running.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.0.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.end(Duration::ZERO);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let Some(shared) = &self.shared else { return };
+        let mut state = shared.lock();
+        state.waiting.retain(|(id, _)| *id != self.id);
+        state.cancel(self.id);
+    }
+}
+
+impl State {
+    fn cancel(&mut self, id: u64) {
+        // The thread leaves `running` under the lock, so it is there to hear this.
+        if let Some(thread) = self.running.get_mut(&id).and_then(Option::take) {
+            thread.interrupt();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Without another thread the calls wait for those that there are.
+    fn start(self: &Arc<Self>, state: &mut State) {
+        // Held while it starts: a thread begins with the mask of who starts it.
+        let _held = hold_signals();
+        let shared = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("call".into());
+        if thread.spawn(move || shared.work()).is_ok() {
+            state.threads += 1;
+        }
+    }
+
+    fn work(self: &Arc<Self>) {
+        let mut state = self.lock();
+        loop {
+            let Some((id, job)) = state.waiting.pop_front() else {
+                if state.is_closed {
+                    break;
+                }
+                state.idle += 1;
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.idle -= 1;
+                continue;
+            };
+            state.running.insert(id, Some(ThisThread::new()));
+            drop(state);
+            // Whoever waits for it finds that nobody will answer.
+            let _ = catch_unwind(AssertUnwindSafe(job));
+            state = self.lock();
+            let was_cancelled = state.running.remove(&id).flatten().is_none();
+            self.changed.notify_all();
+            if was_cancelled {
+                break;
+            }
+        }
+        state.threads -= 1;
+        if !state.waiting.is_empty() && state.threads < MCP_CALLS {
+            self.start(&mut state);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::{Duration, Instant};
+
+    use super::Workers;
+    use crate::host::{Host, Os};
+
+    const PATIENCE: Duration = Duration::from_mins(1);
+
+    #[test]
+    fn a_cancelled_call_ends_alone_and_its_thread_takes_no_other() {
+        let workers = Workers::new();
+        let (say, said) = channel();
+        let mut tickets = Vec::new();
+        for name in ["first", "second"] {
+            let say = say.clone();
+            let job = Box::new(move || {
+                let rested = Os::new(false).rest(Duration::from_millis(400));
+                let _ = say.send((name, rested.unwrap().is_some()));
+            });
+            tickets.push(workers.submit(job).unwrap());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        drop(tickets.remove(0));
+        assert_eq!(said.recv_timeout(PATIENCE), Ok(("first", true)));
+        assert_eq!(said.recv_timeout(PATIENCE), Ok(("second", false)));
+        // What comes next hears nothing of it.
+        let job = Box::new(move || {
+            let rested = Os::new(false).rest(Duration::from_millis(1));
+            let _ = say.send(("third", rested.unwrap().is_some()));
+        });
+        let _third = workers.submit(job).unwrap();
+        assert_eq!(said.recv_timeout(PATIENCE), Ok(("third", false)));
+    }
+
+    #[test]
+    fn what_goes_on_when_a_call_is_answered_goes_on() {
+        let workers = Workers::new();
+        let (say, said) = channel();
+        let job = Box::new(move || {
+            let _ = say.send(false);
+            let rested = Os::new(false).rest(Duration::from_millis(200));
+            let _ = say.send(rested.unwrap().is_some());
+        });
+        let ticket = workers.submit(job).unwrap();
+        assert_eq!(said.recv_timeout(PATIENCE), Ok(false));
+        ticket.answered();
+        assert_eq!(said.recv_timeout(PATIENCE), Ok(false), "it was interrupted");
+    }
+
+    #[test]
+    fn a_panic_is_no_end_and_the_end_waits_for_what_runs() {
+        let workers = Workers::new();
+        let (say, said) = channel();
+        let _panics = workers.submit(Box::new(|| std::panic::resume_unwind(Box::new(())))).unwrap();
+        let _goes_on = workers
+            .submit(Box::new(move || {
+                let _ = Os::new(false).rest(PATIENCE);
+                let _ = say.send(());
+            }))
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let begin = Instant::now();
+        workers.end(PATIENCE);
+        assert!(begin.elapsed() < PATIENCE && said.try_recv().is_ok());
+        assert!(workers.submit(Box::new(|| ())).is_err(), "nothing more is taken");
+    }
+}

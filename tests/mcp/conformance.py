@@ -1,0 +1,77 @@
+"""Runs the official conformance suite against `rye mcp --http`.
+
+    python tests/mcp/conformance.py target/debug/rye NODE SUITE
+
+NODE is a Node.js of version 22 or later, SUITE the `dist/index.js` of the npm package
+`@modelcontextprotocol/conformance`. The suite knows no token, so a door on another port adds it and
+changes nothing else; `conformance.yaml` lists the scenarios that do not apply.
+"""
+
+import http.client
+import http.server
+import pathlib
+import subprocess
+import sys
+import threading
+import urllib.parse
+
+from fixture import project
+
+HOP = {"connection", "keep-alive", "transfer-encoding", "te", "upgrade"}
+
+
+def door(url, token):
+    """Passes requests on with the token."""
+    at = urllib.parse.urlsplit(url)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def pass_on(self):
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            to = http.client.HTTPConnection(at.hostname, at.port, timeout=120)
+            to.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():
+                if name.lower() not in HOP:
+                    to.putheader(name, value)
+            to.putheader("Authorization", f"Bearer {token}")
+            to.endheaders(body)
+            answer = to.getresponse()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in HOP | {"content-length"}:
+                    self.send_header(name, value)
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.close_connection = True
+            try:
+                while piece := answer.read1(65536):
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+            except (OSError, http.client.HTTPException):
+                # One of both sides went away.
+                pass
+            finally:
+                to.close()
+
+        do_GET = do_POST = do_DELETE = pass_on
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_address[1]}{at.path}"
+
+
+def main(rye, node, suite):
+    """The suite, with what does not apply."""
+    known = pathlib.Path(__file__).parent / "conformance.yaml"
+    with project(rye) as of, of.http("--expose", "tool:*") as (url, token):
+        command = [node, suite, "server", "--url", door(url, token), "--suite", "all",
+                   "--spec-version", "2025-11-25", "--expected-failures", known]
+        return subprocess.run(command, cwd=of.path, timeout=300, check=False).returncode
+
+
+sys.exit(main(*sys.argv[1:4]))

@@ -1,0 +1,120 @@
+"""Drives `rye mcp` with the official Python client, over both transports.
+
+    python tests/mcp/session.py target/debug/rye
+
+Every tool is listed and called; whatever comes back is read into the types of the protocol, and what is
+structured is held against the schema of its tool.
+"""
+
+import asyncio
+import sys
+
+import jsonschema
+from mcp import ClientSession, McpError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamablehttp_client
+
+from fixture import SCRIPTS, project
+
+OWN = ["rye_execute", "rye_fetch", "rye_verify", "rye_sign"]
+ARGS = ["--expose", "tool:*", "--allow-sign"]
+
+
+async def own(session, tools, path):
+    """The tools of rye itself."""
+    async def call(name, is_error=False, **arguments):
+        result = await session.call_tool(name, {"project_path": path, **arguments})
+        assert result.isError == is_error, result
+        jsonschema.validate(result.structuredContent, tools[name].outputSchema)
+        return result.structuredContent
+
+    said = await call("rye_execute", item_id="tool:echo", parameters={"text": "hi"})
+    assert said["data"] == {"text": "hi"}, said
+    said = await call("rye_execute", item_id="tool:echo", dry_run=True, trace=True)
+    assert said["status"] == "validation_passed" and said["trace"], said
+    said = await call("rye_execute", item_id="tool:nowhere", is_error=True)
+    assert said["code"] == "resolve.not_found" and said["help"], said
+    said = await call("rye_execute", item_id="tool:echo", project_path="/", is_error=True)
+    assert said["code"] == "mcp.outside_roots", said
+    said = await call("rye_fetch", item_id="knowledge:note")
+    assert said["content"].endswith("A note.\n"), said
+    said = await call("rye_verify")
+    assert said["status"] == "verified" and said["verified"] > 100, said
+    said = await call("rye_sign", item_id="knowledge:note")
+    assert said["status"] == "confirmation_required", said
+    said = await call("rye_sign", item_id="knowledge:note", confirm_digest=said["confirm_digest"])
+    assert said["status"] == "signed", said
+
+
+async def shown(session, logged):
+    """Items that are shown as tools."""
+    for name in SCRIPTS:
+        result = await session.call_tool(name, {"text": "hi"})
+        assert result.isError == (name == "test_error_handling"), result
+        assert result.content, result
+    result = await session.call_tool("json_schema_2020_12_tool", {"name": "x"})
+    assert result.structuredContent == {"name": "x"}, result
+    result = await session.call_tool("json_schema_2020_12_tool", {"other": "x"})
+    assert result.structuredContent["code"] == "plan.invalid_parameters", result
+    assert "Tool processing data" in [message.data for message in logged], logged
+
+
+async def lists(session):
+    """Prompts and resources."""
+    prompts = {prompt.name: prompt for prompt in (await session.list_prompts()).prompts}
+    assert [a.name for a in prompts["test_prompt_with_arguments"].arguments] == ["arg1", "arg2"]
+    arguments = {"arg1": "one", "arg2": "two"}
+    prompt = await session.get_prompt("test_prompt_with_arguments", arguments)
+    assert "arg1='one', arg2='two'" in prompt.messages[0].content.text, prompt
+    uris, cursor = [], None
+    while True:
+        page = await session.list_resources(cursor)
+        uris += [str(resource.uri) for resource in page.resources]
+        cursor = page.nextCursor
+        if cursor is None:
+            break
+    assert "rye://knowledge/note" in uris and len(uris) == len(set(uris)), uris
+    read = await session.read_resource("rye://knowledge/note")
+    assert read.contents[0].text.endswith("A note.\n"), read
+    try:
+        await session.read_resource("rye://knowledge/nowhere")
+    except McpError as error:
+        assert error.error.code == -32002, error
+    else:
+        raise AssertionError("a page that is not there was read")
+
+
+async def drive(streams, path):
+    """A whole session."""
+    logged = []
+
+    async def keep(message):
+        logged.append(message)
+
+    async with ClientSession(streams[0], streams[1], logging_callback=keep) as session:
+        hello = await session.initialize()
+        assert (hello.protocolVersion, hello.serverInfo.name) == ("2025-11-25", "rye"), hello
+        await session.send_ping()
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+        assert set(OWN + list(SCRIPTS) + ["json_schema_2020_12_tool"]) == set(tools), tools
+        await own(session, tools, path)
+        await shown(session, logged)
+        await lists(session)
+
+
+async def main(rye):
+    """Both transports."""
+    with project(rye) as of:
+        path = str(of.path)
+        server = StdioServerParameters(command=str(of.rye), args=["mcp", *ARGS], cwd=path, env=of.env)
+        async with stdio_client(server) as streams:
+            await drive(streams, path)
+        print("stdio: every tool was listed and called")
+        with of.http(*ARGS) as (url, token):
+            headers = {"Authorization": f"Bearer {token}"}
+            async with streamablehttp_client(url, headers=headers) as streams:
+                await drive(streams, path)
+        print("http: every tool was listed and called")
+
+
+asyncio.run(asyncio.wait_for(main(sys.argv[1]), 300))

@@ -1,0 +1,335 @@
+//! What agents may ask, and that it goes through what any call goes through.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::client::{Client, PATIENCE, lives, number, until};
+use crate::tools::shell;
+use crate::world::{GREET_MD, MARKER_SH, World};
+
+/// A tool that tells its process and that of its child, and sleeps.
+const SLEEPS: &str = "sleep 600 & echo $! >child\necho $$ >own\nwait\n";
+
+#[test]
+fn an_agent_runs_reads_and_verifies_and_its_structure_is_what_the_command_says() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let mut client = Client::new(&world, &[]);
+    let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/mark"}));
+    assert!(!is_error && world.project().join("marker").exists(), "{said}");
+    let (_, other) = world.json(&["execute", "tool:acme/mark"]);
+    for key in ["status", "type", "item_id", "data", "chain"] {
+        assert_eq!(said[key], other[key], "{key}");
+    }
+    let asked = json!({"item_id": "directive:acme/greet", "parameters": {"who": "ann"}});
+    let (said, is_error) = client.call("rye_execute", asked);
+    assert!(!is_error && said["your_directions"].is_string(), "{said}");
+    let (said, _) = client.call("rye_fetch", json!({"item_id": "directive:acme/greet"}));
+    assert_eq!(said["content"], world.json(&["fetch", "directive:acme/greet"]).1["content"]);
+    let (said, is_error) = client.call("rye_verify", json!({"items": ["tool:acme/mark"]}));
+    assert!(!is_error && said["status"] == "verified" && said["verified"] == 1, "{said}");
+    let (said, _) = client.call("rye_verify", json!({}));
+    assert!(said["verified"].as_u64().unwrap() > 100 && said["refused"] == 0, "{said}");
+    let (said, _) = client
+        .call("rye_execute", json!({"item_id": "tool:acme/mark", "dry_run": true, "trace": true}));
+    assert_eq!(said["status"], "validation_passed");
+    let steps: Vec<_> = said["trace"].as_array().unwrap().iter().map(|e| &e["step"]).collect();
+    assert!(steps.contains(&&json!("verify_integrity")) && steps.contains(&&json!("plan")));
+    let (status, stderr) = client.end(PATIENCE);
+    assert!(status.success() && stderr.is_empty(), "{status:?} {stderr}");
+}
+
+#[test]
+fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_of_the_protocol() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let failing = shell("echo what went wrong >&2; exit 3\n");
+    world.signed(".ai/tools/acme/fails.sh", &failing);
+    let mut client = Client::new(&world, &["--allow-sign"]);
+    assert_eq!(
+        client.refused("rye_execute", json!({"item_id": "tool:acme/x"})),
+        "resolve.not_found"
+    );
+    assert_eq!(client.refused("rye_execute", json!({"item_id": "../x"})), "id.malformed");
+    assert_eq!(client.refused("rye_fetch", json!({"item_id": "tool:acme/x"})), "resolve.not_found");
+    assert_eq!(client.refused("rye_sign", json!({"item_id": "tool:acme/x"})), "resolve.not_found");
+    let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/fails"}));
+    assert!(is_error && said["code"] == "execute.tool_failed", "{said}");
+    assert_eq!(said["stderr_tail"], "what went wrong\n");
+    // What is wrong with arguments is for the model to mend.
+    for (tool, arguments) in [
+        ("rye_execute", json!({})),
+        ("rye_execute", json!({"item_id": 7})),
+        ("rye_execute", json!({"item_id": "tool:acme/mark", "nonsense": true})),
+        ("rye_execute", json!({"item_id": "tool:acme/mark", "parameters": []})),
+        ("rye_fetch", json!({"item_id": null})),
+        ("rye_verify", json!({"items": ["tool:acme/[ab]*"]})),
+        ("rye_verify", json!({"items": "tool:acme/mark"})),
+        ("rye_sign", json!({"item_id": "tool:nothing/**"})),
+    ] {
+        assert_eq!(client.refused(tool, arguments.clone()), "mcp.arguments", "{tool} {arguments}");
+    }
+    let said = client.ask("tools/call", &json!({"name": "rye_thread", "arguments": {}}));
+    assert_eq!(said["error"]["code"], -32602, "{said}");
+    let said = client.ask("nothing/such", &json!({}));
+    assert_eq!(said["error"]["code"], -32601, "{said}");
+    let said = client.ask("resources/read", &json!({"uri": "rye://knowledge/acme/none"}));
+    assert_eq!(said["error"]["code"], -32002, "{said}");
+    // The file is not what was signed.
+    world.write(".ai/tools/acme/mark.sh", MARKER_SH.replace("true", "1"));
+    assert_eq!(
+        client.refused("rye_execute", json!({"item_id": "tool:acme/mark"})),
+        "verify.unsigned"
+    );
+    let (said, is_error) = client.call("rye_verify", json!({"items": ["tool:acme/**"]}));
+    assert!(!is_error && said["status"] == "refused" && said["refused"] == 1, "{said}");
+}
+
+#[test]
+fn a_call_of_an_agent_passes_hooks_like_any_other() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
+    let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/mark"}));
+    assert!(!is_error, "the fixture itself is good: {said}");
+    let before = "phases: [before_execution]\n";
+    crate::hooks::hook(&world, "no", before, "echo '{\"allow\":false,\"reason\":\"not today\"}'");
+    fs::remove_file(world.project().join("marker")).unwrap();
+    assert_eq!(client.refused("rye_execute", json!({"item_id": "tool:acme/mark"})), "hook.denied");
+    let said = client.tool("acme_mark", &json!({}));
+    assert!(
+        said["isError"] == true && said["structuredContent"]["code"] == "hook.denied",
+        "{said}"
+    );
+    assert!(!world.project().join("marker").exists());
+}
+
+#[test]
+fn a_hook_that_is_only_told_slows_no_answer_and_comes_to_its_own_end() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let told = "cat >\"$RYE_PROJECT/told\"; sleep 2; echo done >\"$RYE_PROJECT/told\"";
+    let more = "phases: [before_execution]\nmode: observe\n";
+    crate::hooks::hook(&world, "watch", more, told);
+    let mut client = Client::new(&world, &[]);
+    let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/mark"}));
+    assert!(!is_error, "{said}");
+    let file = world.project().join("told");
+    let is_done = || fs::read_to_string(&file).is_ok_and(|text| text == "done\n");
+    assert!(!is_done(), "the answer waited for it");
+    until("the hook is done", is_done);
+}
+
+#[test]
+fn i01_a_project_outside_the_roots_is_refused_however_it_is_named() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let (project, outside) = (world.project(), world.outside().join("other"));
+    fs::create_dir_all(outside.join(".ai/tools/acme")).unwrap();
+    fs::create_dir(project.join("sub")).unwrap();
+    std::os::unix::fs::symlink(&outside, project.join("link")).unwrap();
+    let mut client = Client::new(&world, &[]);
+    let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/mark"}));
+    assert!(!is_error, "{said}");
+    let named = |path: &str| json!({"item_id": "tool:acme/mark", "project_path": path});
+    for path in [
+        outside.to_str().unwrap(),
+        world.outside().to_str().unwrap(),
+        "/",
+        "..",
+        "../project/../other",
+        "sub/../..",
+        "link",
+        "/proc/self/cwd/../other",
+        "../nowhere",
+        "/nowhere",
+    ] {
+        for tool in ["rye_execute", "rye_fetch"] {
+            let said = client.tool(tool, &named(path));
+            let code = &said["structuredContent"]["code"];
+            assert_eq!(code, "mcp.outside_roots", "{tool} {path}: {said}");
+        }
+    }
+    let said = client.tool("rye_fetch", &named("nowhere"));
+    assert_eq!(said["structuredContent"]["code"], "mcp.arguments", "{said}");
+    // A folder within, by a way that leads out and in again, is within.
+    let said = client.tool("rye_fetch", &named("sub/.."));
+    assert_eq!(said["isError"], false, "{said}");
+    drop(client);
+    let mut client = Client::new(&world, &["--root", ".", "--root", outside.to_str().unwrap()]);
+    let said = client.tool("rye_verify", &json!({"project_path": outside}));
+    assert_eq!(said["isError"], false, "{said}");
+}
+
+#[test]
+fn a_cancelled_call_ends_its_process_group_and_no_other_call() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/sleeps.sh", &shell(SLEEPS));
+    world.signed(".ai/tools/acme/other.sh", &shell("sleep 1.5; echo '{\"done\": true}'\n"));
+    let mut client = Client::new(&world, &[]);
+    let project = world.project().display().to_string();
+    let begin = |client: &mut Client, item: &str| {
+        let arguments = json!({"item_id": item, "project_path": project});
+        client.begin("tools/call", &json!({"name": "rye_execute", "arguments": arguments}))
+    };
+    let other = begin(&mut client, "tool:acme/other");
+    let sleeps = begin(&mut client, "tool:acme/sleeps");
+    let pids = ["own", "child"].map(|file| number(&world.project().join(file)));
+    assert!(pids.iter().all(|pid| lives(pid)));
+    let cancel = json!({"requestId": sleeps, "reason": "enough"});
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    until("the group is gone", || !pids.iter().any(|pid| lives(pid)));
+    let said = client.answer(other);
+    assert_eq!(said["result"]["structuredContent"]["data"]["done"], true, "{said}");
+    assert!(!client.hears(Duration::from_millis(300), |m| m["id"] == sleeps), "it was answered");
+    let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/other"}));
+    assert!(!is_error, "the server goes on: {said}");
+}
+
+#[test]
+fn a_client_that_disconnects_leaves_nothing_running() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/sleeps.sh", &shell(SLEEPS));
+    let project = world.project().display().to_string();
+    let arguments = json!({"item_id": "tool:acme/sleeps", "project_path": project});
+    let call = json!({"name": "rye_execute", "arguments": arguments});
+    for way in ["closes", "ends", "signals"] {
+        let mut client = Client::new(&world, &[]);
+        for file in ["own", "child"] {
+            drop(fs::remove_file(world.project().join(file)));
+        }
+        client.begin("tools/call", &call);
+        let pids = ["own", "child"].map(|file| number(&world.project().join(file)));
+        let id = client.child.id().to_string();
+        let start = Instant::now();
+        let (status, _) = match way {
+            "signals" => {
+                assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+                client.end(PATIENCE)
+            }
+            "ends" => {
+                assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+                client.end(PATIENCE)
+            }
+            _ => client.end(PATIENCE),
+        };
+        let want = match way {
+            "signals" => Some(15),
+            "ends" => Some(2),
+            _ => None,
+        };
+        assert_eq!(status.signal(), want, "{way}: {status:?}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{way}");
+        assert!(!pids.iter().any(|pid| lives(pid)), "{way}: something still runs");
+    }
+}
+
+#[test]
+fn what_was_asked_before_the_input_ended_is_answered() {
+    let world = World::new();
+    let mut client = Client::new(&world, &[]);
+    let project = world.project().display().to_string();
+    let arguments = json!({"item_id": "knowledge:rye/overview", "project_path": project});
+    let id = client.begin("tools/call", &json!({"name": "rye_fetch", "arguments": arguments}));
+    client.close();
+    assert_eq!(client.answer(id)["result"]["isError"], false);
+    let start = Instant::now();
+    assert!(client.end(PATIENCE).0.success());
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn servers_of_the_exec_protocol_are_kept_over_calls_and_end_with_the_client() {
+    let world = World::new();
+    let program = "#!/bin/sh\nwhile read -r line; do\nid=${line#*'\"id\":'}; id=${id%%,*}\n\
+                   echo \"{\\\"id\\\":$id,\\\"result\\\":$$}\"\ndone\n";
+    let file = world.write(".ai/tools/acme/kept.files/run.sh", program);
+    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    world.signed(
+        ".ai/tools/acme/kept.yaml",
+        "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/server\n\
+         category: acme\ndescription: x\nexec:\n  command: ./kept.files/run.sh\n  \
+         runtime: server\n  files: [kept.files/run.sh]\n",
+    );
+    let mut client = Client::new(&world, &[]);
+    let mut pid = || {
+        let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/kept"}));
+        assert!(!is_error, "{said}");
+        said["data"].to_string()
+    };
+    let first = pid();
+    assert_eq!(first, pid(), "one process serves both");
+    assert!(lives(&first));
+    assert!(client.end(PATIENCE).0.success());
+    assert!(!lives(&first));
+}
+
+#[test]
+fn a_long_run_tells_that_it_runs_and_what_a_tool_says_beside_its_data_is_logged_without_secrets() {
+    let world = World::new().env("TOKEN", "hush-hush-hush");
+    let tool = shell("sleep 2.3; echo \"to $TOKEN\" >&2; echo second >&2; echo '{}'\n");
+    let tool = tool.replace("category =", "secrets = [\"TOKEN\"]\n# category =");
+    world.signed(".ai/tools/acme/long.sh", &tool);
+    let mut client = Client::new(&world, &[]);
+    let project = world.project().display().to_string();
+    let call = json!({
+        "name": "rye_execute", "_meta": {"progressToken": "p1"},
+        "arguments": {"item_id": "tool:acme/long", "project_path": project},
+    });
+    let said = client.ask("tools/call", &call);
+    assert_eq!(said["result"]["isError"], false, "{said}");
+    let of = |method: &str| -> Vec<Value> {
+        let kept = client.kept.iter().filter(|m| m["method"] == method);
+        kept.map(|m| m["params"].clone()).collect()
+    };
+    let progress: Vec<_> = of("notifications/progress");
+    assert!(progress.len() >= 2, "{progress:?}");
+    assert!(progress.iter().all(|p| p["progressToken"] == "p1"));
+    let values: Vec<_> = progress.iter().map(|p| p["progress"].as_f64().unwrap()).collect();
+    assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "{values:?}");
+    let logged = of("notifications/message");
+    let lines: Vec<_> = logged.iter().map(|m| m["data"].as_str().unwrap()).collect();
+    assert_eq!(lines, ["to ***", "second"]);
+    assert!(logged.iter().all(|m| m["logger"] == "tool:acme/long"));
+    // A client that wants to hear of errors alone hears of none of it, and without a token of no time.
+    client.kept.clear();
+    client.ask("logging/setLevel", &json!({"level": "error"}));
+    let (said, _) = client.call("rye_execute", json!({"item_id": "tool:acme/long"}));
+    assert_eq!((&said["status"], client.kept.len()), (&json!("success"), 0));
+}
+
+#[test]
+fn a_number_reaches_the_tool_digit_for_digit() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/cat.sh", &shell("cat\n"));
+    let mut client = Client::new(&world, &[]);
+    let project = world.project().display().to_string();
+    let line = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"tools/call\",\"params\":{{\"name\":\"rye_execute\",\
+         \"arguments\":{{\"item_id\":\"tool:acme/cat\",\"project_path\":\"{project}\",\
+         \"parameters\":{{\"n\":12345678901234567890123.50,\"big\":18446744073709551616}}}}}}}}\n"
+    );
+    client.send_bytes(line.as_bytes());
+    let said = client.answer(77).to_string();
+    assert!(
+        said.contains("\\\"n\\\":12345678901234567890123.50,\\\"big\\\":18446744073709551616"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_revocation_counts_from_the_next_call_on() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let mut client = Client::new(&world, &[]);
+    let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/mark"}));
+    assert!(!is_error, "{said}");
+    fs::remove_dir_all(world.home().join(".ai/config/keys/projects")).unwrap();
+    let code = client.refused("rye_execute", json!({"item_id": "tool:acme/mark"}));
+    assert_eq!(code, "verify.project_not_accepted");
+}

@@ -1,0 +1,232 @@
+//! What clients are told there is: tools of rye, items as tools, prompts, resources.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, PATIENCE};
+use crate::keys::others::put;
+use crate::tools::shell;
+use crate::world::{GREET_MD, MARKER_SH, World};
+
+fn names(said: &Value, list: &str) -> Vec<String> {
+    let rows = said["result"][list].as_array().unwrap_or_else(|| panic!("{said}"));
+    rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A tool in YAML that says what it is given.
+fn cat(more: &str) -> String {
+    format!(
+        "version: \"1.0.0\"\ntool_type: tool\nexecutor_id: rye/core/runtimes/native/program\n\
+         category: acme\nconfig: {{command: cat}}\n{more}"
+    )
+}
+
+#[test]
+fn each_tool_of_rye_has_both_schemas_and_says_whether_it_changes_anything() {
+    let world = World::new();
+    let mut client = Client::start(&world, &["--allow-sign"]);
+    let hello = client.hello();
+    assert_eq!(hello["protocolVersion"], "2025-11-25");
+    assert_eq!(hello["serverInfo"]["name"], "rye");
+    let said = client.ask("tools/list", &json!({}));
+    assert_eq!(names(&said, "tools"), ["rye_execute", "rye_fetch", "rye_verify", "rye_sign"]);
+    for tool in said["result"]["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        for schema in ["inputSchema", "outputSchema"] {
+            assert_eq!(tool[schema]["type"], "object", "{name}");
+            assert!(jsonschema_is_sound(&tool[schema]), "{name} {schema}");
+        }
+        assert!(tool["inputSchema"]["required"].to_string().contains("project_path"), "{name}");
+        let reads = matches!(name, "rye_fetch" | "rye_verify");
+        assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{name}");
+        assert!(reads || tool["annotations"]["destructiveHint"] == true, "{name}");
+    }
+    drop(client);
+    let mut client = Client::new(&world, &[]);
+    let said = client.ask("tools/list", &json!({}));
+    assert_eq!(names(&said, "tools"), ["rye_execute", "rye_fetch", "rye_verify"]);
+}
+
+/// Enough to say that it is a schema: its properties are objects, and what is required is declared.
+fn jsonschema_is_sound(schema: &Value) -> bool {
+    let properties = schema["properties"].as_object().unwrap();
+    let required = schema["required"].as_array().unwrap();
+    properties.values().all(Value::is_object)
+        && required.iter().all(|name| properties.contains_key(name.as_str().unwrap()))
+}
+
+#[test]
+fn items_are_shown_as_tools_with_what_they_say_of_themselves() {
+    let world = World::new();
+    let schema = "config_schema:\n  type: object\n  required: [text]\n  properties:\n    \
+                  text: {type: string, description: what to say}\n";
+    let more = format!("description: Says it\neffects: read\n{schema}");
+    world.signed(".ai/tools/acme/say.yaml", &cat(&more));
+    world.signed(".ai/tools/acme/plain.sh", &shell("echo a line\n"));
+    let picture = "echo '{\"content\":[{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"image/png\"}]}'\n";
+    world.signed(".ai/tools/acme/picture.sh", &shell(picture));
+    world.signed(".ai/tools/other/mark.sh", MARKER_SH);
+    world.write(".ai/tools/acme/unsigned.sh", MARKER_SH);
+    let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
+    let said = client.ask("tools/list", &json!({}));
+    assert_eq!(names(&said, "tools")[3..], ["acme_picture", "acme_plain", "acme_say"]);
+    let say = &said["result"]["tools"][5];
+    assert_eq!(say["description"], "Says it");
+    assert_eq!(say["inputSchema"]["required"], json!(["text"]));
+    assert_eq!(say["inputSchema"]["properties"]["text"]["description"], "what to say");
+    assert_eq!(say["annotations"], json!({"title": "acme/say", "readOnlyHint": true}));
+    let said = client.tool("acme_say", &json!({"text": "hi"}));
+    assert_eq!(said["structuredContent"], json!({"text": "hi"}));
+    assert_eq!(said["content"], json!([{"type": "text", "text": "{\"text\":\"hi\"}"}]));
+    let said = client.tool("acme_say", &json!({}));
+    assert!(said["isError"] == true, "{said}");
+    assert_eq!(said["structuredContent"]["code"], "plan.invalid_parameters");
+    let said = client.tool("acme_plain", &json!({}));
+    assert_eq!(said["content"], json!([{"type": "text", "text": "a line\n"}]));
+    let said = client.tool("acme_picture", &json!({}));
+    assert_eq!(said["content"][0]["mimeType"], "image/png", "{said}");
+    let (_, stderr) = client.end(PATIENCE);
+    assert_eq!(stderr.trim(), "`tool:acme/unsigned` is not shown as a tool: verify.unsigned");
+}
+
+#[test]
+fn i01_shown_names_that_collide_are_refused_at_start() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/a_b.sh", MARKER_SH);
+    let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
+    assert_eq!(names(&client.ask("tools/list", &json!({})), "tools")[3..], ["acme_a_b"]);
+    drop(client);
+    world.signed(".ai/tools/acme/a/b.sh", MARKER_SH);
+    let said = world.rye(&["mcp", "--expose", "tool:acme/**", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("mcp.name_taken", 4), "{said:?}");
+    assert!(said.stdout.contains("tool:acme/a/b") && said.stdout.contains("tool:acme/a_b"));
+    // Each alone is no matter.
+    assert_eq!(world.rye(&["mcp", "--expose", "tool:acme/*"]).status, 0);
+    // What is rye's own may not be taken, now or later.
+    world.signed(".ai/tools/rye_thread.sh", MARKER_SH);
+    let said = world.rye(&["mcp", "--expose", "tool:*", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("mcp.name_taken", 4), "{said:?}");
+    let said = world.rye(&["mcp", "--expose", "tool:rye/bash"]);
+    assert_eq!(said.code(), "mcp.name_taken", "{said:?}");
+}
+
+#[test]
+fn e07_a_description_that_hides_something_is_shown_to_nobody() {
+    let world = World::new();
+    let tool = cat("description: Says it\n");
+    world.signed(".ai/tools/acme/say.yaml", &tool);
+    let own = world.own_key();
+    for (name, hidden) in [("bidi", "\u{202e}"), ("tag", "\u{e0041}"), ("zero", "\u{200b}")] {
+        // Signed by hand: the door does not sign it.
+        let text = tool.replace("Says it", &format!("Says {hidden}it"));
+        put(&world, &own, &format!(".ai/tools/acme/{name}.yaml"), &text);
+    }
+    // Neither as it is nor spelt, in a description or a schema.
+    let schema = "config_schema:\n  properties:\n    a: {description: \"x\\u200by\"}\n";
+    for (name, spelt) in [
+        ("spelt", "description: \"Says \\u202eit\"\n".to_owned()),
+        ("schema", format!("description: Says it\n{schema}")),
+        ("list", "parameters: [{name: a, type: string, description: \"x\\u200by\"}]\n".into()),
+    ] {
+        put(&world, &own, &format!(".ai/tools/acme/{name}.yaml"), &cat(&spelt));
+    }
+    let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
+    let said = client.ask("tools/list", &json!({}));
+    assert_eq!(names(&said, "tools")[3..], ["acme_say"]);
+    for name in ["bidi", "tag", "zero", "spelt", "schema", "list"] {
+        let code = client.refused("rye_execute", json!({"item_id": format!("tool:acme/{name}")}));
+        assert_eq!(code, "parse.invisible_text");
+    }
+    let hidden = "---\ntitle: note\ndescription: \"x\\u200by\"\n---\n\nA note.\n";
+    put(&world, &own, ".ai/knowledge/acme/hidden.md", hidden);
+    let said = client.ask("resources/list", &json!({}));
+    assert!(!said.to_string().contains("acme/hidden"), "{said}");
+    let code = client.refused("rye_fetch", json!({"item_id": "knowledge:acme/hidden"}));
+    assert_eq!(code, "parse.invisible_text");
+    let (_, stderr) = client.end(PATIENCE);
+    assert_eq!(stderr.matches("parse.invisible_text").count(), 6, "{stderr}");
+}
+
+#[test]
+fn a_client_is_told_when_its_lists_change() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let own = world.own_key();
+    put(&world, &own, ".ai/knowledge/acme/note.md", "---\ntitle: note\n---\n\nA note.\n");
+    let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
+    client.ask("tools/list", &json!({}));
+    world.signed(".ai/tools/acme/more.sh", MARKER_SH);
+    client.next("notifications/tools/list_changed");
+    client.wait_for_name("acme_more");
+    world.signed(".ai/directives/acme/greet.md", &GREET_MD.replace("Greet somebody", "Says hello"));
+    client.next("notifications/prompts/list_changed");
+    let said = client.ask("prompts/list", &json!({}));
+    assert!(said.to_string().contains("Says hello"), "{said}");
+    put(&world, &own, ".ai/knowledge/acme/more.md", "---\ntitle: more\n---\n\nA note.\n");
+    client.next("notifications/resources/list_changed");
+    // What breaks a tool takes it away.
+    world.write(".ai/tools/acme/more.sh", MARKER_SH);
+    client.next("notifications/tools/list_changed");
+    let said = client.ask("tools/list", &json!({}));
+    assert!(!names(&said, "tools").contains(&"acme_more".into()), "{said}");
+}
+
+#[test]
+fn directives_are_prompts_and_knowledge_is_resources_page_by_page() {
+    let world = World::new();
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    world.write(".ai/directives/acme/altered.md", GREET_MD);
+    let own = world.own_key();
+    put(&world, &own, ".ai/knowledge/acme/note.md", "---\ntitle: note\n---\n\nA note.\n");
+    let mut client = Client::new(&world, &[]);
+    let said = client.ask("prompts/list", &json!({}));
+    let listed = names(&said, "prompts");
+    assert!(listed.contains(&"acme/greet".into()) && !listed.contains(&"acme/altered".into()));
+    let greet = said["result"]["prompts"].as_array().unwrap();
+    let greet = greet.iter().find(|prompt| prompt["name"] == "acme/greet").unwrap();
+    let argument = json!({"name": "who", "description": "whom", "required": false});
+    assert_eq!(greet["arguments"], json!([argument]));
+    let asked = json!({"name": "acme/greet", "arguments": {"who": "ann"}});
+    let said = client.ask("prompts/get", &asked);
+    let message = &said["result"]["messages"][0];
+    assert_eq!(message["role"], "user");
+    let text = message["content"]["text"].as_str().unwrap();
+    let (run, _) = client.call(
+        "rye_execute",
+        json!({"item_id": "directive:acme/greet", "parameters": {"who": "ann"}}),
+    );
+    assert_eq!(run["your_directions"], text);
+    for (name, code) in [("acme/altered", "verify.unsigned"), ("acme/none", "resolve.not_found")] {
+        let said = client.ask("prompts/get", &json!({"name": name}));
+        assert_eq!(said["error"]["code"], -32602, "{said}");
+        assert_eq!(said["error"]["data"]["code"], code, "{said}");
+    }
+    // Every page once, in one order, whatever is written in between.
+    let (mut seen, mut cursor, mut pages) = (Vec::new(), Value::Null, 0);
+    loop {
+        let asked = if cursor.is_null() { json!({}) } else { json!({"cursor": cursor}) };
+        let said = client.ask("resources/list", &asked);
+        let uris = said["result"]["resources"].as_array().unwrap().iter();
+        seen.extend(uris.map(|resource| resource["uri"].as_str().unwrap().to_owned()));
+        put(&world, &own, ".ai/knowledge/acme/aaa.md", "---\ntitle: a\n---\n\nA note.\n");
+        pages += 1;
+        cursor = said["result"]["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert!(pages > 1 && seen.len() > 100, "{pages} {}", seen.len());
+    assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "{seen:?}");
+    assert!(seen.contains(&"rye://knowledge/acme/note".into()));
+    let said = client.ask("resources/read", &json!({"uri": "rye://knowledge/acme/note"}));
+    let content = &said["result"]["contents"][0];
+    assert_eq!(
+        (&content["mimeType"], &content["uri"]),
+        (&json!("text/markdown"), &json!("rye://knowledge/acme/note"))
+    );
+    assert!(content["text"].as_str().unwrap().contains("A note."));
+    let said = client.ask("resources/read", &json!({"uri": "file:///etc/passwd"}));
+    assert_eq!(said["error"]["code"], -32002, "{said}");
+    let said = client.ask("resources/templates/list", &json!({}));
+    assert_eq!(said["result"]["resourceTemplates"][0]["uriTemplate"], "rye://knowledge/{+id}");
+}

@@ -1,0 +1,8 @@
+//! `rye mcp` from outside: a client over pipes, one over HTTP, and what neither may do.
+
+mod calls;
+pub mod client;
+mod doors;
+mod hostile;
+mod lists;
+mod signing;
