@@ -36,13 +36,18 @@ pub(crate) fn may_list_files(text: &str) -> bool {
     text.contains("files") || text.contains("FILES")
 }
 
-const SHOWN: [&str; 8] = [
+const SHOWN: [&str; 13] = [
     "version",
     "tool_type",
     "category",
     "description",
     "input_schema",
+    "config_schema",
+    "parameters",
     "examples",
+    "tags",
+    "notes",
+    "references",
     "inputs",
     "outputs",
 ];
