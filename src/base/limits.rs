@@ -224,3 +224,15 @@ pub(crate) const LEFTOVER_SECONDS: u64 = 600;
 /// Most short options in one argument behind which a file's name is looked for: nobody writes as many,
 /// and each costs a look at the disk.
 pub(crate) const SHORT_OPTIONS: usize = 16;
+/// Longest text that is looked for, in bytes: a few words are usual.
+pub(crate) const SEARCH_BYTES: usize = 4 << 10;
+/// Most different words of it: each is compared with every word that is known.
+pub(crate) const SEARCH_WORDS: usize = 32;
+/// Longest word that is told from others, in bytes: what is longer is no word.
+pub(crate) const SEARCH_WORD_BYTES: usize = 64;
+/// Most hits of one page: each is verified before it is shown.
+pub(crate) const SEARCH_PAGE: usize = 100;
+/// Longest summary of an item in characters (code-mode 4).
+pub(crate) const SUMMARY_CHARS: usize = 200;
+/// Most examples that an item is described with.
+pub(crate) const EXAMPLES_SHOWN: usize = 20;

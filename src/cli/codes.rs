@@ -18,6 +18,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::execute::CODES,
         crate::lock::CODES,
         crate::registry::CODES,
+        crate::search::CODES,
         crate::report::CODES,
         crate::pipeline::CODES,
         crate::author::CODES,

@@ -9,6 +9,7 @@ mod codes;
 mod complete;
 mod completions;
 mod confirm;
+mod describe;
 mod dev;
 mod diff;
 mod doctor;
@@ -36,6 +37,7 @@ mod out;
 mod pending;
 mod plan;
 mod receipt;
+mod search;
 mod show;
 mod sign;
 mod test;
@@ -121,7 +123,9 @@ verbs! {
     sign
     verify
     list
+    search
     show
+    describe
     fetch
     why
     diff

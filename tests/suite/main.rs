@@ -42,6 +42,7 @@ mod provoked;
 mod readme;
 mod receipts;
 mod sarif;
+mod search;
 mod shape;
 mod signing;
 mod slips;
