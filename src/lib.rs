@@ -67,6 +67,7 @@
 //! | `<user>/.ai/state/rotation/` | `verify::staged`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
+//! | `<user>/.ai/state/search/` | `search`, to find by and for nothing else | the same |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::pin` |
 //!

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::item::{Item, parse};
+use super::tool::sketch;
 use crate::id::Kind;
 use crate::space::HeaderStyle;
 
@@ -20,7 +21,11 @@ pub(crate) struct Outline {
 
 /// The outline of a file; `None` where it does not parse.
 pub(crate) fn outline(kind: Kind, text: &str, style: &HeaderStyle) -> Option<Outline> {
-    Some(match parse(kind, style, text, String::new).ok()? {
+    let item = match kind {
+        Kind::Tool => sketch(text, style).map(|tool| Item::Tool(Box::new(tool))),
+        _ => parse(kind, style, text, String::new),
+    };
+    Some(match item.ok()? {
         Item::Tool(tool) => {
             let properties = tool.schema.as_ref().and_then(|s| s.get("properties")?.as_object());
             Outline {

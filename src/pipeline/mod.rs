@@ -32,6 +32,7 @@ mod rye;
 mod search;
 mod shelf;
 mod sign;
+mod words;
 mod work;
 
 use crate::diag::Code;

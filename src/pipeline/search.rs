@@ -9,20 +9,22 @@
 //! ref, its space and the code of the refusal are shown, and no word that it says: who reads it may be
 //! an agent.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
 use super::inspect::Described;
+use super::parts::{Beside, is_part};
 use super::rye::Rye;
 use crate::base::limits::{EXAMPLES_SHOWN, SEARCH_PAGE, SUMMARY_CHARS};
 use crate::diag::Code;
 use crate::id::{Fingerprint, Kind, Query, Ref, Space};
-use crate::parse::outline;
 use crate::report::{Warned, error_json};
-use crate::search::{Doc, Hit, Shelf, Wanted, search};
+use crate::search::{Hit, Shelf, Spot, Wanted, search};
 use crate::space::Entry;
 use crate::verify::Integrity;
 
@@ -180,20 +182,23 @@ impl Rye {
     /// # Errors
     /// `search.query`, `search.cursor`, `space.*`.
     pub(crate) fn search(&self, request: &SearchRequest) -> Result<SearchPage, Failure> {
-        let kinds = request.kind.map_or(KINDS.to_vec(), |kind| vec![kind]);
-        let shelves = self.shelves(&kinds)?;
-        let mut nearest: HashMap<&Ref, Space> = HashMap::new();
-        for entry in shelves.iter().flat_map(Shelf::entries) {
-            let space = nearest.entry(&entry.item).or_insert(entry.space);
-            *space = entry.space.max(*space);
-        }
-        let answers = |entry: &Entry| match request.space {
-            Some(space) => entry.space == space,
-            None => nearest.get(&entry.item) == Some(&entry.space),
+        let shelves: Vec<Arc<Shelf>> = Space::NEAREST_FIRST
+            .into_iter()
+            .filter(|space| request.space.is_none_or(|wanted| wanted == *space))
+            .filter_map(|space| self.words_of(space))
+            .collect();
+        let shelves: Vec<&Shelf> = shelves.iter().map(AsRef::as_ref).collect();
+        let takes = |spot: &Spot<'_>| {
+            let kind = match request.kind {
+                Some(kind) => spot.kind == kind && !spot.is_about_keys(),
+                None => KINDS.contains(&spot.kind),
+            };
+            kind && (request.all || !is_link(spot))
         };
-        let fits = |entry: &Entry| {
-            let wanted = request.all || !is_link(&entry.item);
-            wanted && !entry.item.is_about_keys() && answers(entry)
+        let parts = Parts { rye: self, shelves: &shelves, tools: OnceCell::new() };
+        let is_hit = |spot: &Spot<'_>| {
+            let mut nearer = shelves.iter().filter(|shelf| shelf.space() > spot.space);
+            !nearer.any(|shelf| shelf.holds(spot.kind, spot.id)) && !parts.hold(spot)
         };
         let filters = json!([request.kind, request.space, request.all]).to_string();
         let page = search(
@@ -201,7 +206,8 @@ impl Rye {
             &Wanted {
                 text: &request.words,
                 filters: &filters,
-                fits: &fits,
+                takes: &takes,
+                is_hit: &is_hit,
                 limit: request.limit,
                 cursor: request.cursor.as_deref(),
             },
@@ -261,29 +267,28 @@ impl Rye {
         });
         shown.collect()
     }
+}
 
-    /// The words of every space.
-    fn shelves(&self, kinds: &[Kind]) -> Result<Vec<Shelf>, Failure> {
-        let mut shelves = Vec::new();
-        for space in Space::NEAREST_FIRST {
-            let mut shelf = Shelf::default();
-            let may_read = space != Space::Project || self.accepts_project();
-            for kind in kinds {
-                for entry in self.list(space, *kind)? {
-                    let outline = may_read.then(|| self.outline(&entry)).flatten();
-                    let doc = Doc::of(&entry.item, outline.as_ref());
-                    shelf.put(entry, &doc);
-                }
-            }
-            shelves.push(shelf);
+/// The files that tools list, which are no items of their own.
+struct Parts<'a> {
+    rye: &'a Rye,
+    shelves: &'a [&'a Shelf],
+    /// What the tools list that list something; read where a file may be one of them.
+    tools: OnceCell<HashMap<Entry, Beside>>,
+}
+
+impl Parts<'_> {
+    /// Whether a file lies there as one of a tool's. Who has a signature line is always an item.
+    fn hold(&self, spot: &Spot<'_>) -> bool {
+        if !spot.glance.unsigned || spot.kind != Kind::Tool {
+            return false;
         }
-        Ok(shelves)
-    }
-
-    fn outline(&self, entry: &Entry) -> Option<crate::parse::Outline> {
-        let bytes = self.spaces.get(entry.space)?.read(&entry.relative()).ok()??;
-        let style = self.types.find(entry.item.kind, &entry.ext)?.header;
-        outline(entry.item.kind, std::str::from_utf8(&bytes).ok()?, &style)
+        let tools = self.tools.get_or_init(|| {
+            let spots = self.shelves.iter().flat_map(|shelf| shelf.spots());
+            let listing = spots.filter(|spot| spot.glance.lists).filter_map(|spot| spot.entry());
+            self.rye.beside(listing.collect())
+        });
+        !tools.is_empty() && spot.entry().is_some_and(|entry| is_part(&entry, tools))
     }
 }
 
@@ -354,9 +359,9 @@ impl Described {
 }
 
 /// A step for others, which nobody runs by itself.
-fn is_link(item: &Ref) -> bool {
-    let id = item.id.as_str();
-    item.kind == Kind::Tool
+fn is_link(spot: &Spot<'_>) -> bool {
+    let id = spot.id;
+    spot.kind == Kind::Tool
         && (id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/"))
 }
 

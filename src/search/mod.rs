@@ -16,14 +16,22 @@
 //! tolerance of slips, its ranking cannot be frozen in a cursor, and opening its file costs more than
 //! reading ours.
 //!
-//! Start at `rank.rs`; `words.rs` splits texts, `shelf.rs` holds a space's words, `cursor.rs` pages.
+//! Start at `rank.rs`; `words.rs` splits texts, `shelf.rs` holds a space's words, `cache.rs` keeps
+//! them in a file, `cursor.rs` pages.
 
+mod cache;
 mod cursor;
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+#[cfg_attr(not(test), expect(clippy::expect_used, reason = "a broken promise ends the target"))]
+pub(crate) mod fuzz;
 mod rank;
 mod shelf;
+#[cfg(test)]
+mod tests;
 mod words;
 
+pub(crate) use cache::{Cache, sum};
 pub(crate) use error::{CODES, SearchError};
 pub(crate) use rank::{Hit, Wanted, search};
-pub(crate) use shelf::{Doc, Shelf};
+pub(crate) use shelf::{Doc, Filling, Glance, Shelf, Spot};

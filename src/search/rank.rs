@@ -8,10 +8,10 @@ use std::cmp::Reverse;
 
 use super::cursor::{Cursor, Frozen, WordStats};
 use super::error::SearchError;
-use super::shelf::{Place, Shelf};
+use super::shelf::{File, Shelf, Spot, at};
 use super::words::{letters, words};
 use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
-use crate::id::{ItemId, Kind};
+use crate::id::Kind;
 use crate::space::Entry;
 
 /// How soon a word that is repeated stops to count.
@@ -29,8 +29,10 @@ pub(crate) struct Wanted<'a> {
     pub(crate) text: &'a str,
     /// Whatever else decides what is found, as text: a cursor is of one search alone.
     pub(crate) filters: &'a str,
-    /// Which files take part.
-    pub(crate) fits: &'a dyn Fn(&Entry) -> bool,
+    /// Which files take part; asked of each.
+    pub(crate) takes: &'a dyn Fn(&Spot<'_>) -> bool,
+    /// Which of those that have a word are hits after all.
+    pub(crate) is_hit: &'a dyn Fn(&Spot<'_>) -> bool,
     pub(crate) limit: usize,
     pub(crate) cursor: Option<&'a str>,
 }
@@ -53,14 +55,14 @@ pub(crate) struct Page {
     pub(crate) next: Option<String>,
 }
 
-/// How a place compares with others: the better first, then by id.
-type Order<'a> = (Reverse<u32>, &'a ItemId, Kind);
+/// How a file compares with others: the better first, then by id.
+type Order<'a> = (Reverse<u32>, &'a str, Kind);
 
 /// Finds what is meant by the words, in any order; everything where there are none.
 ///
 /// # Errors
 /// `search.query`, `search.cursor`
-pub(crate) fn search(shelves: &[Shelf], wanted: &Wanted<'_>) -> Result<Page, SearchError> {
+pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, SearchError> {
     if wanted.text.len() > SEARCH_BYTES {
         return Err(SearchError::TooMuch);
     }
@@ -74,37 +76,39 @@ pub(crate) fn search(shelves: &[Shelf], wanted: &Wanted<'_>) -> Result<Page, Sea
         Some(text) => Some(Cursor::read(text, &asked, wanted.filters)?),
         None => None,
     };
-    let places = |shelf: &Shelf| -> Vec<usize> {
-        let fits = |at: &usize| (wanted.fits)(&shelf.places[*at].entry);
-        (0..shelf.places.len()).filter(fits).collect()
+    let files = |shelf: &&Shelf| -> Vec<File> {
+        let takes = |file: &&File| (wanted.takes)(&shelf.spot(file));
+        shelf.files.iter().filter(takes).copied().collect()
     };
-    let taking_part: Vec<Vec<usize>> = shelves.iter().map(places).collect();
+    let taking_part: Vec<Vec<File>> = shelves.iter().map(files).collect();
     let matched = Matched::of(shelves, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
-    let mut found: Vec<(u32, &Place)> = matched.scored(shelves, &taking_part);
+    let mut found: Vec<(u32, Spot<'_>)> = matched.scored(shelves, &taking_part);
+    found.retain(|(_, spot)| (wanted.is_hit)(spot));
     let total = found.len();
     if let Some(cursor) = &cursor {
-        found.retain(|(score, place)| {
-            order(*score, place) > (Reverse(cursor.score), &cursor.item.id, cursor.item.kind)
-        });
+        let last = (Reverse(cursor.score), cursor.item.id.as_str(), cursor.item.kind);
+        found.retain(|found| order(found) > last);
     }
     let left = found.len();
     let limit = wanted.limit.max(1);
     if left > limit {
-        found.select_nth_unstable_by(limit, |a, b| order(a.0, a.1).cmp(&order(b.0, b.1)));
+        found.select_nth_unstable_by(limit, |a, b| order(a).cmp(&order(b)));
         found.truncate(limit);
     }
-    found.sort_unstable_by(|a, b| order(a.0, a.1).cmp(&order(b.0, b.1)));
-    let last = found.last().filter(|_| left > limit);
-    let next = last.map(|(score, place)| {
-        let (item, frozen) = (place.entry.item.clone(), matched.frozen.clone());
-        Cursor { frozen, score: *score, item }.write(&asked, wanted.filters)
+    found.sort_unstable_by(|a, b| order(a).cmp(&order(b)));
+    let found = found.iter().filter_map(|(score, spot)| Some((*score, spot.entry()?)));
+    let mut hits: Vec<Hit> = found.map(|(score, entry)| Hit { entry, score }).collect();
+    let next = hits.last().filter(|_| left > limit).map(|last| {
+        let (item, frozen) = (last.entry.item.clone(), matched.frozen.clone());
+        Cursor { frozen, score: last.score, item }.write(&asked, wanted.filters)
     });
-    let hits = found.iter().map(|(score, place)| Hit { entry: place.entry.clone(), score: *score });
-    Ok(Page { hits: hits.collect(), total, next })
+    // Two files of one id are one item that nobody can use.
+    hits.dedup_by(|a, b| a.entry.item == b.entry.item);
+    Ok(Page { hits, total, next })
 }
 
-fn order(score: u32, place: &Place) -> Order<'_> {
-    (Reverse(score), &place.entry.item.id, place.entry.item.kind)
+fn order<'s>((score, spot): &(u32, Spot<'s>)) -> Order<'s> {
+    (Reverse(*score), spot.id, spot.kind)
 }
 
 /// Which terms a word means on each shelf, and what each then counts; 0 for all others.
@@ -119,8 +123,8 @@ struct Matched {
 impl Matched {
     /// Matches the words, by the numbers of an earlier page if there is one.
     fn of(
-        shelves: &[Shelf],
-        taking_part: &[Vec<usize>],
+        shelves: &[&Shelf],
+        taking_part: &[Vec<File>],
         asked: &[String],
         frozen: Option<&Frozen>,
     ) -> Self {
@@ -142,50 +146,33 @@ impl Matched {
             having = self::having(shelves, taking_part, &words);
         }
         let files: usize = taking_part.iter().map(Vec::len).sum();
-        let lengths = shelves.iter().zip(taking_part).flat_map(|(shelf, places)| {
-            places.iter().map(|at| u64::from(shelf.places[*at].length))
-        });
-        let frozen = Frozen {
-            files: count(files),
-            length: count(
-                usize::try_from(lengths.sum::<u64>()).unwrap_or(usize::MAX) / files.max(1),
-            )
-            .max(1),
-            words: having
-                .into_iter()
-                .zip(slips)
-                .map(|(having, slips)| WordStats { having: count(having), slips })
-                .collect(),
-        };
+        let lengths: usize = taking_part.iter().flatten().map(|file| file.length as usize).sum();
+        let stats = having.into_iter().zip(slips);
+        let stats = stats.map(|(having, slips)| WordStats { having: at(having), slips });
+        let length = at(lengths / files.max(1)).max(1);
+        let frozen = Frozen { files: at(files), length, words: stats.collect() };
         Self { words, frozen }
     }
 
-    /// What each place gets; those that get nothing are left out.
-    fn scored<'s>(
-        &self,
-        shelves: &'s [Shelf],
-        taking_part: &[Vec<usize>],
-    ) -> Vec<(u32, &'s Place)> {
-        let all = shelves.iter().zip(taking_part);
+    /// What each file gets; those that get nothing are left out.
+    fn scored<'s>(&self, shelves: &[&'s Shelf], taking_part: &[Vec<File>]) -> Vec<(u32, Spot<'s>)> {
+        let all = shelves.iter().copied().zip(taking_part);
         if self.words.is_empty() {
-            return all
-                .flat_map(|(shelf, places)| places.iter().map(|at| (0, &shelf.places[*at])))
-                .collect();
+            let spots = |(shelf, files): (&'s Shelf, &Vec<File>)| -> Vec<(u32, Spot<'s>)> {
+                files.iter().map(|file| (0, shelf.spot(file))).collect()
+            };
+            return all.flat_map(spots).collect();
         }
         let mut found = Vec::new();
         let rarity: Vec<f32> = self.frozen.words.iter().map(|word| self.rarity(word)).collect();
         let average = to_f32(self.frozen.length);
         let mut best = vec![0.0_f32; self.words.len()];
-        for (number, (shelf, places)) in all.enumerate() {
-            let any = any(&self.words, number, shelf.terms.len());
-            for at in places {
-                let place = &shelf.places[*at];
+        for (number, (shelf, files)) in all.enumerate() {
+            let any = any(&self.words, number, shelf.ends.len());
+            for file in files {
                 best.fill(0.0);
-                let long = K1 * (1.0 - B + B * to_f32(place.length) / average);
-                for (term, times) in shelf.counts(place) {
-                    if !any.get(*term as usize).copied().unwrap_or(false) {
-                        continue;
-                    }
+                let long = K1 * (1.0 - B + B * to_f32(file.length) / average);
+                for (term, times) in shelf.counts(file).iter().filter(|(t, _)| any[*t as usize]) {
                     let times = to_f32(*times);
                     let counted = times * (K1 + 1.0) / (times + long);
                     for (best, word) in best.iter_mut().zip(&self.words) {
@@ -193,10 +180,10 @@ impl Matched {
                     }
                 }
                 let had = best.iter().filter(|best| **best > 0.0).count();
-                let sum: f32 = best.iter().zip(&rarity).map(|(best, rarity)| best * rarity).sum();
-                let share = to_f32(count(had)) / to_f32(count(best.len()));
                 if had > 0 {
-                    found.push((in_units(sum * share).max(1), place));
+                    let sum: f32 = best.iter().zip(&rarity).map(|(best, rare)| best * rare).sum();
+                    let share = to_f32(at(had)) / to_f32(at(best.len()));
+                    found.push((in_units(sum * share).max(1), shelf.spot(file)));
                 }
             }
         }
@@ -218,9 +205,9 @@ fn meant(shelf: &Shelf, word: &str, slips: bool) -> Vec<f32> {
         4..8 => 1,
         _ => 2,
     };
-    let is_slip = |term: &str, other: u64| {
+    let is_slip = |term: &str| {
         // Letters that only the word has: each takes a slip of its own.
-        if (own & !other).count_ones() > allowed {
+        if (own & !letters(term)).count_ones() > allowed {
             return false;
         }
         let allowed = allowed as usize;
@@ -228,12 +215,12 @@ fn meant(shelf: &Shelf, word: &str, slips: bool) -> Vec<f32> {
         let near = |text: &str| strsim::osa_distance(word, text) <= allowed;
         near(&beginning) || (beginning.len() < term.len() && near(term))
     };
-    let terms = shelf.terms.iter().map(|(term, letters)| {
+    let terms = shelf.terms().map(|term| {
         if term == word {
             1.0
         } else if length > 1 && term.starts_with(word) {
             BEGINS
-        } else if slips && allowed > 0 && is_slip(term, *letters) {
+        } else if slips && allowed > 0 && is_slip(term) {
             SLIP
         } else {
             0.0
@@ -248,24 +235,24 @@ fn any(words: &[Meant], shelf: usize, terms: usize) -> Vec<bool> {
 }
 
 /// How many files have each word.
-fn having(shelves: &[Shelf], taking_part: &[Vec<usize>], words: &[Meant]) -> Vec<usize> {
+fn having(shelves: &[&Shelf], taking_part: &[Vec<File>], words: &[Meant]) -> Vec<usize> {
     let mut having = vec![0; words.len()];
-    for (number, (shelf, places)) in shelves.iter().zip(taking_part).enumerate() {
-        let any = any(words, number, shelf.terms.len());
-        for at in places {
-            let counts = shelf.counts(&shelf.places[*at]);
-            let terms = counts.iter().map(|(term, _)| *term as usize).filter(|term| any[*term]);
-            let terms: Vec<usize> = terms.collect();
+    let mut terms = Vec::new();
+    for (number, (shelf, files)) in shelves.iter().zip(taking_part).enumerate() {
+        let any = any(words, number, shelf.ends.len());
+        for file in files {
+            terms.clear();
+            let counts = shelf.counts(file).iter();
+            terms.extend(counts.map(|(term, _)| *term as usize).filter(|term| any[*term]));
+            if terms.is_empty() {
+                continue;
+            }
             for (count, word) in having.iter_mut().zip(words) {
                 *count += usize::from(terms.iter().any(|term| word[number][*term] > 0.0));
             }
         }
     }
     having
-}
-
-fn count(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rank of counts far below 2^24")]
