@@ -89,10 +89,19 @@ fn text(words: &str, page: &SearchPage, out: &mut Out) {
         let line = row(hit, width, out);
         out.line(line.trim_end());
     }
+    let mut hints = Vec::new();
+    if let Some(refused) = page.hits.iter().find(|hit| hit.seen.is_err()) {
+        hints.push(format!("why one is not verified: `rye why {}`", refused.item));
+    }
     if let Some(next) = &page.next_cursor {
+        hints.push(format!("{} of {}; more with `--cursor {next}`", page.hits.len(), page.total));
+    }
+    if !hints.is_empty() {
         out.line("");
-        let rest = format!("{} of {}; more with `--cursor {next}`", page.hits.len(), page.total);
-        out.line(&out.paint().style(Style::Dim, &rest));
+    }
+    for hint in hints {
+        let hint = out.paint().style(Style::Dim, &hint);
+        out.line(&hint);
     }
 }
 

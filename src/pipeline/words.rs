@@ -92,7 +92,7 @@ impl Rye {
             }
             old
         } else {
-            let shelf = Arc::new(self.fill(root, &old, looked, nanoseconds(started)));
+            let shelf = Arc::new(self.fill(root, &old, &looked, nanoseconds(started)));
             if let Some(cache) = cache {
                 cache.write(&shelf);
             }
@@ -233,10 +233,10 @@ impl Rye {
     }
 
     /// The shelf of what was looked at: what is as it was is kept, the rest is read.
-    fn fill(&self, root: &Root, old: &Shelf, looked: Vec<Looked>, now: i64) -> Shelf {
+    fn fill(&self, root: &Root, old: &Shelf, looked: &[Looked], now: i64) -> Shelf {
         let known = old.folder_at();
         let mut files = Vec::new();
-        for folder in &looked {
+        for folder in looked {
             let before = known.get(folder.path.as_str()).into_iter();
             let before = before.flat_map(|(at, _)| old.inside(*at));
             let before: HashMap<&str, (usize, Stamp)> =
@@ -266,7 +266,7 @@ impl Rye {
         };
         let mut files = files.into_iter();
         let mut filling = Filling::beside(old);
-        for folder in &looked {
+        for folder in looked {
             let stamp = match folder.stamp == Stamp::default() {
                 true => folder.stamp,
                 false => settled(folder.stamp, now),

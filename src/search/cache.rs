@@ -57,7 +57,8 @@ impl Cache {
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
         let mut file = OpenOptions::new().read(true).custom_flags(flags).open(self.path()).ok()?;
         let stat = file.metadata().ok()?;
-        let own = stat.uid() == rustix::process::geteuid().as_raw() && stat.mode() & 0o077 == 0;
+        let closed = (stat.mode() & 0o077).count_ones() == 0;
+        let own = stat.uid() == rustix::process::geteuid().as_raw() && closed;
         let size = usize::try_from(stat.len()).ok().filter(|size| *size <= SEARCH_CACHE_BYTES)?;
         if !stat.is_file() || !own {
             return None;
@@ -178,12 +179,17 @@ impl Cache {
         let named = |at: Span| names.get(span(at)).is_some_and(|name| name.len() <= NAME_BYTES);
         let within = |at: Span, len: usize| at.0 <= at.1 && at.1 as usize <= len;
         let mut shelf = Shelf { ends, ..Shelf::empty(space) };
+        // Never more than the bytes that are left may hold.
+        shelf.files.reserve(files.min(from.0.len() / 60));
         for _ in 0..folders {
             let [kind, path0, path1, first, last] = from.array()?;
             let (path, inside) = ((path0, path1), (first, last));
             let stamp = from.stamp()?;
             let folder = Folder { kind: kind_of(kind)?, path, stamp, files: inside };
-            (named(path) && within(inside, files)).then_some(())?;
+            // It is looked at by this path.
+            let plain = |path: &str| path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            let is_plain = names.get(span(path)).is_some_and(plain);
+            (named(path) && is_plain && within(inside, files)).then_some(())?;
             shelf.folders.push(folder);
         }
         for _ in 0..files {
@@ -194,16 +200,15 @@ impl Cache {
             (named(path) && within(words, counts)).then_some(())?;
             shelf.files.push(File { kind: kind_of(kind)?, path, ext, glance, words, length });
         }
-        let pairs = from.numbers(counts.checked_mul(2)?)?;
-        shelf.counts = pairs.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        shelf.counts = from.pairs(counts)?;
         let known = shelf.counts.iter().all(|(term, _)| (*term as usize) < shelf.ends.len());
         let is_whole = short && rising && whole && known && from.0.is_empty();
-        is_whole.then(|| Shelf { names, terms, ..shelf })
+        is_whole.then_some(Shelf { names, terms, ..shelf })
     }
 }
 
 fn put(to: &mut Vec<u8>, numbers: &[u32]) {
-    numbers.iter().for_each(|number| to.extend(number.to_le_bytes()));
+    to.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
 fn put_stamp(to: &mut Vec<u8>, stamp: Stamp) {
@@ -235,7 +240,9 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
     for word in words {
         mix(u64::from_le_bytes(word.try_into().unwrap_or_default()));
     }
-    rest.iter().for_each(|byte| mix(u64::from(*byte)));
+    for byte in rest {
+        mix(u64::from(*byte));
+    }
     sum
 }
 
@@ -269,6 +276,18 @@ impl<'b> Bytes<'b> {
         let bytes = self.take(count.checked_mul(4)?)?;
         let words = bytes.chunks_exact(4);
         Some(words.map(|word| u32::from_le_bytes(word.try_into().unwrap_or_default())).collect())
+    }
+
+    fn pairs(&mut self, count: usize) -> Option<Vec<(u32, u32)>> {
+        let bytes = self.take(count.checked_mul(8)?)?;
+        let pair = |bytes: &[u8]| {
+            let both = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+            // The first is the lower half.
+            #[expect(clippy::cast_possible_truncation, reason = "the two halves of it")]
+            let halves = (both as u32, (both >> 32) as u32);
+            halves
+        };
+        Some(bytes.chunks_exact(8).map(pair).collect())
     }
 
     fn stamp(&mut self) -> Option<Stamp> {

@@ -23,7 +23,6 @@ mod cache;
 mod cursor;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
-#[cfg_attr(not(test), expect(clippy::expect_used, reason = "a broken promise ends the target"))]
 pub(crate) mod fuzz;
 mod rank;
 mod shelf;

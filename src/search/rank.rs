@@ -76,11 +76,12 @@ pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, Se
         Some(text) => Some(Cursor::read(text, &asked, wanted.filters)?),
         None => None,
     };
-    let files = |shelf: &&Shelf| -> Vec<File> {
-        let takes = |file: &&File| (wanted.takes)(&shelf.spot(file));
-        shelf.files.iter().filter(takes).copied().collect()
+    let places = |shelf: &&Shelf| -> Vec<u32> {
+        let takes = |file: &File| (wanted.takes)(&shelf.spot(file));
+        let files = shelf.files.iter().enumerate();
+        files.filter(|(_, file)| takes(file)).map(|(place, _)| at(place)).collect()
     };
-    let taking_part: Vec<Vec<File>> = shelves.iter().map(files).collect();
+    let taking_part: Vec<Vec<u32>> = shelves.iter().map(places).collect();
     let matched = Matched::of(shelves, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
     let mut found: Vec<(u32, Spot<'_>)> = matched.scored(shelves, &taking_part);
     found.retain(|(_, spot)| (wanted.is_hit)(spot));
@@ -124,7 +125,7 @@ impl Matched {
     /// Matches the words, by the numbers of an earlier page if there is one.
     fn of(
         shelves: &[&Shelf],
-        taking_part: &[Vec<File>],
+        taking_part: &[Vec<u32>],
         asked: &[String],
         frozen: Option<&Frozen>,
     ) -> Self {
@@ -146,7 +147,9 @@ impl Matched {
             having = self::having(shelves, taking_part, &words);
         }
         let files: usize = taking_part.iter().map(Vec::len).sum();
-        let lengths: usize = taking_part.iter().flatten().map(|file| file.length as usize).sum();
+        let each = shelves.iter().zip(taking_part);
+        let lengths = each.flat_map(|(shelf, places)| shelf.at(places).map(|file| file.length));
+        let lengths: usize = lengths.map(|length| length as usize).sum();
         let stats = having.into_iter().zip(slips);
         let stats = stats.map(|(having, slips)| WordStats { having: at(having), slips });
         let length = at(lengths / files.max(1)).max(1);
@@ -155,11 +158,11 @@ impl Matched {
     }
 
     /// What each file gets; those that get nothing are left out.
-    fn scored<'s>(&self, shelves: &[&'s Shelf], taking_part: &[Vec<File>]) -> Vec<(u32, Spot<'s>)> {
+    fn scored<'s>(&self, shelves: &[&'s Shelf], taking_part: &[Vec<u32>]) -> Vec<(u32, Spot<'s>)> {
         let all = shelves.iter().copied().zip(taking_part);
         if self.words.is_empty() {
-            let spots = |(shelf, files): (&'s Shelf, &Vec<File>)| -> Vec<(u32, Spot<'s>)> {
-                files.iter().map(|file| (0, shelf.spot(file))).collect()
+            let spots = |(shelf, places): (&'s Shelf, &Vec<u32>)| -> Vec<(u32, Spot<'s>)> {
+                shelf.at(places).map(|file| (0, shelf.spot(file))).collect()
             };
             return all.flat_map(spots).collect();
         }
@@ -167,9 +170,9 @@ impl Matched {
         let rarity: Vec<f32> = self.frozen.words.iter().map(|word| self.rarity(word)).collect();
         let average = to_f32(self.frozen.length);
         let mut best = vec![0.0_f32; self.words.len()];
-        for (number, (shelf, files)) in all.enumerate() {
+        for (number, (shelf, places)) in all.enumerate() {
             let any = any(&self.words, number, shelf.ends.len());
-            for file in files {
+            for file in shelf.at(places) {
                 best.fill(0.0);
                 let long = K1 * (1.0 - B + B * to_f32(file.length) / average);
                 for (term, times) in shelf.counts(file).iter().filter(|(t, _)| any[*t as usize]) {
@@ -235,12 +238,12 @@ fn any(words: &[Meant], shelf: usize, terms: usize) -> Vec<bool> {
 }
 
 /// How many files have each word.
-fn having(shelves: &[&Shelf], taking_part: &[Vec<File>], words: &[Meant]) -> Vec<usize> {
+fn having(shelves: &[&Shelf], taking_part: &[Vec<u32>], words: &[Meant]) -> Vec<usize> {
     let mut having = vec![0; words.len()];
     let mut terms = Vec::new();
-    for (number, (shelf, files)) in shelves.iter().zip(taking_part).enumerate() {
+    for (number, (shelf, places)) in shelves.iter().zip(taking_part).enumerate() {
         let any = any(words, number, shelf.ends.len());
-        for file in files {
+        for file in shelf.at(places) {
             terms.clear();
             let counts = shelf.counts(file).iter();
             terms.extend(counts.map(|(term, _)| *term as usize).filter(|term| any[*term]));

@@ -226,6 +226,11 @@ impl Shelf {
             .map(|(from, to)| self.terms.get(span((*from, *to))).unwrap_or_default())
     }
 
+    /// The files at these places.
+    pub(super) fn at<'s>(&'s self, places: &'s [u32]) -> impl Iterator<Item = &'s File> {
+        places.iter().filter_map(|place| self.files.get(*place as usize))
+    }
+
     pub(super) fn counts(&self, file: &File) -> &[(u32, u32)] {
         self.counts.get(span(file.words)).unwrap_or_default()
     }

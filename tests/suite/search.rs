@@ -41,7 +41,9 @@ fn a_name_counts_more_than_an_id_or_a_tag_and_those_more_than_a_description_or_a
     let found = found(&world, "invoice");
     assert_eq!(found[0], "tool:a/invoice", "{found:?}");
     let mut rest = [found[1..3].to_vec(), found[3..].to_vec()];
-    rest.iter_mut().for_each(|part| part.sort());
+    for part in &mut rest {
+        part.sort();
+    }
     assert_eq!(rest[0], ["tool:a/tagged", "tool:invoice/b"]);
     assert_eq!(rest[1], ["tool:a/takes", "tool:a/told"]);
 }
@@ -426,17 +428,20 @@ fn what_a_lie_in_the_kept_words_finds_is_still_verified() {
 
 /// Kept words with some of them put in place of others, and a sum that is right again.
 fn with_words(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    // The magic, the version and the digest stand before the sum.
+    let head = 8 + 4 + 64;
     let mut bytes = bytes.to_vec();
     let at = bytes.windows(old.len()).position(|part| part == old).unwrap();
     bytes[at..at + old.len()].copy_from_slice(new);
-    const HEAD: usize = 8 + 4 + 64;
-    let mut sum = 0xcbf2_9ce4_8422_2325_u64 ^ (bytes.len() - HEAD - 8) as u64;
+    let mut sum = 0xcbf2_9ce4_8422_2325_u64 ^ (bytes.len() - head - 8) as u64;
     let mut mix = |word: u64| sum = (sum.rotate_left(5) ^ word).wrapping_mul(0x0517_cc1b_7272_20a9);
-    let body = bytes[HEAD + 8..].to_vec();
+    let body = bytes[head + 8..].to_vec();
     let words = body.chunks_exact(8);
     let rest = words.remainder();
     words.for_each(|word| mix(u64::from_le_bytes(word.try_into().unwrap())));
-    rest.iter().for_each(|byte| mix(u64::from(*byte)));
-    bytes[HEAD..HEAD + 8].copy_from_slice(&sum.to_le_bytes());
+    for byte in rest {
+        mix(u64::from(*byte));
+    }
+    bytes[head..head + 8].copy_from_slice(&sum.to_le_bytes());
     bytes
 }
