@@ -58,7 +58,7 @@ pub(crate) struct Page {
 /// How a file compares with others: the better first, then by id.
 type Order<'a> = (Reverse<u32>, &'a str, Kind);
 
-/// Finds what is meant by the words, in any order; everything where there are none.
+/// Finds what is meant by the words, in any order; everything where nothing is asked.
 ///
 /// # Errors
 /// `search.query`, `search.cursor`
@@ -71,6 +71,10 @@ pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, Se
     asked.dedup();
     if asked.len() > SEARCH_WORDS {
         return Err(SearchError::TooMuch);
+    }
+    if asked.is_empty() && !wanted.text.trim().is_empty() {
+        // Signs alone are no words, and are not nothing either.
+        return Ok(Page { hits: Vec::new(), total: 0, next: None });
     }
     let cursor = match wanted.cursor {
         Some(text) => Some(Cursor::read(text, &asked, wanted.filters)?),

@@ -111,7 +111,7 @@ fn ranking_table() {
         ("mail/send-to-all", "Writes letters"),
         ("file-system/read", "Reads"),
     ]);
-    let rows: [(&str, &[&str]); 9] = [
+    let rows: [(&str, &[&str]); 10] = [
         ("deploy", &["a/deploy", "deploy/b", "c/long", "c/told", "c/begins"]),
         ("site deploy", &["a/deploy", "deploy/b", "c/long", "c/told", "c/begins"]),
         ("deplyo", &["a/deploy", "deploy/b", "c/long", "c/told", "c/begins"]),
@@ -121,6 +121,7 @@ fn ranking_table() {
         ("lettres", &["mail/send-to-all"]),
         ("xyz", &[]),
         ("x", &[]),
+        (" -- !", &[]),
     ];
     for (query, want) in rows {
         let mut got = ids(&page(&shelf, query, 100, None));
