@@ -26,6 +26,7 @@ mod import;
 mod init;
 mod input;
 mod keys;
+mod learn;
 mod list;
 mod lock;
 #[cfg(feature = "lsp")]
@@ -113,6 +114,7 @@ macro_rules! verbs {
 
 verbs! {
     execute
+    learn
     dev
     plan
     receipt

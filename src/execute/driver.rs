@@ -2,6 +2,7 @@
 
 use super::primitive::Running;
 use super::{ExecuteError, Outcome};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::base::text::brief_line;
@@ -101,6 +102,10 @@ pub(crate) fn run_once(
     if let Some(why) = not_set_up(spawn, &ended) {
         return Err(ExecuteError::Sandbox { item: item(), why });
     }
+    // The private folders of a run are no part of what its program needs.
+    let own = spawn.cell.iter().flat_map(|cell| cell.pin.iter().chain([&cell.tmp]));
+    let own: Vec<_> = own.map(PathBuf::as_path).collect();
+    let ended = Ended { deeds: ended.deeds.outside(&own), ..ended };
     sink.record(Event::Exit {
         exit_code: ended.exit_code,
         signal: ended.signal,
