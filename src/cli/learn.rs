@@ -53,7 +53,13 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let is_new = !learned.unified.is_empty();
     let writes = args.write && is_new && !failed;
     if writes || (args.write && learned.text.is_err()) {
-        put(&learned)?;
+        let put = put(&learned);
+        // Whoever has to write it by hand has to see it.
+        if put.is_err() && !out.is_json() {
+            show(&learned, false, out);
+            out.flush();
+        }
+        put?;
     }
     if out.is_json() {
         let mut run = learned.report.to_json(wired.start.elapsed(), false, None);

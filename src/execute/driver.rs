@@ -95,6 +95,11 @@ pub(crate) fn run_once(
     let item = || plan.item().clone();
     let sink = running.sink;
     tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
+    // The private folders of a run are no part of what its program needs.
+    let own = spawn.cell.iter().filter(|_| spawn.watched);
+    let own = own.flat_map(|cell| cell.pin.iter().chain([&cell.tmp]));
+    let real = |path: &PathBuf| running.host.real_folder(path);
+    let own: Vec<_> = own.flat_map(|path| [Some(path.clone()), real(path)]).flatten().collect();
     let ended = running.host.run(spawn, &mut |pid| sink.record(Event::Spawn { pid }));
     let program = spawn.program.clone();
     let ended = ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
@@ -102,9 +107,6 @@ pub(crate) fn run_once(
     if let Some(why) = not_set_up(spawn, &ended) {
         return Err(ExecuteError::Sandbox { item: item(), why });
     }
-    // The private folders of a run are no part of what its program needs.
-    let own = spawn.cell.iter().flat_map(|cell| cell.pin.iter().chain([&cell.tmp]));
-    let own: Vec<_> = own.map(PathBuf::as_path).collect();
     let ended = Ended { deeds: ended.deeds.outside(&own), ..ended };
     sink.record(Event::Exit {
         exit_code: ended.exit_code,

@@ -81,7 +81,7 @@ impl Deed {
 
 impl Deeds {
     /// Without what lies in these folders.
-    pub(crate) fn outside(mut self, folders: &[&Path]) -> Self {
+    pub(crate) fn outside(mut self, folders: &[PathBuf]) -> Self {
         let is_in = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
         self.all.retain(|deed| !deed.path().is_some_and(is_in));
         self

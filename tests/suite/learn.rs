@@ -266,6 +266,7 @@ fn what_lies_in_the_binary_is_learned_of_and_not_written() {
     assert!(said.stdout.contains("/stamp\""), "{said:?}");
     let said = world.rye(&[args.as_slice(), &["--write"]].concat());
     assert_eq!((said.status, said.code().as_str()), (4, "learn.cannot_write"), "{said:?}");
+    assert!(said.stdout.contains("/stamp\""), "it is shown even so: {said:?}");
 }
 
 #[test]
