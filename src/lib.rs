@@ -31,6 +31,7 @@
 //! | 12 | `report` `lock` `protocol` `sandbox` `registry` `eval` `search` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol; what a child may touch; what outlives a process; what an eval is sent, and its score; which items a few words may mean |
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
+//! | 14 | `learn` | what a tool needs of the machine, seen in one run |
 //! | 14 | `lsp` | what an editor shows of items that are being written |
 //! | 14 | `mcp` | agents speak with rye over the model context protocol |
 //! | 14 | `author` `git` `graph` `import` `trial` | new items and tidy headers; what is about to be committed; pictures of what runs; foreign configurations as items; test specs beside items |
@@ -51,7 +52,7 @@
 //! 7. Nothing passes through a shell unless a signed runtime's command is one.
 //! 8. A refusal has a stable code, a help line, a page and an event; no flag turns one off but
 //!    `RYE_DEV_MODE`, which is loud and never reaches the system space.
-//! 9. `unsafe` stands in `host/unix.rs` and nowhere else.
+//! 9. `unsafe` stands in `host/unix.rs` and `host/ptrace.rs` and nowhere else.
 //! 10. Every cap stands in `base/limits.rs`, with its reason.
 //!
 //! # Files on disk
@@ -98,6 +99,7 @@ mod host;
 mod id;
 mod import;
 mod interpolate;
+mod learn;
 mod lock;
 #[cfg(feature = "lsp")]
 mod lsp;

@@ -74,6 +74,8 @@ pub(crate) const EXEC_KEPT: usize = EXEC_SERVERS - OBSERVERS;
 /// Mounts of one sandbox; each takes `bwrap` a moment, and more items than these are better kept as a
 /// whole.
 pub(crate) const SANDBOX_MOUNTS: usize = 2_000;
+/// Different things that are remembered of what a watched child did; a build touches some thousands.
+pub(crate) const WATCHED_DEEDS: usize = 200_000;
 /// Longest text of a request to a person, in bytes: it is read on a screen.
 pub(crate) const PENDING_TEXT_BYTES: usize = 16 << 10;
 /// How long a server may take to end once its input is closed, in milliseconds (exec-protocol 3.5).

@@ -26,6 +26,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::dev::CODES,
         crate::git::CODES,
         crate::import::CODES,
+        crate::learn::CODES,
         crate::trial::CODES,
         crate::eval::CODES,
         #[cfg(feature = "lsp")]

@@ -8,6 +8,7 @@ use crate::dev::DevError;
 use crate::diag::{Code, Diagnose, Diagnostic};
 use crate::git::{CheckError, GitError};
 use crate::import::NotImported;
+use crate::learn::NotLearned;
 use crate::pipeline::{Failed, Failure};
 use crate::trial::FindError;
 
@@ -75,6 +76,16 @@ impl From<NotImported> for CliError {
         match error {
             NotImported::Rule(error) => Self::House(Box::new(error)),
             NotImported::Failure(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+impl From<NotLearned> for CliError {
+    fn from(error: NotLearned) -> Self {
+        match error {
+            NotLearned::Rule(error) => Self::House(Box::new(error)),
+            NotLearned::Run(failed) => Self::Failed(failed),
+            NotLearned::Failure(failure) => Self::Failure(failure),
         }
     }
 }

@@ -44,10 +44,10 @@ pub(crate) fn status(code: &str) -> u8 {
         | "git.no_repository"
         | "test.no_item"
         | "test.no_spec" => 3,
-        "plan.drifted" | "plan.malformed" | "import.exists" => 4,
+        "plan.drifted" | "plan.malformed" | "import.exists" | "learn.cannot_write" => 4,
         "pending.not_found" => 3,
         "eval.not_an_eval" | "hook.not_a_hook" => 2,
-        "plan.not_a_tool" | "author.language" => 2,
+        "plan.not_a_tool" | "author.language" | "learn.no_process" => 2,
         "mcp.arguments" => 2,
         "mcp.dev_mode" | "mcp.name_taken" | "mcp.outside_roots" | "mcp.sign_refused" => 4,
         "author.io" | "dev.watch" | "git.failed" | "git.io" | "import.io" | "receipt.io"
@@ -58,7 +58,7 @@ pub(crate) fn status(code: &str) -> u8 {
             "hook" | "pending" | "dev" | "verify" | "validate" | "resolve" | "matrix" | "lock"
             | "space" | "sign" | "key" | "trust" | "receipt" | "author" | "git" => 4,
             "parse" | "interpolate" | "chain" | "test" | "import" => 5,
-            "plan" | "execute" | "registry" | "sandbox" => 6,
+            "plan" | "execute" | "registry" | "sandbox" | "learn" => 6,
             "lsp" | "protocol" | "eval" | "remote" | "mcp" | "thread" => 7,
             _ => 70,
         },

@@ -36,6 +36,14 @@ impl Inputs {
     /// # Errors
     /// `cli.input_syntax`, `cli.input_file`, `cli.params_json`.
     pub(super) fn read(&self) -> Result<Given, CliError> {
+        self.read_with(&[])
+    }
+
+    /// The same with more inputs, each as behind `-i`.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`].
+    pub(super) fn read_with(&self, more: &[String]) -> Result<Given, CliError> {
         let mut given = Given::default();
         let whole = match (&self.params, &self.params_file) {
             (Some(text), _) if text == "-" => Some(read_text("-", &mut io::stdin().lock())?),
@@ -47,7 +55,7 @@ impl Inputs {
             given.params = object(&text)?;
         }
         let mut seen: Vec<String> = Vec::new();
-        for text in &self.input {
+        for text in self.input.iter().chain(more) {
             let (name, value) = split(text)?;
             if seen.iter().any(|known| known == name) {
                 return Err(syntax(text, format!("`{name}` is given twice")));

@@ -27,6 +27,7 @@ mod import;
 mod init;
 mod input;
 mod keys;
+mod learn;
 mod list;
 mod lock;
 #[cfg(feature = "lsp")]
@@ -117,6 +118,7 @@ macro_rules! verbs {
 
 verbs! {
     execute
+    learn
     dev
     plan
     receipt

@@ -2,6 +2,7 @@
 
 use super::primitive::Running;
 use super::{ExecuteError, Outcome};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::base::text::brief_line;
@@ -101,6 +102,11 @@ pub(crate) fn run_once(
     let item = || plan.item().clone();
     let sink = running.sink;
     tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
+    // The private folders of a run are no part of what its program needs.
+    let own = spawn.cell.iter().filter(|_| spawn.watched);
+    let own = own.flat_map(|cell| cell.pin.iter().chain([&cell.tmp]));
+    let real = |path: &PathBuf| running.host.real_folder(path);
+    let own: Vec<_> = own.flat_map(|path| [Some(path.clone()), real(path)]).flatten().collect();
     let ended = running.host.run(spawn, &mut |pid| sink.record(Event::Spawn { pid }));
     let program = spawn.program.clone();
     let ended = ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
@@ -108,6 +114,7 @@ pub(crate) fn run_once(
     if let Some(why) = not_set_up(spawn, &ended) {
         return Err(ExecuteError::Sandbox { item: item(), why });
     }
+    let ended = Ended { deeds: ended.deeds.outside(&own), ..ended };
     sink.record(Event::Exit {
         exit_code: ended.exit_code,
         signal: ended.signal,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::mask::Mask;
 use crate::base::limits::STDERR_TAIL;
-use crate::host::Ended;
+use crate::host::{Deeds, Ended};
 use crate::parse::json;
 
 /// The result of a run that came to its own end.
@@ -25,6 +25,8 @@ pub(crate) struct Outcome {
     pub(crate) pending: Option<Pending>,
     /// Where the tool was an HTTP request.
     pub(crate) http: Option<Http>,
+    /// What it did, where it was watched.
+    pub(crate) deeds: Deeds,
 }
 
 /// How an HTTP request went.
@@ -80,6 +82,7 @@ impl Outcome {
             failure,
             pending: None,
             http: None,
+            deeds: ended.deeds.clone(),
         }
     }
 

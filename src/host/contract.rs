@@ -30,6 +30,7 @@ fn sh(script: &str) -> Spawn {
         cell: None,
         restrict: super::Restrict::default(),
         holds_another: false,
+        watched: false,
     }
 }
 

@@ -10,6 +10,7 @@ use super::lasting::Lasting;
 use super::net::{Answer, Call, NetFault};
 use super::policy::{CannotConfine, Cell, Confinement, Ladder, Policy};
 use super::unix::Restrict;
+use super::watch::Deeds;
 use crate::base::{Digest, Digesting};
 
 /// One child to run. Inert until a [`Host`] takes it.
@@ -36,6 +37,9 @@ pub(crate) struct Spawn {
     pub(crate) restrict: Restrict,
     /// It holds the program that was meant as a child of its own: whoever asks it to end asks that.
     pub(crate) holds_another: bool,
+    /// What it and all below it do is told when it ended, see `watch.rs`; only of a child that is run
+    /// to its end.
+    pub(crate) watched: bool,
 }
 
 /// How a child ended.
@@ -57,6 +61,8 @@ pub(crate) struct Ended {
     /// program was loaded, so what is smaller than this process shows as this process's own peak.
     pub(crate) max_rss_kib: i64,
     pub(crate) duration: Duration,
+    /// What it did, where [`Spawn::watched`] asks for it.
+    pub(crate) deeds: Deeds,
 }
 
 /// What a path leads to: a regular file, and every place on the way to it.

@@ -4,7 +4,7 @@
 //!
 //! - `host.rs` the trait and what it promises, `contract.rs` the same held against each host ·
 //!   `os.rs` the real one · `lasting.rs` a child that others talk with · `look.rs` its eyes ·
-//!   `unix.rs` the few calls that need `unsafe` ·
+//!   `unix.rs` the few calls that need `unsafe` · `watch.rs` what a child does, `ptrace.rs` its calls ·
 //!   `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs` the environment, read
 //!   once · `pin.rs` the private folder of a run · `policy.rs` what a child may touch, as data
 
@@ -22,8 +22,10 @@ mod net;
 mod os;
 mod pin;
 mod policy;
+mod ptrace;
 mod unix;
 mod vars;
+mod watch;
 
 pub(crate) use host::{Ended, Host, Look, Spawn};
 pub(crate) use lasting::{Lasting, Turn};
@@ -33,11 +35,13 @@ pub(crate) use pin::{Pin, PinError};
 pub(crate) use policy::{
     CODES, CannotConfine, Caps, Cell, Confinement, Kept, Lacking, Ladder, Level, Net, Policy,
 };
+pub(crate) use ptrace::can_watch;
 pub(crate) use unix::{
     Instruction, Restrict, Signals, can_have_namespaces, hold_signals, landlock_version, raise,
     send_on,
 };
 pub(crate) use vars::Vars;
+pub(crate) use watch::{Deed, Deeds};
 
 #[cfg(feature = "mcp")]
 pub(crate) use unix::ThisThread;

@@ -15,6 +15,7 @@ use super::look;
 #[cfg(feature = "http")]
 use super::net::{Answer, Call, NetFault};
 use super::unix::{Signals, Started, hear_of_children, reap};
+use super::watch::Watch;
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
 use crate::base::{Digest, Digesting};
 
@@ -76,6 +77,10 @@ impl Host for Os {
 
     fn start(&self, spawn: &Spawn) -> io::Result<Lasting> {
         unconfined(spawn)?;
+        if spawn.watched {
+            let why = "a program that serves many calls cannot be watched";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
         Lasting::start(spawn, self.adopt())
     }
 
@@ -84,13 +89,18 @@ impl Host for Os {
         let start = Instant::now();
         let strangers = self.adopt();
         let signals = Signals::listen()?;
-        let running = Running::new(start_known(spawn)?, spawn, start)?;
+        let (child, watch) = match spawn.watched {
+            false => (start_known(spawn)?, None),
+            true => Watch::start(spawn).map(|(child, watch)| (child, Some(watch)))?,
+        };
+        let running = Running::new(child, spawn, start)?;
         started(running.pid.as_raw_nonzero().get().cast_unsigned());
         let ended = running.run_out(&signals);
         if let Some(strangers) = strangers {
             sweep_others(&strangers);
         }
-        ended
+        let deeds = watch.filter(|_| ended.is_ok()).map(Watch::end).unwrap_or_default();
+        ended.map(|ended| Ended { deeds, ..ended })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The few calls that no safe library offers.
 //!
-//! The one file with `unsafe`: `wait4` (peak memory of one child), `signalfd` and the signal mask
+//! With `ptrace.rs` the only file with `unsafe`: `wait4` (peak memory of one child), `signalfd` and the signal mask
 //! (so that one poll loop hears children, pipes and signals), `clone`, dispositions, a handler
 //! that ends what must not outlive us, and `raise`.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
@@ -14,6 +14,7 @@ use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use super::host::Spawn;
+use super::ptrace::be_watched;
 use crate::base::limits::{BUSY_PROGRAM_MS, EXEC_SERVERS, REAP_MS};
 
 /// Exit code or signal, and peak memory in KiB.
@@ -105,6 +106,7 @@ pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
         cwd: &cwd,
         streams: [&their_stdin, &their_stdout, &their_stderr].map(AsRawFd::as_raw_fd),
         restrict: &spawn.restrict,
+        watched: spawn.watched,
         parent: std::process::id(),
         error: AtomicI32::new(0),
     };
@@ -164,13 +166,15 @@ struct Birth<'a> {
     cwd: &'a CStr,
     streams: [RawFd; 3],
     restrict: &'a Restrict,
+    /// The thread that gives birth hears of all it does.
+    watched: bool,
     parent: u32,
     /// What the child failed with.
     error: AtomicI32,
 }
 
 /// The child's stack in units of 16 bytes, as `posix_spawn` has it and twice that.
-const STACK: usize = 64 * 1024 / 16;
+pub(super) const STACK: usize = 64 * 1024 / 16;
 
 impl Birth<'_> {
     /// # Errors
@@ -245,6 +249,9 @@ impl Birth<'_> {
                 called(libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()))?;
             }
             done(close_from_3())?;
+            if self.watched && !be_watched() {
+                return Err(Failed);
+            }
             let mut none = MaybeUninit::<libc::sigset_t>::uninit();
             libc::sigemptyset(none.as_mut_ptr());
             libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());

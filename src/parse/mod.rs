@@ -36,8 +36,8 @@ pub(crate) use outline::{Outline, outline};
 pub(crate) use tidy::{Tidied, tidied};
 pub(crate) use tool::{
     Anchor, AnchorMode, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec, ExecMode, Hook,
-    HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, PIN_VAR, Phase, Search, Tool, VerifyDeps,
-    WantedConfig, fill, listed_files, may_list_files,
+    HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, Needs, PIN_VAR, Phase, Search, Tool,
+    VerifyDeps, WantedConfig, declare, fill, listed_files, may_list_files,
 };
 
 /// The hook of a YAML header, for tests of what is above.

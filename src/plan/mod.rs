@@ -50,6 +50,6 @@ pub(crate) use params::{Params, check_config, check_examples, check_schema, type
 pub(crate) use plan::{Machine, Plan};
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;
-pub(crate) use sandbox::Wanted;
+pub(crate) use sandbox::{Ground, PRIVATE, Wanted};
 pub(crate) use shelf::{ConfigCopy, Shelf};
 pub(crate) use tree::Pinned;

@@ -20,7 +20,7 @@ use super::machine::Survey;
 use super::params::Params;
 use super::process::Process;
 use super::record::{Content, PlannedItem};
-use super::sandbox::{self, Wanted};
+use super::sandbox::{self, Ground, Wanted};
 use super::shelf::Shelf;
 use super::template::Names;
 use super::tree::{Anchored, Pinned, Tree};
@@ -90,6 +90,8 @@ pub(crate) struct Plan {
     pub(super) survey: Survey,
     /// What holds the process, if it is one and held.
     confinement: Option<Arc<Confinement>>,
+    /// What it may touch without its own declaration, where that is to be learned.
+    ground: Option<Ground>,
     tree: Option<Tree>,
     dependencies: Vec<Source>,
     timeout: Duration,
@@ -156,9 +158,9 @@ impl Plan {
         };
         let (survey, act, signed_ms) =
             act(chain, params, &mut frame, &tree, anchored.as_ref(), machine, sink)?;
-        let confinement = match &act {
+        let (confinement, ground) = match &act {
             Act::Process(..) => sandbox::of(chain, &survey, machine)?,
-            Act::Http(_) => None,
+            Act::Http(_) => (None, None),
         };
         if let Some(held) = &confinement {
             sink.record(Event::Sandbox { in_force: held.to_json() });
@@ -183,6 +185,7 @@ impl Plan {
             frame,
             survey,
             confinement,
+            ground,
             tree: uses_tree.then_some(tree),
             pairs: valid.pairs().to_vec(),
             chain: chain.ids(),
@@ -218,6 +221,7 @@ impl Plan {
             cell: None,
             restrict: Restrict::default(),
             holds_another: false,
+            watched: self.ground.is_some(),
         })
     }
 
@@ -264,6 +268,11 @@ impl Plan {
     /// What holds the process; none for one that is let out, and for what is none.
     pub(crate) fn confinement(&self) -> Option<&Arc<Confinement>> {
         self.confinement.as_ref()
+    }
+
+    /// What it may touch without its own declaration; there where the run is watched to learn that.
+    pub(crate) fn ground(&self) -> Option<&Ground> {
+        self.ground.as_ref()
     }
 
     /// What of this machine it uses.

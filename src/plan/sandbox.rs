@@ -9,8 +9,9 @@ use std::sync::Arc;
 use super::error::PlanError;
 use super::machine::{Chosen, Survey};
 use super::plan::Machine;
-use crate::chain::Chain;
-use crate::host::{CannotConfine, Caps, Confinement, Kept, Ladder, Net, Policy};
+use crate::base::limits::SANDBOX_MOUNTS;
+use crate::chain::{Chain, Link};
+use crate::host::{CannotConfine, Caps, Confinement, Kept, Ladder, Level, Net, Policy};
 use crate::id::Space;
 
 /// What the caller wants of the sandbox.
@@ -21,7 +22,23 @@ pub(crate) enum Wanted {
     Auto,
     Off,
     On(Ladder),
+    /// As wide as `bwrap` can hold it and watched, whatever the item declares: to learn what it needs.
+    Learn,
 }
+
+/// What a run may touch by its other links and by default, were its tool to declare nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Ground {
+    pub(crate) policy: Policy,
+    /// The project may be read for as long as nobody declares what may be.
+    pub(crate) reads_project: bool,
+    pub(crate) project: PathBuf,
+    /// Folders that are too much to grant where less will do: homes, and what holds all.
+    pub(crate) wide: Vec<PathBuf>,
+}
+
+/// Where every confined program has a private folder, which hides what lies there.
+pub(crate) const PRIVATE: &str = "/tmp";
 
 /// Folders of programs, libraries and settings that every program may read.
 const SYSTEM: [&str; 12] = [
@@ -78,25 +95,89 @@ pub(super) fn of(
     chain: &Chain,
     survey: &Survey,
     machine: &Machine<'_>,
-) -> Result<Option<Arc<Confinement>>, PlanError> {
+) -> Result<(Option<Arc<Confinement>>, Option<Ground>), PlanError> {
     let item = chain.tool().item();
     let refused = |why| PlanError::Sandbox { item: item.clone(), why };
+    let held = |policy, ladder| machine.host.confine(policy, ladder).map(Arc::new);
     let ladder = match machine.sandbox {
         Wanted::On(ladder) => ladder,
+        Wanted::Learn => {
+            let ground = ground(chain, survey, machine).map_err(refused)?;
+            let policy = widest(&ground, machine);
+            let held = held(policy, Ladder::Only(Level::Bwrap)).map_err(refused)?;
+            return Ok((Some(held), Some(ground)));
+        }
         wanted => match (wanted, machine.trust.lets_out(item)?) {
-            (_, true) => return Ok(None),
+            (_, true) => return Ok((None, None)),
             (Wanted::Off, false) => {
                 return Err(refused(CannotConfine::OffNotAllowed(item.to_string())));
             }
             _ => Ladder::Auto,
         },
     };
-    let policy = policy(chain, survey, machine).map_err(refused)?;
-    machine.host.confine(policy, ladder).map(|held| Some(Arc::new(held))).map_err(refused)
+    let policy = policy(chain, chain.links(), survey, machine).map_err(refused)?;
+    held(policy, ladder).map(|held| (Some(held), None)).map_err(refused)
 }
 
-fn policy(chain: &Chain, survey: &Survey, machine: &Machine<'_>) -> Result<Policy, CannotConfine> {
-    let declared = || chain.links().iter().filter_map(|link| link.tool.sandbox.as_ref());
+fn ground(chain: &Chain, survey: &Survey, machine: &Machine<'_>) -> Result<Ground, CannotConfine> {
+    let others = chain.links().get(1..).unwrap_or_default();
+    let mut policy = policy(chain, others, survey, machine)?;
+    // Its limits are its own word and stay, and so does whether it makes items.
+    let own = chain.tool().tool.sandbox.as_ref();
+    policy.caps = own.map_or(policy.caps, |own| own.caps.and(policy.caps));
+    let declares_read = |link: &Link| link.tool.sandbox.as_ref().is_some_and(|s| s.read.is_some());
+    let places = Places::of(machine);
+    let homes = [places.home.clone(), places.user.clone()].into_iter().flatten();
+    Ok(Ground {
+        policy,
+        reads_project: !others.iter().any(declares_read),
+        wide: homes.chain([PathBuf::from("/"), PathBuf::from(PRIVATE)]).collect(),
+        project: places.project,
+    })
+}
+
+/// All of the machine but what no tool may touch. What lies in the folder that is a private one for every
+/// tool shows through it, so that new files there are its own and old ones are seen to be needed.
+fn widest(ground: &Ground, machine: &Machine<'_>) -> Policy {
+    let private = Path::new(PRIVATE);
+    let host = machine.host;
+    let mut there = host.names(private);
+    there.truncate(SANDBOX_MOUNTS / 2);
+    let there = there.iter().map(|name| private.join(name));
+    let is_there = |path: &Path| host.is_folder(path) || host.real_file(path).is_some();
+    // What is not there yet is no link either.
+    let is_real = |path: &Path| {
+        let real = host.real_folder(path).or_else(|| host.real_file(path));
+        real.is_none_or(|real| real == path)
+    };
+    let there = there.filter(|path| is_there(path) && is_real(path));
+    let write = [PathBuf::from("/")].into_iter().chain(there).collect();
+    let mut policy = ground.policy.clone();
+    let mut write: BTreeSet<PathBuf> = write;
+    // Nothing can be mounted over a link. Where one is kept, nothing new comes to be in its folder, and
+    // what is in it already may be written as ever.
+    let (links, kept) = policy.kept.into_iter().partition(|kept| !is_real(&kept.path));
+    policy.kept = kept;
+    let folders: BTreeSet<PathBuf> =
+        links.iter().filter_map(|link: &Kept| link.path.parent().map(Path::to_owned)).collect();
+    for folder in folders {
+        let inner = host.names(&folder).into_iter().map(|name| folder.join(name));
+        let is_kept = |path: &Path| policy.kept.iter().any(|kept| path.starts_with(&kept.path));
+        write.extend(inner.filter(|path| is_there(path) && is_real(path) && !is_kept(path)));
+        policy.kept.push(Kept { path: folder, is_folder: true });
+    }
+    let write = write.into_iter().collect();
+    Policy { read: Vec::new(), write, made: Vec::new(), net: Net::Any, ..policy }
+}
+
+/// What these links of the chain declare, with what every run has.
+fn policy(
+    chain: &Chain,
+    links: &[Link],
+    survey: &Survey,
+    machine: &Machine<'_>,
+) -> Result<Policy, CannotConfine> {
+    let declared = || links.iter().filter_map(|link| link.tool.sandbox.as_ref());
     let places = Places::of(machine);
     let mut read = BTreeSet::new();
     let mut write = BTreeSet::new();

@@ -39,6 +39,7 @@ pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> 
         cell: None,
         restrict: Restrict::default(),
         holds_another: false,
+        watched: false,
     };
     let (server, host) = (Server::new(item.clone(), spoken), Os::new(false));
     let start = || {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::base::limits::{PENDING_TEXT_BYTES, SHOWN_BYTES};
 use crate::execute::{Mask, Outcome, Pending, ProtocolFault, ToolFailure};
+use crate::host::Deeds;
 use crate::parse::json;
 
 /// The request: the parameters, a JSON object as text, as they are or below `args`, beside what a person
@@ -114,6 +115,7 @@ pub(super) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Durat
         failure,
         pending,
         http: None,
+        deeds: Deeds::default(),
     }
 }
 

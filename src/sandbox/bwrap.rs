@@ -102,6 +102,11 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
         }
         args.push(at.into());
     }
+    let root = Path::new("/");
+    if !policy.read.iter().chain(&policy.write).any(|granted| granted == root) {
+        // What is granted nowhere is not written into a place that is gone afterwards either.
+        args.extend(["--remount-ro".into(), root.into()]);
+    }
     args.extend(["--chdir".into(), cwd.into(), "--".into()]);
     Ok((args, points))
 }
@@ -111,7 +116,7 @@ fn grants(policy: &Policy) -> Vec<Mount> {
     let Policy { base, read, write, .. } = policy;
     let is_in = |path: &Path, all: &[PathBuf]| all.iter().any(|granted| path.starts_with(granted));
     let mut mounts = Vec::new();
-    for path in base.iter().filter(|path| !is_in(path, read)) {
+    for path in base.iter().filter(|path| !is_in(path, read) && !is_in(path, write)) {
         // `/bin` is a link on most systems, and shebangs name it.
         match fs::read_link(path) {
             Ok(target) => mounts.push(Mount { from: Some(target), ..Mount::of("--symlink", path) }),

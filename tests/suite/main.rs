@@ -28,6 +28,7 @@ mod hooks;
 mod http;
 mod import;
 mod keys;
+mod learn;
 mod listing;
 mod lock;
 #[cfg(feature = "lsp")]

@@ -23,7 +23,10 @@ const ROWS: &[&[&str]] = &[
     &["execute"],
     &["report", "protocol", "sandbox", "lock", "search", "registry", "eval"],
     &["pipeline"],
-    &["author", "dev", "git", "graph", "lsp", "trial", "thread", "code", "remote", "import", "mcp"],
+    &[
+        "author", "dev", "git", "graph", "learn", "lsp", "trial", "thread", "code", "remote",
+        "import", "mcp",
+    ],
     &["cli"],
 ];
 
@@ -181,9 +184,9 @@ fn no_unfinished_marks() {
 }
 
 #[test]
-fn unsafe_stands_in_one_file() {
+fn unsafe_stands_in_two_files() {
     for (name, text) in files("src", "rs") {
-        if name != "src/host/unix.rs" {
+        if !matches!(name.as_str(), "src/host/unix.rs" | "src/host/ptrace.rs") {
             assert!(!text.contains("unsafe {") && !text.contains("unsafe fn"), "{name}");
         }
     }

@@ -88,6 +88,12 @@ impl World {
         Self::empty().set_up()
     }
 
+    /// The same below `/var/tmp`: a sandboxed tool has a `/tmp` of its own, in which all that is not granted
+    /// would be there to write.
+    pub fn new_beside_tmp() -> Self {
+        Self::of(tempfile::tempdir_in("/var/tmp").expect("a temporary folder")).set_up()
+    }
+
     pub fn new_in_memory() -> Self {
         Self::empty_in_memory().set_up()
     }

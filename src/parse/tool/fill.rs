@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use serde_json::Value;
 
@@ -66,11 +67,21 @@ fn yaml(text: &str, rows: &Rows<'_>) -> Result<String, String> {
         return yaml(&format!("{text}{end}{FILES_SHA256}:{newline}"), rows);
     }
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let is_key =
-        |line: &&str| line.strip_prefix(rows.key).is_some_and(|rest| rest.starts_with(':'));
-    let start = lines.iter().position(is_key);
     let missing = || format!("write `{}:` at the beginning of a line of its own", rows.key);
-    let start = start.ok_or_else(missing)?;
+    let Range { start, end } = block_of(&lines, rows.key).ok_or_else(missing)?;
+    let mut out = lines[..start].concat();
+    let _ = write!(out, "{}:{newline}", rows.key);
+    for (path, value) in &rows.of {
+        let _ = write!(out, "  {}: {}{newline}", Value::from(&**path), Value::from(&**value));
+    }
+    out.push_str(&lines[end..].concat());
+    Ok(out)
+}
+
+/// The lines of a top-level block key of YAML.
+pub(super) fn block_of(lines: &[&str], key: &str) -> Option<Range<usize>> {
+    let is_key = |line: &&str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
+    let start = lines.iter().position(is_key)?;
     let goes_on = |line: &&&str| {
         let first = line.chars().next();
         line.trim().is_empty() || matches!(first, Some(' ' | '\t' | '-' | ']' | '}'))
@@ -81,13 +92,7 @@ fn yaml(text: &str, rows: &Rows<'_>) -> Result<String, String> {
     while end > start + 1 && lines[end - 1].trim().is_empty() {
         end -= 1;
     }
-    let mut out = lines[..start].concat();
-    let _ = write!(out, "{}:{newline}", rows.key);
-    for (path, value) in &rows.of {
-        let _ = write!(out, "  {}: {}{newline}", Value::from(&**path), Value::from(&**value));
-    }
-    out.push_str(&lines[end..].concat());
-    Ok(out)
+    Some(start..end)
 }
 
 fn toml(text: &str, rows: &Rows<'_>) -> Result<String, String> {
@@ -108,13 +113,28 @@ fn toml(text: &str, rows: &Rows<'_>) -> Result<String, String> {
 
 /// The TOML of a `/// rye` block in comments.
 fn block(text: &str, comment: &str, rows: &Rows<'_>) -> Result<String, String> {
+    let filled = in_block(text, comment, |inside| match inside.contains("files") {
+        true => toml(inside, rows),
+        false => Err(format!("write `files` into the `{comment} /// rye` block")),
+    });
+    filled?.ok_or(format!("write `files` into a `{comment} /// rye` block"))
+}
+
+/// The text with the TOML of its `/// rye` block as `edit` makes it; `None` where there is no block.
+///
+/// # Errors
+/// The block is not closed; what `edit` says.
+pub(super) fn in_block(
+    text: &str,
+    comment: &str,
+    edit: impl FnOnce(&str) -> Result<String, String>,
+) -> Result<Option<String>, String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let is = |mark: &str| {
         let whole = format!("{comment} {mark}");
         move |line: &&str| line.trim_end() == whole
     };
-    let start = lines.iter().position(is("/// rye"));
-    let start = start.ok_or(format!("write `files` into a `{comment} /// rye` block"))?;
+    let Some(start) = lines.iter().position(is("/// rye")) else { return Ok(None) };
     let length = lines[start + 1..].iter().position(is("///"));
     let end = start + 1 + length.ok_or("the header block is not closed")?;
     let bare = |line: &&str| {
@@ -122,17 +142,14 @@ fn block(text: &str, comment: &str, rows: &Rows<'_>) -> Result<String, String> {
         format!("{}\n", rest.strip_prefix(' ').unwrap_or(&rest))
     };
     let inside: String = lines[start + 1..end].iter().map(bare).collect();
-    if !inside.contains("files") {
-        return Err(format!("write `files` into the `{comment} /// rye` block"));
-    }
     let newline = if lines[start].ends_with("\r\n") { "\r\n" } else { "\n" };
     let mut out = lines[..=start].concat();
-    for line in toml(&inside, rows)?.lines() {
+    for line in edit(&inside)?.lines() {
         let space = if line.is_empty() { "" } else { " " };
         let _ = write!(out, "{comment}{space}{line}{newline}");
     }
     out.push_str(&lines[end..].concat());
-    Ok(out)
+    Ok(Some(out))
 }
 
 #[cfg(test)]

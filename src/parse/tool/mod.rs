@@ -12,6 +12,7 @@
 mod anchor;
 mod block;
 mod config_resolve;
+mod declare;
 mod eval;
 mod exec;
 mod fields;
@@ -37,6 +38,7 @@ mod variables;
 
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
 pub(crate) use config_resolve::{MergeMode, WantedConfig};
+pub(crate) use declare::{Needs, declare};
 pub(crate) use exec::{EnvBase, Exec, ExecMode};
 pub(crate) use fill::fill;
 pub(crate) use header::{header, listed_files, may_list_files, parse, sketch};

@@ -124,6 +124,7 @@ fn ask(argv: &[String], seek: &mut Seeker<'_>) -> Result<PathBuf, String> {
         cell: None,
         restrict: Restrict::default(),
         holds_another: false,
+        watched: false,
     };
     let ended = machine.host.run(&spawn, &mut |_| ()).map_err(|e| e.to_string())?;
     if ended.exit_code != Some(0) || ended.timed_out {

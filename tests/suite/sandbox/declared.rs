@@ -272,3 +272,29 @@ fn a_tool_that_lacks_something_is_told_the_line_to_add() {
         assert!(!said["help"].as_str().unwrap().contains("sandbox"), "{said}");
     }
 }
+
+#[test]
+fn what_is_granted_nowhere_is_not_written_for_a_while_either() {
+    if !works("what_is_granted_nowhere_is_not_written_for_a_while_either", BWRAP) {
+        return;
+    }
+    let world = World::new_beside_tmp().held();
+    doer(&world, "loses", "");
+    let (said, status) = does(&world, "loses", BWRAP, "print(os.path.exists('../lost'))");
+    assert_eq!(status, 0, "{said}");
+    let (said, status) = does(&world, "loses", BWRAP, "open('../lost', 'w')");
+    assert_eq!(status, 1, "what it wrote would be gone with the run: {said}");
+    assert!(said.to_string().contains("Read-only file system"), "{said}");
+}
+
+#[test]
+fn a_tool_that_may_write_all_of_the_machine_starts() {
+    if !works("a_tool_that_may_write_all_of_the_machine_starts", BWRAP) {
+        return;
+    }
+    let world = World::new_beside_tmp().held();
+    doer(&world, "all", "[sandbox.fs]\nwrite = [\"/\"]");
+    let (said, status) = does(&world, "all", BWRAP, "open('../found', 'w')");
+    assert_eq!(status, 0, "{said}");
+    assert!(world.outside().join("found").is_file());
+}

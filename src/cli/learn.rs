@@ -1,0 +1,146 @@
+//! `rye learn`: run a tool once under observation, and propose what its item should declare.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::diff::painted;
+use super::error::CliError;
+use super::execute::seconds;
+use super::exit::Exit;
+use super::input::Inputs;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::{escape, escape_line};
+use crate::diag::Style;
+use crate::id::Space;
+use crate::learn::{Learned, learn, put};
+use crate::pipeline::Request;
+use crate::trace::Quiet;
+
+/// Run a tool once under observation, and propose the narrowest sandbox for it
+///
+/// The tool runs for good: it may do all but what no sandbox lets a tool do. What it was seen to need
+/// becomes a change of its item, which you read and sign. Other parameters may need more.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The tool, such as `tool:acme/build`
+    #[arg(value_name = "REF", add = super::complete::refs())]
+    item: String,
+    #[command(flatten)]
+    inputs: Inputs,
+    /// More inputs, as behind `-i`
+    #[arg(last = true, value_name = "NAME=VALUE")]
+    more: Vec<String>,
+    /// Stop it after this many seconds, if that is sooner than the tool's own limit
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Put the change into the file, which has to be signed again then
+    #[arg(long)]
+    write: bool,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let given = args.inputs.read_with(&args.more)?;
+    let mut request = Request::new(args.item.clone());
+    request.params = given.params;
+    request.texts = given.texts;
+    request.timeout = args.timeout;
+    let learned = learn(&wired.rye()?, request, wired.start, &Quiet)?;
+    out.warned(learned.report.warnings());
+    // What failed may not have come to all that it needs.
+    let failed = learned.report.tool_failed();
+    let is_new = !learned.unified.is_empty();
+    let writes = args.write && is_new && !failed;
+    if writes || (args.write && learned.text.is_err()) {
+        let put = put(&learned);
+        // Whoever has to write it by hand has to see it.
+        if put.is_err() && !out.is_json() {
+            show(&learned, false, out);
+            out.flush();
+        }
+        put?;
+    }
+    if out.is_json() {
+        let mut run = learned.report.to_json(wired.start.elapsed(), false, None);
+        // As wide as there is, and of no use to whoever reads on.
+        if let Some(metadata) = run["metadata"].as_object_mut() {
+            metadata.remove("sandbox");
+        }
+        out.object(&json!({
+            "status": if failed { "error" } else { "success" },
+            "item_id": learned.item, "path": learned.found.place.path,
+            "sandbox": sandbox(&learned), "changed": is_new, "diff": learned.unified,
+            "remarks": learned.remarks, "written": writes,
+            "run": run,
+        }));
+    } else {
+        show(&learned, writes, out);
+    }
+    Ok(Exit::Status(u8::from(failed)))
+}
+
+/// The block as an item has it.
+fn sandbox(learned: &Learned) -> serde_json::Value {
+    let needs = &learned.needs;
+    let mut block = serde_json::Map::new();
+    let mut fs = serde_json::Map::new();
+    for (name, paths) in [("read", &needs.read), ("write", &needs.write)] {
+        if !paths.is_empty() {
+            fs.insert(name.into(), json!(paths));
+        }
+    }
+    if !fs.is_empty() {
+        block.insert("fs".into(), fs.into());
+    }
+    if let Some(net) = needs.net {
+        block.insert("net".into(), json!(net));
+    }
+    block.into()
+}
+
+fn show(learned: &Learned, written: bool, out: &mut Out) {
+    let Learned { item, found, unified, remarks, text, .. } = learned;
+    let path = escape_line(&found.place.path);
+    let failed = learned.report.tool_failed();
+    if let Some(error) = learned.report.error_text(out.paint_err()) {
+        let said = learned.report.to_text(out.paint());
+        out.foreign_err(&said.stderr);
+        out.note(error.trim_end());
+        out.note("note: it failed, so what it had not come to is missing here");
+    }
+    match text {
+        Err(why) => {
+            let why = escape(why);
+            out.line(&format!("`{item}` needs this, which cannot be written into {path}: {why}"));
+            out.line(&format!("  sandbox: {}", sandbox(learned)));
+        }
+        Ok(_) if unified.is_empty() && failed => {}
+        Ok(_) if unified.is_empty() => {
+            out.line(&format!("`{item}` needs what it may have already, and all of that"));
+        }
+        Ok(_) => {
+            let text = painted(unified, out.paint());
+            out.text(&text);
+        }
+    }
+    out.flush();
+    for remark in remarks {
+        out.note(&format!("note: {remark}"));
+    }
+    if unified.is_empty() || failed {
+        return;
+    }
+    let space = if found.space == Space::User { " --space user" } else { "" };
+    let sign = format!("`rye sign {item}{space}`");
+    out.line("");
+    if written {
+        let verb = out.paint().style(Style::Good, "written");
+        out.line(&format!("{verb}  {item}  {path}"));
+        out.line(&format!("next: read it (`rye diff {item}`), and sign it with {sign}"));
+    } else {
+        out.line(&format!(
+            "next: read it; with `--write` it is put into the file, which you then sign with {sign}"
+        ));
+    }
+}

@@ -1,0 +1,170 @@
+//! The calls that look at another process while it runs, and no meaning of theirs.
+//!
+//! The second file with `unsafe`: `ptrace` and `waitid` have no safe wrapper. By the raw call, so that
+//! each C library and each processor is served alike.
+#![expect(unsafe_code, reason = "ptrace and waitid have no safe wrapper; each has its own note")]
+
+use std::io;
+use std::mem::MaybeUninit;
+
+use libc::{c_int, c_long};
+
+use super::unix::{STACK, reap};
+
+const TRACEME: c_long = 0;
+const SYSCALL: c_long = 24;
+const SETOPTIONS: c_long = 0x4200;
+const GETEVENTMSG: c_long = 0x4201;
+const GET_SYSCALL_INFO: c_long = 0x420e;
+
+/// Calls are told from other stops; children are looked at too, and end with us.
+const OPTIONS: c_int = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x0010_0000;
+
+/// What the next task of this thread's did.
+pub(super) enum Heard {
+    /// The child itself ended; its status is left for whoever waits for it.
+    Over,
+    Gone(i32),
+    Stopped(i32, Stop),
+}
+
+/// Why a task stands still.
+pub(super) enum Stop {
+    /// Before or behind a system call.
+    Call,
+    /// It became another program.
+    Exec,
+    /// It has a new child or thread.
+    Birth(i32),
+    /// A signal is about to reach it.
+    Signal(i32),
+    Other,
+}
+
+/// One side of a system call.
+pub(super) enum Side {
+    Entry {
+        number: i64,
+        args: [u64; 6],
+    },
+    /// What it gave; below zero the number of an error.
+    Exit(i64),
+}
+
+/// The call, which may read no memory but what is named by its arguments.
+fn ptrace(request: c_long, pid: i32, address: usize, data: usize) -> io::Result<c_long> {
+    // SAFETY: whoever passes an address here owns what lies there, and the kernel writes no more than
+    // the request says.
+    match unsafe { libc::syscall(libc::SYS_ptrace, request, pid, address, data) } {
+        -1 => Err(io::Error::last_os_error()),
+        got => Ok(got),
+    }
+}
+
+/// From here on the thread that started this process hears of it. For a child that shares its parent's
+/// memory: a system call and nothing else.
+pub(super) fn be_watched() -> bool {
+    // SAFETY: numbers only.
+    unsafe { libc::syscall(libc::SYS_ptrace, TRACEME, 0, 0, 0) == 0 }
+}
+
+/// Whether a child of ours may be looked at: one is, and ends at once.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn can_watch() -> io::Result<()> {
+    extern "C" fn end(_: *mut libc::c_void) -> c_int {
+        let status = c_int::from(!be_watched());
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(status) }
+    }
+    let mut stack = vec![0_u128; STACK];
+    // SAFETY: the stack outlives the child: `CLONE_VFORK` holds this thread until it is gone.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(STACK).cast();
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        libc::clone(end, top, flags, std::ptr::null_mut())
+    };
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    match reap(pid)?.and_then(|reaped| reaped.exit_code) {
+        Some(0) => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(libc::EPERM)),
+    }
+}
+
+/// The next that a task of this thread's did; `child` is the one that was started, whose status stays
+/// for another thread. `None` when none is left.
+pub(super) fn next(child: i32) -> Option<Heard> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let flags = libc::WEXITED | libc::WSTOPPED | libc::__WALL | libc::__WNOTHREAD | libc::WNOWAIT;
+    // SAFETY: zeroed is a valid value of it, and the kernel fills it in.
+    let (got, pid, code) = unsafe {
+        let got = libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), flags);
+        let info = info.assume_init();
+        (got, info.si_pid(), info.si_code)
+    };
+    if got < 0 {
+        let again = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+        return again.then_some(Heard::Gone(0));
+    }
+    if pid == child && matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED) {
+        return Some(Heard::Over);
+    }
+    let mut status = 0;
+    let flags = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
+    // SAFETY: `status` is valid for writes.
+    let taken = unsafe { libc::waitpid(pid, &raw mut status, flags) };
+    if taken != pid || !libc::WIFSTOPPED(status) {
+        return Some(Heard::Gone(pid));
+    }
+    Some(Heard::Stopped(pid, stop(pid, status)))
+}
+
+fn stop(pid: i32, status: c_int) -> Stop {
+    let event = status >> 16;
+    match (event, libc::WSTOPSIG(status)) {
+        (0, signal) if signal == libc::SIGTRAP | 0x80 => Stop::Call,
+        (0, libc::SIGTRAP) => Stop::Other,
+        (0, signal) => Stop::Signal(signal),
+        (1..=3, _) => message(pid).map_or(Stop::Other, Stop::Birth),
+        (4, _) => Stop::Exec,
+        _ => Stop::Other,
+    }
+}
+
+/// The task that was born.
+fn message(pid: i32) -> Option<i32> {
+    let mut message: libc::c_ulong = 0;
+    ptrace(GETEVENTMSG, pid, 0, (&raw mut message).expose_provenance()).ok()?;
+    i32::try_from(message).ok()
+}
+
+/// What is looked at from here on, for a task that stands still for the first time.
+pub(super) fn set_up(pid: i32) {
+    let _ = ptrace(SETOPTIONS, pid, 0, OPTIONS.unsigned_abs() as usize);
+}
+
+/// Lets a task go on to its next stop, with `signal` or none. One that was killed meanwhile is heard of
+/// by the next wait.
+pub(super) fn go_on(pid: i32, signal: i32) {
+    let _ = ptrace(SYSCALL, pid, 0, usize::try_from(signal).unwrap_or_default());
+}
+
+/// The call before or behind which a task stands.
+pub(super) fn call(pid: i32) -> Option<Side> {
+    // `struct ptrace_syscall_info`: what it is of, two pointers, then the number and the arguments of
+    // an entry or the value of an exit.
+    let mut info = [0_u64; 11];
+    ptrace(GET_SYSCALL_INFO, pid, size_of_val(&info), info.as_mut_ptr().expose_provenance())
+        .ok()?;
+    match info[0].to_ne_bytes()[0] {
+        1 => {
+            let args = [info[4], info[5], info[6], info[7], info[8], info[9]];
+            Some(Side::Entry { number: info[3].cast_signed(), args })
+        }
+        2 => Some(Side::Exit(info[3].cast_signed())),
+        _ => None,
+    }
+}

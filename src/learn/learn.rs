@@ -1,0 +1,108 @@
+//! One run under observation, and the change that it would take.
+
+use std::time::Instant;
+
+use super::error::{LearnError, NotLearned};
+use super::needs::{Needed, needed};
+use crate::base::bytes::replace_if;
+use crate::host::can_watch;
+use crate::id::{Query, Ref};
+use crate::parse::{Needs, declare};
+use crate::pipeline::{Request, Rye};
+use crate::plan::{Plan, Wanted};
+use crate::report::{Report, ToolReport};
+use crate::resolve::Found;
+use crate::trace::Sink;
+
+/// What came of a run under observation.
+#[derive(Debug)]
+pub(crate) struct Learned {
+    pub(crate) report: Report,
+    pub(crate) item: Ref,
+    pub(crate) found: Found,
+    /// What it needs, by paths as an item names them.
+    pub(crate) needs: Needs,
+    /// What was seen and cannot be declared, or is more than it looks like.
+    pub(crate) remarks: Vec<String>,
+    /// The whole file as it would be, or why that cannot be written.
+    pub(crate) text: Result<String, String>,
+    pub(crate) unified: String,
+}
+
+/// Runs the request once and watches it.
+///
+/// # Errors
+/// `learn.cannot_watch`, `learn.no_process`; those of a run.
+pub(crate) fn learn(
+    rye: &Rye,
+    mut request: Request,
+    start: Instant,
+    sink: &dyn Sink,
+) -> Result<Learned, NotLearned> {
+    can_watch().map_err(|source| LearnError::CannotWatch { source })?;
+    request.sandbox = Wanted::Learn;
+    // Nothing is sent or handed over before it is known to be a process.
+    let tried = rye.run(&request.clone().dry_run(true), start, sink)?;
+    let (item, space) = match &tried {
+        Report::Tool(tool) if tool.plan.ground().is_some() => {
+            (tool.item.clone(), tool.details.first().map(|detail| detail.space))
+        }
+        Report::Tool(tool) => return Err(LearnError::NoProcess { item: tool.item.clone() }.into()),
+        Report::Directive(directive) => {
+            return Err(LearnError::NoProcess { item: directive.item.clone() }.into());
+        }
+        Report::Knowledge { item, .. } => {
+            return Err(LearnError::NoProcess { item: item.clone() }.into());
+        }
+    };
+    // Before the run, so that what is changed is what ran.
+    let found = rye.find_to_sign(&Query::from(item.clone()), space)?;
+    let report = rye.run(&request, start, sink)?;
+    let no_process = || LearnError::NoProcess { item: item.clone() };
+    let Report::Tool(tool) = &report else { return Err(no_process().into()) };
+    let Needed { needs, remarks } = seen(tool).ok_or_else(no_process)?;
+    let (text, unified) = changed(&found, &needs);
+    Ok(Learned { report, item, found, needs, remarks, text, unified })
+}
+
+fn seen(tool: &ToolReport) -> Option<Needed> {
+    let ToolReport { plan, outcome, .. } = tool;
+    let write = &Plan::confinement(plan)?.policy.write;
+    Some(needed(&outcome.as_ref()?.deeds, plan.ground()?, write, &|path| plan.as_template(path)))
+}
+
+fn changed(found: &Found, needs: &Needs) -> (Result<String, String>, String) {
+    let text = std::str::from_utf8(&found.bytes).map_err(|_| "it is not UTF-8".to_owned());
+    let text = text.and_then(|text| declare(text, &found.file_type.header, needs));
+    let Ok(new) = &text else { return (text, String::new()) };
+    let old = String::from_utf8_lossy(&found.bytes);
+    if old == *new {
+        return (text, String::new());
+    }
+    let diff = similar::TextDiff::from_lines(old.as_ref(), new.as_str());
+    let path = &found.place.path;
+    let (is, learned) = (format!("{path} (on disk)"), format!("{path} (learned)"));
+    let unified = diff.unified_diff().context_radius(3).header(&is, &learned).to_string();
+    (text, unified)
+}
+
+/// Puts the change into the file, whose signature no longer holds then.
+///
+/// # Errors
+/// `learn.cannot_write`
+pub(crate) fn put(learned: &Learned) -> Result<(), NotLearned> {
+    let Learned { item, found, .. } = learned;
+    let cannot = |why: String| {
+        let (item, place) = (item.clone(), found.place.clone());
+        NotLearned::from(LearnError::CannotWrite { item, place, why })
+    };
+    let text = learned.text.as_ref().map_err(|why| cannot(why.clone()))?;
+    if found.embedded {
+        return Err(cannot("it lies in the binary".into()));
+    }
+    match replace_if(&found.path, &found.bytes, text.as_bytes()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(cannot("it was saved in the meantime".into())),
+        Err(error) => Err(cannot(error.to_string())),
+    }
+}

@@ -1,0 +1,368 @@
+//! From what was done to what is needed: what is granted anyway is left out, the rest folded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use crate::base::text::escape_line;
+use crate::host::{Deed, Deeds, Net};
+use crate::parse::Needs;
+use crate::plan::{Ground, PRIVATE};
+
+/// What is to be declared, and what is to be said beside it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Needed {
+    pub(super) needs: Needs,
+    pub(super) remarks: Vec<String>,
+}
+
+/// Of each run its own, whatever is granted.
+const OWN: [&str; 3] = [PRIVATE, "/dev", "/proc"];
+
+/// What these deeds need beyond the ground. `shown` is what the watched run could write, also where
+/// every run has a place of its own; `template` says a path as an item does.
+pub(super) fn needed(
+    deeds: &Deeds,
+    ground: &Ground,
+    shown: &[PathBuf],
+    template: &dyn Fn(&Path) -> String,
+) -> Needed {
+    let seen = Seen { deeds: &deeds.all, ground, shown };
+    let mut remarks = seen.refused();
+    if deeds.more {
+        remarks.push("it did more than is remembered, so something may be missing here".into());
+    }
+    let write = seen.write();
+    let grants: Vec<PathBuf> = write.keys().cloned().collect();
+    let read = seen.read(&grants);
+    let (net, called) = seen.net();
+    remarks.extend(called);
+    for path in grants.iter().filter(|path| seen.is_wide(path)) {
+        remarks.push(format!(
+            "it makes or removes files right in `{}`, so it would have to write all of that but what \
+             no tool may; let it use a folder below",
+            shown_path(path)
+        ));
+    }
+    let mut named = |path: &Path, is_made: bool| {
+        let text = template(path);
+        let rest = text.trim_start_matches("{project_path}").trim_start_matches("{user_space}");
+        if path.to_str().is_none() || rest.contains(['{', '$', '*', '\n']) {
+            remarks.push(format!("`{}` cannot be named in an item", shown_path(path)));
+            return None;
+        }
+        Some(if is_made { format!("{text}/") } else { text })
+    };
+    let needs = Needs {
+        read: read.iter().filter_map(|path| named(path, false)).collect(),
+        write: write.iter().filter_map(|(path, is_made)| named(path, *is_made)).collect(),
+        net: (net != ground.policy.net).then_some(net),
+    };
+    Needed { needs, remarks }
+}
+
+fn shown_path(path: &Path) -> String {
+    escape_line(&path.display().to_string())
+}
+
+fn is_in(path: &Path, folders: &[PathBuf]) -> bool {
+    folders.iter().any(|folder| path.starts_with(folder))
+}
+
+/// Whether one of them holds the path.
+fn is_inner(path: &Path, all: &BTreeSet<PathBuf>) -> bool {
+    path.ancestors().skip(1).any(|above| all.contains(above))
+}
+
+/// Without what lies in another of them.
+fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    paths.iter().filter(|path| !is_inner(path, paths)).cloned().collect()
+}
+
+struct Seen<'a> {
+    deeds: &'a BTreeSet<Deed>,
+    ground: &'a Ground,
+    shown: &'a [PathBuf],
+}
+
+impl Seen<'_> {
+    /// Whether each run has a place of its own there.
+    fn is_own(&self, path: &Path) -> bool {
+        let is_shown = self.shown.iter().any(|s| s.parent().is_some() && path.starts_with(s));
+        OWN.iter().any(|own| path.starts_with(own)) && !is_shown
+    }
+
+    fn is_wide(&self, path: &Path) -> bool {
+        self.ground.wide.iter().any(|wide| wide.starts_with(path))
+    }
+
+    /// What may be written; `true` for a folder that is made when a run begins.
+    fn write(&self) -> BTreeMap<PathBuf, bool> {
+        let policy = &self.ground.policy;
+        let (mut grants, mut files) = (BTreeMap::new(), BTreeSet::new());
+        let above = |path: &Path| path.parent().unwrap_or(path).to_owned();
+        // Python remembers what it compiled, where it may.
+        let is_cache = |path: &Path| {
+            is_in(path, &policy.base) && path.iter().any(|part| part == "__pycache__")
+        };
+        for deed in self.deeds {
+            let Some(path) = deed.path().filter(|path| !self.is_own(path) && !is_cache(path))
+            else {
+                continue;
+            };
+            match deed {
+                Deed::Made(_) | Deed::Removed(_) => drop(grants.insert(above(path), false)),
+                // What is mounted cannot be removed, so then it is its folder that is needed.
+                Deed::MadeFolder(_) if !self.deeds.contains(&Deed::Removed(path.to_owned())) => {
+                    grants.entry(path.to_owned()).or_insert(true);
+                }
+                Deed::Wrote(_) => drop(files.insert(path.to_owned())),
+                _ => {}
+            }
+        }
+        // A folder that was made and then written into is made all the same.
+        for deed in self.deeds {
+            if let Deed::MadeFolder(path) = deed
+                && let Some(is_made) = grants.get_mut(path)
+                && !self.deeds.contains(&Deed::Removed(path.clone()))
+            {
+                *is_made = true;
+            }
+        }
+        let files = files.iter().filter(|file| !grants.keys().any(|g| file.starts_with(g)));
+        for file in self.folded(files) {
+            grants.entry(file).or_insert(false);
+        }
+        grants.retain(|path, _| !is_in(path, &policy.write));
+        let all: BTreeSet<PathBuf> = grants.keys().cloned().collect();
+        grants.retain(|path, _| !is_inner(path, &all));
+        grants
+    }
+
+    /// What may be read; nothing where the default, the project, is enough.
+    fn read(&self, write: &[PathBuf]) -> Vec<PathBuf> {
+        let Ground { policy, project, reads_project, .. } = self.ground;
+        let mut given = vec![policy.base.as_slice(), write, policy.write.as_slice()];
+        if !reads_project {
+            given.push(&policy.read);
+        }
+        let is_given = |path: &Path| self.is_own(path) || given.iter().any(|all| is_in(path, all));
+        let is_hidden = |path: &Path| is_in(path, &policy.hidden);
+        let asks = |path: &Path| !is_given(path) && !is_hidden(path);
+        let (mut files, mut folders) = (BTreeSet::new(), BTreeSet::new());
+        for deed in self.deeds {
+            match deed {
+                Deed::Read(path) if asks(path) => drop(files.insert(path.clone())),
+                Deed::Listed(path) if asks(path) => drop(folders.insert(path.clone())),
+                _ => {}
+            }
+        }
+        let is_listed = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+        let alone: Vec<_> = files.iter().filter(|file| !is_listed(file)).collect();
+        let folded = self.folded(alone.into_iter());
+        folders.extend(folded);
+        let mut all = outermost(&folders);
+        // A folder above something that is there is there too.
+        let there: Vec<PathBuf> =
+            all.iter().chain(given.iter().copied().flatten()).cloned().collect();
+        for deed in self.deeds {
+            if let Deed::Entered(path) = deed
+                && asks(path)
+                && path != project
+                && !is_in(path, &there)
+                && !there.iter().any(|there| there.starts_with(path))
+            {
+                all.insert(path.clone());
+            }
+        }
+        let all: Vec<PathBuf> = outermost(&all).into_iter().collect();
+        // As soon as anything is declared, the project is read no more by default.
+        match *reads_project && all.iter().all(|path| path.starts_with(project)) {
+            true => Vec::new(),
+            false => all,
+        }
+    }
+
+    /// Several files of one folder are that folder, unless it is too much.
+    fn folded<'f>(&self, files: impl Iterator<Item = &'f PathBuf>) -> Vec<PathBuf> {
+        let mut by_folder: BTreeMap<&Path, Vec<&PathBuf>> = BTreeMap::new();
+        for file in files {
+            by_folder.entry(file.parent().unwrap_or(file)).or_default().push(file);
+        }
+        let fold = |(folder, files): (&Path, Vec<&PathBuf>)| match files.len() > 1
+            && !self.is_wide(folder)
+        {
+            true => vec![folder.to_owned()],
+            false => files.into_iter().cloned().collect(),
+        };
+        by_folder.into_iter().flat_map(fold).collect()
+    }
+
+    /// What of the network, and why it is more than it looks like.
+    fn net(&self) -> (Net, Vec<String>) {
+        let mut net = Net::None;
+        let mut remarks = Vec::new();
+        let own = |called: &SocketAddr| {
+            self.deeds.iter().any(|deed| match deed {
+                Deed::Bound(address) => address.port() == 0 || address.port() == called.port(),
+                _ => false,
+            })
+        };
+        for deed in self.deeds {
+            let needs = match deed {
+                Deed::Socket => Net::Loopback,
+                Deed::Bound(address) | Deed::Called(address, _) if !address.ip().is_loopback() => {
+                    Net::Any
+                }
+                Deed::Called(address, true) if address.port() != 0 && !own(address) => {
+                    remarks.push(format!(
+                        "it called {address}, where another program listens: a loopback of its own \
+                         has nobody there, so it would need `net: any`"
+                    ));
+                    Net::Any
+                }
+                Deed::Bound(_) | Deed::Called(..) => Net::Loopback,
+                _ => continue,
+            };
+            net = net.max(needs);
+        }
+        (net, remarks)
+    }
+
+    /// What it wanted and no declaration gives.
+    fn refused(&self) -> Vec<String> {
+        let policy = &self.ground.policy;
+        let said = |deed: &Deed| match deed {
+            Deed::Refused(path) if policy.kept.iter().any(|kept| path.starts_with(&kept.path)) => {
+                Some(format!("it wanted to write `{}`, which no sandbox lets it", shown_path(path)))
+            }
+            Deed::Missed(path) if is_in(path, &policy.hidden) => Some(format!(
+                "it wanted to read `{}`, where your keys lie, which no sandbox shows",
+                shown_path(path)
+            )),
+            _ => None,
+        };
+        self.deeds.iter().filter_map(said).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::{Needed, needed};
+    use crate::host::{Caps, Deed, Deeds, Kept, Net, Policy};
+    use crate::plan::Ground;
+
+    fn ground(reads_project: bool) -> Ground {
+        let policy = Policy {
+            base: vec!["/usr".into(), "/etc".into()],
+            read: vec!["/p".into()],
+            write: Vec::new(),
+            made: Vec::new(),
+            partial_read: false,
+            partial_write: false,
+            kept: vec![Kept { path: "/p/.git/hooks".into(), is_folder: true }],
+            hidden: vec!["/h/.ai/config/keys".into()],
+            new_items: Vec::new(),
+            net: Net::None,
+            caps: Caps::default(),
+        };
+        Ground {
+            policy,
+            reads_project,
+            project: "/p".into(),
+            wide: vec!["/".into(), "/h".into(), "/tmp".into()],
+        }
+    }
+
+    fn learned(deeds: &[Deed]) -> Needed {
+        let deeds = Deeds { all: deeds.iter().cloned().collect(), more: false };
+        let shown = ["/".into(), "/tmp/shown".into()];
+        needed(&deeds, &ground(true), &shown, &|path| path.display().to_string())
+    }
+
+    fn read(path: &str) -> Deed {
+        Deed::Read(path.into())
+    }
+
+    fn made(path: &str) -> Deed {
+        Deed::Made(path.into())
+    }
+
+    #[test]
+    fn what_is_read_table() {
+        let listed = |path: &str| Deed::Listed(path.into());
+        let entered = |path: &str| Deed::Entered(path.into());
+        let rows: [(&[Deed], &[&str]); 12] = [
+            (&[read("/usr/lib/x"), read("/proc/1/stat"), read("/dev/null")], &[]),
+            (&[read("/p/a"), listed("/p/src")], &[]),
+            (&[read("/d/a")], &["/d/a"]),
+            (&[read("/d/a"), read("/d/b")], &["/d"]),
+            (&[read("/d/e/a"), listed("/d")], &["/d"]),
+            (&[read("/d/a"), read("/p/src/a"), read("/p/src/b")], &["/d/a", "/p/src"]),
+            (&[read("/h/.a"), read("/h/.b")], &["/h/.a", "/h/.b"]),
+            (&[read("/h/.ai/config/keys/x")], &[]),
+            (&[entered("/"), entered("/d"), read("/d/a")], &["/d/a"]),
+            (&[entered("/d")], &["/d"]),
+            (&[read("/tmp/own"), read("/tmp/shown/a")], &["/tmp/shown/a"]),
+            (&[made("/d/new"), read("/d/new")], &[]),
+        ];
+        for (deeds, want) in rows {
+            assert_eq!(learned(deeds).needs.read, want, "{deeds:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_table() {
+        let folder = |path: &str| Deed::MadeFolder(path.into());
+        let removed = |path: &str| Deed::Removed(path.into());
+        let wrote = |path: &str| Deed::Wrote(path.into());
+        let rows: [(&[Deed], &[&str]); 9] = [
+            (&[made("/p/out/a")], &["/p/out"]),
+            (&[folder("/p/out"), folder("/p/out/x"), made("/p/out/x/a")], &["/p/out/"]),
+            (&[folder("/p/out"), removed("/p/out")], &["/p"]),
+            (&[wrote("/p/log")], &["/p/log"]),
+            (&[wrote("/p/log/a"), wrote("/p/log/b")], &["/p/log"]),
+            (&[wrote("/p/log"), made("/p/new")], &["/p"]),
+            (&[wrote("/dev/null"), made("/tmp/own"), made("/tmp/shown/a")], &["/tmp/shown"]),
+            (&[folder("/usr/lib/p/__pycache__"), made("/usr/lib/p/__pycache__/a")], &[]),
+            (&[removed("/p/a/b"), made("/p/a/b")], &["/p/a"]),
+        ];
+        for (deeds, want) in rows {
+            assert_eq!(learned(deeds).needs.write, want, "{deeds:?}");
+        }
+    }
+
+    #[test]
+    fn what_of_the_network_table() {
+        let at = |text: &str| text.parse().unwrap();
+        let bound = |text| Deed::Bound(at(text));
+        let called = |text, there| Deed::Called(at(text), there);
+        let rows: [(&[Deed], Option<Net>); 7] = [
+            (&[], None),
+            (&[Deed::Socket], Some(Net::Loopback)),
+            (&[bound("127.0.0.1:80"), called("127.0.0.1:80", true)], Some(Net::Loopback)),
+            (&[bound("[::1]:0"), called("[::1]:4711", true)], Some(Net::Loopback)),
+            (&[called("127.0.0.1:5432", false)], Some(Net::Loopback)),
+            (&[called("127.0.0.53:53", true)], Some(Net::Any)),
+            (&[called("192.0.2.1:443", false)], Some(Net::Any)),
+        ];
+        for (deeds, want) in rows {
+            assert_eq!(learned(deeds).needs.net, want, "{deeds:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_declaration_gives_is_said() {
+        let refused = Deed::Refused(PathBuf::from("/p/.git/hooks/x"));
+        let missed = Deed::Missed(Path::new("/h/.ai/config/keys/x").into());
+        let Needed { needs, remarks } = learned(&[refused, missed, made("/h/x")]);
+        assert_eq!(needs.write, ["/h"]);
+        let words = ["which no sandbox lets it", "where your keys lie", "all of that"];
+        assert_eq!(remarks.len(), words.len(), "{remarks:?}");
+        assert!(words.iter().all(|word| remarks.iter().any(|r| r.contains(word))), "{remarks:?}");
+        let named = learned(&[made("/d/{x}/a")]);
+        assert!(named.needs.write.is_empty() && named.remarks[0].contains("cannot be named"));
+    }
+}
