@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::doc::Doc;
 use super::error::{FILE, MISSING, NOT_IN_PACK, NotImported};
@@ -35,10 +35,27 @@ pub(crate) struct Import<'a> {
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) item: Ref,
-    /// YAML, with the digests of its files.
+    pub(crate) ext: String,
+    /// The whole file, with the digests of its files.
     pub(crate) text: String,
     /// Copies, by their paths below the item's own folder.
     pub(crate) files: BTreeMap<RelPath, Taken>,
+    /// What a person should know of this one.
+    pub(crate) notes: Vec<String>,
+    /// The same as data.
+    pub(crate) about: Map<String, Value>,
+    /// The file that it was made of, if that may be the one that it becomes.
+    pub(crate) was: Option<(PathBuf, Vec<u8>)>,
+    /// It may be signed together with others; else each is for a person to sign by its name.
+    pub(crate) is_vouched_for: bool,
+}
+
+impl Draft {
+    pub(super) fn new(item: Ref, ext: &str, text: String) -> Self {
+        let (files, notes, about) = (BTreeMap::new(), Vec::new(), Map::new());
+        let (was, is_vouched_for, ext) = (None, true, ext.to_owned());
+        Self { item, ext, text, files, notes, about, was, is_vouched_for }
+    }
 }
 
 /// What a configuration becomes.
@@ -130,7 +147,7 @@ impl Maker<'_, '_> {
             listed_files(&text, &style).map(|listed| fill(&text, &style, &listed, &digests));
         // What cannot be filled does not parse; signing says why.
         let text = filled.and_then(Result::ok).unwrap_or(text);
-        Ok(Some(Draft { item: Ref::new(Kind::Tool, id), text, files }))
+        Ok(Some(Draft { files, ..Draft::new(Ref::new(Kind::Tool, id), "yaml", text) }))
     }
 
     fn tool_type(&self) -> &'static str {

@@ -1,5 +1,8 @@
 //! Why nothing was imported.
 
+use serde_json::{Map, Value};
+
+use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::Ref;
 use crate::pipeline::Failure;
@@ -24,6 +27,7 @@ pub(crate) const CODES: &[Code] = &[
     FILE,
     Code("import.exists"),
     Code("import.io"),
+    Code("import.nothing"),
 ];
 
 /// What to do about a fault of a document.
@@ -48,6 +52,8 @@ pub(crate) enum ImportError {
     Exists { item: Ref, place: Place },
     #[error("cannot write `{}`: {source}", .place.path)]
     Io { place: Place, source: std::io::Error },
+    #[error("`{}` holds nothing that may be imported", escape_line(.path))]
+    Nothing { path: String, left_out: Vec<Value> },
 }
 
 impl Diagnose for ImportError {
@@ -55,6 +61,7 @@ impl Diagnose for ImportError {
         Code(match self {
             Self::Exists { .. } => "import.exists",
             Self::Io { .. } => "import.io",
+            Self::Nothing { .. } => "import.nothing",
         })
     }
 
@@ -65,20 +72,37 @@ impl Diagnose for ImportError {
                     .into()
             }
             Self::Io { .. } => "mend the cause and import again with `--force`".into(),
+            Self::Nothing { left_out, .. } if !left_out.is_empty() => {
+                "give the `--key` that signed them; what you have read yourself comes with `--unchecked`".into()
+            }
+            Self::Nothing { .. } => {
+                "name the folder that holds `.ai` with items of the older form".into()
+            }
         })
     }
 
     fn place(&self) -> Option<Place> {
         match self {
             Self::Exists { place, .. } | Self::Io { place, .. } => Some(place.clone()),
+            Self::Nothing { .. } => None,
         }
     }
 
     fn item(&self) -> Option<String> {
         match self {
             Self::Exists { item, .. } => Some(item.to_string()),
-            Self::Io { .. } => None,
+            Self::Io { .. } | Self::Nothing { .. } => None,
         }
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        let mut data = Map::new();
+        if let Self::Nothing { left_out, .. } = self
+            && !left_out.is_empty()
+        {
+            data.insert("left_out".into(), left_out.clone().into());
+        }
+        data
     }
 }
 

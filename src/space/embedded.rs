@@ -127,6 +127,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/import.not_a_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_a_config.md") },
     // 6855906ca1da965d54fbcb147a4023f17c1b734deeb69159931c4c408b208a5a
     File { path: "knowledge/rye/errors/import.not_in_pack.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_in_pack.md") },
+    // 2f4b325d9e7a3a45c284d8be21da2702d0023b32f4a5b5b4d9c3b952bfa93c3d
+    File { path: "knowledge/rye/errors/import.nothing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.nothing.md") },
     // 86ee62a02140dcc301c702408a2a06e57e8b3363136bf3476af4a93865c638c1
     File { path: "knowledge/rye/errors/import.syntax.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.syntax.md") },
     // 95b078be4eebfb9b0c36cb06b47ff866dac0e8a67dcd74351713218bb2577277

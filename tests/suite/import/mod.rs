@@ -2,6 +2,7 @@
 //! (exec-protocol 1.2).
 
 mod faults;
+mod older;
 mod writing;
 
 use std::fs;

@@ -1,10 +1,10 @@
-//! `rye import`: foreign configurations become items.
+//! `rye import`: what others wrote becomes items.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::confirm::ask;
 use super::error::CliError;
@@ -18,11 +18,14 @@ use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape, escape_line};
 use crate::diag::{Diagnostic, Style};
 use crate::id::{ItemId, Space};
-use crate::import::{Draft, Drafts, Import, Written, drafts, write};
+use crate::import::{
+    Draft, Drafts, Import, LeftOut, NotImported, OlderFolder, OlderKey, Put, Written, drafts,
+    nothing, older_items, write,
+};
 use crate::pipeline::SignReport;
 use crate::resolve::Found;
 
-/// Turn a foreign configuration into signed items
+/// Turn what others wrote into signed items
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -37,6 +40,12 @@ enum Format {
     /// signed once you have said yes or gave `--yes`; without a terminal it is left unsigned. What a
     /// program loads by itself is not seen: name it in the item's `exec.files`.
     Runtimeconfig(RuntimeConfig),
+    /// Items that are signed in the older form
+    ///
+    /// Each is checked by the rules of that form and shown with what those do not cover, such as the
+    /// whole prompt of a directive. What they vouch for is signed anew once you have said yes or gave
+    /// `--yes`; all else is told and left out. A key that the folder brings vouches for nothing.
+    Rye(OlderItems),
 }
 
 #[derive(clap::Args)]
@@ -50,6 +59,28 @@ struct RuntimeConfig {
     /// The folder of the items; evals go into `FOLDER/evals`, hooks into `hooks/FOLDER`
     #[arg(long, value_name = "FOLDER", default_value = "imported")]
     category: String,
+    #[command(flatten)]
+    to: To,
+}
+
+#[derive(clap::Args)]
+struct OlderItems {
+    /// The folder that holds `.ai`
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// A public key that you vouch for, as PEM or in a document; may be repeated
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
+    /// Also what no older signature vouches for; it is written and never signed with the rest
+    #[arg(long)]
+    unchecked: bool,
+    #[command(flatten)]
+    to: To,
+}
+
+/// Where items go.
+#[derive(clap::Args)]
+struct To {
     /// The space; by default the project, or without one the user space
     #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
     space: Option<Space>,
@@ -62,62 +93,114 @@ struct RuntimeConfig {
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
-    let Format::Runtimeconfig(args) = &args.format;
+    match &args.format {
+        Format::Runtimeconfig(args) => runtimeconfig(args, wired, out),
+        Format::Rye(args) => older(args, wired, out),
+    }
+}
+
+fn runtimeconfig(args: &RuntimeConfig, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let category = args.category.parse::<ItemId>()?;
     let text = read(&args.config)?;
     let pack =
         args.pack.as_deref().map(|path| Ok::<_, CliError>((path, read(path)?))).transpose()?;
     let pack = pack.as_ref().map(|(path, text)| (*path, text.as_str()));
     let import = Import { config: &args.config, text: &text, pack, category: &category };
-    let Drafts { items: drafts, remarks, faults } = drafts(&import)?;
-    if !faults.is_empty() {
-        return Ok(faulty(&faults, out));
+    let drafts = drafts(&import)?;
+    Foreign { from: &args.config, drafts, left_out: Vec::new(), to: &args.to }.import(wired, out)
+}
+
+fn older(args: &OlderItems, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let mut keys = Vec::new();
+    for path in &args.key {
+        let key = OlderKey::of_pem(&read(path)?).ok_or_else(|| CliError::Usage {
+            message: format!("`{}` holds no public key", escape_line(&path.display().to_string())),
+            help: Some("give a file with `-----BEGIN PUBLIC KEY-----`".into()),
+        })?;
+        keys.push(key);
     }
-    if !out.is_json() {
-        for draft in &drafts {
-            show(draft, out);
+    let folder = OlderFolder { path: &args.folder, keys, unchecked: args.unchecked };
+    let (drafts, left_out) = older_items(&wired.rye()?, folder)?;
+    Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(wired, out)
+}
+
+/// What was read and is not written yet.
+struct Foreign<'a> {
+    from: &'a Path,
+    drafts: Drafts,
+    left_out: Vec<LeftOut>,
+    to: &'a To,
+}
+
+impl Foreign<'_> {
+    /// Shows all of it, asks, writes and signs.
+    fn import(self, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+        let Self { from, drafts: Drafts { items: drafts, remarks, faults }, left_out, to } = self;
+        if !faults.is_empty() {
+            return Ok(faulty(&faults, out));
         }
-        for remark in &remarks {
-            out.note(&format!("note: {}", escape_line(remark)));
-        }
-    }
-    if args.dry_run {
-        let count = drafts.len();
-        match out.is_json() {
-            true => out.success(json!({
-                "dry_run": true, "items": drafts.iter().map(row).collect::<Vec<_>>(), "remarks": remarks,
-            })),
-            false => out.line(&format!("{count} to import; nothing was written")),
-        }
-        return Ok(Exit::DONE);
-    }
-    let sign = match wired.common.yes {
-        true => true,
-        false if out.is_json() => false,
-        false => {
-            out.flush();
-            let items = if drafts.len() == 1 { "this item" } else { "these items" };
-            match ask(&format!("Write and sign {items}? [y/N] ")) {
-                Some(false) => {
-                    let what = format!("the import of `{}`", args.config.display());
-                    return Err(CliError::NotConfirmed { what });
-                }
-                answer => answer.is_some(),
+        if !out.is_json() {
+            drafts.iter().for_each(|draft| show(draft, out));
+            for left in &left_out {
+                let path = escape_line(&left.path);
+                out.warn(&format!("`.ai/{path}` is left out: {}", escape_line(&left.why)));
+            }
+            for remark in &remarks {
+                out.note(&format!("note: {}", escape_line(remark)));
             }
         }
-    };
-    let rye = wired.rye()?;
-    if sign {
-        // Without a key nothing is written either.
-        rye.own_pair()?;
+        let mut told = Map::new();
+        told.insert("remarks".into(), remarks.into());
+        if !left_out.is_empty() {
+            let rows: Vec<_> = left_out.iter().map(LeftOut::to_json).collect();
+            told.insert("left_out".into(), rows.into());
+        }
+        if drafts.is_empty() && !to.dry_run {
+            return Err(NotImported::from(nothing(from, &left_out)).into());
+        }
+        if to.dry_run {
+            let count = drafts.len();
+            match out.is_json() {
+                true => {
+                    told.insert("dry_run".into(), true.into());
+                    told.insert("items".into(), drafts.iter().map(row).collect());
+                    out.success(Value::Object(told));
+                }
+                false => out.line(&format!("{count} to import; nothing was written")),
+            }
+            return Ok(Exit::DONE);
+        }
+        let may_sign = drafts.iter().any(|draft| draft.is_vouched_for);
+        let sign = may_sign
+            && match wired.common.yes {
+                true => true,
+                false if out.is_json() => false,
+                false => {
+                    out.flush();
+                    let items = if drafts.len() == 1 { "this item" } else { "these items" };
+                    match ask(&format!("Write and sign {items}? [y/N] ")) {
+                        Some(false) => {
+                            let from = escape_line(&from.display().to_string());
+                            let what = format!("the import of `{from}`");
+                            return Err(CliError::NotConfirmed { what });
+                        }
+                        answer => answer.is_some(),
+                    }
+                }
+            };
+        let rye = wired.rye()?;
+        if sign {
+            // Without a key nothing is written either.
+            rye.own_pair()?;
+        }
+        let space = to.space.unwrap_or_else(|| super::sign::own_space(&rye));
+        let written = write(&rye, &drafts, Put { space, force: to.force, signed_next: sign })?;
+        let mut signed = Vec::new();
+        if sign {
+            signed = sign_all(&drafts, &written, wired, out)?;
+        }
+        Ok(tell(&drafts, &written, &signed, told, sign, out))
     }
-    let space = args.space.unwrap_or_else(|| super::sign::own_space(&rye));
-    let written = write(&rye, &drafts, space, args.force)?;
-    let mut signed = Vec::new();
-    if sign {
-        signed = sign_all(&drafts, &written, wired, out)?;
-    }
-    Ok(tell(&drafts, &written, &signed, &remarks, sign, out))
 }
 
 /// Signs just the texts that were shown.
@@ -130,7 +213,7 @@ fn sign_all(
     // The folders may be new, so the spaces are looked at again.
     let rye = wired.rye()?;
     let mut files = Vec::new();
-    for (draft, written) in drafts.iter().zip(written) {
+    for (draft, written) in drafts.iter().zip(written).filter(|(draft, _)| draft.is_vouched_for) {
         let found = rye.find_to_sign(&written.item.clone().into(), Some(written.space))?;
         files.push(Found { bytes: draft.text.clone().into_bytes().into(), ..found });
     }
@@ -168,6 +251,10 @@ fn faulty(faults: &[Diagnostic], out: &mut Out) -> Exit {
 fn show(draft: &Draft, out: &mut Out) {
     let item = out.paint().style(Style::Strong, &draft.item.to_string());
     out.line(&item);
+    for note in &draft.notes {
+        let note = out.paint().style(Style::Dim, &escape_line(note));
+        out.line(&format!("  ({note})"));
+    }
     for line in draft.text.lines() {
         out.line(&format!("  {}", escape(line)));
     }
@@ -189,29 +276,33 @@ fn row(draft: &Draft) -> Value {
             json!({"path": path.as_str(), "from": from, "sha256": digest})
         })
         .collect();
-    json!({"item_id": draft.item, "text": draft.text, "files": files})
+    let mut row = json!({"item_id": draft.item, "text": draft.text, "files": files});
+    if let Value::Object(row) = &mut row {
+        row.extend(draft.about.clone());
+    }
+    row
 }
 
 fn tell(
     drafts: &[Draft],
     written: &[Written],
     signed: &[SignReport],
-    remarks: &[String],
+    told: Map<String, Value>,
     sign: bool,
     out: &mut Out,
 ) -> Exit {
     let exit = super::sign::worst(signed);
     let left: Vec<_> = written.iter().flat_map(|w| &w.left_over).map(|place| &place.path).collect();
-    let next: Vec<String> = match sign {
-        true => Vec::new(),
-        false => written
-            .iter()
-            .map(|w| {
-                let space = if w.space == Space::User { " --space user" } else { "" };
-                format!("rye sign {}{space}", w.item)
-            })
-            .collect(),
-    };
+    let is_left = |(draft, _): &(&Draft, &Written)| !sign || !draft.is_vouched_for;
+    let next: Vec<String> = drafts
+        .iter()
+        .zip(written)
+        .filter(is_left)
+        .map(|(_, w)| {
+            let space = if w.space == Space::User { " --space user" } else { "" };
+            format!("rye sign {}{space}", w.item)
+        })
+        .collect();
     if out.is_json() {
         let items: Vec<Value> = drafts
             .iter()
@@ -224,10 +315,14 @@ fn tell(
             })
             .collect();
         let signed: Vec<Value> = signed.iter().map(|row| super::sign::row(row, false)).collect();
-        out.object(&json!({
+        let mut object = json!({
             "status": if exit == 0 { "success" } else { "error" },
-            "items": items, "remarks": remarks, "left_over": left, "signed": signed, "next": next,
-        }));
+            "items": items, "left_over": left, "signed": signed, "next": next,
+        });
+        if let Value::Object(object) = &mut object {
+            object.extend(told);
+        }
+        out.object(&object);
         return Exit::Status(exit);
     }
     for row in written {
@@ -242,8 +337,10 @@ fn tell(
     }
     if sign {
         super::sign::shown(signed, false, out);
-    } else {
+    } else if drafts.iter().any(|draft| draft.is_vouched_for) {
         out.note("note: nobody said yes, so nothing is signed");
+    }
+    if !next.is_empty() {
         out.line("");
         out.line("next, once you have read them:");
         for command in next {
