@@ -32,7 +32,7 @@
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 14 | `lsp` | what an editor shows of items that are being written |
-//! | 14 | `author` `git` `graph` `import` `trial` | new items and tidy headers; what is about to be committed; pictures of what runs; foreign configurations as items; test specs beside items |
+//! | 14 | `author` `bundle` `git` `graph` `import` `trial` | new items and tidy headers; items of one publisher in one file; what is about to be committed; pictures of what runs; foreign configurations as items; test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
@@ -67,6 +67,7 @@
 //! | `<user>/.ai/state/rotation/` | `verify::staged`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
+//! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::pin` |
 //!
@@ -80,6 +81,7 @@ mod base;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bench;
+mod bundle;
 mod chain;
 mod cli;
 mod dev;

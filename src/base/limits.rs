@@ -224,3 +224,11 @@ pub(crate) const LEFTOVER_SECONDS: u64 = 600;
 /// Most short options in one argument behind which a file's name is looked for: nobody writes as many,
 /// and each costs a look at the disk.
 pub(crate) const SHORT_OPTIONS: usize = 16;
+/// Most files of a bundle: a large collection has some hundreds.
+pub(crate) const BUNDLE_FILES: usize = 5_000;
+/// Most bytes of a bundle's files, and of its archive: text and programs, no data sets.
+pub(crate) const BUNDLE_BYTES: u64 = 64 << 20;
+/// Largest signed manifest of a bundle in bytes: a row of each file, as base64.
+pub(crate) const BUNDLE_MANIFEST_BYTES: u64 = 4 << 20;
+/// Largest window of a bundle's compression in bytes: what the usual levels use, held in memory.
+pub(crate) const BUNDLE_WINDOW: u64 = 8 << 20;

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::author::NotMade;
 use crate::base::text::escape_line;
+use crate::bundle::NotBundled;
 use crate::dev::DevError;
 use crate::diag::{Code, Diagnose, Diagnostic};
 use crate::git::{CheckError, GitError};
@@ -75,6 +76,15 @@ impl From<NotImported> for CliError {
         match error {
             NotImported::Rule(error) => Self::House(Box::new(error)),
             NotImported::Failure(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+impl From<NotBundled> for CliError {
+    fn from(error: NotBundled) -> Self {
+        match error {
+            NotBundled::Rule(error) => Self::House(error),
+            NotBundled::Failure(failure) => Self::Failure(failure),
         }
     }
 }

@@ -44,6 +44,8 @@ pub(crate) fn status(code: &str) -> u8 {
         | "git.no_repository"
         | "test.no_item"
         | "test.no_spec" => 3,
+        "bundle.not_found" => 3,
+        "bundle.io" => 6,
         "plan.drifted" | "plan.malformed" | "import.exists" => 4,
         "pending.not_found" => 3,
         "eval.not_an_eval" | "hook.not_a_hook" => 2,
@@ -53,8 +55,9 @@ pub(crate) fn status(code: &str) -> u8 {
         _ => match code.split('.').next().unwrap_or_default() {
             "cli" => 2,
             "id" => 3,
-            "hook" | "pending" | "dev" | "verify" | "validate" | "resolve" | "matrix" | "lock"
-            | "space" | "sign" | "key" | "trust" | "receipt" | "author" | "git" => 4,
+            "bundle" | "hook" | "pending" | "dev" | "verify" | "validate" | "resolve"
+            | "matrix" | "lock" | "space" | "sign" | "key" | "trust" | "receipt" | "author"
+            | "git" => 4,
             "parse" | "interpolate" | "chain" | "test" | "import" => 5,
             "plan" | "execute" | "registry" | "sandbox" => 6,
             "lsp" | "protocol" | "eval" | "remote" | "mcp" | "thread" => 7,

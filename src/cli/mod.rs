@@ -5,6 +5,7 @@
 //! - `wire.rs` what the facade is built from · `out.rs` text and JSON · `exit.rs` codes to statuses ·
 //!   `error.rs` what can be wrong with a command line · `input.rs` parameters · `confirm.rs` asking
 
+mod bundle;
 mod codes;
 mod complete;
 mod completions;
@@ -132,6 +133,7 @@ verbs! {
     trust
     new
     import
+    bundle
     fmt
     graph
     init

@@ -37,6 +37,28 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/author.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.io.md") },
     // 1d75513526733346a058ccad84415d60ca9ad8f17dbad805e5ad08224154e1e4
     File { path: "knowledge/rye/errors/author.language.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.language.md") },
+    // 9222f02d5bf3449eac0a96637d96a6389b9bc47d62072d21e5f133100174f93d
+    File { path: "knowledge/rye/errors/bundle.changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.changed.md") },
+    // d33a9b4441e9f395f4a9c3aac3e5b39f17ea24f59a521f6c0f82786c9942c2d1
+    File { path: "knowledge/rye/errors/bundle.clash.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.clash.md") },
+    // 2421c0f68e8a767eeaee50e5b7b5150ed553f4d56b48d7b1be297bea35474a93
+    File { path: "knowledge/rye/errors/bundle.content.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.content.md") },
+    // d118629347533c730470fc87fc75a73768b8e7414f21754d7c8884f894f0e34a
+    File { path: "knowledge/rye/errors/bundle.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.exists.md") },
+    // d6e21f5f4678f939eb5c394b0213365196f592aad7ef938d6473d8496596832b
+    File { path: "knowledge/rye/errors/bundle.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.forged.md") },
+    // dd5ef99c1c306e9eb5b9389170543523ce754667356142cdf10b5c186c43b398
+    File { path: "knowledge/rye/errors/bundle.installed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.installed.md") },
+    // 9f3106225163151ecac4c749408f50c0f86b5f82c23772fcee5d4fb002807725
+    File { path: "knowledge/rye/errors/bundle.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.io.md") },
+    // 78d05e6eaeb4cb78b8e3f076b08f435d13d0ba34321ce23c7f4246fead3f3ebd
+    File { path: "knowledge/rye/errors/bundle.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.malformed.md") },
+    // cef3c6d34762897a5d1c3e538ad5a9c716187478f31cbe505cb25fd80771a8b1
+    File { path: "knowledge/rye/errors/bundle.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.not_found.md") },
+    // b32a95e56bef8d874e8a9298d10afaa4cf5eb9025878604365998eb6f9cd2c2e
+    File { path: "knowledge/rye/errors/bundle.refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.refused.md") },
+    // 2057de438f3e6d7bb20c183c279e0dc3457dafc268c0c406ac2222e801e49ac0
+    File { path: "knowledge/rye/errors/bundle.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.untrusted.md") },
     // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
     File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
     // ecd92ed248da9bbe2e267de89e885a5fd7eca8b5817be5d6ae6d7d7806280ed5
@@ -305,6 +327,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/resolve.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
     // 91d2e8fd786bf0fecb63506d1629068ff6785199aa97132720a01f02cded4da3
     File { path: "knowledge/rye/errors/resolve.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.reserved.md") },
+    // 4a24332bb7aba0fa685b74dd38e4723029d75c1b1b3a28ade85cae96d68b9856
+    File { path: "knowledge/rye/errors/sign.bundled.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.bundled.md") },
     // 3adf605d1dea8e48bfa3b766450e4c9d738b8934f9b6a82efd10e431af3cb322
     File { path: "knowledge/rye/errors/sign.dev_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.dev_key.md") },
     // 2b445a7919a39cf639700549f5ef73ba4cc741132932b65e771b67108eaed333

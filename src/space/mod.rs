@@ -29,4 +29,4 @@ pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};
 pub(crate) use folder::{Folder, Walked};
 pub(crate) use rel_path::RelPath;
 pub(crate) use root::Root;
-pub(crate) use roots::{ProjectIdentity, Spaces, Where};
+pub(crate) use roots::{BUNDLES, ProjectIdentity, Spaces, Where};

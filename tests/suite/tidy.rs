@@ -23,7 +23,10 @@ const ROWS: &[&[&str]] = &[
     &["execute"],
     &["report", "protocol", "sandbox", "lock", "search", "registry", "eval"],
     &["pipeline"],
-    &["author", "dev", "git", "graph", "lsp", "trial", "thread", "code", "remote", "import", "mcp"],
+    &[
+        "author", "bundle", "dev", "git", "graph", "lsp", "trial", "thread", "code", "remote",
+        "import", "mcp",
+    ],
     &["cli"],
 ];
 
