@@ -18,6 +18,7 @@ mod eval;
 mod execute;
 mod exit;
 mod explain;
+mod export;
 mod fetch;
 mod fmt;
 mod git;
@@ -133,6 +134,7 @@ verbs! {
     trust
     new
     import
+    export
     bundle
     fmt
     graph

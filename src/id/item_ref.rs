@@ -77,6 +77,9 @@ impl FromStr for Query {
         // The one form with a second colon.
         if let Some((item, bundle)) = text.rsplit_once("@system:") {
             let query = item.parse::<Self>()?;
+            if query.space.is_some() {
+                return Err(IdError::UnknownSpace { text: text.chars().take(80).collect() });
+            }
             let bundle = Some(bundle.parse()?);
             return Ok(Self { space: Some(Space::System), bundle, ..query });
         }

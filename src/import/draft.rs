@@ -18,7 +18,7 @@ use crate::diag::Diagnostic;
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::{fill, listed_files};
 use crate::pipeline::HOOKS_BELOW;
-use crate::space::{HeaderStyle, RelPath};
+use crate::space::{FileTypes, RelPath};
 
 /// What is imported.
 pub(crate) struct Import<'a> {
@@ -55,6 +55,20 @@ impl Draft {
         let (files, notes, about) = (BTreeMap::new(), Vec::new(), Map::new());
         let (was, is_vouched_for, ext) = (None, true, ext.to_owned());
         Self { item, ext, text, files, notes, about, was, is_vouched_for }
+    }
+
+    /// The same with files, whose digests are written into its header.
+    pub(super) fn with_files(self, files: BTreeMap<RelPath, Taken>) -> Self {
+        let digests: BTreeMap<RelPath, Digest> =
+            files.iter().map(|(path, taken)| (path.clone(), Digest::of(&taken.bytes))).collect();
+        let style = FileTypes::default().find(self.item.kind, &self.ext).map(|found| found.header);
+        let text = &self.text;
+        let filled = style.and_then(|style| {
+            listed_files(text, &style).map(|listed| fill(text, &style, &listed, &digests))
+        });
+        // What cannot be filled does not parse; signing says why.
+        let text = filled.and_then(Result::ok).unwrap_or_else(|| text.clone());
+        Self { text, files, ..self }
     }
 }
 
@@ -139,15 +153,8 @@ impl Maker<'_, '_> {
         let Ok(id) = format!("{category}/{}", bound.name).parse::<ItemId>() else {
             return Ok(None);
         };
-        let text = format!("{head}{program}");
-        let digests: BTreeMap<RelPath, Digest> =
-            files.iter().map(|(path, taken)| (path.clone(), Digest::of(&taken.bytes))).collect();
-        let style = HeaderStyle::Yaml;
-        let filled =
-            listed_files(&text, &style).map(|listed| fill(&text, &style, &listed, &digests));
-        // What cannot be filled does not parse; signing says why.
-        let text = filled.and_then(Result::ok).unwrap_or(text);
-        Ok(Some(Draft { files, ..Draft::new(Ref::new(Kind::Tool, id), "yaml", text) }))
+        let draft = Draft::new(Ref::new(Kind::Tool, id), "yaml", format!("{head}{program}"));
+        Ok(Some(draft.with_files(files)))
     }
 
     fn tool_type(&self) -> &'static str {

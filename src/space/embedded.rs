@@ -147,6 +147,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/import.name.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.name.md") },
     // 0981b261dd2a3ab9a16731141c9cfaa8aa47655d9d8c8fe4b0d8a71b923d9480
     File { path: "knowledge/rye/errors/import.not_a_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_a_config.md") },
+    // f6502e84bcf7a0f316e68358e69f7ba8d1d00800f5fb767dff87944baac68c39
+    File { path: "knowledge/rye/errors/import.not_a_skill.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_a_skill.md") },
     // 6855906ca1da965d54fbcb147a4023f17c1b734deeb69159931c4c408b208a5a
     File { path: "knowledge/rye/errors/import.not_in_pack.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_in_pack.md") },
     // 2f4b325d9e7a3a45c284d8be21da2702d0023b32f4a5b5b4d9c3b952bfa93c3d

@@ -20,7 +20,7 @@ use crate::diag::{Diagnostic, Style};
 use crate::id::{ItemId, Space};
 use crate::import::{
     Draft, Drafts, Import, LeftOut, NotImported, OlderFolder, OlderKey, Put, Written, drafts,
-    nothing, older_items, write,
+    nothing, older_items, skill, write,
 };
 use crate::pipeline::SignReport;
 use crate::resolve::Found;
@@ -46,6 +46,11 @@ enum Format {
     /// whole prompt of a directive. What they vouch for is signed anew once you have said yes or gave
     /// `--yes`; all else is told and left out. A key that the folder brings vouches for nothing.
     Rye(OlderItems),
+    /// A skill of the Agent Skills format: a folder with `SKILL.md`
+    ///
+    /// It becomes a directive, and its files lie beside a tool of the same name, which gives them out:
+    /// the signatures of the two cover all of it. `rye export skill` gives the skill back.
+    Skill(SkillFolder),
 }
 
 #[derive(clap::Args)]
@@ -78,6 +83,18 @@ struct OlderItems {
     to: To,
 }
 
+#[derive(clap::Args)]
+struct SkillFolder {
+    /// The folder that holds `SKILL.md`
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// The folder of the items
+    #[arg(long, value_name = "FOLDER", default_value = "skills")]
+    category: String,
+    #[command(flatten)]
+    to: To,
+}
+
 /// Where items go.
 #[derive(clap::Args)]
 struct To {
@@ -96,6 +113,11 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     match &args.format {
         Format::Runtimeconfig(args) => runtimeconfig(args, wired, out),
         Format::Rye(args) => older(args, wired, out),
+        Format::Skill(args) => {
+            let drafts = skill(&args.folder, &args.category.parse::<ItemId>()?)?;
+            let left_out = Vec::new();
+            Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(wired, out)
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod faults;
 mod older;
+mod skills;
 mod writing;
 
 use std::fs;
