@@ -18,6 +18,7 @@ use super::manifest::Manifest;
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::{BUNDLE_BYTES, BUNDLE_MANIFEST_BYTES, BUNDLE_WINDOW};
+use crate::base::text::escape_line;
 
 /// The first entry, and the file's name in the folder of an installed bundle.
 pub(super) const MANIFEST: &str = "bundle.json";
@@ -38,7 +39,8 @@ pub(super) fn write<'f>(
         header.set_size(bytes.len() as u64);
         header.set_mode(if is_program { 0o755 } else { 0o644 });
         header.set_mtime(0);
-        (header.set_uid(0), header.set_gid(0));
+        header.set_uid(0);
+        header.set_gid(0);
         tar.append_data(&mut header, path, bytes)
     };
     add(MANIFEST, envelope.as_bytes(), false)?;
@@ -60,52 +62,64 @@ pub(super) fn unpack(
 ) -> Result<(Vec<u8>, Manifest), NotBundled> {
     let shown = path.display().to_string();
     let malformed = |why: String| BundleError::Malformed { path: shown.clone(), why };
-    let unreadable = |error: io::Error| malformed(error.to_string());
     let stat = path.metadata().map_err(|source| io_error(path, source))?;
     if !stat.is_file() || stat.len() > BUNDLE_BYTES {
         let most = BUNDLE_BYTES >> 20;
         return Err(malformed(format!("it is no file of at most {most} MiB")).into());
     }
     let file = File::open(path).map_err(|source| io_error(path, source))?;
-    let decoded =
-        StreamingDecoder::new_with_max_window_size(file.take(BUNDLE_BYTES), BUNDLE_WINDOW)
-            .map_err(|error| malformed(format!("it is not compressed with Zstandard: {error}")))?;
+    let unpacked = entries(file, |next| {
+        let envelope = next(MANIFEST, BUNDLE_MANIFEST_BYTES).map_err(malformed)?;
+        let envelope = envelope.ok_or_else(|| malformed("it is empty".into()))?;
+        let manifest = judge(&envelope)?;
+        for listed in manifest.files() {
+            let name = listed.path.as_str();
+            let bytes = next(name, listed.size).map_err(malformed)?;
+            let bytes = bytes.ok_or_else(|| malformed(format!("`{name}` is missing")))?;
+            if Digest::of(&bytes) != listed.sha256 {
+                return Err(malformed(format!("`{name}` is not what the manifest says")).into());
+            }
+            let place = into.join(".ai").join(name);
+            put(&place, &bytes, listed.is_program).map_err(|source| io_error(&place, source))?;
+        }
+        // A name that no file of a bundle can have.
+        if next("", 0).map_err(malformed)?.is_some() {
+            return Err(malformed("it holds more than its manifest lists".into()).into());
+        }
+        Ok((envelope, manifest))
+    });
+    unpacked.map_err(malformed)?
+}
+
+/// Gives the next entry's bytes, if it is a regular file of that name and of at most so many bytes; none at
+/// the end.
+pub(super) type Next<'n> = &'n mut dyn FnMut(&str, u64) -> Result<Option<Vec<u8>>, String>;
+
+/// Reads the entries of an archive, one after the other.
+///
+/// # Errors
+/// One sentence, for what is no such archive.
+pub(super) fn entries<T>(from: impl Read, with: impl FnOnce(Next<'_>) -> T) -> Result<T, String> {
+    let from = from.take(BUNDLE_BYTES);
+    let decoded = StreamingDecoder::new_with_max_window_size(from, BUNDLE_WINDOW)
+        .map_err(|error| format!("it is not compressed with Zstandard: {error}"))?;
     // Each entry takes a header and the rest of a block beside its bytes.
     let mut archive = tar::Archive::new(decoded.take(2 * BUNDLE_BYTES));
-    let mut entries = archive.entries().map_err(unreadable)?;
-    let mut next = |name: &str, most: u64| -> Result<Option<Vec<u8>>, BundleError> {
+    let mut entries = archive.entries().map_err(|error| error.to_string())?;
+    Ok(with(&mut |name, most| {
         let Some(entry) = entries.next() else { return Ok(None) };
-        let mut entry = entry.map_err(unreadable)?;
+        let mut entry = entry.map_err(|error| error.to_string())?;
         let is_it = entry.path_bytes().as_ref() == name.as_bytes();
         let is_file = entry.header().entry_type() == EntryType::Regular;
         if !is_it || !is_file || entry.link_name_bytes().is_some() {
-            let found = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-            let found = crate::base::text::escape_line(&found);
-            return Err(malformed(format!("`{found}` stands where the file `{name}` should")));
+            let found = escape_line(&String::from_utf8_lossy(&entry.path_bytes()));
+            return Err(format!("`{found}` stands where the file `{name}` should"));
         }
-        match read_at_most(&mut entry, most, most).map_err(unreadable)? {
+        match read_at_most(&mut entry, most, most).map_err(|error| error.to_string())? {
             Bounded::All(bytes) => Ok(Some(bytes)),
-            Bounded::More => Err(malformed(format!("`{name}` is larger than it may be"))),
+            Bounded::More => Err(format!("`{name}` is larger than it may be")),
         }
-    };
-    let envelope = next(MANIFEST, BUNDLE_MANIFEST_BYTES)?;
-    let envelope = envelope.ok_or_else(|| malformed("it is empty".into()))?;
-    let manifest = judge(&envelope)?;
-    for listed in manifest.files() {
-        let name = listed.path.as_str();
-        let bytes = next(name, listed.size)?;
-        let bytes = bytes.ok_or_else(|| malformed(format!("`{name}` is missing")))?;
-        if Digest::of(&bytes) != listed.sha256 {
-            return Err(malformed(format!("`{name}` is not what the manifest says")).into());
-        }
-        let place = into.join(".ai").join(name);
-        put(&place, &bytes, listed.is_program).map_err(|source| io_error(&place, source))?;
-    }
-    // A name that no file of a bundle can have.
-    if next("", 0)?.is_some() {
-        return Err(malformed("it holds more than its manifest lists".into()).into());
-    }
-    Ok((envelope, manifest))
+    }))
 }
 
 /// Writes a file where there is none.

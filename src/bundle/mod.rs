@@ -20,6 +20,8 @@
 mod archive;
 mod check;
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod manifest;
 mod pack;
 mod receipt;

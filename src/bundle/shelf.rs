@@ -227,9 +227,8 @@ impl<'a> Shelf<'a> {
             return Ok(());
         }
         let no = |why: String| Err(BundleError::Installed { name: name.clone(), why });
-        let (there, key) = match self.opened(name) {
-            Ok((manifest, key, _)) => (manifest, key),
-            Err(_) => return no("nobody can say whose it is".into()),
+        let Ok((there, key, _)) = self.opened(name) else {
+            return no("nobody can say whose it is".into());
         };
         let (old, new) = (&there.predicate.version, &bundle.manifest.predicate.version);
         match () {

@@ -27,7 +27,7 @@ enum Format {
     /// The directive, and the tool that gives out its files, are verified first. What you get carries no
     /// signature: whoever has the folder may change it.
     Skill {
-        /// The directive, such as skills/pdf_processing
+        /// The directive, such as `skills/pdf_processing`
         #[arg(value_name = "REF", add = super::complete::refs())]
         directive: String,
         /// The folder that the skill's own folder is made in

@@ -101,7 +101,8 @@ fn one(folder: &OlderFolder<'_>, root: &Root, files: &Folder<'_>, kind: Kind, na
     };
     let Some((id, ext)) = name.rsplit_once('.') else { return One::Other };
     let is_item = FileTypes::default().find(kind, ext).is_some();
-    if !is_item && !(kind == Kind::Tool && ext == "json") {
+    let was_item = kind == Kind::Tool && ext == "json";
+    if !(is_item || was_item) {
         return One::Other;
     }
     let Ok(id) = id.parse::<ItemId>() else {

@@ -22,6 +22,8 @@ mod draft;
 mod error;
 mod files;
 mod folder;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod hook;
 mod older;
 mod pack;

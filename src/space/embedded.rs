@@ -21,7 +21,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // cfed70eb0d68175478ed145d07124a0d6917eb9bfb643b9d037d3920eeca482d
+    // ce2a931653decc30c072a585deedb94a2178e491e8a1b0f3477056fa09903e4f
+    File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
+    // bf02a7c90907c7381ffc56362936baf647ed7932089aa77198cb39687bfc35e6
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -433,7 +435,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/exec-protocol.md", bytes: include_bytes!("../../.ai/knowledge/rye/exec-protocol.md") },
     // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
-    // 67bc173d491d90278a890ba6a7fd9df48e5f4a3aadc3d54087064dd044526435
+    // a7328cb904a36126e747fbfcf31640ad1bab20804613ff270a436c287b57524e
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
@@ -445,7 +447,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // aa79948eccf95051d2161aedc6847405cfd8d168882f91e7ce28e378470cd12d
+    // 014cdb7f30b93d5e7284531f6de533679d40e8b1af18cb2b3471de3086424a05
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 2b669abce336d695cfb2e4d2c03519482b953ac4dd0e1b9487094da18057cc48
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

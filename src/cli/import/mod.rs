@@ -162,7 +162,9 @@ impl Foreign<'_> {
             return Ok(faulty(&faults, out));
         }
         if !out.is_json() {
-            drafts.iter().for_each(|draft| show(draft, out));
+            for draft in &drafts {
+                show(draft, out);
+            }
             for left in &left_out {
                 let path = escape_line(&left.path);
                 out.warn(&format!("`.ai/{path}` is left out: {}", escape_line(&left.why)));
