@@ -230,6 +230,9 @@ impl<'a> Shelf<'a> {
         let Ok((there, key, _)) = self.opened(name) else {
             return no("nobody can say whose it is".into());
         };
+        if let Err(why) = Receipt::read(&self.place(name)) {
+            return no(format!("nobody can say what was put there: {why}"));
+        }
         let (old, new) = (&there.predicate.version, &bundle.manifest.predicate.version);
         match () {
             () if key != bundle.key => {

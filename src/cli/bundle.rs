@@ -133,8 +133,8 @@ fn packed(
 fn verify(bundle: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
     let name = bundle.to_str().and_then(|name| name.parse::<BundleName>().ok());
-    // A file of that name here is what is meant, and nothing else has an ending like that.
-    let name = name.filter(|_| !bundle.exists() && bundle.extension().is_none_or(|e| e != "zst"));
+    // A file of that name here is what is meant, and what ends like one is one.
+    let name = name.filter(|_| !bundle.is_file() && bundle.extension().is_none_or(|e| e != "zst"));
     let found = match name {
         Some(name) => Shelf::of(&rye)?.verify(&name)?,
         None => {

@@ -28,6 +28,8 @@ if params.get("to"):
     to = os.path.realpath(os.path.join(project, params["to"]))
     if not to.startswith(project + os.sep):
         answer = {"success": False, "error": "that folder is not one of the project"}
+    elif ".ai" in os.path.relpath(to, project).split(os.sep):
+        answer = {"success": False, "error": "`.ai` holds items, and nothing is put there"}
     elif os.path.exists(to):
         answer = {"success": False, "error": "that folder is there already"}
     else:

@@ -90,7 +90,7 @@ fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
     assert_eq!(give("file=../pdf_forms.py").0, 1);
     assert_eq!(give("to=work/skill").0, 0);
     assert_eq!(world.shell("python3 work/skill/scripts/fill.py"), "filled\n");
-    for there in ["to=../elsewhere", "to=work", "to=/tmp/rye-skill-slip"] {
+    for there in ["to=../elsewhere", "to=work", "to=/tmp/rye-skill-slip", "to=.ai/tools/new"] {
         assert_eq!(give(there).0, 1, "{there}");
     }
 
