@@ -6,7 +6,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
@@ -273,7 +273,9 @@ impl<'a> Shelf<'a> {
     /// An empty folder of one's own.
     fn work_folder(&self) -> Result<PathBuf, BundleError> {
         let io = |error: io::Error| io_error(&self.folder, error);
-        let made = tempfile::Builder::new().prefix(AT_WORK).tempdir_in(&self.folder);
+        let own = fs::Permissions::from_mode(0o700);
+        let made =
+            tempfile::Builder::new().prefix(AT_WORK).permissions(own).tempdir_in(&self.folder);
         Ok(made.map_err(io)?.keep())
     }
 
