@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::archive::unpack;
 use super::error::{BundleError, NotBundled};
 use super::manifest::Manifest;
-use crate::id::{BundleName, Fingerprint, Kind, Query, Ref, Space};
+use crate::id::{BundleName, Fingerprint, Kind, Ref, Space};
 use crate::pipeline::{Failure, Hold, Rye, Verdict};
 use crate::verify::Envelope;
 
@@ -47,10 +47,10 @@ pub(crate) fn check_archive(
         why: "it is not signed".into(),
     })?;
     let name = manifest.predicate.name.clone();
-    let items = judged(&seeing(name.clone(), into.to_owned())?, &name, key)?;
-    for item in &items {
-        no_clash(rye, &name, item)?;
-    }
+    // What is installed at this moment, and not when the command began.
+    let seeing = seeing(name.clone(), into.to_owned())?;
+    let items = judged(&seeing, &name, key)?;
+    no_clash(&seeing, &name, &items)?;
     Ok(Bundle { manifest, envelope, key, owner, items })
 }
 
@@ -116,17 +116,17 @@ pub(super) fn judged(
 }
 
 /// # Errors
-/// `bundle.clash` for an item that the system space, or another bundle, has already.
-fn no_clash(rye: &Rye, name: &BundleName, item: &Ref) -> Result<(), NotBundled> {
-    let query = Query { space: Some(Space::System), ..item.clone().into() };
-    let clash = match rye.find_to_sign(&query, Some(Space::System)) {
-        Ok(found) if found.bundle.as_ref() == Some(name) => None,
-        Ok(found) => Some(found.place),
-        Err(failure) if failure.code() == "resolve.not_found" => None,
-        Err(failure) => return Err(failure.into()),
-    };
-    match clash {
-        Some(there) => Err(BundleError::Clash { item: item.clone(), there }.into()),
-        None => Ok(()),
+/// `bundle.clash` for an item that the system space, or another bundle, has already
+fn no_clash(rye: &Rye, name: &BundleName, items: &[Ref]) -> Result<(), NotBundled> {
+    for kind in Kind::ALL {
+        for entry in rye.list(Space::System, kind)? {
+            if entry.bundle.as_ref() == Some(name) || items.binary_search(&entry.item).is_err() {
+                continue;
+            }
+            let there = rye.spaces().home(entry.space, entry.bundle.as_ref());
+            let there = there.map(|root| root.shown(&entry.relative())).unwrap_or_default();
+            return Err(BundleError::Clash { item: entry.item, there }.into());
+        }
     }
+    Ok(())
 }
