@@ -184,7 +184,8 @@ impl<'a> Shelf<'a> {
             }
             Ok(false) => Left::default(),
             Err(error) => {
-                let _ = fs::remove_dir_all(&staging);
+                // By the receipt that lies there: it may be the old one by now.
+                let _ = self.tidy(&staging);
                 return Err(io_error(&place, error).into());
             }
         };
@@ -198,6 +199,7 @@ impl<'a> Shelf<'a> {
     pub(crate) fn remove(&self, name: &BundleName) -> Result<Left, NotBundled> {
         self.must_be_there(name)?;
         let _held = self.hold()?;
+        self.must_be_there(name)?;
         let place = self.place(name);
         if let Err(why) = Receipt::read(&place) {
             let findings = vec![why, format!("remove `{}` by hand", place.display())];
