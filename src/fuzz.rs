@@ -8,13 +8,16 @@
 
 #[cfg(feature = "lsp")]
 use crate::lsp;
-use crate::{base, grant, id, interpolate, lock, parse, plan, report, search, verify};
+use crate::{
+    base, bundle, grant, id, import, interpolate, lock, parse, plan, report, search, verify,
+};
 
 /// A function that any bytes must satisfy.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also its folder of the corpus; sorted.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("bundle", bundle::fuzz::bundle),
     ("canonical", base::fuzz::canonical),
     ("directive", parse::fuzz::directive),
     ("dotenv", plan::fuzz::dotenv),
@@ -32,6 +35,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("knowledge", parse::fuzz::knowledge),
     ("lock", lock::fuzz::lock),
     ("name", id::fuzz::name),
+    ("older", import::fuzz::older),
     ("own_config", verify::fuzz::own_config),
     ("pattern", grant::fuzz::pattern),
     ("placeholder", interpolate::fuzz::placeholder),

@@ -34,7 +34,7 @@
 //! | 14 | `learn` | what a tool needs of the machine, seen in one run |
 //! | 14 | `lsp` | what an editor shows of items that are being written |
 //! | 14 | `mcp` | agents speak with rye over the model context protocol |
-//! | 14 | `author` `git` `graph` `import` `trial` | new items and tidy headers; what is about to be committed; pictures of what runs; foreign configurations as items; test specs beside items |
+//! | 14 | `author` `bundle` `git` `graph` `import` `trial` | new items and tidy headers; items of one publisher in one file; what is about to be committed; pictures of what runs; foreign configurations as items; test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
@@ -70,6 +70,7 @@
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
 //! | `<user>/.ai/state/search/` | `search`, to find by and for nothing else | the same |
+//! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::pin` |
 //!
@@ -83,6 +84,7 @@ mod base;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bench;
+mod bundle;
 mod chain;
 mod cli;
 mod dev;

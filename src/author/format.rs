@@ -47,6 +47,9 @@ fn shaped(rye: &Rye, found: &Found, write: bool, named: bool) -> Shaped {
     if found.embedded {
         return Shaped::Left("it lies in the binary".into());
     }
+    if found.bundle.is_some() {
+        return Shaped::Left("it belongs to an installed bundle".into());
+    }
     let text = match tidied(found) {
         Err(error) => return Shaped::Failed(Box::new(Diagnostic::from(&error))),
         Ok(Tidied::Same) => return Shaped::Same,

@@ -298,3 +298,11 @@ pub(crate) const SEARCH_CACHES: usize = 64;
 pub(crate) const SEARCH_LOOK_MS: u64 = 2_000;
 /// Most different words of a space that are kept: more than a language has.
 pub(crate) const SEARCH_TERMS: usize = 1_000_000;
+/// Most files of a bundle: a large collection has some hundreds.
+pub(crate) const BUNDLE_FILES: usize = 5_000;
+/// Most bytes of a bundle's files, and of its archive: text and programs, no data sets.
+pub(crate) const BUNDLE_BYTES: u64 = 64 << 20;
+/// Largest signed manifest of a bundle in bytes: a row of each file, as base64.
+pub(crate) const BUNDLE_MANIFEST_BYTES: u64 = 4 << 20;
+/// Largest window of a bundle's compression in bytes: what the usual levels use, held in memory.
+pub(crate) const BUNDLE_WINDOW: u64 = 8 << 20;

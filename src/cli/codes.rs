@@ -23,6 +23,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::report::CODES,
         crate::pipeline::CODES,
         crate::author::CODES,
+        crate::bundle::CODES,
         crate::dev::CODES,
         crate::git::CODES,
         crate::import::CODES,

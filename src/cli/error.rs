@@ -4,6 +4,7 @@ use std::io;
 
 use crate::author::NotMade;
 use crate::base::text::escape_line;
+use crate::bundle::NotBundled;
 use crate::dev::DevError;
 use crate::diag::{Code, Diagnose, Diagnostic};
 use crate::git::{CheckError, GitError};
@@ -86,6 +87,15 @@ impl From<NotLearned> for CliError {
             NotLearned::Rule(error) => Self::House(Box::new(error)),
             NotLearned::Run(failed) => Self::Failed(failed),
             NotLearned::Failure(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+impl From<NotBundled> for CliError {
+    fn from(error: NotBundled) -> Self {
+        match error {
+            NotBundled::Rule(error) => Self::House(error),
+            NotBundled::Failure(failure) => Self::Failure(failure),
         }
     }
 }

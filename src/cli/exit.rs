@@ -45,6 +45,8 @@ pub(crate) fn status(code: &str) -> u8 {
         | "test.no_item"
         | "test.no_spec" => 3,
         "plan.drifted" | "plan.malformed" | "import.exists" | "learn.cannot_write" => 4,
+        "bundle.not_found" => 3,
+        "bundle.io" => 6,
         "pending.not_found" => 3,
         "eval.not_an_eval" | "hook.not_a_hook" => 2,
         "plan.not_a_tool" | "author.language" | "learn.no_process" => 2,
@@ -55,8 +57,9 @@ pub(crate) fn status(code: &str) -> u8 {
         _ => match code.split('.').next().unwrap_or_default() {
             "cli" | "search" => 2,
             "id" => 3,
-            "hook" | "pending" | "dev" | "verify" | "validate" | "resolve" | "matrix" | "lock"
-            | "space" | "sign" | "key" | "trust" | "receipt" | "author" | "git" => 4,
+            "bundle" | "hook" | "pending" | "dev" | "verify" | "validate" | "resolve"
+            | "matrix" | "lock" | "space" | "sign" | "key" | "trust" | "receipt" | "author"
+            | "git" => 4,
             "parse" | "interpolate" | "chain" | "test" | "import" => 5,
             "plan" | "execute" | "registry" | "sandbox" | "learn" => 6,
             "lsp" | "protocol" | "eval" | "remote" | "mcp" | "thread" => 7,

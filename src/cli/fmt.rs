@@ -83,7 +83,12 @@ fn reference(item: &str, rye: &Rye) -> Result<String, CliError> {
             let Ok(folder) = root.path(kind.folder()).canonicalize() else { continue };
             let below = real.strip_prefix(&folder).ok().and_then(|below| below.to_str());
             if let Some((id, _)) = below.and_then(|below| below.rsplit_once('.')) {
-                let query = Query { kind: Some(kind), id: id.parse()?, space: Some(root.space()) };
+                let query = Query {
+                    kind: Some(kind),
+                    id: id.parse()?,
+                    space: Some(root.space()),
+                    bundle: root.bundle().cloned(),
+                };
                 return Ok(query.to_string());
             }
         }

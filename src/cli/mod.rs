@@ -5,6 +5,7 @@
 //! - `wire.rs` what the facade is built from · `out.rs` text and JSON · `exit.rs` codes to statuses ·
 //!   `error.rs` what can be wrong with a command line · `input.rs` parameters · `confirm.rs` asking
 
+mod bundle;
 mod codes;
 mod complete;
 mod completions;
@@ -18,6 +19,7 @@ mod eval;
 mod execute;
 mod exit;
 mod explain;
+mod export;
 mod fetch;
 mod fmt;
 mod git;
@@ -142,6 +144,8 @@ verbs! {
     trust
     new
     import
+    export
+    bundle
     fmt
     graph
     init

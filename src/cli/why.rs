@@ -120,7 +120,8 @@ fn uses(survey: &Survey, paint: Paint) -> String {
 }
 
 fn one_copy(out: &mut String, copy: &Copy, paint: Paint) {
-    let space = copy.space.map(|space| space.to_string()).unwrap_or_default();
+    let space = copy.place.as_ref().and_then(|place| place.space.clone());
+    let space = space.or_else(|| copy.space.map(|space| space.to_string())).unwrap_or_default();
     let path = copy.place.as_ref().map(|place| escape_line(&place.path)).unwrap_or_default();
     let state = match (&copy.verdict, copy.wins) {
         (Ok(_), true) => paint.style(Style::Good, "answers"),

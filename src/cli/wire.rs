@@ -49,6 +49,19 @@ impl Wired {
         self.builder().host(Box::new(host)).build()
     }
 
+    /// The same with one more bundle of the system space, to judge it.
+    ///
+    /// # Errors
+    /// Those of [`Self::rye`].
+    pub(super) fn rye_seeing(
+        &self,
+        name: crate::id::BundleName,
+        folder: std::path::PathBuf,
+    ) -> Result<Rye, Failure> {
+        // Dev mode is for work in hand.
+        self.builder().strict().bundle(name, folder).build()
+    }
+
     /// A builder that knows where the project is.
     pub(super) fn builder(&self) -> RyeBuilder {
         let builder = RyeBuilder::new();

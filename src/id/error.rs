@@ -17,6 +17,8 @@ pub(crate) enum IdError {
     Fingerprint { text: String },
     #[error("`@{}` names no space", escape_line(.text))]
     UnknownSpace { text: String },
+    #[error("`{}` is no name of a bundle", escape_line(.text))]
+    NotABundle { text: String },
 }
 
 impl Diagnose for IdError {
@@ -38,8 +40,8 @@ impl Diagnose for IdError {
                 format!("{near}the kinds are {}", kinds.join(", "))
             }
             Self::Fingerprint { .. } => "see the known keys with `rye trust list`".into(),
-            Self::UnknownSpace { text } if text.starts_with("system:") => {
-                "this build installs no bundles; the spaces are `@project`, `@user` and `@system`".into()
+            Self::NotABundle { .. } => {
+                "a name is small letters, digits, `-`, `_` and `.`, and begins with a letter or digit; see `rye bundle list`".into()
             }
             Self::UnknownSpace { text } => {
                 let near = did_you_mean(text, &Space::NEAREST_FIRST.map(Space::as_str), "@");

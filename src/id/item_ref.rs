@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{IdError, ItemId, Kind, Space};
+use super::{BundleName, IdError, ItemId, Kind, Space};
 
 /// Kind and id: `tool:acme/deploy`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,17 +54,19 @@ impl serde::Serialize for Ref {
 
 /// What a person types to name an item: an id, with or without a kind, with or without a space.
 ///
-/// `acme/deploy`, `tool:acme/deploy`, `tool:acme/deploy@user`.
+/// `acme/deploy`, `tool:acme/deploy`, `tool:acme/deploy@user`, `tool:acme/deploy@system:tools`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Query {
     pub(crate) kind: Option<Kind>,
     pub(crate) id: ItemId,
     pub(crate) space: Option<Space>,
+    /// The one of the system space's bundles; its items, and no others.
+    pub(crate) bundle: Option<BundleName>,
 }
 
 impl From<Ref> for Query {
     fn from(item: Ref) -> Self {
-        Self { kind: Some(item.kind), id: item.id, space: None }
+        Self { kind: Some(item.kind), id: item.id, space: None, bundle: None }
     }
 }
 
@@ -73,16 +75,21 @@ impl FromStr for Query {
 
     fn from_str(text: &str) -> Result<Self, IdError> {
         // The one form with a second colon.
-        let bundle = text.rsplit_once('@').filter(|(_, space)| space.starts_with("system:"));
-        if let Some((_, space)) = bundle {
-            return Err(IdError::UnknownSpace { text: space.to_owned() });
+        if let Some((item, bundle)) = text.rsplit_once("@system:") {
+            let query = item.parse::<Self>()?;
+            if query.space.is_some() {
+                return Err(IdError::UnknownSpace { text: text.chars().take(80).collect() });
+            }
+            let bundle = Some(bundle.parse()?);
+            return Ok(Self { space: Some(Space::System), bundle, ..query });
         }
         let (kind, rest) = split_kind(text);
         let (id, space) = match rest.rsplit_once('@') {
             Some((id, space)) => (id, Some(space.parse()?)),
             None => (rest, None),
         };
-        Ok(Self { kind: kind.map(str::parse).transpose()?, id: id.parse()?, space })
+        let kind = kind.map(str::parse).transpose()?;
+        Ok(Self { kind, id: id.parse()?, space, bundle: None })
     }
 }
 
@@ -92,9 +99,10 @@ impl fmt::Display for Query {
             write!(f, "{kind}:")?;
         }
         write!(f, "{}", self.id)?;
-        match self.space {
-            Some(space) => write!(f, "@{space}"),
-            None => Ok(()),
+        match (&self.bundle, self.space) {
+            (Some(bundle), _) => write!(f, "@{}:{bundle}", Space::System),
+            (None, Some(space)) => write!(f, "@{space}"),
+            (None, None) => Ok(()),
         }
     }
 }
@@ -113,9 +121,15 @@ mod tests {
 
     #[test]
     fn queries_table() {
-        for text in
-            ["a/b", "tool:a/b", "tool:a/b@user", "a@system", "knowledge:rye/errors/id.malformed"]
-        {
+        for text in [
+            "a/b",
+            "tool:a/b",
+            "tool:a/b@user",
+            "a@system",
+            "tool:a/b@system:acme.x",
+            "a@system:b",
+            "knowledge:rye/errors/id.malformed",
+        ] {
             assert_eq!(text.parse::<Query>().map(|q| q.to_string()).as_deref(), Ok(text));
         }
         for (text, code) in [
@@ -123,6 +137,10 @@ mod tests {
             (":a", "kind"),
             ("tool:", "empty"),
             ("tool:a@mars", "space"),
+            ("tool:a@system:B", "bundle"),
+            ("tool:a@system:", "bundle"),
+            ("tool:a@user@system:b", "space"),
+            ("tool:a@user:b", "space"),
             ("a:b:c", "kind"),
             ("tool:a:b", "holds"),
         ] {

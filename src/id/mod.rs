@@ -4,6 +4,7 @@
 //!
 //! Each type has one way in, `FromStr`; what exists is well-formed.
 
+mod bundle;
 mod error;
 mod fingerprint;
 #[cfg(any(test, feature = "fuzz"))]
@@ -13,6 +14,7 @@ mod item_ref;
 mod kind;
 mod space;
 
+pub(crate) use bundle::BundleName;
 pub(crate) use error::{CODES, IdError};
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use item_id::ItemId;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::doc::Doc;
 use super::error::{FILE, MISSING, NOT_IN_PACK, NotImported};
@@ -18,7 +18,7 @@ use crate::diag::Diagnostic;
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::{fill, listed_files};
 use crate::pipeline::HOOKS_BELOW;
-use crate::space::{HeaderStyle, RelPath};
+use crate::space::{FileTypes, RelPath};
 
 /// What is imported.
 pub(crate) struct Import<'a> {
@@ -35,10 +35,41 @@ pub(crate) struct Import<'a> {
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) item: Ref,
-    /// YAML, with the digests of its files.
+    pub(crate) ext: String,
+    /// The whole file, with the digests of its files.
     pub(crate) text: String,
     /// Copies, by their paths below the item's own folder.
     pub(crate) files: BTreeMap<RelPath, Taken>,
+    /// What a person should know of this one.
+    pub(crate) notes: Vec<String>,
+    /// The same as data.
+    pub(crate) about: Map<String, Value>,
+    /// The file that it was made of, if that may be the one that it becomes.
+    pub(crate) was: Option<(PathBuf, Vec<u8>)>,
+    /// It may be signed together with others; else each is for a person to sign by its name.
+    pub(crate) is_vouched_for: bool,
+}
+
+impl Draft {
+    pub(super) fn new(item: Ref, ext: &str, text: String) -> Self {
+        let (files, notes, about) = (BTreeMap::new(), Vec::new(), Map::new());
+        let (was, is_vouched_for, ext) = (None, true, ext.to_owned());
+        Self { item, ext, text, files, notes, about, was, is_vouched_for }
+    }
+
+    /// The same with files, whose digests are written into its header.
+    pub(super) fn with_files(self, files: BTreeMap<RelPath, Taken>) -> Self {
+        let digests: BTreeMap<RelPath, Digest> =
+            files.iter().map(|(path, taken)| (path.clone(), Digest::of(&taken.bytes))).collect();
+        let style = FileTypes::default().find(self.item.kind, &self.ext).map(|found| found.header);
+        let text = &self.text;
+        let filled = style.and_then(|style| {
+            listed_files(text, &style).map(|listed| fill(text, &style, &listed, &digests))
+        });
+        // What cannot be filled does not parse; signing says why.
+        let text = filled.and_then(Result::ok).unwrap_or_else(|| text.clone());
+        Self { text, files, ..self }
+    }
 }
 
 /// What a configuration becomes.
@@ -122,15 +153,8 @@ impl Maker<'_, '_> {
         let Ok(id) = format!("{category}/{}", bound.name).parse::<ItemId>() else {
             return Ok(None);
         };
-        let text = format!("{head}{program}");
-        let digests: BTreeMap<RelPath, Digest> =
-            files.iter().map(|(path, taken)| (path.clone(), Digest::of(&taken.bytes))).collect();
-        let style = HeaderStyle::Yaml;
-        let filled =
-            listed_files(&text, &style).map(|listed| fill(&text, &style, &listed, &digests));
-        // What cannot be filled does not parse; signing says why.
-        let text = filled.and_then(Result::ok).unwrap_or(text);
-        Ok(Some(Draft { item: Ref::new(Kind::Tool, id), text, files }))
+        let draft = Draft::new(Ref::new(Kind::Tool, id), "yaml", format!("{head}{program}"));
+        Ok(Some(draft.with_files(files)))
     }
 
     fn tool_type(&self) -> &'static str {

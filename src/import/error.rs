@@ -1,5 +1,8 @@
 //! Why nothing was imported.
 
+use serde_json::{Map, Value};
+
+use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::Ref;
 use crate::pipeline::Failure;
@@ -24,6 +27,8 @@ pub(crate) const CODES: &[Code] = &[
     FILE,
     Code("import.exists"),
     Code("import.io"),
+    Code("import.not_a_skill"),
+    Code("import.nothing"),
 ];
 
 /// What to do about a fault of a document.
@@ -46,15 +51,23 @@ pub(super) fn help(code: Code) -> String {
 pub(crate) enum ImportError {
     #[error("`{}` is there already, and is not overwritten", .place.path)]
     Exists { item: Ref, place: Place },
+    #[error("`{}` is there already, and is not overwritten", .place.path)]
+    There { place: Place },
     #[error("cannot write `{}`: {source}", .place.path)]
     Io { place: Place, source: std::io::Error },
+    #[error("`{item}` cannot be a skill: {why}")]
+    NotASkill { item: Ref, why: String },
+    #[error("`{}` holds nothing that may be imported", escape_line(.path))]
+    Nothing { path: String, left_out: Vec<Value> },
 }
 
 impl Diagnose for ImportError {
     fn code(&self) -> Code {
         Code(match self {
-            Self::Exists { .. } => "import.exists",
+            Self::Exists { .. } | Self::There { .. } => "import.exists",
             Self::Io { .. } => "import.io",
+            Self::NotASkill { .. } => "import.not_a_skill",
+            Self::Nothing { .. } => "import.nothing",
         })
     }
 
@@ -64,21 +77,44 @@ impl Diagnose for ImportError {
                 "see what it is, then give `--force` to write over it, or another `--category`"
                     .into()
             }
+            Self::There { .. } => "name another folder with `--to`, or move that one".into(),
             Self::Io { .. } => "mend the cause and import again with `--force`".into(),
+            Self::NotASkill { .. } => {
+                "a skill has a name of small letters, digits and `-`, a description, and no inputs".into()
+            }
+            Self::Nothing { left_out, .. } if !left_out.is_empty() => {
+                "give the `--key` that signed them; what you have read yourself comes with `--unchecked`".into()
+            }
+            Self::Nothing { .. } => {
+                "name a folder that holds `SKILL.md`, or `.ai` with items of the older form".into()
+            }
         })
     }
 
     fn place(&self) -> Option<Place> {
         match self {
-            Self::Exists { place, .. } | Self::Io { place, .. } => Some(place.clone()),
+            Self::Exists { place, .. } | Self::There { place } | Self::Io { place, .. } => {
+                Some(place.clone())
+            }
+            Self::NotASkill { .. } | Self::Nothing { .. } => None,
         }
     }
 
     fn item(&self) -> Option<String> {
         match self {
-            Self::Exists { item, .. } => Some(item.to_string()),
-            Self::Io { .. } => None,
+            Self::Exists { item, .. } | Self::NotASkill { item, .. } => Some(item.to_string()),
+            Self::There { .. } | Self::Io { .. } | Self::Nothing { .. } => None,
         }
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        let mut data = Map::new();
+        if let Self::Nothing { left_out, .. } = self
+            && !left_out.is_empty()
+        {
+            data.insert("left_out".into(), left_out.clone().into());
+        }
+        data
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! Layer 14. Sees the facade and what is below it; knows no other house.
 //!
-//! In:  an unchanged `RuntimeConfig` of `PromptKit`, and the pack that describes its tools.
-//! Out: one item for each program that it binds, with copies of the files that belong to it.
+//! In:  an unchanged `RuntimeConfig` of `PromptKit`, and the pack that describes its tools; a folder of
+//!      items that are signed in the older form; a skill.
+//! Out: drafts of items, each with copies of the files that belong to it.
 //!
-//! - `doc.rs` a document whose every fault has its line and column · `runtimeconfig.rs` what it binds ·
+//! - `skill.rs` a skill as a directive, and back, with `skill_files.py` for its files · `older.rs` the older signature form · `folder.rs` a folder of it · `doc.rs` a document whose every fault has its line and column · `runtimeconfig.rs` what it binds ·
 //!   `hook.rs` the keys of a hook · `pack.rs` descriptions and schemas · `files.rs` the files that
 //!   arguments name · `draft.rs` the text of an item, `yaml.rs` its values · `write.rs` the only place
 //!   that writes
@@ -20,12 +21,20 @@ mod doc;
 mod draft;
 mod error;
 mod files;
+mod folder;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod hook;
+mod older;
 mod pack;
 mod runtimeconfig;
+mod skill;
 mod write;
 mod yaml;
 
 pub(crate) use draft::{Draft, Drafts, Import, drafts};
 pub(crate) use error::{CODES, NotImported};
-pub(crate) use write::{Written, write};
+pub(crate) use folder::{LeftOut, OlderFolder, nothing, older_items};
+pub(crate) use older::OlderKey;
+pub(crate) use skill::{export, hand_out, skill};
+pub(crate) use write::{Put, Written, write};

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use super::draft::Draft;
 use super::error::{ImportError, NotImported};
-use crate::base::bytes::{write_atomic, write_new};
+use crate::base::bytes::{replace_if, write_atomic, write_new};
 use crate::diag::Place;
 use crate::id::{Query, Ref, Space};
 use crate::pipeline::{Failure, Rye};
@@ -24,31 +25,45 @@ pub(crate) struct Written {
     pub(crate) left_over: Vec<Place>,
 }
 
+/// Where items go, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Put {
+    pub(crate) space: Space,
+    /// Over what is there.
+    pub(crate) force: bool,
+    /// They are signed next: an item that becomes the file that it was made of is left as it is
+    /// otherwise, with its older signature.
+    pub(crate) signed_next: bool,
+}
+
 /// Writes items and their files into a space; each file is put into its place whole.
 ///
 /// # Errors
 /// `import.exists` for what is there already, unless `force` is given; `sign.reserved` below `rye/`;
 /// `space.symlink` where a folder on the way is a link: then nothing was written. `import.io`.
-pub(crate) fn write(
-    rye: &Rye,
-    drafts: &[Draft],
-    space: Space,
-    force: bool,
-) -> Result<Vec<Written>, NotImported> {
-    let root = match rye.spaces().get(space) {
+pub(crate) fn write(rye: &Rye, drafts: &[Draft], into: Put) -> Result<Vec<Written>, NotImported> {
+    let root = match rye.spaces().get(into.space) {
         Some(root) => root,
         // The folder one stands in is the user space; there is no project.
         None => rye.spaces().user().map_err(Failure::from)?,
     };
     for draft in drafts {
-        may_write(rye, root, draft, force)?;
+        may_write(rye, root, draft, into.force)?;
     }
-    drafts.iter().map(|draft| write_one(root, draft, force)).collect()
+    drafts.iter().map(|draft| write_one(root, draft, into)).collect()
 }
 
 /// Where an item's own file lies below `.ai`.
-fn own_path(item: &Ref) -> String {
-    format!("{}/{}.yaml", item.kind.folder(), item.id)
+fn own_path(draft: &Draft) -> String {
+    format!("{}/{}.{}", draft.item.kind.folder(), draft.item.id, draft.ext)
+}
+
+/// The bytes of the file that the draft was made of, if it is the one that it becomes.
+fn in_place<'d>(root: &Root, draft: &'d Draft) -> Option<&'d [u8]> {
+    let (path, bytes) = draft.was.as_ref()?;
+    let real = |path: &Path| path.canonicalize().ok();
+    let same = real(path).is_some_and(|was| real(&root.path(&own_path(draft))) == Some(was));
+    same.then_some(bytes)
 }
 
 /// The files of a draft below `.ai`, with their bytes and modes; the item comes last, so that it never
@@ -60,7 +75,7 @@ fn parts(draft: &Draft) -> Vec<(String, &[u8], u32)> {
     };
     let named = draft.files.iter().map(|entry| (file(entry), entry.1.bytes.as_slice()));
     let mut all: Vec<_> = named.map(|((path, mode), bytes)| (path, bytes, mode)).collect();
-    all.push((own_path(&draft.item), draft.text.as_bytes(), 0o644));
+    all.push((own_path(draft), draft.text.as_bytes(), 0o644));
     all
 }
 
@@ -72,11 +87,14 @@ fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), N
     if item.id.is_reserved() && root.space() != Space::System {
         return Err(Failure::from(SignError::Reserved { item: item.clone() }).into());
     }
+    if in_place(root, draft).is_some() {
+        return Ok(());
+    }
     let exists = |place: Place| Err(ImportError::Exists { item: item.clone(), place }.into());
     // In whatever language it is written.
     let query = Query { space: Some(root.space()), ..item.clone().into() };
     match rye.find_to_sign(&query, Some(root.space())) {
-        Ok(found) if !force || found.ext != "yaml" => return exists(found.place),
+        Ok(found) if !force || found.ext != draft.ext => return exists(found.place),
         Err(failure) if failure.code() != "resolve.not_found" => return Err(failure.into()),
         _ => {}
     }
@@ -92,15 +110,27 @@ fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), N
     Ok(())
 }
 
-fn write_one(root: &Root, draft: &Draft, force: bool) -> Result<Written, NotImported> {
+fn write_one(root: &Root, draft: &Draft, into: Put) -> Result<Written, NotImported> {
+    let own = own_path(draft);
+    if let Some(was) = in_place(root, draft) {
+        let place = root.shown(&own);
+        let io = |source| ImportError::Io { place: place.clone(), source };
+        if into.signed_next
+            && draft.is_vouched_for
+            && !replace_if(&root.path(&own), was, draft.text.as_bytes()).map_err(io)?
+        {
+            return Err(io(io::Error::other("it was changed in the meantime")).into());
+        }
+        let (item, space) = (draft.item.clone(), root.space());
+        return Ok(Written { item, space, place, left_over: Vec::new() });
+    }
     let mut mine = BTreeSet::new();
     for (path, bytes, mode) in parts(draft) {
         let io = |source| ImportError::Io { place: root.shown(&path), source };
-        put(root, &path, bytes, mode, force).map_err(io)?;
+        put(root, &path, bytes, mode, into.force).map_err(io)?;
         mine.insert(path);
     }
-    let own = own_path(&draft.item);
-    let folder = format!("{}.files", own.trim_end_matches(".yaml"));
+    let folder = format!("{}/{}.files", draft.item.kind.folder(), draft.item.id);
     let found = root.folder(&folder).map_err(Failure::from)?;
     let found = found.and_then(|found| found.walk("", &|_| true)).unwrap_or_default();
     let left = found.into_iter().map(|walked| format!("{folder}/{}", walked.path));

@@ -113,7 +113,12 @@ fn entries(rye: &Rye, asked: &Sign) -> Result<Vec<Entry>, Refusal> {
     }
     if !asked.item_id.contains('*') {
         let found = rye.find_to_sign(&asked.item_id.parse::<Query>()?, space)?;
-        return Ok(vec![Entry { item: found.item, space: found.space, ext: found.ext }]);
+        return Ok(vec![Entry {
+            item: found.item,
+            space: found.space,
+            bundle: found.bundle,
+            ext: found.ext,
+        }]);
     }
     let pattern: Pattern =
         asked.item_id.parse().map_err(|why| wrong(format!("`{}`: {why}", asked.item_id)))?;

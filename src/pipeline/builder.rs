@@ -9,7 +9,7 @@ use super::rye::{Rye, now};
 use super::words::Shelves;
 use crate::execute::{Driver, HttpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
-use crate::id::Space;
+use crate::id::{BundleName, Space};
 use crate::protocol::{ExecDriver, Observers};
 use crate::sandbox::Confined;
 use crate::space::{FileTypes, ProjectIdentity, Root, Spaces, Where};
@@ -22,6 +22,7 @@ pub struct RyeBuilder {
     cwd: Option<PathBuf>,
     project: Option<PathBuf>,
     project_files: Option<PathBuf>,
+    bundle: Option<(BundleName, PathBuf)>,
     strict: bool,
     host: Box<dyn Host + Send>,
     primitives: Vec<Box<dyn Primitive>>,
@@ -42,6 +43,7 @@ impl RyeBuilder {
             cwd: None,
             project: None,
             project_files: None,
+            bundle: None,
             strict: false,
             host: Box::new(Confined::new(Box::new(Os::new(false)))),
             primitives: Vec::new(),
@@ -69,6 +71,11 @@ impl RyeBuilder {
     /// have it. What the person said of the project goes for these files; only to judge them.
     pub(crate) fn project_files(self, folder: PathBuf) -> Self {
         Self { project_files: Some(folder), ..self }
+    }
+
+    /// One more bundle of the system space, whose `.ai` lies in the folder; only to judge it.
+    pub(crate) fn bundle(self, name: BundleName, folder: PathBuf) -> Self {
+        Self { bundle: Some((name, folder)), ..self }
     }
 
     /// No dev mode, whatever the environment says.
@@ -128,6 +135,10 @@ impl RyeBuilder {
         let spaces = Spaces::find(&at, &allowed)?;
         let spaces = match self.project_files {
             Some(folder) => spaces.with_project_files(folder)?,
+            None => spaces,
+        };
+        let spaces = match self.bundle {
+            Some((name, folder)) => spaces.with_bundle(Root::of_bundle(name, folder)?),
             None => spaces,
         };
         let (host, primitives, driver) = (self.host, self.primitives, self.driver);

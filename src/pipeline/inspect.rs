@@ -123,13 +123,18 @@ impl Rye {
 
     /// The same for whoever asks rye to read the files, as signing does.
     pub(super) fn list_to_sign(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
-        let entries = self.names(space, kind)?;
+        let mut entries = self.names(space, kind)?;
+        entries.retain(|entry| entry.bundle.is_none());
         Ok(if kind == Kind::Tool { self.without_parts(entries) } else { entries })
     }
 
     fn names(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
-        let Some(root) = self.spaces.get(space) else { return Ok(Vec::new()) };
-        Ok(root.list(kind, &self.types)?.entries)
+        let roots = self.spaces.nearest_first().filter(|root| root.space() == space);
+        let mut entries = Vec::new();
+        for root in roots {
+            entries.extend(root.list(kind, &self.types)?.entries);
+        }
+        Ok(entries)
     }
 
     pub(super) fn accepts_project(&self) -> bool {
@@ -188,19 +193,23 @@ impl Rye {
         });
         let mut checked: Vec<Checked> = rows.into_iter().flatten().collect();
         // A file that a verified tool lists needs no line of its own.
-        let tools: Vec<_> =
-            checked.iter_mut().filter_map(|row| Some((row.space, row.beside.take()?))).collect();
+        let tools: Vec<_> = checked
+            .iter_mut()
+            .filter_map(|row| Some((row.place.space.clone(), row.beside.take()?)))
+            .collect();
         let identity = self.spaces.project_identity();
         checked.retain(|row| match &row.verdict {
             // Only tools, and only for a key that may sign them: a header speaks for no other item.
             Verdict::Bad(failure)
                 if failure.code() == "verify.unsigned" && row.item.kind == Kind::Tool =>
             {
-                let embedded = self.spaces.get(row.space).is_some_and(Root::is_embedded);
-                let covers = |(space, (beside, key)): &(Space, (Beside, Fingerprint))| {
+                let is_bundled = row.place.space.as_deref() != Some(row.space.as_str());
+                let embedded =
+                    !is_bundled && self.spaces.get(row.space).is_some_and(Root::is_embedded);
+                let covers = |(space, (beside, key)): &(Option<String>, (Beside, Fingerprint))| {
                     let trust = line.trust;
                     let scope = trust.out_of_scope(*key, &row.item, row.space, embedded, identity);
-                    *space == row.space
+                    *space == row.place.space
                         && beside.holds(&row.item, &row.ext)
                         && matches!(scope, Ok(None))
                 };
@@ -364,7 +373,7 @@ impl Line<'_> {
             (Err(_), Some(kind)) => Ref::new(kind, query.id.clone()),
             (Err(_), None) => Ref::new(Kind::Tool, query.id.clone()),
         };
-        let winner = answer.as_ref().ok().map(|found| found.space);
+        let winner = answer.as_ref().ok().map(|found| found.place.clone());
         let copies = self.resolver(|resolver| resolver.copies(&item));
         if copies.is_empty()
             && let Err(failure) = answer
@@ -372,7 +381,7 @@ impl Line<'_> {
             return Err(failure);
         }
         let copies = copies.into_iter().map(|copy| match copy {
-            Ok(found) => judge_copy(*self, self.trust, found, winner),
+            Ok(found) => judge_copy(*self, self.trust, found, winner.as_ref()),
             Err(error) => Copy {
                 space: None,
                 place: error.place(),
@@ -387,11 +396,17 @@ impl Line<'_> {
     }
 }
 
-fn judge_copy(line: Line<'_>, trust: &TrustStore<'_>, found: Found, winner: Option<Space>) -> Copy {
+fn judge_copy(
+    line: Line<'_>,
+    trust: &TrustStore<'_>,
+    found: Found,
+    winner: Option<&Place>,
+) -> Copy {
     let (space, place) = (found.space, found.place.clone());
+    let wins = winner == Some(&place);
     let path = (!found.embedded).then(|| found.path.display().to_string());
     // The lock is about what answers; a copy that lost is judged by itself.
-    let verdict = match winner == Some(space) {
+    let verdict = match wins {
         true => line.admit(found),
         false => line.admit_alone(found),
     };
@@ -404,7 +419,7 @@ fn judge_copy(line: Line<'_>, trust: &TrustStore<'_>, found: Found, winner: Opti
         space: Some(space),
         place: Some(place),
         path,
-        wins: winner == Some(space),
+        wins,
         verdict: verdict
             .map(|(source, item)| Detail::of(&source, item.version()))
             .map_err(|failure| failure.diagnostic()),
@@ -424,12 +439,13 @@ struct Asked {
 
 fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
     let Asked { twin, answers, parse } = asked;
-    let place = line.rye.spaces.get(entry.space)?.shown(&entry.relative());
+    let root = line.rye.spaces.home(entry.space, entry.bundle.as_ref())?;
+    let place = root.shown(&entry.relative());
     if entry.item.id.is_reserved() && entry.space != Space::System && line.rye.is_system_copy(entry)
     {
         return None;
     }
-    let Entry { item, space, ext } = entry.clone();
+    let Entry { item, space, ext, .. } = entry.clone();
     let bad = |failure| {
         Some(Checked {
             item: item.clone(),

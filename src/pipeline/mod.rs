@@ -6,10 +6,11 @@
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
 //! `hooks.rs` is who is asked around every call, `pending.rs` what waits for a person,
 //! `reach.rs` looks at all that is in reach, `lock.rs` writes the lock, `diff.rs` compares versions,
-//! `eval.rs` reads the score of a run, `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet,
+//! `bundled.rs` gives what a signature covers, `eval.rs` reads the score of a run, `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet,
 //! `search.rs` finds items by words and describes one.
 
 mod builder;
+mod bundled;
 mod diff;
 #[cfg(feature = "lsp")]
 mod draft;

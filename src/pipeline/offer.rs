@@ -110,7 +110,7 @@ impl Rye {
                 Box::new(Refused { item, place, claim: None, reason, baseline: false }).into()
             );
         }
-        let root = self.spaces().get(found.space);
+        let root = self.spaces().home(found.space, found.bundle.as_ref());
         let files = root.zip(beside(self, &found));
         let files = files.map(|(root, beside)| beside.now(root, &found.item, &found.ext));
         Ok((found, files.unwrap_or_default()))

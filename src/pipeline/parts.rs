@@ -119,7 +119,8 @@ impl Rye {
     /// What the tools among the entries list that lies outside of `.ai`.
     pub(crate) fn outside(&self, entries: &[Entry]) -> Outside {
         let beside = |entry: &Entry| {
-            let bytes = self.spaces.get(entry.space)?.read(&entry.relative()).ok()??;
+            let root = self.spaces.home(entry.space, entry.bundle.as_ref())?;
+            let bytes = root.read(&entry.relative()).ok()??;
             let text = std::str::from_utf8(&bytes).ok().filter(|text| may_list_files(text))?;
             Beside::of(self, entry.space, &entry.item, &entry.ext, text)
         };
@@ -160,7 +161,8 @@ impl Rye {
     /// What each of the tools lists.
     pub(super) fn beside(&self, tools: Vec<Entry>) -> HashMap<Entry, Beside> {
         let beside = |entry: Entry| {
-            let bytes = self.spaces.get(entry.space)?.read(&entry.relative()).ok()??;
+            let root = self.spaces.home(entry.space, entry.bundle.as_ref())?;
+            let bytes = root.read(&entry.relative()).ok()??;
             let text = std::str::from_utf8(&bytes).ok()?;
             let beside = Beside::of(self, entry.space, &entry.item, &entry.ext, text)?;
             Some((entry, beside))
@@ -184,7 +186,7 @@ struct Looked {
 
 impl Rye {
     fn look(&self, entry: Entry) -> (Entry, Looked) {
-        let root = self.spaces.get(entry.space);
+        let root = self.spaces.home(entry.space, entry.bundle.as_ref());
         let read = root.and_then(|root| root.read(&entry.relative()).ok().flatten());
         let (Some(root), Some(bytes), Some(file_type)) =
             (root, read, self.types.find(entry.item.kind, &entry.ext))
@@ -210,7 +212,8 @@ pub(super) fn is_part(entry: &Entry, tools: &HashMap<Entry, Beside>) -> bool {
     let own = tools.get(entry);
     tools.iter().any(|(tool, beside)| {
         let lists_it = || own.is_some_and(|own| own.holds(&tool.item, &tool.ext));
-        tool.space == entry.space && beside.holds(&entry.item, &entry.ext) && !lists_it()
+        let together = (tool.space, &tool.bundle) == (entry.space, &entry.bundle);
+        together && beside.holds(&entry.item, &entry.ext) && !lists_it()
     })
 }
 

@@ -182,10 +182,10 @@ impl Rye {
     /// # Errors
     /// `search.query`, `search.cursor`, `space.*`.
     pub(crate) fn search(&self, request: &SearchRequest) -> Result<SearchPage, Failure> {
-        let shelves: Vec<Arc<Shelf>> = Space::NEAREST_FIRST
-            .into_iter()
-            .filter(|space| request.space.is_none_or(|wanted| wanted == *space))
-            .filter_map(|space| self.words_of(space))
+        let roots = self.spaces.nearest_first();
+        let shelves: Vec<Arc<Shelf>> = roots
+            .filter(|root| request.space.is_none_or(|wanted| wanted == root.space()))
+            .filter_map(|root| self.words_of(root))
             .collect();
         let shelves: Vec<&Shelf> = shelves.iter().map(AsRef::as_ref).collect();
         let takes = |spot: &Spot<'_>| {

@@ -42,8 +42,7 @@ impl Shelf for Line<'_> {
 
     fn configs(&self, item: &Ref) -> Result<Vec<ConfigCopy>, FetchError> {
         let mut copies = Vec::new();
-        for root in self.rye.spaces.nearest_first() {
-            let space = root.space();
+        for space in Space::NEAREST_FIRST {
             if space == Space::Project && !self.accepts_project() {
                 continue;
             }

@@ -149,7 +149,10 @@ impl Rye {
         for kind in kinds {
             let item = Ref::new(kind, query.id.clone());
             let copies = line.resolver(|resolver| resolver.copies(&item));
-            let wanted = |f: &Found| query.space.is_none_or(|space| f.space == space);
+            let wanted = |f: &Found| {
+                query.space.is_none_or(|space| f.space == space)
+                    && (query.bundle.is_none() || f.bundle == query.bundle)
+            };
             for copy in copies {
                 let copy = copy?;
                 if wanted(&copy) {

@@ -9,6 +9,7 @@
 //! - A stamp so young that a change might have left it as it is counts as none.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -28,9 +29,9 @@ const TOGETHER: usize = 64;
 const LAG: i64 = 50_000_000;
 const COARSE_LAG: i64 = 2_000_000_000;
 
-/// The words of each space, as they were last seen.
+/// The words of each root by its folder, as they were last seen.
 #[derive(Default)]
-pub(super) struct Shelves(Mutex<HashMap<Space, Kept>>);
+pub(super) struct Shelves(Mutex<HashMap<PathBuf, Kept>>);
 
 #[derive(Clone)]
 struct Kept {
@@ -57,15 +58,15 @@ struct Read {
 }
 
 impl Rye {
-    /// The words of the items of a space; `None` where there is no such space.
-    pub(super) fn words_of(&self, space: Space) -> Option<Arc<Shelf>> {
-        let root = self.spaces.get(space).filter(|root| root.exists())?;
+    /// The words of the items of a root; `None` where it is not there.
+    pub(super) fn words_of(&self, root: &Root) -> Option<Arc<Shelf>> {
+        let space = Some(root).filter(|root| root.exists())?.space();
         if space == Space::Project && !self.accepts_project() {
             return Some(Arc::new(self.names_alone(root)));
         }
         let kept = {
             let memory = self.shelves.0.lock().unwrap_or_else(PoisonError::into_inner);
-            memory.get(&space).cloned()
+            memory.get(root.base()).cloned()
         };
         // A process has one binary.
         if let Some(kept) = kept.as_ref().filter(|_| root.is_embedded()) {
@@ -77,7 +78,7 @@ impl Rye {
             Some(Kept { shelf: Arc::new(shelf), looked })
         });
         if let Some(kept) = kept.as_ref().filter(|kept| is_as_it_was(root, kept)) {
-            self.keep(space, kept.clone());
+            self.keep(root, kept.clone());
             return Some(Arc::clone(&kept.shelf));
         }
         let started = SystemTime::now();
@@ -98,13 +99,13 @@ impl Rye {
             }
             shelf
         };
-        self.keep(space, Kept { shelf: Arc::clone(&shelf), looked: started });
+        self.keep(root, Kept { shelf: Arc::clone(&shelf), looked: started });
         Some(shelf)
     }
 
-    fn keep(&self, space: Space, kept: Kept) {
+    fn keep(&self, root: &Root, kept: Kept) {
         let mut memory = self.shelves.0.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.insert(space, kept);
+        memory.insert(root.base().to_owned(), kept);
     }
 
     /// Where the words of a root are kept: by its place, by how files are read, and by this rye.

@@ -37,8 +37,12 @@ fn refs(refs: &[Ref]) -> String {
 }
 
 fn paths(files: &[Place]) -> String {
-    let paths: Vec<_> = files.iter().map(|f| format!("`{}`", f.path)).collect();
-    paths.join(" and ")
+    let paths = files.iter().map(|file| match &file.space {
+        // Of two bundles the paths are the same.
+        Some(space) if space.contains(':') => format!("`{space} {}`", file.path),
+        _ => format!("`{}`", file.path),
+    });
+    paths.collect::<Vec<_>>().join(" and ")
 }
 
 impl Diagnose for ResolveError {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::error::ResolveError;
 use super::suggest::suggest;
 use crate::diag::{Diagnose, Place};
-use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::id::{BundleName, ItemId, Kind, Query, Ref, Space};
 use crate::space::{Entry, FileType, FileTypes, Root, Spaces, is_test_spec};
 use crate::trace::{Event, Sink};
 
@@ -19,6 +19,8 @@ pub(crate) struct Found {
     pub(crate) ext: String,
     pub(crate) file_type: FileType,
     pub(crate) space: Space,
+    /// The bundle of the system space that holds it.
+    pub(crate) bundle: Option<BundleName>,
     /// The item lies in the binary, not on disk.
     pub(crate) embedded: bool,
     pub(crate) path: PathBuf,
@@ -54,7 +56,7 @@ impl Resolver<'_> {
             let item = Ref::new(kind, query.id.clone());
             let spaces =
                 Space::NEAREST_FIRST.into_iter().filter(|s| query.space.is_none_or(|q| q == *s));
-            found.extend(self.first(&item, spaces, sink)?);
+            found.extend(self.first(&item, spaces, query.bundle.as_ref(), sink)?);
         }
         if found.len() > 1 {
             let both = found.into_iter().map(|f| f.item).collect();
@@ -73,7 +75,8 @@ impl Resolver<'_> {
         from: Space,
         sink: &dyn Sink,
     ) -> Result<Option<Found>, ResolveError> {
-        self.first(item, Space::NEAREST_FIRST.into_iter().filter(|space| *space <= from), sink)
+        let spaces = Space::NEAREST_FIRST.into_iter().filter(|space| *space <= from);
+        self.first(item, spaces, None, sink)
     }
 
     /// Every copy of `item`, nearest first, each as if it were alone; for `why`.
@@ -82,15 +85,26 @@ impl Resolver<'_> {
         roots.filter_map(|root| self.in_root(item, root).transpose()).collect()
     }
 
-    /// The copy of one space, as if it were alone.
+    /// The copy of one space, as if it were alone. In the system space a bundle answers for what the
+    /// space itself has not, and two bundles are two files of one id.
     ///
     /// # Errors
     /// `resolve.ambiguous_file`, `space.*`.
     pub(crate) fn in_space(&self, item: &Ref, space: Space) -> Result<Option<Found>, ResolveError> {
-        match self.spaces.get(space) {
-            Some(root) => self.in_root(item, root),
-            None => Ok(None),
+        let own = self.spaces.get(space).map(|root| self.in_root(item, root)).transpose()?;
+        if own.as_ref().is_some_and(Option::is_some) || space != Space::System {
+            return Ok(own.flatten());
         }
+        let mut found: Option<Found> = None;
+        for bundle in self.spaces.bundles() {
+            let Some(next) = self.in_root(item, bundle)? else { continue };
+            if let Some(first) = found {
+                let files = vec![first.place, next.place];
+                return Err(ResolveError::AmbiguousFile { item: item.clone(), files });
+            }
+            found = Some(next);
+        }
+        Ok(found)
     }
 
     /// Refs near to what was asked for.
@@ -100,7 +114,8 @@ impl Resolver<'_> {
 
     fn not_found(&self, query: Query) -> ResolveError {
         let near = self.near(&query);
-        let spaces = self.spaces.nearest_first().map(Root::space);
+        let spaces = self.spaces.nearest_first().filter(|root| root.bundle().is_none());
+        let spaces = spaces.map(Root::space);
         let searched = spaces.filter(|s| query.space.is_none_or(|q| q == *s)).collect();
         ResolveError::NotFound { query, searched, near }
     }
@@ -109,13 +124,21 @@ impl Resolver<'_> {
         &self,
         item: &Ref,
         spaces: impl Iterator<Item = Space>,
+        bundle: Option<&BundleName>,
         sink: &dyn Sink,
     ) -> Result<Option<Found>, ResolveError> {
         let mut winner: Option<Found> = None;
         let mut searched = Vec::with_capacity(3);
-        for root in spaces.filter_map(|space| self.spaces.get(space)) {
-            searched.push(root.space());
-            let found = match (self.in_root(item, root), &mut winner) {
+        let in_space = |space: Space| match bundle {
+            Some(_) => match self.spaces.home(space, bundle) {
+                Some(root) => self.in_root(item, root),
+                None => Ok(None),
+            },
+            None => self.in_space(item, space),
+        };
+        for space in spaces.filter(|space| self.spaces.get(*space).is_some()) {
+            searched.push(space);
+            let found = match (in_space(space), &mut winner) {
                 (Ok(Some(found)), _) => found,
                 (Ok(None), _) => continue,
                 // A copy that lost cannot break the one that answers.
@@ -173,7 +196,7 @@ impl Resolver<'_> {
     /// # Errors
     /// `space.*`
     pub(crate) fn at(&self, entry: &Entry) -> Result<Option<Found>, ResolveError> {
-        match self.spaces.get(entry.space) {
+        match self.spaces.home(entry.space, entry.bundle.as_ref()) {
             Some(root) => self.read(&entry.item, &entry.ext, root),
             None => Ok(None),
         }
@@ -183,12 +206,16 @@ impl Resolver<'_> {
     /// text that is not saved yet.
     #[cfg(feature = "lsp")]
     pub(crate) fn as_if(&self, entry: &Entry, bytes: Vec<u8>) -> Option<Found> {
-        let root = self.spaces.get(entry.space)?;
+        let root = self.spaces.home(entry.space, entry.bundle.as_ref())?;
         let file_type = self.types.find(entry.item.kind, &entry.ext)?;
         Some(found(&entry.item, &entry.ext, file_type, root, Cow::Owned(bytes)))
     }
 
     fn in_root(&self, item: &Ref, root: &Root) -> Result<Option<Found>, ResolveError> {
+        // What everything else runs through is never a bundle's.
+        if root.bundle().is_some() && item.id.is_reserved() {
+            return Ok(None);
+        }
         let mut found: Option<Found> = None;
         // One look instead of one for each extension: most folders are in one space only.
         if !root.may_hold(&format!("{}/{}", item.kind.folder(), item.id.folder())) {
@@ -229,6 +256,7 @@ fn found(
         ext: ext.to_owned(),
         file_type,
         space: root.space(),
+        bundle: root.bundle().cloned(),
         embedded: root.is_embedded(),
         path: root.path(&relative),
         base: root.base().to_owned(),

@@ -145,7 +145,7 @@ impl Spot<'_> {
     /// `None` only if what was kept is damaged.
     pub(crate) fn entry(&self) -> Option<Entry> {
         let item = Ref::new(self.kind, self.id.parse().ok()?);
-        Some(Entry { item, space: self.space, ext: self.ext.to_owned() })
+        Some(Entry { item, space: self.space, bundle: None, ext: self.ext.to_owned() })
     }
 }
 

@@ -24,6 +24,9 @@ pub(super) const EMBEDDED: &[File] = &[
     // 3e9a6f0b5954a8ee7cc334700619bc3631227592c3d0050636380be9c79dfb5c
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 5f181412016d624870edef0597d5f3ccd2554f78b51729a72635608de8ef888d
+    // ce2a931653decc30c072a585deedb94a2178e491e8a1b0f3477056fa09903e4f
+    File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
+    // bf02a7c90907c7381ffc56362936baf647ed7932089aa77198cb39687bfc35e6
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -39,6 +42,28 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/author.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.io.md") },
     // 1d75513526733346a058ccad84415d60ca9ad8f17dbad805e5ad08224154e1e4
     File { path: "knowledge/rye/errors/author.language.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.language.md") },
+    // 9222f02d5bf3449eac0a96637d96a6389b9bc47d62072d21e5f133100174f93d
+    File { path: "knowledge/rye/errors/bundle.changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.changed.md") },
+    // d33a9b4441e9f395f4a9c3aac3e5b39f17ea24f59a521f6c0f82786c9942c2d1
+    File { path: "knowledge/rye/errors/bundle.clash.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.clash.md") },
+    // 2421c0f68e8a767eeaee50e5b7b5150ed553f4d56b48d7b1be297bea35474a93
+    File { path: "knowledge/rye/errors/bundle.content.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.content.md") },
+    // d118629347533c730470fc87fc75a73768b8e7414f21754d7c8884f894f0e34a
+    File { path: "knowledge/rye/errors/bundle.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.exists.md") },
+    // d6e21f5f4678f939eb5c394b0213365196f592aad7ef938d6473d8496596832b
+    File { path: "knowledge/rye/errors/bundle.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.forged.md") },
+    // dd5ef99c1c306e9eb5b9389170543523ce754667356142cdf10b5c186c43b398
+    File { path: "knowledge/rye/errors/bundle.installed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.installed.md") },
+    // 9f3106225163151ecac4c749408f50c0f86b5f82c23772fcee5d4fb002807725
+    File { path: "knowledge/rye/errors/bundle.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.io.md") },
+    // 78d05e6eaeb4cb78b8e3f076b08f435d13d0ba34321ce23c7f4246fead3f3ebd
+    File { path: "knowledge/rye/errors/bundle.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.malformed.md") },
+    // cef3c6d34762897a5d1c3e538ad5a9c716187478f31cbe505cb25fd80771a8b1
+    File { path: "knowledge/rye/errors/bundle.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.not_found.md") },
+    // b32a95e56bef8d874e8a9298d10afaa4cf5eb9025878604365998eb6f9cd2c2e
+    File { path: "knowledge/rye/errors/bundle.refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.refused.md") },
+    // 2057de438f3e6d7bb20c183c279e0dc3457dafc268c0c406ac2222e801e49ac0
+    File { path: "knowledge/rye/errors/bundle.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.untrusted.md") },
     // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
     File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
     // ecd92ed248da9bbe2e267de89e885a5fd7eca8b5817be5d6ae6d7d7806280ed5
@@ -127,8 +152,12 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/import.name.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.name.md") },
     // 0981b261dd2a3ab9a16731141c9cfaa8aa47655d9d8c8fe4b0d8a71b923d9480
     File { path: "knowledge/rye/errors/import.not_a_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_a_config.md") },
+    // f6502e84bcf7a0f316e68358e69f7ba8d1d00800f5fb767dff87944baac68c39
+    File { path: "knowledge/rye/errors/import.not_a_skill.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_a_skill.md") },
     // 6855906ca1da965d54fbcb147a4023f17c1b734deeb69159931c4c408b208a5a
     File { path: "knowledge/rye/errors/import.not_in_pack.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_in_pack.md") },
+    // 2f4b325d9e7a3a45c284d8be21da2702d0023b32f4a5b5b4d9c3b952bfa93c3d
+    File { path: "knowledge/rye/errors/import.nothing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.nothing.md") },
     // 86ee62a02140dcc301c702408a2a06e57e8b3363136bf3476af4a93865c638c1
     File { path: "knowledge/rye/errors/import.syntax.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.syntax.md") },
     // 95b078be4eebfb9b0c36cb06b47ff866dac0e8a67dcd74351713218bb2577277
@@ -333,6 +362,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/sandbox.not_allowed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.not_allowed.md") },
     // 21ce2489867b2328c07a62cffb38c05b07920dca151fc9c8fb791e55f1af03ff
     File { path: "knowledge/rye/errors/sandbox.unavailable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.unavailable.md") },
+    // 4a24332bb7aba0fa685b74dd38e4723029d75c1b1b3a28ade85cae96d68b9856
+    File { path: "knowledge/rye/errors/sign.bundled.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.bundled.md") },
     // 3adf605d1dea8e48bfa3b766450e4c9d738b8934f9b6a82efd10e431af3cb322
     File { path: "knowledge/rye/errors/sign.dev_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.dev_key.md") },
     // 2b445a7919a39cf639700549f5ef73ba4cc741132932b65e771b67108eaed333
@@ -435,7 +466,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/exec-protocol.md", bytes: include_bytes!("../../.ai/knowledge/rye/exec-protocol.md") },
     // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
-    // 67bc173d491d90278a890ba6a7fd9df48e5f4a3aadc3d54087064dd044526435
+    // a7328cb904a36126e747fbfcf31640ad1bab20804613ff270a436c287b57524e
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
@@ -450,6 +481,7 @@ pub(super) const EMBEDDED: &[File] = &[
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
     // 9f22b5f2e09bdb71a37362b5b3953053f1907ccf4c7749e8ef188764fd685e8d
+    // 014cdb7f30b93d5e7284531f6de533679d40e8b1af18cb2b3471de3086424a05
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // b1e6aeca30e95273cc8be6aa3f3d119e86690b4538829a394c80b1423590c0ff
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

@@ -12,13 +12,14 @@ use super::root::{Place, Root};
 use crate::base::limits::{LISTED_FILES, WALK_DEPTH};
 use crate::base::text::escape_line;
 use crate::diag;
-use crate::id::{ItemId, Kind, Ref, Space};
+use crate::id::{BundleName, ItemId, Kind, Ref, Space};
 
 /// A file that is an item by its place and name; nothing of it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) item: Ref,
     pub(crate) space: Space,
+    pub(crate) bundle: Option<BundleName>,
     pub(crate) ext: String,
 }
 
@@ -140,13 +141,17 @@ impl Root {
                     && let Ok(id) = id.parse()
                 {
                     let (item, ext) = (Ref::new(kind, id), format!("test.{ext}"));
-                    specs.push(Entry { item, space: self.space(), ext });
+                    specs.push(self.entry_of(item, ext));
                 }
                 specs.len() < LISTED_FILES
             })?;
         }
         specs.sort();
         Ok(specs)
+    }
+
+    fn entry_of(&self, item: Ref, ext: String) -> Entry {
+        Entry { item, space: self.space(), bundle: self.bundle().cloned(), ext }
     }
 
     /// Hands each file below the kind's folder, and there `below`, to `each`, by its path from the kind's
@@ -206,7 +211,7 @@ impl Root {
             }
             Ok(id) => {
                 let item = Ref::new(kind, id);
-                to.entries.push(Entry { item, space: self.space(), ext: ext.to_owned() });
+                to.entries.push(self.entry_of(item, ext.to_owned()));
             }
             Err(error) => to.odd.push(Odd { place: place(), why: error.to_string() }),
         }

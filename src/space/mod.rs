@@ -31,4 +31,4 @@ pub(crate) use folder::{Folder, Walked};
 pub(crate) use glance::Stamp;
 pub(crate) use rel_path::RelPath;
 pub(crate) use root::Root;
-pub(crate) use roots::{ProjectIdentity, Spaces, Where};
+pub(crate) use roots::{BUNDLES, ProjectIdentity, Spaces, Where};

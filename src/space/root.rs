@@ -12,7 +12,7 @@ use super::embedded::EMBEDDED;
 use super::error::SpaceError;
 use super::join::{open_beneath, read_beneath};
 use crate::diag;
-use crate::id::Space;
+use crate::id::{BundleName, Space};
 
 /// Where a root's files are.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Root {
     space: Space,
+    /// The bundle of the system space that it is.
+    bundle: Option<BundleName>,
     base: PathBuf,
     place: Place,
 }
@@ -53,15 +55,27 @@ impl Root {
                 });
             }
         };
-        Ok(Self { space, base, place: Place::Disk(folder) })
+        Ok(Self { space, bundle: None, base, place: Place::Disk(folder) })
+    }
+
+    /// The root of an installed bundle, whose `.ai` lies in `base`.
+    ///
+    /// # Errors
+    /// Those of [`Self::on_disk`].
+    pub(crate) fn of_bundle(name: BundleName, base: PathBuf) -> Result<Self, SpaceError> {
+        Ok(Self { bundle: Some(name), ..Self::on_disk(Space::System, base)? })
     }
 
     pub(super) fn embedded() -> Self {
-        Self { space: Space::System, base: PathBuf::new(), place: Place::Embedded }
+        Self { space: Space::System, bundle: None, base: PathBuf::new(), place: Place::Embedded }
     }
 
     pub(crate) fn space(&self) -> Space {
         self.space
+    }
+
+    pub(crate) fn bundle(&self) -> Option<&BundleName> {
+        self.bundle.as_ref()
     }
 
     /// The folder that holds `.ai`; empty for the embedded space.
@@ -89,7 +103,10 @@ impl Root {
 
     /// The same as people are shown it, with the space beside it.
     pub(crate) fn shown(&self, relative: &str) -> diag::Place {
-        let space = Some(self.space.to_string());
+        let space = Some(match &self.bundle {
+            Some(bundle) => format!("{}:{bundle}", self.space),
+            None => self.space.to_string(),
+        });
         diag::Place { space, path: format!(".ai/{relative}"), ..diag::Place::default() }
     }
 

@@ -8,7 +8,11 @@ use super::error::SpaceError;
 use super::root::Root;
 use crate::diag;
 use crate::host::Vars;
-use crate::id::Space;
+use crate::id::{BundleName, Space};
+
+/// Where installed bundles lie, below the user space's `.ai`: each in a folder of its name, which holds
+/// an `.ai` of its own.
+pub(crate) const BUNDLES: &str = "bundles";
 
 /// What decides where the roots are.
 #[derive(Clone)]
@@ -77,6 +81,8 @@ pub(crate) struct Spaces {
     project: Option<Root>,
     user: Option<Root>,
     system: Root,
+    /// Installed bundles, by name.
+    bundles: Vec<Root>,
     project_path: PathBuf,
     identity: Option<ProjectIdentity>,
 }
@@ -98,11 +104,13 @@ impl Spaces {
         let system = system_root(at, holds_ai.then_some(&project_path))?;
         let is_users = user.as_ref().is_some_and(|(_, real)| *real == project_path);
         let user = user.map(|(root, _)| root);
+        let bundles = user.as_ref().map(bundles).unwrap_or_default();
         if is_users {
             return Ok(Self {
                 project: None,
                 user,
                 system,
+                bundles,
                 project_path: at.cwd.clone(),
                 identity: None,
             });
@@ -113,7 +121,8 @@ impl Spaces {
             check_project(&project_path, &|| allowed(user.as_ref(), &identity))?;
         }
         let project = Root::on_disk(Space::Project, project_path.clone())?;
-        Ok(Self { project: Some(project), user, system, project_path, identity: Some(identity) })
+        let (project, identity) = (Some(project), Some(identity));
+        Ok(Self { project, user, system, bundles, project_path, identity })
     }
 
     /// The same project with the files of another folder, to judge what it may come to hold; `self`
@@ -131,7 +140,8 @@ impl Spaces {
     /// The embedded items alone, for what must work wherever one stands.
     pub(crate) fn system_only() -> Self {
         let (project_path, system) = (PathBuf::from("/"), Root::embedded());
-        Self { project: None, user: None, system, project_path, identity: None }
+        let bundles = Vec::new();
+        Self { project: None, user: None, system, bundles, project_path, identity: None }
     }
 
     /// The user root alone, for verbs that need no project and for `trust allow-root`.
@@ -147,9 +157,30 @@ impl Spaces {
         }
     }
 
-    /// The roots that are there, nearest first.
+    /// The roots that are there, nearest first and bundles last.
     pub(crate) fn nearest_first(&self) -> impl Iterator<Item = &Root> {
-        Space::NEAREST_FIRST.into_iter().filter_map(|space| self.get(space))
+        Space::NEAREST_FIRST.into_iter().filter_map(|space| self.get(space)).chain(&self.bundles)
+    }
+
+    /// The installed bundles, by name.
+    pub(crate) fn bundles(&self) -> &[Root] {
+        &self.bundles
+    }
+
+    /// The root of a space, or of one of its bundles.
+    pub(crate) fn home(&self, space: Space, bundle: Option<&BundleName>) -> Option<&Root> {
+        match bundle {
+            Some(name) => self.bundles.iter().find(|root| root.bundle() == Some(name)),
+            None => self.get(space),
+        }
+    }
+
+    /// The same with one more bundle, to judge what may be installed, in the place of one of its name.
+    pub(crate) fn with_bundle(mut self, root: Root) -> Self {
+        self.bundles.retain(|known| known.bundle() != root.bundle());
+        self.bundles.push(root);
+        self.bundles.sort_by(|a, b| a.bundle().cmp(&b.bundle()));
+        self
     }
 
     /// # Errors
@@ -180,6 +211,26 @@ fn project_folder(at: &Where) -> Result<(PathBuf, bool), SpaceError> {
     let real = fs::canonicalize(&named).map_err(|source| io_error(&named, source))?;
     let holds = holds_ai(&real);
     Ok((real, holds))
+}
+
+/// The bundles that are installed below a user root. What cannot be opened gives no item; `rye bundle
+/// list` tells.
+fn bundles(user: &Root) -> Vec<Root> {
+    let Ok(folders) = fs::read_dir(user.path(BUNDLES)) else { return Vec::new() };
+    let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|stat| stat.is_dir());
+    let mut roots = Vec::new();
+    for folder in folders.flatten() {
+        let name = folder.file_name().to_str().and_then(|name| name.parse::<BundleName>().ok());
+        let base = folder.path();
+        if let Some(name) = name
+            && is_folder(&base)
+            && is_folder(&base.join(".ai"))
+        {
+            roots.extend(Root::of_bundle(name, base));
+        }
+    }
+    roots.sort_by(|a, b| a.bundle().cmp(&b.bundle()));
+    roots
 }
 
 fn check_project(project: &Path, allowed: &dyn Fn() -> bool) -> Result<(), SpaceError> {

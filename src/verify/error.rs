@@ -41,6 +41,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("trust.io"),
     Code("trust.unfit"),
     Code("sign.dev_key"),
+    Code("sign.bundled"),
     Code("sign.embedded"),
     Code("sign.reserved"),
     Code("sign.shebang"),
@@ -207,6 +208,13 @@ impl std::fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
+impl Refused {
+    /// The bundle of the system space that holds the file.
+    fn bundle(&self) -> Option<&str> {
+        self.place.space.as_deref()?.strip_prefix("system:")
+    }
+}
+
 impl Diagnose for Refused {
     fn code(&self) -> Code {
         self.reason.code()
@@ -219,6 +227,16 @@ impl Diagnose for Refused {
             Reason::NotUtf8 { .. } => "save the file as UTF-8".into(),
             Reason::Text { .. } | Reason::LoneReturn { .. } => {
                 "remove it; what a reviewer cannot see must not be in an item".into()
+            }
+            Reason::Altered
+            | Reason::Unsigned
+            | Reason::Moved { .. }
+            | Reason::Dependency { .. }
+            | Reason::Legacy
+                if self.bundle().is_some() =>
+            {
+                let bundle = self.bundle().unwrap_or_default();
+                format!("see `rye bundle verify {bundle}`, and install the bundle again")
             }
             Reason::Altered if self.item.id.is_reserved() => {
                 "put the published file back; `rye why` shows where it lies".into()

@@ -340,7 +340,7 @@ impl Source {
         spaces: &'s Spaces,
         root: PartsRoot,
     ) -> Result<Option<(Folder<'s>, String)>, SpaceError> {
-        match spaces.get(self.space()) {
+        match spaces.home(self.space(), self.bundle()) {
             Some(space) => parts_folder(space, self.item(), self.ext(), root),
             None => Ok(None),
         }

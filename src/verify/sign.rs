@@ -14,7 +14,7 @@ use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{lone_return, position};
 use crate::base::{Digest, Timestamp};
 use crate::diag::{Code, Diagnose, Place};
-use crate::id::{Ref, Space};
+use crate::id::{BundleName, Ref, Space};
 use crate::resolve::Found;
 use crate::space::Comment;
 
@@ -23,6 +23,8 @@ use crate::space::Comment;
 pub(crate) enum SignError {
     #[error("`{item}` lies in the binary and cannot be signed in place")]
     Embedded { item: Ref },
+    #[error("`{item}` belongs to the installed bundle `{bundle}` and is signed by its publisher")]
+    Bundled { item: Ref, bundle: BundleName },
     #[error("`{item}` is reserved: only the system space holds ids under `rye/`")]
     Reserved { item: Ref },
     #[error("the `#!` line of `{item}` has no line feed, so no line fits behind it")]
@@ -41,6 +43,7 @@ impl Diagnose for SignError {
     fn code(&self) -> Code {
         Code(match self {
             Self::Embedded { .. } => "sign.embedded",
+            Self::Bundled { .. } => "sign.bundled",
             Self::Reserved { .. } => "sign.reserved",
             Self::DevKey { .. } => "sign.dev_key",
             Self::Shebang { .. } => "sign.shebang",
@@ -54,6 +57,9 @@ impl Diagnose for SignError {
         Some(match self {
             Self::Embedded { .. } => {
                 "to try edits of system items, set RYE_SYSTEM_SPACE to a folder that holds them in `.ai`".into()
+            }
+            Self::Bundled { .. } => {
+                "put a copy into your project or user space, which shadows it, and sign that".into()
             }
             Self::Reserved { .. } => "give the item an id of your own, such as `acme/…`".into(),
             Self::DevKey { item, .. } => format!("if it is yours, run `rye sign {item}`"),
@@ -75,6 +81,7 @@ impl Diagnose for SignError {
     fn item(&self) -> Option<String> {
         match self {
             Self::Embedded { item }
+            | Self::Bundled { item, .. }
             | Self::Reserved { item }
             | Self::DevKey { item, .. }
             | Self::Shebang { item }
@@ -121,8 +128,8 @@ pub(crate) struct Staged {
 /// or not; one that stands elsewhere is for a person to remove.
 ///
 /// # Errors
-/// `sign.embedded`, `sign.reserved`, `sign.dev_key`, `sign.shebang`, `verify.stray_signature_line`, `parse.*` for
-/// text that must not be in an item.
+/// `sign.embedded`, `sign.bundled`, `sign.reserved`, `sign.dev_key`, `sign.shebang`,
+/// `verify.stray_signature_line`, `parse.*` for text that must not be in an item.
 pub(crate) fn stage(
     found: Found,
     by: By<'_>,
@@ -132,6 +139,9 @@ pub(crate) fn stage(
     let item = found.item.clone();
     if found.embedded {
         return Err(SignError::Embedded { item });
+    }
+    if let Some(bundle) = found.bundle.clone() {
+        return Err(SignError::Bundled { item, bundle });
     }
     if item.id.is_reserved() && found.space != Space::System && !may_sign_reserved {
         return Err(SignError::Reserved { item });

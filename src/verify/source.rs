@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::parts::{Part, PartsRoot};
 use crate::base::{Digest, Timestamp};
 use crate::diag::Place;
-use crate::id::{Fingerprint, Ref, Space};
+use crate::id::{BundleName, Fingerprint, Ref, Space};
 use crate::resolve::Found;
 use crate::space::HeaderStyle;
 use crate::trace::Warning;
@@ -93,6 +93,10 @@ impl Source {
 
     pub(crate) fn space(&self) -> Space {
         self.found.space
+    }
+
+    pub(crate) fn bundle(&self) -> Option<&BundleName> {
+        self.found.bundle.as_ref()
     }
 
     pub(crate) fn is_embedded(&self) -> bool {

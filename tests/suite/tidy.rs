@@ -24,8 +24,8 @@ const ROWS: &[&[&str]] = &[
     &["report", "protocol", "sandbox", "lock", "search", "registry", "eval"],
     &["pipeline"],
     &[
-        "author", "dev", "git", "graph", "learn", "lsp", "trial", "thread", "code", "remote",
-        "import", "mcp",
+        "author", "bundle", "dev", "git", "graph", "learn", "lsp", "trial", "thread", "code",
+        "remote", "import", "mcp",
     ],
     &["cli"],
 ];

@@ -116,6 +116,7 @@ fn make((item, ext, text): &(&str, &str, &str), pair: &KeyPair) -> Fixture {
         ext: (*ext).to_owned(),
         file_type,
         space: Space::User,
+        bundle: None,
         embedded: false,
         path: "/nowhere".into(),
         base: "/".into(),

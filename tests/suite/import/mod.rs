@@ -2,6 +2,8 @@
 //! (exec-protocol 1.2).
 
 mod faults;
+mod older;
+mod skills;
 mod writing;
 
 use std::fs;

@@ -1,0 +1,84 @@
+//! Packing: items that are verified here become one file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::archive::{io_error, write};
+use super::error::{BundleError, NotBundled};
+use super::manifest::{About, BundleFile, Manifest};
+use crate::base::Digest;
+use crate::base::bytes::write_new;
+use crate::id::{BundleName, Ref};
+use crate::pipeline::{Rye, now};
+use crate::resolve::Found;
+use crate::space::RelPath;
+use crate::verify::Envelope;
+
+/// What is packed, and as what.
+pub(crate) struct Wish {
+    pub(crate) name: BundleName,
+    pub(crate) version: semver::Version,
+    pub(crate) description: String,
+    pub(crate) items: Vec<Found>,
+    /// The file that is made.
+    pub(crate) output: PathBuf,
+}
+
+/// What was packed.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    pub(crate) items: Vec<Ref>,
+    pub(crate) manifest: Manifest,
+    /// Of the whole file.
+    pub(crate) sha256: Digest,
+    pub(crate) bytes: usize,
+}
+
+/// Packs items with the files that belong to them, signed with your own key. An item that would be
+/// refused here is not packed.
+///
+/// # Errors
+/// That of the first item that is refused; `bundle.content`, `bundle.malformed`, `bundle.exists`,
+/// `bundle.io`, `key.*`.
+pub(crate) fn pack(rye: &Rye, wish: Wish) -> Result<Packed, NotBundled> {
+    let pair = rye.own_pair()?;
+    let mut files: BTreeMap<RelPath, (Vec<u8>, bool)> = BTreeMap::new();
+    let mut items = Vec::new();
+    for found in wish.items {
+        items.push(found.item.clone());
+        for covered in rye.covered(found)? {
+            let path = covered.path.strip_prefix(".ai/").and_then(|path| path.parse().ok());
+            let path: RelPath = path.ok_or_else(|| BundleError::Content {
+                path: covered.path.clone(),
+                why: "it lies outside of `.ai`".into(),
+            })?;
+            let known = files.entry(path).or_insert((covered.bytes, false));
+            known.1 |= covered.is_program;
+        }
+    }
+    items.sort();
+    let rows = files.iter().map(|(path, (bytes, is_program))| BundleFile {
+        path: path.clone(),
+        sha256: Digest::of(bytes),
+        size: bytes.len() as u64,
+        is_program: *is_program,
+    });
+    let about = About {
+        name: wish.name,
+        version: wish.version,
+        description: wish.description,
+        packed_at: now().to_string(),
+        rye: env!("CARGO_PKG_VERSION").into(),
+    };
+    let manifest = Manifest::new(about, rows.collect())?;
+    let envelope = Envelope::seal(&pair, manifest.to_payload()?).to_text();
+    let rows = files.iter().map(|(path, (bytes, is))| (path.as_str(), bytes.as_slice(), *is));
+    let output =
+        std::path::absolute(&wish.output).map_err(|error| io_error(&wish.output, error))?;
+    let archive = write(&envelope, rows).map_err(|source| io_error(&wish.output, source))?;
+    write_new(&output, &archive, 0o644).map_err(|source| match source.kind() {
+        std::io::ErrorKind::AlreadyExists => BundleError::Exists { path: wish.output.clone() },
+        _ => io_error(&wish.output, source),
+    })?;
+    Ok(Packed { items, manifest, sha256: Digest::of(&archive), bytes: archive.len() })
+}

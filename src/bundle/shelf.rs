@@ -1,0 +1,335 @@
+//! The folder of installed bundles: each in a folder of its name, with its files, its signed manifest and
+//! the receipt.
+//!
+//! What is not in its place yet, or no longer, lies in a folder whose name no bundle can have, so a
+//! process that is killed leaves the old or the new; the next one that changes anything tidies up.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use walkdir::WalkDir;
+
+use super::archive::{MANIFEST, io_error, put};
+use super::check::{Bundle, Seeing, check_archive, judged, opened};
+use super::error::{BundleError, NotBundled};
+use super::manifest::Manifest;
+use super::receipt::{Now, RECEIPT, Receipt, read_file};
+use crate::base::limits::BUNDLE_MANIFEST_BYTES;
+use crate::id::{BundleName, Fingerprint};
+use crate::pipeline::{Failure, Rye};
+use crate::space::BUNDLES;
+
+/// What is on its way in or out.
+const AT_WORK: &str = ".at-work-";
+/// What was changed since it was installed, once its bundle is gone.
+const KEPT: &str = ".kept-";
+
+/// The folder of installed bundles.
+pub(crate) struct Shelf<'a> {
+    rye: &'a Rye,
+    folder: PathBuf,
+}
+
+/// What became of the files of a bundle that was taken out.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// Files that are not what was installed; they were put aside.
+    pub(crate) kept: Vec<PathBuf>,
+}
+
+/// A bundle that lies there.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) name: BundleName,
+    pub(crate) state: State,
+}
+
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Its publisher is trusted; `changed` are files that are not what was installed.
+    Readable { manifest: Box<Manifest>, key: Fingerprint, owner: String, changed: Vec<String> },
+    /// Why nobody can say what it is.
+    Unreadable(String),
+}
+
+impl<'a> Shelf<'a> {
+    /// # Errors
+    /// `space.no_user_space`
+    pub(crate) fn of(rye: &'a Rye) -> Result<Self, Failure> {
+        let folder = rye.spaces().user().map_err(Failure::from)?.path(BUNDLES);
+        Ok(Self { rye, folder })
+    }
+
+    fn place(&self, name: &BundleName) -> PathBuf {
+        self.folder.join(name.as_str())
+    }
+
+    fn is_there(&self, name: &BundleName) -> bool {
+        self.place(name).symlink_metadata().is_ok()
+    }
+
+    /// The names of what lies there, sorted.
+    fn names(&self) -> Vec<BundleName> {
+        let folders = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut names: Vec<BundleName> =
+            folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// Every bundle that lies there, without judging its items.
+    pub(crate) fn list(&self) -> Vec<Listed> {
+        let listed = |name: BundleName| Listed { state: self.state(&name), name };
+        self.names().into_iter().map(listed).collect()
+    }
+
+    fn state(&self, name: &BundleName) -> State {
+        let place = self.place(name);
+        let receipt = match Receipt::read(&place) {
+            Ok(receipt) => receipt,
+            Err(why) => return State::Unreadable(format!("it has no receipt: {why}")),
+        };
+        match self.opened(name) {
+            Ok((manifest, key, owner)) => {
+                let manifest = Box::new(manifest);
+                State::Readable { manifest, key, owner, changed: differences(&place, &receipt) }
+            }
+            Err(NotBundled::Rule(error)) => State::Unreadable(error.to_string()),
+            Err(NotBundled::Failure(failure)) => State::Unreadable(failure.to_string()),
+        }
+    }
+
+    /// The manifest of an installed bundle.
+    fn opened(&self, name: &BundleName) -> Result<(Manifest, Fingerprint, String), NotBundled> {
+        let path = self.place(name).join(MANIFEST);
+        let envelope = read_file(&path, BUNDLE_MANIFEST_BYTES)
+            .map_err(|why| BundleError::Malformed { path: path.display().to_string(), why })?;
+        let (manifest, key, owner) = opened(self.rye, &envelope)?;
+        if manifest.predicate.name != *name {
+            let why = format!("it is the manifest of `{}`", manifest.predicate.name);
+            return Err(BundleError::Malformed { path: path.display().to_string(), why }.into());
+        }
+        Ok((manifest, key, owner))
+    }
+
+    /// Checks an installed bundle as if it were to be installed, and that it still is what it was.
+    ///
+    /// # Errors
+    /// `bundle.*`
+    pub(crate) fn verify(&self, name: &BundleName) -> Result<Bundle, NotBundled> {
+        self.must_be_there(name)?;
+        let (manifest, key, owner) = self.opened(name)?;
+        let place = self.place(name);
+        let changed = |findings: Vec<String>| BundleError::Changed { name: name.clone(), findings };
+        let receipt = Receipt::read(&place).map_err(|why| changed(vec![why]))?;
+        let findings = differences(&place, &receipt);
+        if !findings.is_empty() {
+            return Err(changed(findings).into());
+        }
+        let items = judged(self.rye, name, key)?;
+        Ok(Bundle { manifest, envelope: Vec::new(), key, owner, items })
+    }
+
+    /// Installs a bundle, in the place of an older one of the same publisher.
+    ///
+    /// # Errors
+    /// `bundle.*`; then nothing was changed.
+    pub(crate) fn install(
+        &self,
+        archive: &Path,
+        seeing: Seeing<'_>,
+        agreed: &mut dyn FnMut(&Bundle) -> bool,
+    ) -> Result<Option<(Bundle, Left)>, NotBundled> {
+        let _held = self.hold()?;
+        let staging = self.work_folder()?;
+        let checked = check_archive(self.rye, archive, &staging, seeing);
+        let ready = checked.and_then(|bundle| {
+            self.may_replace(&bundle)?;
+            if !agreed(&bundle) {
+                return Ok(None);
+            }
+            let io = |source| io_error(&staging, source);
+            put(&staging.join(MANIFEST), &bundle.envelope, false).map_err(io)?;
+            let receipt = Receipt::of(&bundle).to_text();
+            let receipt = receipt.map_err(|why| io(io::Error::other(why)))?;
+            put(&staging.join(RECEIPT), &receipt, false).map_err(io)?;
+            Ok(Some(bundle))
+        });
+        let bundle = match ready {
+            Ok(Some(bundle)) => bundle,
+            other => {
+                let _ = fs::remove_dir_all(&staging);
+                return other.map(|_| None);
+            }
+        };
+        let name = bundle.manifest.predicate.name.clone();
+        let place = self.place(&name);
+        let step = || -> io::Result<bool> {
+            let folder = File::open(&self.folder)?;
+            // All that was written, at once: a folder has thousands of files.
+            rustix::fs::syncfs(&folder)?;
+            let replaces = self.is_there(&name);
+            let flags = if replaces { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
+            renameat_with(CWD, &staging, CWD, &place, flags)?;
+            folder.sync_all()?;
+            Ok(replaces)
+        };
+        let left = match step() {
+            // What lay there is in the place of what was prepared.
+            Ok(true) => {
+                self.clear(name.as_str(), &staging).map_err(|error| io_error(&staging, error))?
+            }
+            Ok(false) => Left::default(),
+            Err(error) => {
+                // By the receipt that lies there: it may be the old one by now.
+                let _ = self.tidy(&staging);
+                return Err(io_error(&place, error).into());
+            }
+        };
+        Ok(Some((bundle, left)))
+    }
+
+    /// Takes out a bundle; what was changed since is put aside.
+    ///
+    /// # Errors
+    /// `bundle.not_found`, `bundle.io`; `bundle.changed` without a receipt that can be read.
+    pub(crate) fn remove(&self, name: &BundleName) -> Result<Left, NotBundled> {
+        self.must_be_there(name)?;
+        let _held = self.hold()?;
+        self.must_be_there(name)?;
+        let place = self.place(name);
+        if let Err(why) = Receipt::read(&place) {
+            let findings = vec![why, format!("remove `{}` by hand", place.display())];
+            return Err(BundleError::Changed { name: name.clone(), findings }.into());
+        }
+        let aside = self.work_folder()?;
+        let step = || -> io::Result<Left> {
+            // An empty folder gives way.
+            fs::rename(&place, &aside)?;
+            File::open(&self.folder)?.sync_all()?;
+            self.clear(name.as_str(), &aside)
+        };
+        Ok(step().map_err(|error| io_error(&place, error))?)
+    }
+
+    fn must_be_there(&self, name: &BundleName) -> Result<(), BundleError> {
+        match self.is_there(name) {
+            true => Ok(()),
+            false => Err(BundleError::NotFound { name: name.clone(), known: self.names() }),
+        }
+    }
+
+    /// An older version, and one of another publisher, do not take a bundle's place unasked.
+    fn may_replace(&self, bundle: &Bundle) -> Result<(), BundleError> {
+        let name = &bundle.manifest.predicate.name;
+        if !self.is_there(name) {
+            return Ok(());
+        }
+        let no = |why: String| Err(BundleError::Installed { name: name.clone(), why });
+        let Ok((there, key, _)) = self.opened(name) else {
+            return no("nobody can say whose it is".into());
+        };
+        if let Err(why) = Receipt::read(&self.place(name)) {
+            return no(format!("nobody can say what was put there: {why}"));
+        }
+        let (old, new) = (&there.predicate.version, &bundle.manifest.predicate.version);
+        match () {
+            () if key != bundle.key => {
+                no(format!("it is signed by `{key}`, this by `{}`", bundle.key))
+            }
+            () if new < old => no(format!("in version {old}, and this is {new}")),
+            () => Ok(()),
+        }
+    }
+
+    /// Holds the folder against other processes and tidies up behind those that were killed.
+    fn hold(&self) -> Result<File, BundleError> {
+        let open = || -> io::Result<File> {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            let path = self.folder.join(".lock");
+            let file = File::options().create(true).truncate(false).write(true).open(path)?;
+            flock(&file, FlockOperation::LockExclusive)?;
+            for left in fs::read_dir(&self.folder)?.flatten() {
+                let name = left.file_name().to_string_lossy().into_owned();
+                if name.starts_with(AT_WORK) {
+                    self.tidy(&left.path())?;
+                }
+            }
+            Ok(file)
+        };
+        open().map_err(|error| io_error(&self.folder, error))
+    }
+
+    /// Ends the work of a process that was killed.
+    fn tidy(&self, folder: &Path) -> io::Result<()> {
+        match Receipt::read(folder).is_ok() {
+            // It may have been installed once.
+            true => self.clear("bundle", folder).map(drop),
+            false => fs::remove_dir_all(folder),
+        }
+    }
+
+    /// An empty folder of one's own.
+    fn work_folder(&self) -> Result<PathBuf, BundleError> {
+        let io = |error: io::Error| io_error(&self.folder, error);
+        let own = fs::Permissions::from_mode(0o700);
+        let made =
+            tempfile::Builder::new().prefix(AT_WORK).permissions(own).tempdir_in(&self.folder);
+        Ok(made.map_err(io)?.keep())
+    }
+
+    /// Removes what the receipt lists and is unchanged; the rest is put aside.
+    fn clear(&self, name: &str, folder: &Path) -> io::Result<Left> {
+        let receipt = Receipt::read(folder).map_err(io::Error::other)?;
+        for (path, now) in receipt.look(folder) {
+            if now == Now::Same {
+                fs::remove_file(folder.join(path))?;
+            }
+        }
+        for inner in receipt.folders(folder) {
+            // One that holds more stays.
+            let _ = fs::remove_dir(inner);
+        }
+        let is_left = |path: &Path| path != folder.join(RECEIPT);
+        let left = WalkDir::new(folder).min_depth(1).into_iter().flatten();
+        let left = left.filter(|entry| !entry.file_type().is_dir() && is_left(entry.path()));
+        let left: Vec<PathBuf> = left.map(walkdir::DirEntry::into_path).collect();
+        if left.is_empty() {
+            fs::remove_file(folder.join(RECEIPT))?;
+            fs::remove_dir_all(folder)?;
+            return Ok(Left::default());
+        }
+        let aside =
+            tempfile::Builder::new().prefix(&format!("{KEPT}{name}-")).tempdir_in(&self.folder)?;
+        let aside = aside.keep();
+        fs::rename(folder, &aside)?;
+        fs::remove_file(aside.join(RECEIPT))?;
+        let moved =
+            |path: PathBuf| path.strip_prefix(folder).map(|p| aside.join(p)).unwrap_or(path);
+        Ok(Left { kept: left.into_iter().map(moved).collect() })
+    }
+}
+
+/// How the files of a bundle differ from what was installed, one sentence each.
+fn differences(folder: &Path, receipt: &Receipt) -> Vec<String> {
+    let mut listed = std::collections::HashSet::from([RECEIPT]);
+    let mut found = Vec::new();
+    for (path, now) in receipt.look(folder) {
+        listed.insert(path);
+        match now {
+            Now::Same => {}
+            Now::Changed => found.push(format!("`{path}` was changed")),
+            Now::Gone => found.push(format!("`{path}` is missing")),
+        }
+    }
+    for entry in WalkDir::new(folder).min_depth(1).into_iter().flatten() {
+        let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy();
+        if !entry.file_type().is_dir() && !listed.contains(path.as_ref()) {
+            found.push(format!("`{path}` was added"));
+        }
+    }
+    found
+}

@@ -1,0 +1,274 @@
+//! `rye bundle`: items of one publisher in one file, installed beside the system space.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::confirm::confirm;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::escape_line;
+use crate::bundle::{Bundle, Left, Shelf, State, Wish, check_archive, pack};
+use crate::diag::Style;
+use crate::id::{BundleName, Space};
+use crate::pipeline::Signed;
+
+/// Pack verified items into one signed file, and install such files
+///
+/// An installed bundle joins the system space as `system:<name>`. Its items are verified at each run
+/// like any other: their signer must be one whom you trust for them, `rye trust add <key> --items …`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// Pack items, and the files that they list, into a signed `.tar.zst`
+    Pack {
+        /// What the bundle is called: small letters, digits, `-`, `_` and `.`
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Items, or globs such as 'tool:acme/**'
+        #[arg(value_name = "REF|GLOB", required = true, add = super::complete::refs())]
+        items: Vec<String>,
+        /// A semantic version, such as 1.2.0
+        #[arg(long, value_name = "VERSION")]
+        version: String,
+        /// One line that says what it is for
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        description: String,
+        /// The file to make; by default NAME-VERSION.tar.zst
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The space whose items are packed; by default the project, or without one the user space
+        #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+        space: Option<Space>,
+    },
+    /// Check a bundle, a file or an installed one, and show what it holds; nothing is installed
+    Verify {
+        /// A file, or the name of an installed bundle
+        #[arg(value_name = "FILE|NAME")]
+        bundle: PathBuf,
+    },
+    /// Check a bundle and put it into your user space
+    Install {
+        /// The file that `rye bundle pack` made
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// List what is installed
+    List,
+    /// Take out a bundle; files that were changed since are put aside
+    Remove {
+        /// The name of an installed bundle
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    match &args.verb {
+        Verb::Pack { name, items, version, description, output, space } => {
+            let name = name.parse::<BundleName>()?;
+            let version: semver::Version = version.parse().map_err(|error| CliError::Usage {
+                message: format!("`{}` is no version: {error}", escape_line(version)),
+                help: Some("a version is three numbers, such as 1.2.0".into()),
+            })?;
+            let file = format!("{name}-{version}.tar.zst");
+            let output = output.clone().unwrap_or_else(|| file.into());
+            packed(items, *space, (name, version, description.clone(), output), wired, out)
+        }
+        Verb::Verify { bundle } => verify(bundle, wired, out),
+        Verb::Install { file } => install(file, wired, out),
+        Verb::List => list(wired, out),
+        Verb::Remove { name } => remove(&name.parse()?, wired, out),
+    }
+}
+
+fn packed(
+    items: &[String],
+    space: Option<Space>,
+    (name, version, description, output): (BundleName, semver::Version, String, PathBuf),
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let (files, failed) = super::sign::find(items, false, space, &rye)?;
+    for report in failed {
+        if let Signed::Failed(failure) = report.signed {
+            return Err(failure.into());
+        }
+    }
+    let what = format!("sign the bundle `{name}` of {} items", files.len());
+    confirm(&what, &format!("version {version}"), wired, out)?;
+    let wish = Wish { name, version, description, items: files, output: output.clone() };
+    let packed = pack(&rye, wish)?;
+    let about = &packed.manifest.predicate;
+    let files = packed.manifest.files().count();
+    if out.is_json() {
+        out.success(json!({
+            "bundle": about.name, "version": about.version, "file": output.display().to_string(),
+            "items": packed.items, "files": files, "bytes": packed.bytes, "sha256": packed.sha256,
+        }));
+        return Ok(Exit::DONE);
+    }
+    for item in &packed.items {
+        out.line(&format!("  {item}"));
+    }
+    let verb = out.paint().style(Style::Good, "packed");
+    let (path, digest) = (escape_line(&output.display().to_string()), packed.sha256.to_string());
+    out.line(&format!(
+        "{verb}  {} {}  {files} files  {path}  sha256 {}…",
+        about.name,
+        about.version,
+        &digest[..12]
+    ));
+    Ok(Exit::DONE)
+}
+
+fn verify(bundle: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let name = bundle.to_str().and_then(|name| name.parse::<BundleName>().ok());
+    // A file of that name here is what is meant, and what ends like one is one.
+    let name = name.filter(|_| !bundle.is_file() && bundle.extension().is_none_or(|e| e != "zst"));
+    let found = match name {
+        Some(name) => Shelf::of(&rye)?.verify(&name)?,
+        None => {
+            let folder = tempfile::tempdir().map_err(|source| unread(bundle, source))?;
+            check_archive(&rye, bundle, folder.path(), &|name, at| wired.rye_seeing(name, at))?
+        }
+    };
+    match out.is_json() {
+        true => out.success(json!({"verified": true, "bundle": row(&found)})),
+        false => {
+            show(&found, out);
+            let verb = out.paint().style(Style::Good, "verified");
+            out.line(&format!("{verb}  every item is one that may run here"));
+        }
+    }
+    Ok(Exit::DONE)
+}
+
+fn install(file: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let mut refused = None;
+    let mut agreed = |bundle: &Bundle| {
+        if !out.is_json() {
+            show(bundle, out);
+        }
+        let about = &bundle.manifest.predicate;
+        let what = format!("install the bundle `{}`", about.name);
+        let by = format!("version {}, signed by {}", about.version, bundle.key);
+        refused = confirm(&what, &by, wired, out).err();
+        refused.is_none()
+    };
+    let seeing = |name, at| wired.rye_seeing(name, at);
+    let done = Shelf::of(&rye)?.install(file, &seeing, &mut agreed)?;
+    let Some((bundle, left)) = done else {
+        let what = "the bundle".to_owned();
+        return Err(refused.unwrap_or(CliError::NotConfirmed { what }));
+    };
+    let about = &bundle.manifest.predicate;
+    if out.is_json() {
+        out.success(json!({"installed": row(&bundle), "kept": kept(&left)}));
+        return Ok(Exit::DONE);
+    }
+    let verb = out.paint().style(Style::Good, "installed");
+    out.line(&format!("{verb}  {} {}  as `system:{}`", about.name, about.version, about.name));
+    tell_kept(&left, out);
+    Ok(Exit::DONE)
+}
+
+fn remove(name: &BundleName, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    confirm(&format!("remove the bundle `{name}`"), "", wired, out)?;
+    let rye = wired.rye()?;
+    let left = Shelf::of(&rye)?.remove(name)?;
+    if out.is_json() {
+        out.success(json!({"removed": name, "kept": kept(&left)}));
+        return Ok(Exit::DONE);
+    }
+    let verb = out.paint().style(Style::Good, "removed");
+    out.line(&format!("{verb}  {name}"));
+    tell_kept(&left, out);
+    Ok(Exit::DONE)
+}
+
+fn list(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let listed = Shelf::of(&rye)?.list();
+    if out.is_json() {
+        let rows = listed.iter().map(|bundle| match &bundle.state {
+            State::Readable { manifest, key, owner, changed } => json!({
+                "name": bundle.name, "version": manifest.predicate.version, "signer": key,
+                "description": manifest.predicate.description, "owner": owner,
+                "files": manifest.files().count(), "changed": changed,
+            }),
+            State::Unreadable(why) => json!({"name": bundle.name, "unusable": why}),
+        });
+        out.success(json!({"bundles": rows.collect::<Vec<_>>()}));
+        return Ok(Exit::DONE);
+    }
+    for bundle in &listed {
+        match &bundle.state {
+            State::Readable { manifest, owner, changed, .. } => {
+                let about = &manifest.predicate;
+                let (name, version) = (&about.name, &about.version);
+                let (owner, said) = (escape_line(owner), escape_line(&about.description));
+                out.line(&format!("{name} {version}  signed by `{owner}`  {said}"));
+                for change in changed {
+                    let change = out.paint().style(Style::Warning, &escape_line(change));
+                    out.line(&format!("  {change}"));
+                }
+            }
+            State::Unreadable(why) => {
+                let why = out.paint().style(Style::Error, &escape_line(why));
+                out.line(&format!("{}  {why}", bundle.name));
+            }
+        }
+    }
+    if listed.is_empty() {
+        out.note("no bundle is installed: `rye bundle install <file>`");
+    }
+    Ok(Exit::DONE)
+}
+
+fn unread(path: &Path, source: std::io::Error) -> CliError {
+    CliError::InputFile { path: path.display().to_string(), source }
+}
+
+fn row(bundle: &Bundle) -> Value {
+    let about = &bundle.manifest.predicate;
+    let files = bundle.manifest.files();
+    let files = files.map(|file| json!({"path": file.path.as_str(), "sha256": file.sha256}));
+    json!({
+        "name": about.name, "version": about.version, "description": about.description,
+        "packed_at": about.packed_at, "signer": bundle.key, "owner": bundle.owner,
+        "items": bundle.items, "files": files.collect::<Vec<_>>(),
+    })
+}
+
+fn show(bundle: &Bundle, out: &mut Out) {
+    let about = &bundle.manifest.predicate;
+    let head = format!("{} {}", about.name, about.version);
+    let head = out.paint().style(Style::Strong, &head);
+    let (owner, said) = (escape_line(&bundle.owner), escape_line(&about.description));
+    out.line(&format!("{head}  signed by `{owner}` {}  {said}", bundle.key.short()));
+    for item in &bundle.items {
+        out.line(&format!("  {item}"));
+    }
+}
+
+fn kept(left: &Left) -> Vec<String> {
+    left.kept.iter().map(|path| path.display().to_string()).collect()
+}
+
+fn tell_kept(left: &Left, out: &mut Out) {
+    for path in &left.kept {
+        let path = escape_line(&path.display().to_string());
+        out.note(&format!("note: changed since it was installed, and kept: {path}"));
+    }
+}

@@ -1,0 +1,375 @@
+//! `rye import`: what others wrote becomes items.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::confirm::ask;
+use super::error::CliError;
+use super::exit::{Exit, status};
+use super::out::Out;
+use super::sign::How;
+use super::wire::Wired;
+use crate::base::Digest;
+use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::limits::ITEM_BYTES;
+use crate::base::text::{escape, escape_line};
+use crate::diag::{Diagnostic, Style};
+use crate::id::{ItemId, Space};
+use crate::import::{
+    Draft, Drafts, Import, LeftOut, NotImported, OlderFolder, OlderKey, Put, Written, drafts,
+    nothing, older_items, skill, write,
+};
+use crate::pipeline::SignReport;
+use crate::resolve::Found;
+
+/// Turn what others wrote into signed items
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    format: Format,
+}
+
+#[derive(clap::Subcommand)]
+enum Format {
+    /// The programs that a `RuntimeConfig` of `PromptKit` binds: tools, evals and hooks
+    ///
+    /// Each becomes one item, with copies of the files of its command line. All of it is shown, and
+    /// signed once you have said yes or gave `--yes`; without a terminal it is left unsigned. What a
+    /// program loads by itself is not seen: name it in the item's `exec.files`.
+    Runtimeconfig(RuntimeConfig),
+    /// Items that are signed in the older form
+    ///
+    /// Each is checked by the rules of that form and shown with what those do not cover, such as the
+    /// whole prompt of a directive. What they vouch for is signed anew once you have said yes or gave
+    /// `--yes`; all else is told and left out. A key that the folder brings vouches for nothing.
+    Rye(OlderItems),
+    /// A skill of the Agent Skills format: a folder with `SKILL.md`
+    ///
+    /// It becomes a directive, and its files lie beside a tool of the same name, which gives them out:
+    /// the signatures of the two cover all of it. `rye export skill` gives the skill back.
+    Skill(SkillFolder),
+}
+
+#[derive(clap::Args)]
+struct RuntimeConfig {
+    /// The configuration; paths in it are relative to its folder
+    #[arg(value_name = "FILE")]
+    config: PathBuf,
+    /// The pack that describes the tools
+    #[arg(long, value_name = "FILE")]
+    pack: Option<PathBuf>,
+    /// The folder of the items; evals go into `FOLDER/evals`, hooks into `hooks/FOLDER`
+    #[arg(long, value_name = "FOLDER", default_value = "imported")]
+    category: String,
+    #[command(flatten)]
+    to: To,
+}
+
+#[derive(clap::Args)]
+struct OlderItems {
+    /// The folder that holds `.ai`
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// A public key that you vouch for, as PEM or in a document; may be repeated
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
+    /// Also what no older signature vouches for; it is written and never signed with the rest
+    #[arg(long)]
+    unchecked: bool,
+    #[command(flatten)]
+    to: To,
+}
+
+#[derive(clap::Args)]
+struct SkillFolder {
+    /// The folder that holds `SKILL.md`
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// The folder of the items
+    #[arg(long, value_name = "FOLDER", default_value = "skills")]
+    category: String,
+    #[command(flatten)]
+    to: To,
+}
+
+/// Where items go.
+#[derive(clap::Args)]
+struct To {
+    /// The space; by default the project, or without one the user space
+    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+    space: Option<Space>,
+    /// Write over what is there
+    #[arg(long)]
+    force: bool,
+    /// Only show what would be written and signed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    match &args.format {
+        Format::Runtimeconfig(args) => runtimeconfig(args, wired, out),
+        Format::Rye(args) => older(args, wired, out),
+        Format::Skill(args) => {
+            let drafts = skill(&args.folder, &args.category.parse::<ItemId>()?)?;
+            let left_out = Vec::new();
+            Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(wired, out)
+        }
+    }
+}
+
+fn runtimeconfig(args: &RuntimeConfig, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let category = args.category.parse::<ItemId>()?;
+    let text = read(&args.config)?;
+    let pack =
+        args.pack.as_deref().map(|path| Ok::<_, CliError>((path, read(path)?))).transpose()?;
+    let pack = pack.as_ref().map(|(path, text)| (*path, text.as_str()));
+    let import = Import { config: &args.config, text: &text, pack, category: &category };
+    let drafts = drafts(&import)?;
+    Foreign { from: &args.config, drafts, left_out: Vec::new(), to: &args.to }.import(wired, out)
+}
+
+fn older(args: &OlderItems, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let mut keys = Vec::new();
+    for path in &args.key {
+        let key = OlderKey::of_pem(&read(path)?).ok_or_else(|| CliError::Usage {
+            message: format!("`{}` holds no public key", escape_line(&path.display().to_string())),
+            help: Some("give a file with `-----BEGIN PUBLIC KEY-----`".into()),
+        })?;
+        keys.push(key);
+    }
+    let folder = OlderFolder { path: &args.folder, keys, unchecked: args.unchecked };
+    let (drafts, left_out) = older_items(&wired.rye()?, folder)?;
+    Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(wired, out)
+}
+
+/// What was read and is not written yet.
+struct Foreign<'a> {
+    from: &'a Path,
+    drafts: Drafts,
+    left_out: Vec<LeftOut>,
+    to: &'a To,
+}
+
+impl Foreign<'_> {
+    /// Shows all of it, asks, writes and signs.
+    fn import(self, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+        let Self { from, drafts: Drafts { items: drafts, remarks, faults }, left_out, to } = self;
+        if !faults.is_empty() {
+            return Ok(faulty(&faults, out));
+        }
+        if !out.is_json() {
+            for draft in &drafts {
+                show(draft, out);
+            }
+            for left in &left_out {
+                let path = escape_line(&left.path);
+                out.warn(&format!("`.ai/{path}` is left out: {}", escape_line(&left.why)));
+            }
+            for remark in &remarks {
+                out.note(&format!("note: {}", escape_line(remark)));
+            }
+        }
+        let mut told = Map::new();
+        told.insert("remarks".into(), remarks.into());
+        if !left_out.is_empty() {
+            let rows: Vec<_> = left_out.iter().map(LeftOut::to_json).collect();
+            told.insert("left_out".into(), rows.into());
+        }
+        if drafts.is_empty() && !to.dry_run {
+            return Err(NotImported::from(nothing(from, &left_out)).into());
+        }
+        if to.dry_run {
+            let count = drafts.len();
+            match out.is_json() {
+                true => {
+                    told.insert("dry_run".into(), true.into());
+                    told.insert("items".into(), drafts.iter().map(row).collect());
+                    out.success(Value::Object(told));
+                }
+                false => out.line(&format!("{count} to import; nothing was written")),
+            }
+            return Ok(Exit::DONE);
+        }
+        let may_sign = drafts.iter().any(|draft| draft.is_vouched_for);
+        let sign = may_sign
+            && match wired.common.yes {
+                true => true,
+                false if out.is_json() => false,
+                false => {
+                    out.flush();
+                    let items = if drafts.len() == 1 { "this item" } else { "these items" };
+                    match ask(&format!("Write and sign {items}? [y/N] ")) {
+                        Some(false) => {
+                            let from = escape_line(&from.display().to_string());
+                            let what = format!("the import of `{from}`");
+                            return Err(CliError::NotConfirmed { what });
+                        }
+                        answer => answer.is_some(),
+                    }
+                }
+            };
+        let rye = wired.rye()?;
+        if sign {
+            // Without a key nothing is written either.
+            rye.own_pair()?;
+        }
+        let space = to.space.unwrap_or_else(|| super::sign::own_space(&rye));
+        let written = write(&rye, &drafts, Put { space, force: to.force, signed_next: sign })?;
+        let mut signed = Vec::new();
+        if sign {
+            signed = sign_all(&drafts, &written, wired, out)?;
+        }
+        Ok(tell(&drafts, &written, &signed, told, sign, out))
+    }
+}
+
+/// Signs just the texts that were shown.
+fn sign_all(
+    drafts: &[Draft],
+    written: &[Written],
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Vec<SignReport>, CliError> {
+    // The folders may be new, so the spaces are looked at again.
+    let rye = wired.rye()?;
+    let mut files = Vec::new();
+    for (draft, written) in drafts.iter().zip(written).filter(|(draft, _)| draft.is_vouched_for) {
+        let found = rye.find_to_sign(&written.item.clone().into(), Some(written.space))?;
+        files.push(Found { bytes: draft.text.clone().into_bytes().into(), ..found });
+    }
+    super::sign::sign(&rye, files, How::Exactly, wired, out)
+}
+
+fn read(path: &Path) -> Result<String, CliError> {
+    let read = || match read_at_most(&mut File::open(path)?, ITEM_BYTES, 0)? {
+        Bounded::All(bytes) => String::from_utf8(bytes).map_err(io::Error::other),
+        Bounded::More => Err(io::Error::other("it is too large")),
+    };
+    read().map_err(|source| CliError::InputFile { path: path.display().to_string(), source })
+}
+
+/// Every fault, each with its place.
+fn faulty(faults: &[Diagnostic], out: &mut Out) -> Exit {
+    if out.is_json() {
+        let rows: Vec<Value> = faults.iter().map(|fault| Value::Object(fault.to_json())).collect();
+        let mut first = faults.first().map(Diagnostic::to_json).unwrap_or_default();
+        first.insert("status".into(), "error".into());
+        first.insert("findings".into(), rows.into());
+        out.object(&Value::Object(first));
+    } else {
+        for fault in faults {
+            let text = fault.to_text(out.paint_err());
+            out.note(text.trim_end());
+        }
+        let noun = if faults.len() == 1 { "fault" } else { "faults" };
+        out.note(&format!("{} {noun}; nothing was written", faults.len()));
+    }
+    Exit::Status(faults.iter().map(|fault| status(fault.code.0)).max().unwrap_or(0))
+}
+
+/// The whole of an item, and which files it takes with it.
+fn show(draft: &Draft, out: &mut Out) {
+    let item = out.paint().style(Style::Strong, &draft.item.to_string());
+    out.line(&item);
+    for note in &draft.notes {
+        let note = out.paint().style(Style::Dim, &escape_line(note));
+        out.line(&format!("  ({note})"));
+    }
+    for line in draft.text.lines() {
+        out.line(&format!("  {}", escape(line)));
+    }
+    for (path, taken) in &draft.files {
+        let digest = Digest::of(&taken.bytes).to_string();
+        let path = escape_line(path.as_str());
+        let (from, digest) = (escape_line(taken.path.as_str()), &digest[..12]);
+        out.line(&format!("  copies {from} to {path}  sha256 {digest}…"));
+    }
+    out.line("");
+}
+
+fn row(draft: &Draft) -> Value {
+    let files: Vec<Value> = draft
+        .files
+        .iter()
+        .map(|(path, taken)| {
+            let (from, digest) = (taken.path.as_str(), Digest::of(&taken.bytes));
+            json!({"path": path.as_str(), "from": from, "sha256": digest})
+        })
+        .collect();
+    let mut row = json!({"item_id": draft.item, "text": draft.text, "files": files});
+    if let Value::Object(row) = &mut row {
+        row.extend(draft.about.clone());
+    }
+    row
+}
+
+fn tell(
+    drafts: &[Draft],
+    written: &[Written],
+    signed: &[SignReport],
+    told: Map<String, Value>,
+    sign: bool,
+    out: &mut Out,
+) -> Exit {
+    let exit = super::sign::worst(signed);
+    let left: Vec<_> = written.iter().flat_map(|w| &w.left_over).map(|place| &place.path).collect();
+    let is_left = |(draft, _): &(&Draft, &Written)| !sign || !draft.is_vouched_for;
+    let next: Vec<String> = drafts
+        .iter()
+        .zip(written)
+        .filter(is_left)
+        .map(|(_, w)| {
+            let space = if w.space == Space::User { " --space user" } else { "" };
+            format!("rye sign {}{space}", w.item)
+        })
+        .collect();
+    if out.is_json() {
+        let items: Vec<Value> = drafts
+            .iter()
+            .zip(written)
+            .map(|(draft, written)| {
+                let mut row = row(draft);
+                row["space"] = json!(written.space);
+                row["path"] = json!(written.place.path);
+                row
+            })
+            .collect();
+        let signed: Vec<Value> = signed.iter().map(|row| super::sign::row(row, false)).collect();
+        let mut object = json!({
+            "status": if exit == 0 { "success" } else { "error" },
+            "items": items, "left_over": left, "signed": signed, "next": next,
+        });
+        if let Value::Object(object) = &mut object {
+            object.extend(told);
+        }
+        out.object(&object);
+        return Exit::Status(exit);
+    }
+    for row in written {
+        let verb = out.paint().style(Style::Good, "imported");
+        out.line(&format!("{verb}  {}  {}  {}", row.item, row.space, escape_line(&row.place.path)));
+    }
+    for path in left {
+        let path = escape_line(path);
+        out.note(&format!(
+            "note: `{path}` is left over from an earlier import and belongs to no item"
+        ));
+    }
+    if sign {
+        super::sign::shown(signed, false, out);
+    } else if drafts.iter().any(|draft| draft.is_vouched_for) {
+        out.note("note: nobody said yes, so nothing is signed");
+    }
+    if !next.is_empty() {
+        out.line("");
+        out.line("next, once you have read them:");
+        for command in next {
+            out.line(&format!("  {command}"));
+        }
+    }
+    Exit::Status(exit)
+}

@@ -1,0 +1,173 @@
+//! A folder of items of the older form, as drafts.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::draft::{Draft, Drafts};
+use super::error::{ImportError, NotImported};
+use super::older::{Older, OlderKey, Worth, read};
+use crate::base::limits::PARTS_WALKED;
+use crate::base::text::escape_line;
+use crate::id::{ItemId, Kind, Ref, Space};
+use crate::pipeline::{Failure, Rye};
+use crate::space::{FileTypes, Folder, RelPath, Root};
+
+/// A folder whose `.ai` holds items of the older form.
+pub(crate) struct OlderFolder<'a> {
+    /// The folder that holds `.ai`, or that `.ai` itself.
+    pub(crate) path: &'a Path,
+    /// Keys that the person vouches for, beside their own.
+    pub(crate) keys: Vec<OlderKey>,
+    /// Also what no older signature vouches for.
+    pub(crate) unchecked: bool,
+}
+
+/// The items of a folder whose older signatures are good, and what was left out and why.
+///
+/// # Errors
+/// `import.nothing` where there is nothing to import; `space.*` for a folder that cannot be read.
+pub(crate) fn older_items(
+    rye: &Rye,
+    mut folder: OlderFolder<'_>,
+) -> Result<(Drafts, Vec<LeftOut>), NotImported> {
+    let base = match folder.path.file_name() {
+        Some(name) if name == ".ai" => folder.path.parent().unwrap_or(folder.path),
+        _ => folder.path,
+    };
+    let base = if base.as_os_str().is_empty() { Path::new(".") } else { base };
+    let root = Root::on_disk(Space::Project, base.to_owned()).map_err(Failure::from)?;
+    folder.keys.extend(rye.trust().own().ok().flatten().cloned().map(OlderKey::of));
+    let (mut items, mut left_out, mut others) = (Vec::new(), Vec::new(), 0);
+    for kind in Kind::ALL {
+        let Some(files) = root.folder(kind.folder()).map_err(Failure::from)? else { continue };
+        let Some(walked) = files.walk("", &|path| !is_hidden(path)) else {
+            let place = root.shown(kind.folder());
+            let source = std::io::Error::other(format!("there are more than {PARTS_WALKED} files"));
+            return Err(ImportError::Io { place, source }.into());
+        };
+        for file in walked.iter().filter(|file| !is_hidden(&file.path)) {
+            match one(&folder, &root, &files, kind, &file.path) {
+                One::Item(draft) => items.push(*draft),
+                One::Left(left) => left_out.push(left),
+                One::Other => others += 1,
+            }
+        }
+    }
+    if items.is_empty() && left_out.is_empty() {
+        return Err(nothing(folder.path, &left_out).into());
+    }
+    let mut remarks = Vec::new();
+    if others > 0 {
+        let files = if others == 1 { "file is" } else { "files are" };
+        remarks.push(format!("{others} other {files} no item, and not copied"));
+    }
+    Ok((Drafts { items, remarks, faults: Vec::new() }, left_out))
+}
+
+/// The failure where nothing is left to import.
+pub(crate) fn nothing(path: &Path, left_out: &[LeftOut]) -> ImportError {
+    let left_out = left_out.iter().map(LeftOut::to_json).collect();
+    ImportError::Nothing { path: path.display().to_string(), left_out }
+}
+
+/// A file that is not imported.
+#[derive(Debug)]
+pub(crate) struct LeftOut {
+    /// Below `.ai`.
+    pub(crate) path: String,
+    /// The word for its older signature, if that is why.
+    pub(crate) worth: Option<&'static str>,
+    pub(crate) why: String,
+}
+
+impl LeftOut {
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"path": format!(".ai/{}", self.path), "older_signature": self.worth, "why": self.why})
+    }
+}
+
+enum One {
+    Item(Box<Draft>),
+    Left(LeftOut),
+    /// It is not named like an item.
+    Other,
+}
+
+fn one(folder: &OlderFolder<'_>, root: &Root, files: &Folder<'_>, kind: Kind, name: &str) -> One {
+    let path = format!("{}/{name}", kind.folder());
+    let left = |worth: Option<Worth>, why: String| {
+        One::Left(LeftOut { path: path.clone(), worth: worth.map(Worth::word), why })
+    };
+    let Some((id, ext)) = name.rsplit_once('.') else { return One::Other };
+    let is_item = FileTypes::default().find(kind, ext).is_some();
+    let was_item = kind == Kind::Tool && ext == "json";
+    if !(is_item || was_item) {
+        return One::Other;
+    }
+    let Ok(id) = id.parse::<ItemId>() else {
+        return left(None, "its name is no id".into());
+    };
+    let item = Ref::new(kind, id);
+    if item.is_about_keys() {
+        return left(None, "documents about keys are yours to write: see `rye trust add`".into());
+    }
+    if item.id.is_reserved() {
+        return left(None, "ids below `rye/` are of the system space alone".into());
+    }
+    let bytes = match name.parse::<RelPath>().map(|path| files.read(&path)) {
+        Ok(Ok(Some(bytes))) => bytes.into_owned(),
+        Ok(Err(error)) => return left(None, error.to_string()),
+        _ => return left(None, "it cannot be read".into()),
+    };
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        return left(None, "it is no UTF-8".into());
+    };
+    let older = read(kind, ext, text, &folder.keys);
+    if !is_item {
+        let why = format!("rye has no tools with the extension `{}`", escape_line(ext));
+        return left(Some(older.worth), why);
+    }
+    if older.worth != Worth::Good && !folder.unchecked {
+        return left(Some(older.worth), why_left(&older));
+    }
+    let mut draft = Draft::new(item, ext, older.text.clone());
+    (draft.notes, draft.about) = said(&older);
+    draft.is_vouched_for = older.worth == Worth::Good;
+    draft.was = Some((root.path(&path), bytes));
+    One::Item(Box::new(draft))
+}
+
+fn why_left(older: &Older) -> String {
+    let key = older.key.as_deref().unwrap_or_default();
+    match older.worth {
+        Worth::Good => String::new(),
+        Worth::Unsigned => "it carries no older signature".into(),
+        Worth::Changed => "it was changed after it was signed".into(),
+        Worth::Untrusted => format!("it is signed by `{key}`; if you know that key, give `--key`"),
+        Worth::Forged => format!("its signature was not made by `{key}`"),
+    }
+}
+
+/// What the older signature is worth, for people and as data.
+fn said(older: &Older) -> (Vec<String>, Map<String, Value>) {
+    let key = older.key.as_deref().unwrap_or_default();
+    let notes = match older.worth {
+        Worth::Good => vec![
+            format!("older signature: good, by `{key}`"),
+            format!("it does not cover: {}", older.uncovered.join("; ")),
+        ],
+        _ => vec![format!("older signature: {}; nobody vouches for this", why_left(older))],
+    };
+    let about = [
+        ("older_signature", older.worth.word().into()),
+        ("older_key", older.key.clone().into()),
+        ("uncovered", older.uncovered.clone().into()),
+    ];
+    (notes, about.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// Hidden files and folders are never items, and Python's caches are not either.
+fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.') || part == "__pycache__")
+}

@@ -1,0 +1,387 @@
+//! A skill of the Agent Skills format as a directive, and back.
+//!
+//! The front matter goes into the directive's metadata and into a block of YAML above it, the text into
+//! its body. Files go beside a tool of the same name, whose signature covers them and which gives them
+//! out: what an agent reads or runs of a skill is what was signed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::doc::{Doc, Fields, Spot};
+use super::draft::{Draft, Drafts};
+use super::error::{FILE, ImportError, MISSING, NAME, NotImported, VALUE};
+use super::files::Taken;
+use super::yaml::entry;
+use crate::base::bytes::write_new;
+use crate::base::text::{escape_line, unfit};
+use crate::diag::Place;
+use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::parse::{Item, is_snake_case, yaml};
+use crate::pipeline::{Failure, Rye};
+use crate::space::{RelPath, Root};
+use crate::verify::Glob;
+
+/// The file that makes a folder a skill.
+const SKILL: &str = "SKILL.md";
+/// The keys of its front matter.
+const KEYS: [&str; 6] =
+    ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+const NAME_CHARS: usize = 64;
+const DESCRIPTION_CHARS: usize = 1024;
+const COMPATIBILITY_CHARS: usize = 500;
+
+/// Gives out the files that lie beside it.
+const FILES_PY: &str = include_str!("skill_files.py");
+
+/// What front matter says.
+#[derive(Debug, Default, PartialEq)]
+struct Front {
+    name: String,
+    description: String,
+    /// The other keys, in the order of [`KEYS`].
+    rest: Map<String, Value>,
+}
+
+impl Front {
+    fn read(doc: &Doc<'_>, value: &Value, folder: &str) -> Option<Self> {
+        let fields = Spot::top(doc).map(value)?;
+        fields.only(&KEYS);
+        let mut rest = Map::new();
+        for key in ["license", "compatibility"] {
+            rest.extend(fields.readable(key).map(|text| (key.to_owned(), text.into())));
+        }
+        if let Some(entries) = fields.map("metadata") {
+            let texts = entries
+                .entries()
+                .filter_map(|(key, _)| Some((key.clone(), Value::from(entries.readable(key)?))));
+            rest.insert("metadata".into(), Value::Object(texts.collect()));
+        }
+        if let Some(tools) = fields.readable("allowed-tools") {
+            rest.insert("allowed-tools".into(), tools.into());
+        }
+        let limit = |key: &str, most: usize| longer(&fields, key, most);
+        limit("description", DESCRIPTION_CHARS);
+        limit("compatibility", COMPATIBILITY_CHARS);
+        let name = fields.needed("name")?;
+        if let Err(why) = check_name(&name) {
+            fields.at("name").fault(NAME, &why);
+        } else if name != folder {
+            let folder = escape_line(folder);
+            fields.at("name").fault(NAME, &format!("is not the folder's, which is `{folder}`"));
+        }
+        fields.needed("description")?;
+        let description = fields.readable("description")?;
+        Some(Self { name, description, rest })
+    }
+
+    fn to_yaml(&self) -> String {
+        let mut out = String::new();
+        entry(&mut out, 0, "name", &self.name.as_str().into());
+        entry(&mut out, 0, "description", &self.description.as_str().into());
+        self.rest.iter().for_each(|(key, value)| entry(&mut out, 0, key, value));
+        out
+    }
+
+    fn metadata(&self, key: &str) -> Option<&str> {
+        self.rest.get("metadata")?.get(key)?.as_str()
+    }
+}
+
+fn longer(fields: &Fields<'_>, key: &str, most: usize) {
+    let text = fields.get(key).and_then(Value::as_str);
+    if text.is_some_and(|text| text.chars().count() > most) {
+        fields.at(key).fault(VALUE, &format!("is longer than {most} characters"));
+    }
+}
+
+/// The rules for names: small letters, digits and single hyphens between them.
+fn check_name(name: &str) -> Result<(), String> {
+    let plain = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    let parted = name.starts_with('-') || name.ends_with('-') || name.contains("--");
+    match () {
+        () if name.is_empty() || name.len() > NAME_CHARS => {
+            Err(format!("is not of 1 to {NAME_CHARS} characters"))
+        }
+        () if !plain => Err("holds more than small letters, digits and `-`".into()),
+        () if parted => Err("begins or ends with `-`, or has two of them together".into()),
+        // A directive is named like a word of a program.
+        () if !is_snake_case(&name.replace('-', "_")) => {
+            Err("cannot be a directive's name, which begins with a letter".into())
+        }
+        () => Ok(()),
+    }
+}
+
+/// The drafts of a skill's folder: a directive, and a tool that gives out its files if it has any.
+///
+/// # Errors
+/// `import.nothing` for a folder without `SKILL.md`; `space.*`
+pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, NotImported> {
+    let folder = match folder.file_name() {
+        Some(name) if name == SKILL => folder.parent().unwrap_or(folder),
+        _ => folder,
+    };
+    let nothing =
+        || ImportError::Nothing { path: folder.display().to_string(), left_out: Vec::new() };
+    let real = folder.canonicalize().map_err(|_| nothing())?;
+    let root = Root::on_disk(Space::Project, real.clone()).map_err(Failure::from)?;
+    let files = root.base_folder().map_err(Failure::from)?.ok_or_else(nothing)?;
+    let Ok(name) = SKILL.parse::<RelPath>() else { return Err(nothing().into()) };
+    let bytes = files.read(&name).map_err(Failure::from)?.ok_or_else(nothing)?;
+    let text = std::str::from_utf8(&bytes).map(|text| text.replace("\r\n", "\n"));
+    let is_text = text.is_ok();
+    let text = text.unwrap_or_default();
+    let shown = folder.join(SKILL).display().to_string();
+    // Places are those of the whole file.
+    let (front, body) = split(&text).unwrap_or(("", ""));
+    let doc = Doc::new(&shown, front);
+    let (mut items, mut remarks) = (Vec::new(), Vec::new());
+    if !is_text {
+        Spot::top(&doc).fault(VALUE, "is no UTF-8");
+    } else if front.is_empty() {
+        Spot::top(&doc).fault(MISSING, "has no front matter between two lines of `---`");
+    } else if let Some(value) = doc.yaml() {
+        let own = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let front = Front::read(&doc, &value, &own);
+        let mut taken = BTreeMap::new();
+        let walked = files.walk("", &|path| !is_hidden(path));
+        if walked.is_none() {
+            Spot::top(&doc).fault(FILE, "stands beside more files than a tool can have");
+        }
+        for file in walked.unwrap_or_default() {
+            let shown = escape_line(&file.path);
+            if is_hidden(&file.path) {
+                remarks.push(format!("`{shown}` is hidden, and not copied"));
+            } else if file.path != SKILL {
+                match take(&root, &files, &file.path) {
+                    Ok(file) => drop(taken.insert(file.path.clone(), file)),
+                    Err(why) => Spot::top(&doc)
+                        .fault(FILE, &format!("stands beside `{shown}`, which {why}")),
+                }
+            }
+        }
+        if let Some(front) = front {
+            if body.contains("{input:") {
+                remarks.push("it holds `{input:`, which a directive fills in".into());
+            }
+            items = drafts(&front, body, category, taken)?;
+        }
+    }
+    let faults = doc.into_faults();
+    if !faults.is_empty() {
+        items.clear();
+    }
+    Ok(Drafts { items, remarks, faults })
+}
+
+/// The front matter with its first line, and what stands behind it.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("---\n")?;
+    let end = match rest.find("\n---\n") {
+        Some(end) => end + 1,
+        None => rest.strip_suffix("\n---")?.len() + 1,
+    };
+    let front = &text[..4 + end];
+    Some((front, text[4 + end..].strip_prefix("---")?.trim_start_matches('\n')))
+}
+
+fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.') || part == "__pycache__")
+}
+
+fn take(root: &Root, files: &crate::space::Folder<'_>, path: &str) -> Result<Taken, String> {
+    let relative: RelPath = path.parse().map_err(str::to_owned)?;
+    if Glob::is_one(path) || unfit(path).is_some() {
+        return Err("has a name that would be read as a pattern, or not be seen".into());
+    }
+    let bytes = files.read(&relative).map_err(|error| error.to_string())?;
+    let bytes = bytes.ok_or("cannot be read")?.into_owned();
+    let mode = root.base().join(path).symlink_metadata().map(|stat| stat.permissions().mode());
+    Ok(Taken { path: relative, bytes, is_program: mode.is_ok_and(|mode| mode & 0o111 != 0) })
+}
+
+fn drafts(
+    front: &Front,
+    body: &str,
+    category: &ItemId,
+    files: BTreeMap<RelPath, Taken>,
+) -> Result<Vec<Draft>, NotImported> {
+    let name = front.name.replace('-', "_");
+    let id: ItemId = format!("{category}/{name}").parse().map_err(Failure::from)?;
+    let version = front.metadata("version").filter(|text| semver::Version::parse(text).is_ok());
+    let author = front.metadata("author").unwrap_or("imported");
+    let note = if files.is_empty() { String::new() } else { note(&id) };
+    let text = format!(
+        "# {}\n\nMade of an Agent Skill; `rye export skill` gives it back.\n\n```yaml\n{}```\n\n\
+         ```xml\n<directive name=\"{name}\" version=\"{}\">\n  <metadata>\n    \
+         <description>{}</description>\n    <category>{category}</category>\n    \
+         <author>{}</author>\n  </metadata>\n</directive>\n```\n\n{note}{body}",
+        front.name,
+        front.to_yaml(),
+        version.unwrap_or("1.0.0"),
+        xml(&front.description),
+        xml(author),
+    );
+    let mut directive = Draft::new(Ref::new(Kind::Directive, id.clone()), "md", text);
+    if let Some(tools) = front.rest.get("allowed-tools").and_then(Value::as_str) {
+        let tools = escape_line(tools);
+        directive.notes.push(format!("`allowed-tools: {tools}` is kept, and allows nothing here"));
+    }
+    let mut all = Vec::new();
+    if !files.is_empty() {
+        all.push(giver(&front.name, &name, id, files));
+    }
+    all.push(directive);
+    Ok(all)
+}
+
+/// The tool that gives out the files.
+fn giver(skill: &str, name: &str, id: ItemId, files: BTreeMap<RelPath, Taken>) -> Draft {
+    let folder = format!("{name}.files");
+    let paths = |only_programs: bool| {
+        let files = files.iter().filter(|(_, file)| !only_programs || file.is_program);
+        let paths: Vec<_> = files.map(|(path, _)| format!("{folder}/{path}")).collect();
+        Value::from(paths).to_string()
+    };
+    let mut head = format!("files = [\"{folder}/**\"]");
+    if files.values().any(|file| file.is_program) {
+        let _ = write!(head, "\n# exec_files = {}", paths(true));
+    }
+    let text = FILES_PY.replace("SKILL_NAME", skill).replace("SKILL_FOLDER", &folder);
+    let text = text.replace("FILES_LINE", &head);
+    let beside = files.into_iter().filter_map(|(path, file)| {
+        Some((format!("{folder}/{path}").parse::<RelPath>().ok()?, file))
+    });
+    Draft::new(Ref::new(Kind::Tool, id), "py", text).with_files(beside.collect())
+}
+
+/// What the body begins with where there are files.
+fn note(id: &ItemId) -> String {
+    format!(
+        "> The files of this skill are covered by the signature of `tool:{id}`, which gives them out: \
+         `rye execute tool:{id} -i file=PATH` prints one, `-i to=FOLDER` puts all of them into a folder \
+         of the project.\n\n"
+    )
+}
+
+fn xml(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A skill, ready to be written.
+#[derive(Debug)]
+pub(crate) struct Skill {
+    pub(crate) name: String,
+    /// By path; whether it is a program.
+    pub(crate) files: BTreeMap<String, (Vec<u8>, bool)>,
+}
+
+/// The skill that a directive is, with the files that the tool of its name gives out. Both are verified.
+///
+/// # Errors
+/// `import.not_a_skill` for a directive that the format cannot hold; those of verifying.
+pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, NotImported> {
+    let query = Query { kind: Some(Kind::Directive), ..query.clone() };
+    let described = rye.describe(&query)?;
+    let item = described.detail.item.clone();
+    let not = |why: String| NotImported::from(ImportError::NotASkill { item: item.clone(), why });
+    let Item::Directive(directive) = described.item else {
+        return Err(not("it is no directive".into()));
+    };
+    let last = item.id.as_str().rsplit('/').next().unwrap_or_default();
+    let name = last.replace('_', "-");
+    check_name(&name).map_err(|why| not(format!("its name {why}")))?;
+    if !directive.inputs.is_empty() {
+        return Err(not("it has inputs, and a skill has none".into()));
+    }
+    let mut front = Front {
+        name: name.clone(),
+        description: directive.description.clone().unwrap_or_default(),
+        rest: kept(&directive.preamble, &name).unwrap_or_default(),
+    };
+    if front.rest.is_empty() {
+        let said = [("author", &directive.author), ("version", &directive.version)];
+        let said = said.into_iter().filter_map(|(key, text)| Some((key, text.as_deref()?)));
+        // What an import writes where nobody said so is nothing to hand on.
+        let said = said.filter(|(_, text)| !matches!(*text, "imported" | "1.0.0"));
+        let said: Map<String, Value> =
+            said.map(|(key, text)| (key.to_owned(), text.into())).collect();
+        if !said.is_empty() {
+            front.rest.insert("metadata".into(), Value::Object(said));
+        }
+    }
+    let characters = front.description.chars().count();
+    if characters == 0 || characters > DESCRIPTION_CHARS {
+        return Err(not(format!("its description is not of 1 to {DESCRIPTION_CHARS} characters")));
+    }
+    let note = note(&item.id);
+    let (body, has_files) = match directive.body.strip_prefix(note.trim_end()) {
+        Some(body) => (body.trim_start_matches('\n'), true),
+        None => (directive.body.as_str(), false),
+    };
+    let text = format!("---\n{}---\n\n{body}", front.to_yaml());
+    let text = if text.ends_with('\n') { text } else { format!("{text}\n") };
+    let mut files = BTreeMap::from([(SKILL.to_owned(), (text.into_bytes(), false))]);
+    if has_files {
+        // The one beside it, and not a nearer one.
+        let (space, bundle) = (Some(described.detail.space), query.bundle);
+        let tool = Query { space, bundle, ..Ref::new(Kind::Tool, item.id.clone()).into() };
+        let covered = rye.covered(rye.find_to_sign(&tool, None)?)?;
+        let below = format!(".ai/tools/{}.files/", item.id);
+        for file in covered {
+            if let Some(path) = file.path.strip_prefix(&below) {
+                files.insert(path.to_owned(), (file.bytes, file.is_program));
+            }
+        }
+    }
+    Ok(Skill { name, files })
+}
+
+/// Writes a skill into a folder of its name, which there must not be yet; there is all of it or nothing.
+///
+/// # Errors
+/// `import.exists`, `import.io`
+pub(crate) fn hand_out(skill: &Skill, to: &Path) -> Result<PathBuf, NotImported> {
+    let folder = to.join(&skill.name);
+    let place = Place { path: folder.display().to_string(), ..Place::default() };
+    let io = |source: io::Error| ImportError::Io { place: place.clone(), source };
+    let whole = || -> io::Result<bool> {
+        std::fs::create_dir_all(to)?;
+        let made = tempfile::Builder::new().prefix(".rye-skill-").tempdir_in(to)?;
+        for (path, (bytes, is_program)) in &skill.files {
+            let path = made.path().join(path);
+            std::fs::create_dir_all(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+            write_new(&path, bytes, if *is_program { 0o755 } else { 0o644 })?;
+        }
+        std::fs::set_permissions(made.path(), Permissions::from_mode(0o755))?;
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        let cwd = rustix::fs::CWD;
+        match rustix::fs::renameat_with(cwd, made.path(), cwd, &folder, flags) {
+            Ok(()) => drop(made.keep()),
+            Err(rustix::io::Errno::EXIST) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(true)
+    };
+    match whole().map_err(io)? {
+        true => Ok(folder),
+        false => Err(ImportError::There { place }.into()),
+    }
+}
+
+/// What the block of YAML above the metadata keeps of the front matter that it was made of.
+fn kept(preamble: &str, name: &str) -> Option<Map<String, Value>> {
+    let block = preamble.split_once("```yaml\n")?.1.split_once("\n```")?.0;
+    let Ok(Value::Object(mut front)) = yaml(block) else { return None };
+    if front.get("name").and_then(Value::as_str) != Some(name) {
+        return None;
+    }
+    front.retain(|key, _| KEYS[2..].contains(&key.as_str()));
+    Some(front)
+}

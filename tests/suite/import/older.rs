@@ -1,0 +1,225 @@
+//! `rye import rye`: items of the older signature form are judged by their own rules, shown with what
+//! those leave uncovered, and signed anew when a person says so.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use ed25519_dalek::pkcs8::EncodePublicKey;
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use ed25519_dalek::{Signer, SigningKey};
+use serde_json::Value;
+
+use crate::world::{MARKER_PY, World, sha256};
+
+const DIRECTIVE: &str = "# Tell\n\n```xml\n<directive name=\"tell\" version=\"1.0.0\">\n  <metadata>\n    \
+    <description>Tells</description>\n    <category>acme</category>\n    <author>a</author>\n  \
+    </metadata>\n</directive>\n```\n\nTell it.\n";
+
+fn vectors() -> Value {
+    let text = include_str!("../../vectors/older/legacy-signatures.json");
+    serde_json::from_str(text).expect("vectors")
+}
+
+fn decoded(row: &Value, field: &str) -> Vec<u8> {
+    STANDARD.decode(row[field].as_str().expect(field)).expect("base64")
+}
+
+fn pem(key: &SigningKey) -> String {
+    key.verifying_key().to_public_key_pem(LineEnding::LF).expect("a PEM")
+}
+
+/// A line of the older form over `covered`.
+fn older_line(key: &SigningKey, covered: &str) -> String {
+    let hash = sha256(covered.as_bytes());
+    let sig = URL_SAFE_NO_PAD.encode(key.sign(hash.as_bytes()).to_bytes());
+    let name = &sha256(pem(key).as_bytes())[..16];
+    format!("rye:signed:2026-04-10T12:00:00Z:{hash}:{sig}:{name}")
+}
+
+/// A folder with a tool and a directive of the older form, and the key that signed them beside it.
+fn old(world: &World) -> (SigningKey, PathBuf) {
+    let key = SigningKey::from_bytes(&[7; 32]);
+    let folder = world.outside().join("old");
+    let tool = format!("# {}\n{MARKER_PY}", older_line(&key, MARKER_PY));
+    put(&folder.join(".ai/tools/acme/mark.py"), &tool);
+    let fence = DIRECTIVE.split("```xml\n").nth(1).unwrap().split("\n```").next().unwrap();
+    let directive = format!("<!-- {} -->\n{DIRECTIVE}", older_line(&key, fence));
+    put(&folder.join(".ai/directives/acme/tell.md"), &directive);
+    fs::write(world.outside().join("old.pem"), pem(&key)).unwrap();
+    (key, folder)
+}
+
+fn put(path: &Path, text: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+const KEY: [&str; 2] = ["--key", "../old.pem"];
+
+#[test]
+fn each_vector_of_the_older_form_is_told_as_its_implementation_has_it() {
+    let (world, vectors) = (World::new(), vectors());
+    let mut args = vec!["import".to_owned(), "rye".into(), "../one".into(), "--dry-run".into()];
+    for (name, key) in vectors["keys"].as_object().unwrap() {
+        let path = world.outside().join(format!("{name}.pem"));
+        fs::write(&path, key["public_pem"].as_str().unwrap()).unwrap();
+        if key["trusted"] == true {
+            args.extend(["--key".to_owned(), path.display().to_string()]);
+        }
+    }
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let folder = world.outside().join("one");
+    let rows = |name: &str| vectors[name].as_array().unwrap().clone();
+    for row in [rows("signed"), rows("tampered")].concat() {
+        let (bytes, want) = match row["expected"].as_str() {
+            Some(want) => (decoded(&row, "content_b64"), Some(want)),
+            None if !row["error"].is_null() => (decoded(&row, "original_b64"), None),
+            None => (decoded(&row, "signed_b64"), row["verify"]["result"].as_str()),
+        };
+        drop(fs::remove_dir_all(&folder));
+        put(&folder.join(row["path"].as_str().unwrap()), &bytes);
+        let (status, said) = world.json(&args);
+        assert_eq!(status, 0, "{}: {said}", row["id"]);
+        let (items, left) = (&said["items"], &said["left_out"]);
+        let told = items.get(0).or(left.get(0)).unwrap_or_else(|| panic!("{}: {said}", row["id"]));
+        assert_eq!(told["older_signature"].as_str(), want, "{}: {said}", row["id"]);
+        // rye has no tools in JSON; all else that is good may be imported.
+        let is_item = want == Some("ok") && !row["id"].as_str().unwrap().starts_with("tool.json");
+        assert_eq!(items.as_array().unwrap().len(), usize::from(is_item), "{}: {said}", row["id"]);
+        assert!(!is_item || !items[0]["uncovered"].as_array().unwrap().is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn older_items_are_shown_signed_anew_and_run() {
+    let world = World::new();
+    old(&world);
+    let said = world.rye(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    for told in [
+        "older signature: good, by `",
+        "does not cover: everything outside of `<directive>…</directive>`, so the whole prompt; kind, id",
+        "  Tell it.",
+        "  open(\"marker\", \"w\").close()",
+    ] {
+        assert!(said.stdout.contains(told), "{told}: {}", said.stdout);
+    }
+    world.works("tool:acme/mark");
+    let said = world.rye(&["execute", "directive:acme/tell"]);
+    assert_eq!((said.status, said.stdout.contains("Tell it.")), (0, true), "{said:?}");
+    assert_eq!(world.rye(&["verify", "tool:acme/**", "directive:acme/**", "--ci"]).status, 0);
+    // What is there is not overwritten.
+    let said = world.rye(&[&["import", "rye", "../old", "--yes", "--json"], &KEY[..]].concat());
+    assert_eq!((said.code().as_str(), said.status), ("import.exists", 4), "{said:?}");
+}
+
+#[test]
+fn nobody_said_yes_so_nothing_is_signed_and_a_dry_run_writes_nothing() {
+    let world = World::new();
+    old(&world);
+    let args = [&["import", "rye", "../old"], &KEY[..]].concat();
+    let said = world.rye(&[&args[..], &["--dry-run"]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stdout.ends_with("2 to import; nothing was written\n"), "{said:?}");
+    assert!(!world.project().join(".ai/tools/acme").exists());
+    let said = world.rye(&args);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stdout.contains("  rye sign tool:acme/mark\n"), "{said:?}");
+    world.refused("tool:acme/mark", "verify.unsigned", 4);
+    let text = String::from_utf8(world.read(".ai/tools/acme/mark.py")).unwrap();
+    assert_eq!(text, MARKER_PY, "the older line is gone");
+}
+
+#[test]
+fn what_no_key_of_yours_vouches_for_is_left_out_also_with_a_key_in_the_folder() {
+    let world = World::new();
+    let (key, folder) = old(&world);
+    put(&folder.join(".ai/config/keys/trusted/old.toml"), pem(&key));
+    let said = world.rye(&["import", "rye", "../old", "--yes", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("import.nothing", 5), "{said:?}");
+    let left = said.json()["data"]["left_out"].as_array().unwrap().clone();
+    let words: Vec<_> = left.iter().map(|row| row["older_signature"].as_str()).collect();
+    assert_eq!(words, [Some("untrusted_key"), Some("untrusted_key"), None], "{left:?}");
+
+    // One of two was changed: the other is imported, and both are told.
+    let path = folder.join(".ai/tools/acme/mark.py");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{text}print('evil')\n")).unwrap();
+    let said = world.rye(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    let told = "`.ai/tools/acme/mark.py` is left out: it was changed after it was signed";
+    assert!(said.stderr.contains(told), "{said:?}");
+    assert!(!world.project().join(".ai/tools/acme").exists(), "{said:?}");
+
+    // Read by a person it may come in, and is not signed with the rest.
+    let more = ["--unchecked", "--force"];
+    let said = world.rye(&[&["import", "rye", "../old", "--yes"], &KEY[..], &more[..]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stdout.contains("nobody vouches for this"), "{said:?}");
+    assert!(said.stdout.contains("signed  directive:acme/tell"), "{said:?}");
+    assert!(said.stdout.ends_with("  rye sign tool:acme/mark\n"), "{said:?}");
+    world.refused("tool:acme/mark", "verify.unsigned", 4);
+
+    let said = world.rye(&["import", "rye", "nothing-here", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("import.nothing", 5), "{said:?}");
+    let said = world.rye(&["import", "rye", "../old", "--key", "../old/.ai/tools/acme/mark.py"]);
+    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+}
+
+#[test]
+fn a_project_of_the_older_form_is_signed_anew_where_it_is() {
+    let world = World::new();
+    let (_, folder) = old(&world);
+    let path = |item: &str| world.project().join(".ai").join(item);
+    for item in ["tools/acme/mark.py", "directives/acme/tell.md"] {
+        put(&path(item), fs::read(folder.join(".ai").join(item)).unwrap());
+    }
+    let before = world.read(".ai/tools/acme/mark.py");
+    let args = [&["import", "rye", "."], &KEY[..]].concat();
+    let said = world.rye(&args);
+    assert_eq!(said.status, 0, "{said:?}");
+    // Its older signature is all that it has, and is kept.
+    assert_eq!(world.read(".ai/tools/acme/mark.py"), before);
+    world.refused("tool:acme/mark", "verify.legacy", 4);
+    let said = world.rye(&[&args[..], &["--yes"]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    world.works("tool:acme/mark");
+}
+
+#[test]
+fn e07_what_a_reader_cannot_see_is_escaped_when_shown_and_not_signed() {
+    let world = World::new();
+    let (key, folder) = old(&world);
+    let text = MARKER_PY.replace("Leaves a marker", "Leaves \u{202e}a\u{e0041} marker");
+    let signed = format!("# {}\n{text}", older_line(&key, &text));
+    put(&folder.join(".ai/tools/acme/mark.py"), signed);
+    let said = world.rye(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat());
+    assert_eq!((said.code().as_str(), said.status), ("parse.invisible_text", 5), "{said:?}");
+    assert!(!said.stdout.contains('\u{202e}') && !said.stdout.contains('\u{e0041}'), "{said:?}");
+    assert!(said.stdout.contains("u{202e}"), "{said:?}");
+    let (status, code) = world.run("tool:acme/mark");
+    assert_eq!((status, code.as_str()), (5, "parse.invisible_text"));
+}
+
+#[test]
+fn links_reserved_ids_and_documents_about_keys_stay_where_they_are() {
+    let world = World::new();
+    let (key, folder) = old(&world);
+    let tool = format!("# {}\n{MARKER_PY}", older_line(&key, MARKER_PY));
+    put(&folder.join(".ai/tools/rye/bash.py"), &tool);
+    put(&folder.join(".ai/config/keys/trusted/x.toml"), "a = 1\n");
+    std::os::unix::fs::symlink("/etc/passwd", folder.join(".ai/tools/acme/link.py")).unwrap();
+    put(&folder.join(".ai/tools/acme/data.bin"), [0, 159, 146, 150]);
+    let (status, said) =
+        world.json(&[&["import", "rye", "../old", "--dry-run"], &KEY[..]].concat());
+    assert_eq!(status, 0, "{said}");
+    let items: Vec<_> = said["items"].as_array().unwrap().iter().map(|i| &i["item_id"]).collect();
+    assert_eq!(items, ["tool:acme/mark", "directive:acme/tell"], "{said}");
+    let left: Vec<_> = said["left_out"].as_array().unwrap().iter().map(|l| &l["path"]).collect();
+    let want =
+        [".ai/tools/acme/link.py", ".ai/tools/rye/bash.py", ".ai/config/keys/trusted/x.toml"];
+    assert_eq!(left, want, "{said}");
+    assert_eq!(said["remarks"].as_array().unwrap().len(), 1, "{said}");
+}

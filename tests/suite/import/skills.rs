@@ -1,0 +1,223 @@
+//! `rye import skill` and `rye export skill`: a skill becomes a signed directive, and a tool that gives
+//! out its files; what comes back is the skill.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const SKILL_MD: &str = "---\nname: pdf-forms\ndescription: \"Fills in PDF forms: use it when a form is to be filled in.\"\n\
+    license: Apache-2.0\ncompatibility: \"Needs python3 & <a printer>\"\nmetadata:\n  author: acme-org\n  \
+    version: \"1.2\"\nallowed-tools: \"Bash(git:*) Read\"\n---\n\n# PDF forms\n\nSee [the reference](references/FORMS.md).\n\n\
+    ```sh\npython3 scripts/fill.py\n```\n";
+
+/// A world with a skill beside the project.
+fn world() -> World {
+    let world = World::new();
+    let files: [(&str, &[u8], u32); 5] = [
+        ("SKILL.md", SKILL_MD.as_bytes(), 0o644),
+        ("references/FORMS.md", b"# Forms\n\nAll about forms.\n", 0o644),
+        ("scripts/fill.py", b"#!/usr/bin/env python3\nprint('filled')\n", 0o755),
+        ("scripts/more/deep.sh", b"echo deep\n", 0o644),
+        ("assets/logo.png", &[0x89, b'P', 0, 0xff], 0o644),
+    ];
+    for (path, bytes, mode) in files {
+        let path = skill(&world).join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    world
+}
+
+fn skill(world: &World) -> PathBuf {
+    world.outside().join("pdf-forms")
+}
+
+/// Each file of a folder, with whether it is a program.
+fn tree(folder: &Path) -> BTreeMap<String, (Vec<u8>, bool)> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inner) = folders.pop() {
+        for entry in fs::read_dir(&inner).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(folder).unwrap().display().to_string();
+            let is_program = path.metadata().unwrap().permissions().mode() & 0o111 != 0;
+            found.insert(name, (fs::read(&path).unwrap(), is_program));
+        }
+    }
+    found
+}
+
+fn import(world: &World, more: &[&str]) -> (i32, Value) {
+    world.json(&[&["import", "skill", "../pdf-forms"], more].concat())
+}
+
+#[test]
+fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
+    let world = world();
+    let said = world.rye(&["import", "skill", "../pdf-forms", "--yes"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    for told in [
+        "`allowed-tools: Bash(git:*) Read` is kept, and allows nothing here",
+        "  See [the reference](references/FORMS.md).",
+        "  copies scripts/fill.py to pdf_forms.files/scripts/fill.py  sha256 ",
+        "signed  directive:skills/pdf_forms",
+        "signed  tool:skills/pdf_forms",
+    ] {
+        assert!(said.stdout.contains(told), "{told}: {}", said.stdout);
+    }
+    let said = world.rye(&["verify", "tool:skills/**", "directive:skills/**", "--ci"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert_eq!(world.rye(&["sign", "--all", "--check"]).status, 0, "nothing is left to sign");
+    // An agent is told where the files come from, and gets just what was signed.
+    let said = world.rye(&["execute", "directive:skills/pdf_forms"]);
+    assert!(said.stdout.contains("rye execute tool:skills/pdf_forms -i file=PATH"), "{said:?}");
+    assert!(said.stdout.contains("# PDF forms\n\nSee [the reference]"), "{said:?}");
+    let give = |input: &str| world.json(&["execute", "tool:skills/pdf_forms", "-i", input]);
+    let (status, said) = give("file=references/FORMS.md");
+    assert_eq!((status, &said["data"]), (0, &json!({"text": "# Forms\n\nAll about forms.\n"})));
+    let (_, said) = give("file=assets/logo.png");
+    assert_eq!(said["data"], json!({"base64": "iVAA/w=="}));
+    assert_eq!(give("file=../pdf_forms.py").0, 1);
+    assert_eq!(give("to=work/skill").0, 0);
+    assert_eq!(world.shell("python3 work/skill/scripts/fill.py"), "filled\n");
+    for there in ["to=../elsewhere", "to=work", "to=/tmp/rye-skill-slip", "to=.ai/tools/new"] {
+        assert_eq!(give(there).0, 1, "{there}");
+    }
+
+    let said = world.rye(&["export", "skill", "skills/pdf_forms", "--to", "out"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let (was, mut is) = (tree(&skill(&world)), tree(&world.project().join("out/pdf-forms")));
+    assert_eq!(was.keys().collect::<Vec<_>>(), is.keys().collect::<Vec<_>>());
+    // The front matter says the same, though its quotes may be others; all else is the same to the byte.
+    let (text, _) = is.remove("SKILL.md").unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let split = |text: &str| {
+        let (front, body) = text.strip_prefix("---\n").unwrap().split_once("---\n").unwrap();
+        (
+            world.shell(&format!("python3 - <<'END'\nprint('''{front}'''.replace('\"', ''))\nEND")),
+            body.to_owned(),
+        )
+    };
+    assert_eq!(split(&text), split(SKILL_MD));
+    let rest: BTreeMap<_, _> = was.into_iter().filter(|(name, _)| name != "SKILL.md").collect();
+    assert_eq!(rest, is);
+    // Once more there and back is the same to the byte.
+    let args = ["import", "skill", "out/pdf-forms", "--category", "again", "--yes"];
+    assert_eq!(world.rye(&args).status, 0);
+    let said = world.rye(&["export", "skill", "again/pdf_forms", "--to", "out2"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let once = tree(&world.project().join("out/pdf-forms"));
+    assert_eq!(once, tree(&world.project().join("out2/pdf-forms")));
+    let said = world.rye(&["export", "skill", "skills/pdf_forms", "--to", "out", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("import.exists", 4), "{said:?}");
+}
+
+#[test]
+fn a_changed_file_of_a_skill_is_neither_given_out_nor_exported() {
+    let world = world();
+    assert_eq!(import(&world, &["--yes"]).0, 0);
+    world.works("tool:skills/pdf_forms");
+    let path = ".ai/tools/skills/pdf_forms.files/references/FORMS.md";
+    world.write(path, "# Forms\n\nSend them to evil.\n");
+    world.refused("tool:skills/pdf_forms", "verify.dependency", 4);
+    let said = world.rye(&["export", "skill", "skills/pdf_forms", "--to", "out"]);
+    assert_eq!((said.code().as_str(), said.status), ("verify.dependency", 4), "{said:?}");
+    assert!(!world.project().join("out").exists());
+}
+
+#[test]
+fn each_fault_of_the_front_matter_has_its_line_and_nothing_is_written() {
+    let world = world();
+    let long = |count: usize| "x".repeat(count);
+    let rows = [
+        ("name: pdf-forms", "name: PDF-forms", "import.name", 2),
+        ("name: pdf-forms", "name: pdf--forms", "import.name", 2),
+        ("name: pdf-forms", "name: -pdf", "import.name", 2),
+        ("name: pdf-forms", "name: other", "import.name", 2),
+        ("name: pdf-forms\n", "", "import.missing", 2),
+        ("license: Apache-2.0", "licence: MIT", "import.unknown_key", 4),
+        ("license: Apache-2.0", "license: [MIT]", "import.value", 4),
+        ("allowed-tools: \"Bash(git:*) Read\"", "allowed-tools: [Read]", "import.value", 9),
+        ("  version: \"1.2\"", "  version: {a: b}", "import.value", 8),
+        ("license: Apache-2.0", "license: \"a\u{202e}b\"", "import.value", 4),
+        ("license: Apache-2.0", "license: a: b", "import.syntax", 4),
+    ];
+    for (from, to, code, line) in rows {
+        fs::write(skill(&world).join("SKILL.md"), SKILL_MD.replace(from, to)).unwrap();
+        let (status, said) = import(&world, &["--yes"]);
+        assert_eq!((status, said["code"].as_str()), (5, Some(code)), "{to}: {said}");
+        assert_eq!(said["place"]["line"], line, "{to}: {said}");
+    }
+    let description = SKILL_MD.lines().find(|line| line.starts_with("description")).unwrap();
+    for (count, fits) in [(1024, true), (1025, false)] {
+        let text = SKILL_MD.replace(description, &format!("description: {}", long(count)));
+        fs::write(skill(&world).join("SKILL.md"), text).unwrap();
+        assert_eq!(import(&world, &["--dry-run"]).0 == 0, fits, "{count}");
+    }
+    fs::write(skill(&world).join("SKILL.md"), b"---\nname: \xff\n---\n").unwrap();
+    let (status, said) = import(&world, &["--yes"]);
+    assert_eq!((status, said["code"].as_str()), (5, Some("import.value")), "{said}");
+    for text in ["# PDF\n", "---\nname: pdf-forms\n", ""] {
+        fs::write(skill(&world).join("SKILL.md"), text).unwrap();
+        let (status, said) = import(&world, &["--yes"]);
+        assert_eq!((status, said["code"].as_str()), (5, Some("import.missing")), "{said}");
+    }
+    fs::remove_file(skill(&world).join("SKILL.md")).unwrap();
+    let (status, said) = import(&world, &["--yes"]);
+    assert_eq!((status, said["code"].as_str()), (5, Some("import.nothing")), "{said}");
+    assert!(!world.project().join(".ai/directives/skills").exists());
+}
+
+#[test]
+fn a_link_in_a_skill_is_a_fault_and_a_hidden_file_is_told() {
+    let world = world();
+    fs::write(skill(&world).join(".env"), "TOKEN=1").unwrap();
+    let (status, said) = import(&world, &["--dry-run"]);
+    assert_eq!((status, said["remarks"].as_array().unwrap().len()), (0, 1), "{said}");
+    assert!(!said.to_string().contains("TOKEN"), "{said}");
+    symlink("/etc/passwd", skill(&world).join("references/more.md")).unwrap();
+    let (status, said) = import(&world, &["--yes"]);
+    assert_eq!((status, said["code"].as_str()), (5, Some("import.file")), "{said}");
+    assert!(!world.project().join(".ai/tools/skills").exists());
+}
+
+#[test]
+fn e07_a_skill_with_text_that_nobody_sees_is_shown_escaped_and_not_signed() {
+    let world = world();
+    let text = SKILL_MD.replace("See [the", "See \u{e0041}\u{202e}[the");
+    fs::write(skill(&world).join("SKILL.md"), text).unwrap();
+    let said = world.rye(&["import", "skill", "../pdf-forms", "--yes"]);
+    assert_eq!((said.code().as_str(), said.status), ("parse.invisible_text", 5), "{said:?}");
+    assert!(said.stdout.contains("u{202e}") && !said.stdout.contains('\u{202e}'), "{said:?}");
+}
+
+#[test]
+fn a_directive_of_one_s_own_is_a_skill_if_the_format_can_hold_it() {
+    let world = World::new();
+    let text = |inputs: &str| {
+        format!(
+            "# Tell\n\n```xml\n<directive name=\"tell_it\" version=\"2.0.0\">\n  <metadata>\n    \
+             <description>Tells</description>\n    <category>acme</category>\n    <author>ada</author>\n  \
+             </metadata>\n{inputs}</directive>\n```\n\nTell it.\n"
+        )
+    };
+    world.signed(".ai/directives/acme/tell_it.md", &text(""));
+    assert_eq!(world.rye(&["export", "skill", "acme/tell_it", "--to", "out"]).status, 0);
+    let got = fs::read_to_string(world.project().join("out/tell-it/SKILL.md")).unwrap();
+    let want = "---\nname: tell-it\ndescription: Tells\nmetadata:\n  author: ada\n  version: \"2.0.0\"\n---\n\nTell it.\n";
+    assert_eq!(got, want);
+    let inputs = "  <inputs>\n    <input name=\"who\" type=\"string\">x</input>\n  </inputs>\n";
+    world.signed(".ai/directives/acme/tell_it.md", &text(inputs));
+    let said = world.rye(&["export", "skill", "acme/tell_it", "--to", "out2"]);
+    assert_eq!((said.code().as_str(), said.status), ("import.not_a_skill", 5), "{said:?}");
+}
