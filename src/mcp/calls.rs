@@ -338,10 +338,8 @@ impl<'a> Call<'a> {
 
 /// An item with all that it runs through.
 fn verify_one(rye: &Rye, item: &str) -> (bool, Value) {
-    let checked = item.parse::<Query>().map_err(Failure::from).map(|query| {
-        let (details, warnings) = rye.verify_chain(&query, Hold::Listed);
-        (details, warnings)
-    });
+    let checked = item.parse::<Query>().map_err(Failure::from);
+    let checked = checked.map(|query| rye.verify_chain(&query, Hold::Listed));
     match checked {
         Ok((Ok(details), warnings)) => {
             let is_good = warnings.is_empty();

@@ -21,7 +21,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 3e9a6f0b5954a8ee7cc334700619bc3631227592c3d0050636380be9c79dfb5c
+    // be47545ebdbba77fac4029513b3dc429634376c6d71d60b8448042cb3355418a
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 5f181412016d624870edef0597d5f3ccd2554f78b51729a72635608de8ef888d
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
