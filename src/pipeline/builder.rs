@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::failure::Failure;
 use super::rye::{Rye, now};
+use super::words::Shelves;
 use crate::execute::{Driver, HttpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::Space;
@@ -106,6 +107,7 @@ impl RyeBuilder {
             primitives: self.primitives,
             driver: self.driver,
             observers: Observers::default(),
+            shelves: Shelves::default(),
         }
     }
 
@@ -151,6 +153,7 @@ impl RyeBuilder {
             primitives,
             driver,
             observers: Observers::default(),
+            shelves: Shelves::default(),
         })
     }
 }
