@@ -242,6 +242,10 @@ pub(crate) const MCP_GONE_MS: u64 = 1_000;
 /// Most connections that an MCP server over HTTP has at once; others wait.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_CONNECTIONS: usize = 64;
+/// Most sessions that an MCP server over HTTP has at once: those that a client left without a word go
+/// after a day.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_SESSIONS: usize = 256;
 /// How long a client may take for the head of an HTTP request, in milliseconds.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_HEADER_MS: u64 = 10_000;

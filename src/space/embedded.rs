@@ -21,20 +21,19 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 3e9a6f0b5954a8ee7cc334700619bc3631227592c3d0050636380be9c79dfb5c
+    // 53eda80d44baf6aaddcfcde2cc51215ef89cf0e6bf5bffbee48c9afeb153f711
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
-    // 5f181412016d624870edef0597d5f3ccd2554f78b51729a72635608de8ef888d
     // ce2a931653decc30c072a585deedb94a2178e491e8a1b0f3477056fa09903e4f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // bf02a7c90907c7381ffc56362936baf647ed7932089aa77198cb39687bfc35e6
+    // 6038929d1e0ba2eccc1d7c0a9a6e33d5e90330909682fe52ff82e8c2693d9860
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
-    // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
+    // 267a761d64dbf9b3c5aad595eced012dd8808ee4ccc6d4112dfe91055875f606
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
     // 760f864a43e5d95cba279030a7596aa94eb5c80c360677fe9dd5819a6f351f27
     File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
-    // 2fde2bede206f34bf7fc39d89ac608d1d1a79868388bc2c71fda789405fe7a0b
+    // a30d80f6cafa756673946ebc36c8dc377631f370d5acb22adf68717ffa71e654
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // 8c329859d1246e246368f9d8cb0c9736f6b5a594ca5f3a9ba15c0d1b30f0d845
     File { path: "knowledge/rye/errors/author.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.exists.md") },
@@ -180,6 +179,12 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/key.missing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.missing.md") },
     // e66a7a825afff6a410d9c01c89f6c3a466c6a3369c2a7dcd058fb5aecc2d04ee
     File { path: "knowledge/rye/errors/key.permissions.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.permissions.md") },
+    // 6a4be76c3db9e5d1e8e6215f7f376571de65e5fee3489167c2fbd42b7315bfcb
+    File { path: "knowledge/rye/errors/learn.cannot_watch.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/learn.cannot_watch.md") },
+    // 1966997d42d4412e0f1ce354893059ac978a1901256ca98d4aa6925cd80b1ca3
+    File { path: "knowledge/rye/errors/learn.cannot_write.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/learn.cannot_write.md") },
+    // dad046749bedd41aa4630143832aeb65d31e32fb5532f92aa22611bf691b9630
+    File { path: "knowledge/rye/errors/learn.no_process.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/learn.no_process.md") },
     // 1938151b19baaa85a11e4c92262ce6dfa65920c6d7146a563b4e20f0416984ea
     File { path: "knowledge/rye/errors/lock.differs.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.differs.md") },
     // 7fe36a66613158d852978e1dd05784ae8272518e2c3e907fb85c1a8437002120
@@ -362,6 +367,10 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/sandbox.not_allowed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.not_allowed.md") },
     // 21ce2489867b2328c07a62cffb38c05b07920dca151fc9c8fb791e55f1af03ff
     File { path: "knowledge/rye/errors/sandbox.unavailable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.unavailable.md") },
+    // c05abcd64dc73acc7bd87b774f45a6a2c418c5d59e2615f93e9ca03e7f474e6f
+    File { path: "knowledge/rye/errors/search.cursor.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/search.cursor.md") },
+    // c17b703f6742b5332c973c3abd4e10342ff218add5fa05036e74c8067cb21b0b
+    File { path: "knowledge/rye/errors/search.query.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/search.query.md") },
     // 4a24332bb7aba0fa685b74dd38e4723029d75c1b1b3a28ade85cae96d68b9856
     File { path: "knowledge/rye/errors/sign.bundled.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.bundled.md") },
     // 3adf605d1dea8e48bfa3b766450e4c9d738b8934f9b6a82efd10e431af3cb322
@@ -474,16 +483,17 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
-    // a57a15cf62b8e8abb03876fdabd5277f5814a9aa286c432847a38dc68123ab77
+    // 251160857018afc5b2792adf92a71c6da6fe8f2de4270ac46fc4252cf130774c
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
+    // c0260414d6f2c398d798b02ae1ab8529d7a6efbdde6f159c38b5154dfa003126
+    File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // 9f22b5f2e09bdb71a37362b5b3953053f1907ccf4c7749e8ef188764fd685e8d
-    // 014cdb7f30b93d5e7284531f6de533679d40e8b1af18cb2b3471de3086424a05
+    // 3268a77cc62a02e19c80da1629106132fc51cca0313ec8a35cddac2f124f2518
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // b1e6aeca30e95273cc8be6aa3f3d119e86690b4538829a394c80b1423590c0ff
+    // 0a3e99e04b9be89233c205ceabd444d1bb98bd3f7a276c977257595bffcd55de
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fccf347a7b6284e4b732b0770121e9816241a3777fd0a859b0c9cafc8933572b
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
