@@ -43,15 +43,29 @@ const SYSTEM: [&str; 12] = [
 const BESIDE_BIN: [&str; 6] = ["bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"];
 
 /// Below a project's folder: whoever writes these decides what its next user runs. `true` for folders.
-const OF_PROJECT: [(&str, bool); 3] = [(".ai", true), (".git/hooks", true), (".git/config", false)];
+const OF_PROJECT: [(&str, bool); 5] = [
+    (".ai", true),
+    (".git/hooks", true),
+    (".git/config", false),
+    (".git/config.worktree", false),
+    // Says where git finds the others.
+    (".git/commondir", false),
+];
 
 /// The same below a home.
-const OF_HOME: [(&str, bool); 18] = [
+const OF_HOME: [(&str, bool); 26] = [
     (".ai", true),
     (".ssh", true),
     (".bashrc", false),
     (".bash_profile", false),
     (".bash_login", false),
+    (".bash_aliases", false),
+    (".cshrc", false),
+    (".tcshrc", false),
+    (".login", false),
+    (".kshrc", false),
+    (".xprofile", false),
+    (".xsessionrc", false),
     (".bash_logout", false),
     (".profile", false),
     (".zshrc", false),
@@ -63,6 +77,7 @@ const OF_HOME: [(&str, bool); 18] = [
     (".config/git", true),
     (".config/fish", true),
     (".config/autostart", true),
+    (".config/environment.d", true),
     (".config/systemd", true),
     (".pam_environment", false),
 ];
@@ -256,6 +271,10 @@ impl<'a> Places<'a> {
         }
         if let Some(system) = self.machine.system_space {
             keep(system, &[(".ai", true)]);
+        }
+        // Private folders of other runs.
+        if let Some(session) = self.machine.vars.path("XDG_RUNTIME_DIR") {
+            keep(&session, &[("rye", true)]);
         }
         kept.sort_by(|a, b| a.path.cmp(&b.path));
         kept.dedup_by(|a, b| a.path == b.path);
