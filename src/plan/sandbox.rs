@@ -141,7 +141,7 @@ fn policy(chain: &Chain, survey: &Survey, machine: &Machine<'_>) -> Result<Polic
             }
         };
     }
-    let kept = places.kept();
+    let kept = places.kept(!write.is_empty());
     let within = |path: &Path| kept.iter().find(|kept| path.starts_with(&kept.path));
     if let Some((path, kept)) = write.iter().find_map(|path| Some((path, within(path)?))) {
         let (path, kept) = (path.display(), kept.path.display());
@@ -245,14 +245,15 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// What is never written, by its name and by what it leads to.
-    fn kept(&self) -> Vec<Kept> {
+    /// What is never written, by its name and, where anything is written, by what it leads to.
+    fn kept(&self, is_written: bool) -> Vec<Kept> {
         let mut kept = Vec::new();
         let mut keep = |root: &Path, names: &[(&str, bool)]| {
             for (name, is_folder) in names {
                 let path = root.join(name);
                 let host = self.machine.host;
-                let real = host.real_folder(&path).or_else(|| host.real_file(&path));
+                let real = || host.real_folder(&path).or_else(|| host.real_file(&path));
+                let real = is_written.then(real).flatten();
                 kept.extend(
                     [Some(path), real]
                         .into_iter()
@@ -266,14 +267,16 @@ impl<'a> Places<'a> {
         if self.machine.host.real_file(&self.project.join(".git")).is_some() {
             keep(&self.project, &[(".git", false)]);
         }
-        for home in [&self.home, &self.user].into_iter().flatten() {
+        let homes: BTreeSet<&PathBuf> = [&self.home, &self.user].into_iter().flatten().collect();
+        for home in homes {
             keep(home, &OF_HOME);
         }
         if let Some(system) = self.machine.system_space {
             keep(system, &[(".ai", true)]);
         }
         // Private folders of other runs.
-        if let Some(session) = self.machine.vars.path("XDG_RUNTIME_DIR") {
+        let session = self.machine.vars.path("XDG_RUNTIME_DIR");
+        if let Some(session) = session.and_then(|path| self.machine.host.real_folder(&path)) {
             keep(&session, &[("rye", true)]);
         }
         kept.sort_by(|a, b| a.path.cmp(&b.path));
