@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::error::CliError;
-use super::execute::seconds;
+use super::execute::{seconds, wanted};
 use super::exit::Exit;
 use super::input::{Inputs, read_bytes};
 use super::out::Out;
@@ -14,7 +14,7 @@ use super::wire::Wired;
 use crate::base::limits::PLAN_BYTES;
 use crate::base::staged::Staged;
 use crate::pipeline::{Failure, Request};
-use crate::plan::{PlanError, PlanFile};
+use crate::plan::{PlanError, PlanFile, Wanted};
 use crate::report::Report;
 use crate::trace::Quiet;
 
@@ -35,6 +35,9 @@ pub(super) struct Args {
     /// Plan for this many seconds at most, if that is less than the tool's own limit
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// How the tool is to be held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it out
+    #[arg(long, default_value = "auto", value_name = "LEVEL", value_parser = wanted)]
+    sandbox: Wanted,
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
@@ -43,6 +46,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     request.params = given.params;
     request.texts = given.texts;
     request.timeout = args.timeout;
+    request.sandbox = args.sandbox;
     request.for_record = true;
     let rye = wired.rye()?;
     let report = rye.run(&request, wired.start, &Quiet);

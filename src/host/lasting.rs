@@ -15,7 +15,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::host::{Ended, Spawn};
-use super::os::sweep;
+use super::os::{ask_below, sweep};
 use super::unix::{Signals, Started, deafen, end_with_us, forget_group, reap, start};
 use crate::base::limits::{EXEC_CLOSE_MS, TERM_GRACE_MS};
 
@@ -32,6 +32,7 @@ pub(crate) struct Lasting {
     /// Somebody wants whoever waits in [`Lasting::turn`] to look up.
     wake: OwnedFd,
     program: PathBuf,
+    holds_another: bool,
     is_reaped: bool,
     /// The children of this process that were there before, where what a child leaves behind is ended
     /// with it.
@@ -90,6 +91,7 @@ impl Lasting {
             is_mute,
             wake,
             program,
+            holds_another: spawn.holds_another,
             is_reaped,
             strangers,
             keeps: None,
@@ -241,7 +243,11 @@ impl Lasting {
             }
             // All of them before any is waited for.
             for child in &left {
-                let _ = kill_process_group(child.pid, signal.unwrap_or(Signal::KILL));
+                match signal {
+                    // It would end at the word, and all that it holds with it.
+                    Some(signal) if child.holds_another => ask_below(child.pid, signal),
+                    _ => drop(kill_process_group(child.pid, signal.unwrap_or(Signal::KILL))),
+                }
             }
         }
     }

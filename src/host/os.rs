@@ -398,7 +398,7 @@ fn drained(
 }
 
 /// Sends the signal to each process below `holder` that is in its group.
-fn ask_below(holder: Pid, signal: Signal) {
+pub(super) fn ask_below(holder: Pid, signal: Signal) {
     let mut left = children_of(holder);
     let mut seen = 0;
     while let Some(pid) = left.pop() {

@@ -120,10 +120,14 @@ impl Confinement {
     pub(crate) fn to_json(&self) -> Value {
         let Policy { read, write, net, caps, new_items, .. } = &self.policy;
         let mut fs = Map::new();
-        fs.insert("read".into(), json!(read));
-        fs.insert("write".into(), json!(write));
+        // A name need not be text.
+        let texts = |paths: &[PathBuf]| {
+            paths.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        fs.insert("read".into(), texts(read).into());
+        fs.insert("write".into(), texts(write).into());
         if !new_items.is_empty() {
-            fs.insert("new".into(), json!(new_items));
+            fs.insert("new".into(), texts(new_items).into());
         }
         json!({
             "level": self.level, "fs": fs, "net": net, "limits": caps, "missing": self.missing,

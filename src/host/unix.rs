@@ -74,7 +74,7 @@ pub(super) struct Started {
     pub(super) stderr: OwnedFd,
 }
 
-/// Starts the child in a process group of its own, with the given environment and folder, with three
+/// Starts the child in a process group of its own, and where it gives anything up in a session of its own, with the given environment and folder, with three
 /// streams and no other descriptor, with every signal let through and at its default. It ends with the
 /// thread that starts it.
 ///
@@ -223,7 +223,11 @@ impl Birth<'_> {
             for signal in 1..=64 {
                 libc::signal(signal, libc::SIG_DFL);
             }
-            done(libc::setpgid(0, 0))?;
+            // A session of its own has no terminal to read from or to draw on.
+            match self.restrict.is_nothing() {
+                true => done(libc::setpgid(0, 0))?,
+                false => done(libc::setsid())?,
+            }
             done(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
             if libc::getppid().cast_unsigned() != self.parent {
                 libc::_exit(127);
@@ -234,7 +238,11 @@ impl Birth<'_> {
             done(libc::dup2(stderr, 2))?;
             done(libc::chdir(self.cwd.as_ptr()))?;
             for (resource, most) in &self.restrict.rlimits {
-                let limit = libc::rlimit { rlim_cur: *most, rlim_max: *most };
+                let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+                done(libc::getrlimit(*resource, &raw mut limit))?;
+                // More than it is let have is not for it to ask.
+                limit.rlim_max = limit.rlim_max.min(*most);
+                limit.rlim_cur = limit.rlim_max;
                 done(libc::setrlimit(*resource, &raw const limit))?;
             }
             if !self.restrict.is_nothing() {

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::plan::Plan;
+use crate::base::text::escape_line;
 use crate::host::{Confinement, Net};
 
 /// Words of a refused write, a refused read and a refused connection.
@@ -32,6 +33,13 @@ impl Plan {
             return Some(format!(
                 "{level} cannot hold all that it declares (`{lost}` is missing); bubblewrap can: \
                  `apt install bubblewrap`"
+            ));
+        }
+        let kept = said.lines().find_map(|line| kept(held, line));
+        if let Some(kept) = kept {
+            let kept = escape_line(&kept.display().to_string());
+            return Some(format!(
+                "no sandbox lets a tool write `{kept}`; see `rye fetch knowledge:rye/sandbox`"
             ));
         }
         let line = said.lines().find_map(|line| self.lack(held, line))?;
@@ -89,6 +97,13 @@ fn lost<'a>(held: &'a Confinement, line: &str) -> Option<&'a str> {
     let is_refusal = WRITE.iter().any(|word| line.contains(word));
     let is_part = |missing: &&String| missing.starts_with("write all of ");
     held.missing.iter().find(is_part).filter(|_| is_refusal).map(String::as_str)
+}
+
+/// The place that no grant reaches in which something was to be written, where a line tells of a refusal.
+fn kept<'a>(held: &'a Confinement, line: &str) -> Option<&'a Path> {
+    let path = path_in(line).filter(|_| WRITE.iter().any(|word| line.contains(word)))?;
+    let kept = held.policy.kept.iter().find(|kept| path.starts_with(&kept.path))?;
+    Some(&kept.path)
 }
 
 /// The first absolute path that a line names.

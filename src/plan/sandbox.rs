@@ -60,15 +60,29 @@ const SYSTEM: [&str; 12] = [
 const BESIDE_BIN: [&str; 6] = ["bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"];
 
 /// Below a project's folder: whoever writes these decides what its next user runs. `true` for folders.
-const OF_PROJECT: [(&str, bool); 3] = [(".ai", true), (".git/hooks", true), (".git/config", false)];
+const OF_PROJECT: [(&str, bool); 5] = [
+    (".ai", true),
+    (".git/hooks", true),
+    (".git/config", false),
+    (".git/config.worktree", false),
+    // Says where git finds the others.
+    (".git/commondir", false),
+];
 
 /// The same below a home.
-const OF_HOME: [(&str, bool); 18] = [
+const OF_HOME: [(&str, bool); 26] = [
     (".ai", true),
     (".ssh", true),
     (".bashrc", false),
     (".bash_profile", false),
     (".bash_login", false),
+    (".bash_aliases", false),
+    (".cshrc", false),
+    (".tcshrc", false),
+    (".login", false),
+    (".kshrc", false),
+    (".xprofile", false),
+    (".xsessionrc", false),
     (".bash_logout", false),
     (".profile", false),
     (".zshrc", false),
@@ -80,6 +94,7 @@ const OF_HOME: [(&str, bool); 18] = [
     (".config/git", true),
     (".config/fish", true),
     (".config/autostart", true),
+    (".config/environment.d", true),
     (".config/systemd", true),
     (".pam_environment", false),
 ];
@@ -207,7 +222,7 @@ fn policy(
             }
         };
     }
-    let kept = places.kept();
+    let kept = places.kept(!write.is_empty());
     let within = |path: &Path| kept.iter().find(|kept| path.starts_with(&kept.path));
     if let Some((path, kept)) = write.iter().find_map(|path| Some((path, within(path)?))) {
         let (path, kept) = (path.display(), kept.path.display());
@@ -311,14 +326,15 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// What is never written, by its name and by what it leads to.
-    fn kept(&self) -> Vec<Kept> {
+    /// What is never written, by its name and, where anything is written, by what it leads to.
+    fn kept(&self, is_written: bool) -> Vec<Kept> {
         let mut kept = Vec::new();
         let mut keep = |root: &Path, names: &[(&str, bool)]| {
             for (name, is_folder) in names {
                 let path = root.join(name);
                 let host = self.machine.host;
-                let real = host.real_folder(&path).or_else(|| host.real_file(&path));
+                let real = || host.real_folder(&path).or_else(|| host.real_file(&path));
+                let real = is_written.then(real).flatten();
                 kept.extend(
                     [Some(path), real]
                         .into_iter()
@@ -332,11 +348,17 @@ impl<'a> Places<'a> {
         if self.machine.host.real_file(&self.project.join(".git")).is_some() {
             keep(&self.project, &[(".git", false)]);
         }
-        for home in [&self.home, &self.user].into_iter().flatten() {
+        let homes: BTreeSet<&PathBuf> = [&self.home, &self.user].into_iter().flatten().collect();
+        for home in homes {
             keep(home, &OF_HOME);
         }
         if let Some(system) = self.machine.system_space {
             keep(system, &[(".ai", true)]);
+        }
+        // Private folders of other runs.
+        let session = self.machine.vars.path("XDG_RUNTIME_DIR");
+        if let Some(session) = session.and_then(|path| self.machine.host.real_folder(&path)) {
+            keep(&session, &[("rye", true)]);
         }
         kept.sort_by(|a, b| a.path.cmp(&b.path));
         kept.dedup_by(|a, b| a.path == b.path);

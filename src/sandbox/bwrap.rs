@@ -18,14 +18,15 @@ use crate::host::{CannotConfine, Cell, Confinement, Kept, Level, Policy};
 /// The policy as this level holds it.
 ///
 /// # Errors
-/// `sandbox.cannot_protect`: a kept place is a link, which nothing can be mounted over.
+/// `sandbox.cannot_protect`: a kept place is a link or lies behind one, which nothing can be mounted over.
 pub(super) fn confine(policy: Policy) -> Result<Confinement, CannotConfine> {
     let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|stat| stat.is_symlink());
-    for kept in policy.kept.iter().filter(|kept| is_link(&kept.path)) {
-        if let Some(granted) = policy.write.iter().find(|granted| kept.path.starts_with(granted)) {
+    for kept in &policy.kept {
+        let Some(granted) = holding(kept, &policy) else { continue };
+        if up_to(granted, &kept.path).any(is_link) {
             return Err(CannotConfine::CannotProtect {
                 level: Level::Bwrap,
-                granted: granted.clone(),
+                granted: granted.to_path_buf(),
                 kept: kept.path.clone(),
                 verb: "write",
                 lacking: None,
@@ -34,6 +35,16 @@ pub(super) fn confine(policy: Policy) -> Result<Confinement, CannotConfine> {
     }
     let missing = uncounted(policy.caps).collect();
     Ok(Confinement { level: Level::Bwrap, policy, missing })
+}
+
+/// The innermost folder to write that holds what is kept.
+fn holding<'a>(kept: &Kept, policy: &'a Policy) -> Option<&'a Path> {
+    policy.write.iter().filter(|granted| kept.path.starts_with(granted)).max().map(PathBuf::as_path)
+}
+
+/// The path and what lies above it below `granted`.
+fn up_to<'a>(granted: &'a Path, path: &'a Path) -> impl Iterator<Item = &'a Path> + Clone {
+    path.ancestors().take_while(move |above| *above != granted)
 }
 
 /// One mount: where, and by which option of `bwrap`.
@@ -62,21 +73,28 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     mounts.insert(0, Mount::of("--dir", cwd));
     mounts.push(Mount::of("--proc", "/proc"));
     mounts.push(Mount::of("--dev", "/dev"));
-    mounts.push(Mount { from: Some(cell.tmp.clone()), ..Mount::of("--bind", "/tmp") });
+    let shared = Path::new("/tmp");
+    let is_granted = policy.read.iter().any(|path| path == shared)
+        || policy.write.iter().any(|path| shared.starts_with(path));
+    if !is_granted {
+        mounts.push(Mount { from: Some(cell.tmp.clone()), ..Mount::of("--bind", shared) });
+    }
     mounts.extend(cell.pin.iter().map(|pin| Mount::of("--ro-bind", pin)));
     mounts.push(Mount::of("--bind", &cell.tmp));
     for kept in &policy.kept {
         keep(kept, policy, &mut points, &mut mounts)?;
     }
-    let sees = |path: &Path| policy.read.iter().chain(&policy.write).any(|g| path.starts_with(g));
+    let shown = || policy.base.iter().chain(&policy.read).chain(&policy.write);
+    let sees = |path: &Path| shown().any(|granted| path.starts_with(granted));
     let hidden = policy.hidden.iter().filter(|hidden| sees(hidden) && hidden.is_dir());
     // Empty, and so that nobody believes to have written there.
     for hidden in hidden {
         mounts.extend([Mount::of("--tmpfs", hidden), Mount::of("--remount-ro", hidden)]);
     }
     for folder in &policy.new_items {
-        points.keep(&Kept { path: folder.clone(), is_folder: true })?;
-        add_items(folder, &mut mounts)?;
+        if points.keep(&Kept { path: folder.clone(), is_folder: true })? {
+            add_items(folder, &mut mounts)?;
+        }
     }
     // From the outside in; at one place in the order in which they were said.
     mounts.sort_by_key(|mount| mount.at.components().count());
@@ -141,15 +159,15 @@ fn keep(
     points: &mut MountPoints,
     mounts: &mut Vec<Mount>,
 ) -> io::Result<()> {
-    let Some(granted) = policy.write.iter().filter(|g| kept.path.starts_with(g)).max() else {
-        return Ok(());
-    };
-    let between = kept.path.ancestors().skip(1).take_while(|above| *above != granted);
+    let Some(granted) = holding(kept, policy) else { return Ok(()) };
+    let between = up_to(granted, &kept.path).skip(1);
     // Below a plain file nothing comes to be, and the file is where it is.
     if between.clone().any(Path::is_file) {
         return Ok(());
     }
-    points.keep(kept)?;
+    if !points.keep(kept)? {
+        return Ok(());
+    }
     mounts.extend(between.map(|above| Mount::of("--bind", above)));
     mounts.push(Mount::of("--ro-bind", &kept.path));
     Ok(())

@@ -1,5 +1,7 @@
 //! The host that confines: another host, and what its children are held to.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -126,6 +128,7 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, MountPoints)> {
             let program = program.map_err(|lacking| io::Error::other(lacking.why))?;
             let (mut args, points) = bwrap::arguments(cell, &spawn.cwd)?;
             restrict.ruleset = landlock::scopes().map_err(io::Error::other)?;
+            args.splice(..0, for_the_loader(&mut held.env));
             args.push(std::mem::replace(&mut held.program, program).into());
             args.append(&mut held.args);
             held.args = args;
@@ -137,6 +140,18 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, MountPoints)> {
     held.restrict = restrict;
     Ok((held, points))
 }
+
+/// Takes the variables that steer the loader and the C library out of the environment, as arguments that
+/// give them to the program: what holds it is not itself held.
+fn for_the_loader(env: &mut BTreeMap<String, OsString>) -> Vec<OsString> {
+    let steers = |name: &str| name.starts_with("LD_") || OF_LIBC.contains(&name);
+    let names: Vec<String> = env.keys().filter(|name| steers(name)).cloned().collect();
+    let taken = names.into_iter().filter_map(|name| env.remove_entry(&name));
+    taken.flat_map(|(name, value)| ["--setenv".into(), name.into(), value]).collect()
+}
+
+/// Variables beside `LD_*` by which the C library loads or does something else.
+const OF_LIBC: [&str; 4] = ["GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH", "NLSPATH"];
 
 /// What one process may have.
 fn rlimits(caps: Caps) -> Vec<(u32, u64)> {

@@ -73,9 +73,17 @@ pub(super) fn confine(
         Ok((narrowed.into_iter().collect::<Vec<_>>(), cut))
     };
     let hidden: Vec<&Path> = policy.hidden.iter().map(PathBuf::as_path).collect();
-    let kept: Vec<&Path> = policy.kept.iter().map(|Kept { path, .. }| path.as_path()).collect();
-    let (read, cut_read) = protect(&policy.read, &hidden, policy.partial_read, "read")?;
-    let (write, cut_write) = protect(&policy.write, &kept, policy.partial_write, "write")?;
+    // Terminals and disks lie there, which a grant of what is above does not mean.
+    let devices = Path::new("/dev");
+    let is_named = policy.read.iter().chain(&policy.write).any(|path| path == devices);
+    let unread: Vec<&Path> = hidden.iter().copied().chain((!is_named).then_some(devices)).collect();
+    // What may be written may be read.
+    let kept = policy.kept.iter().map(|Kept { path, .. }| path.as_path());
+    let unwritten: Vec<&Path> = kept.chain(unread.iter().copied()).collect();
+    // Who has a home below `/opt` has the keys there.
+    let (base, _) = protect(&policy.base, &hidden, true, "read")?;
+    let (read, cut_read) = protect(&policy.read, &unread, policy.partial_read, "read")?;
+    let (write, cut_write) = protect(&policy.write, &unwritten, policy.partial_write, "write")?;
     missing.extend(cut_read);
     missing.extend(cut_write);
     // Who may see a file may change its mode, if it is theirs.
@@ -91,7 +99,7 @@ pub(super) fn confine(
         missing.push("unix sockets".into());
     }
     missing.extend(super::confined::uncounted(policy.caps));
-    let policy = Policy { read, write, new_items: Vec::new(), ..policy };
+    let policy = Policy { base, read, write, new_items: Vec::new(), ..policy };
     Ok(Confinement { level: Level::Landlock, policy, missing })
 }
 

@@ -35,6 +35,16 @@ const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 /// The bit of a call's number that asks for x86-64's second table, which has the same calls.
 const X32: i64 = 0x4000_0000;
 
+/// All families of sockets but these.
+fn but(families: &[i32]) -> Result<SeccompRule, String> {
+    let not = |family: &i32| {
+        let (length, family) = (SeccompCmpArgLen::Dword, u64::from(family.unsigned_abs()));
+        SeccompCondition::new(0, length, SeccompCmpOp::Ne, family)
+    };
+    let others = families.iter().map(not).collect::<Result<Vec<_>, _>>();
+    others.and_then(SeccompRule::new).map_err(|e| e.to_string())
+}
+
 /// # Errors
 /// Why there is no filter for this machine.
 pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String> {
@@ -54,12 +64,14 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
         (Level::Landlock, Net::None) => {
             rules.insert(libc::SYS_socket, Vec::new());
         }
-        // Its own namespace has a loopback even so.
+        // Its own namespace has a loopback even so, which `bwrap` asks the kernel for, and not all families
+        // know of namespaces.
         (Level::Bwrap, Net::None) => {
-            let families = [libc::AF_INET, libc::AF_INET6];
-            let inet = families.iter().map(|family| is(0, u64::from(family.unsigned_abs())));
-            let inet = inet.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
-            rules.insert(libc::SYS_socket, inet);
+            rules.insert(libc::SYS_socket, vec![but(&[libc::AF_UNIX, libc::AF_NETLINK])?]);
+        }
+        (Level::Bwrap, Net::Loopback) => {
+            let own = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+            rules.insert(libc::SYS_socket, vec![but(&own)?]);
         }
         _ => {}
     }

@@ -21,19 +21,19 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 53eda80d44baf6aaddcfcde2cc51215ef89cf0e6bf5bffbee48c9afeb153f711
+    // ab9bc7064a61784904a122c29dc8ce892dc68b9365da01d7e561c3ced18e0792
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
-    // ce2a931653decc30c072a585deedb94a2178e491e8a1b0f3477056fa09903e4f
+    // 3c3c79108949cd6c891ca24e8cc294377af1cdda7043e08bce27f41ed35d4b5c
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 6038929d1e0ba2eccc1d7c0a9a6e33d5e90330909682fe52ff82e8c2693d9860
+    // b50b1956e138f561c4e870f20c030c8bf4046f42ebf16ae88f75d83d7674c4ef
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
-    // 267a761d64dbf9b3c5aad595eced012dd8808ee4ccc6d4112dfe91055875f606
+    // 4f3f63afbdd05679d46ba41eb6b357ebdefb5f1cd6df508442c2fa445f68f769
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
     // 760f864a43e5d95cba279030a7596aa94eb5c80c360677fe9dd5819a6f351f27
     File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
-    // a30d80f6cafa756673946ebc36c8dc377631f370d5acb22adf68717ffa71e654
+    // 99ef63b9636cc7aa1b1eaef4e9026283adf7e863ef03d18582635917b7e61103
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // 8c329859d1246e246368f9d8cb0c9736f6b5a594ca5f3a9ba15c0d1b30f0d845
     File { path: "knowledge/rye/errors/author.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.exists.md") },
@@ -41,27 +41,27 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/author.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.io.md") },
     // 1d75513526733346a058ccad84415d60ca9ad8f17dbad805e5ad08224154e1e4
     File { path: "knowledge/rye/errors/author.language.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.language.md") },
-    // 9222f02d5bf3449eac0a96637d96a6389b9bc47d62072d21e5f133100174f93d
+    // 4c93d89f0a89932fd68e334f6491d03b3b20a87c5faf4435c9e1c07b5b0bb584
     File { path: "knowledge/rye/errors/bundle.changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.changed.md") },
-    // d33a9b4441e9f395f4a9c3aac3e5b39f17ea24f59a521f6c0f82786c9942c2d1
+    // bc6ea86fe482563563388a87d3aba269475cbb4334b1597c8716b7f512e9cf0c
     File { path: "knowledge/rye/errors/bundle.clash.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.clash.md") },
-    // 2421c0f68e8a767eeaee50e5b7b5150ed553f4d56b48d7b1be297bea35474a93
+    // 8873faabf53cee21cbf83039953559dd7469fea828ea2fcd91eaf6e26a26cef2
     File { path: "knowledge/rye/errors/bundle.content.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.content.md") },
-    // d118629347533c730470fc87fc75a73768b8e7414f21754d7c8884f894f0e34a
+    // c3e17d1f7c179995e0f907084f16c9023651bd1677b4cf439a4c6696f8f709e0
     File { path: "knowledge/rye/errors/bundle.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.exists.md") },
-    // d6e21f5f4678f939eb5c394b0213365196f592aad7ef938d6473d8496596832b
+    // 51020f2b7b1d61c1a0048310d8a14b85e0fa18eaac41a334afdcdc9a08b2e24e
     File { path: "knowledge/rye/errors/bundle.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.forged.md") },
-    // dd5ef99c1c306e9eb5b9389170543523ce754667356142cdf10b5c186c43b398
+    // 9daa5c753fa3139a4039f58af13009cf602fb41008a71bdd7b1a7deacf7fbc84
     File { path: "knowledge/rye/errors/bundle.installed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.installed.md") },
-    // 9f3106225163151ecac4c749408f50c0f86b5f82c23772fcee5d4fb002807725
+    // 54572b42598a8405ce92686f2cae3ce35a39a2d7ce6fa80c795e70ad428eb45b
     File { path: "knowledge/rye/errors/bundle.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.io.md") },
-    // 78d05e6eaeb4cb78b8e3f076b08f435d13d0ba34321ce23c7f4246fead3f3ebd
+    // b81b4dca28390dc673307ebcd7b4b0fc46a955c66a374a0bc590dbb84a7b51dd
     File { path: "knowledge/rye/errors/bundle.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.malformed.md") },
-    // cef3c6d34762897a5d1c3e538ad5a9c716187478f31cbe505cb25fd80771a8b1
+    // caec705a3b8415a3800d6869dc54e15c30a185a239aadf0a7f790da314aae370
     File { path: "knowledge/rye/errors/bundle.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.not_found.md") },
-    // b32a95e56bef8d874e8a9298d10afaa4cf5eb9025878604365998eb6f9cd2c2e
+    // 8f6b5888df5cd1b508910d5ccd4ecf5e1330c6284f42702b8f1c428bda1fbc0a
     File { path: "knowledge/rye/errors/bundle.refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.refused.md") },
-    // 2057de438f3e6d7bb20c183c279e0dc3457dafc268c0c406ac2222e801e49ac0
+    // bafd8c40f5016b1f44b29b42a7a6dd131e02614edcb7627868af25c20a8a589d
     File { path: "knowledge/rye/errors/bundle.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.untrusted.md") },
     // e52564fa46e14a40bd9cbda25c0915d129e4143525f834ac1a20a839b7759624
     File { path: "knowledge/rye/errors/chain.cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/chain.cycle.md") },
@@ -151,11 +151,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/import.name.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.name.md") },
     // 0981b261dd2a3ab9a16731141c9cfaa8aa47655d9d8c8fe4b0d8a71b923d9480
     File { path: "knowledge/rye/errors/import.not_a_config.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_a_config.md") },
-    // f6502e84bcf7a0f316e68358e69f7ba8d1d00800f5fb767dff87944baac68c39
+    // 86987a792cc849a7331f9168eea1ee3a5e7b691091aa06da4004adc926787a7f
     File { path: "knowledge/rye/errors/import.not_a_skill.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_a_skill.md") },
     // 6855906ca1da965d54fbcb147a4023f17c1b734deeb69159931c4c408b208a5a
     File { path: "knowledge/rye/errors/import.not_in_pack.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.not_in_pack.md") },
-    // 2f4b325d9e7a3a45c284d8be21da2702d0023b32f4a5b5b4d9c3b952bfa93c3d
+    // 6234a7f6d952bb097de5f1d438190c5a963f42fbb7f97348c811165193a4028e
     File { path: "knowledge/rye/errors/import.nothing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.nothing.md") },
     // 86ee62a02140dcc301c702408a2a06e57e8b3363136bf3476af4a93865c638c1
     File { path: "knowledge/rye/errors/import.syntax.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.syntax.md") },
@@ -179,11 +179,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/key.missing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.missing.md") },
     // e66a7a825afff6a410d9c01c89f6c3a466c6a3369c2a7dcd058fb5aecc2d04ee
     File { path: "knowledge/rye/errors/key.permissions.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.permissions.md") },
-    // 6a4be76c3db9e5d1e8e6215f7f376571de65e5fee3489167c2fbd42b7315bfcb
+    // ea522413b7883deaf86e7f403f9c64535e4781f2a4de1438d250bd24f706e486
     File { path: "knowledge/rye/errors/learn.cannot_watch.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/learn.cannot_watch.md") },
-    // 1966997d42d4412e0f1ce354893059ac978a1901256ca98d4aa6925cd80b1ca3
+    // b8c8410a2ac019c9038f3ba8be73768fb2e6935b43acd9bded20dc98790af439
     File { path: "knowledge/rye/errors/learn.cannot_write.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/learn.cannot_write.md") },
-    // dad046749bedd41aa4630143832aeb65d31e32fb5532f92aa22611bf691b9630
+    // 9fffd957f49ea6af5d0ce1295c5df0707cc1325c9cac38b52e6b5907ff9252cb
     File { path: "knowledge/rye/errors/learn.no_process.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/learn.no_process.md") },
     // 1938151b19baaa85a11e4c92262ce6dfa65920c6d7146a563b4e20f0416984ea
     File { path: "knowledge/rye/errors/lock.differs.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.differs.md") },
@@ -219,21 +219,21 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/matrix.tool_fork.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.tool_fork.md") },
     // d5cfc26016e66b5caf88f3074ed934f86262070c8d3f5d2c194a5c37ead428ae
     File { path: "knowledge/rye/errors/matrix.unknown_word.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.unknown_word.md") },
-    // fedd2ada8b7e4077b190d4d17d6b879d9b34bae43a170b6b1e1ed9fcbfe5a33b
+    // e8476f788ce32aa5de68d65e0ef3469d51f526a632108d96534774b3676bf611
     File { path: "knowledge/rye/errors/mcp.arguments.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.arguments.md") },
-    // 2913953ff5b358727bc41523a25bf1617a0f8e9127098a8d52a1cd1cf49911ab
+    // 3e37ce8ede9a6d405f893ea2d621f26d11f1ee4446e5b3f7c065f0720ba8c359
     File { path: "knowledge/rye/errors/mcp.busy.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.busy.md") },
-    // 9d8d2aa3973523d88aebcc15b2715ebb22382d8337e647152fd0f8489545ea60
+    // 72f22afa20fcd646950df542812d651ac5fa3a77b842b9d8f74e68fb7cf9a030
     File { path: "knowledge/rye/errors/mcp.dev_mode.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.dev_mode.md") },
-    // c0121abbdde09ff8b5b2d03d88e45f9a0ec93f2189cbb039eaeaf6b5b3e84b01
+    // 1f70ba7980fdbb956d6f4450e8808177f816f276c5da90f00462c36d4a1038ff
     File { path: "knowledge/rye/errors/mcp.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.io.md") },
-    // 87f3bc16fc311a3eff090afbcea9daa9465352c26018f70083ababcd86a5029c
+    // c9378ea2418e5e33b91dd26e6f8b3b8dc6a3c12e84d55606cc58167d6b90bb4d
     File { path: "knowledge/rye/errors/mcp.listen.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.listen.md") },
-    // 3e611bc15a59830f952ee974880bbc40a9526100f02231904bfd001924153555
+    // 6b3eb5a27fea5772f17d18ba668550be1b69bac8913d72870c5d81b121becab1
     File { path: "knowledge/rye/errors/mcp.name_taken.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.name_taken.md") },
-    // 4b5722112b09c7102075548927974cdbd4a708200e461cfb2389aa40b0b43452
+    // 7413b03465efe82d30df5cdb0ca5eb35128e2106360376aac5c55595e68707f4
     File { path: "knowledge/rye/errors/mcp.outside_roots.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.outside_roots.md") },
-    // 127ecf8a4875b05dc7f9bb9b262d7329b2bd66f7bfa61f6a3dfdc0965bfb6562
+    // 7870c9e265ef0363275c1d41f9ab7d6b3acc28a89b37787c394d1b51d70d7604
     File { path: "knowledge/rye/errors/mcp.sign_refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.sign_refused.md") },
     // 70d2edabd844d41b67534e6b18cbe3e94019fc2380e05a294291ccfd48585ce4
     File { path: "knowledge/rye/errors/parse.control_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.control_text.md") },
@@ -367,11 +367,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/sandbox.not_allowed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.not_allowed.md") },
     // 21ce2489867b2328c07a62cffb38c05b07920dca151fc9c8fb791e55f1af03ff
     File { path: "knowledge/rye/errors/sandbox.unavailable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.unavailable.md") },
-    // c05abcd64dc73acc7bd87b774f45a6a2c418c5d59e2615f93e9ca03e7f474e6f
+    // 1bc25e5923430a4860a1ce265cc915a044e5fd6979b387a4d7fc16272c6739e2
     File { path: "knowledge/rye/errors/search.cursor.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/search.cursor.md") },
-    // c17b703f6742b5332c973c3abd4e10342ff218add5fa05036e74c8067cb21b0b
+    // d68df37387583e150b3658afd29f0767e29083e4f29e5756d1a3dbf5e67732d3
     File { path: "knowledge/rye/errors/search.query.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/search.query.md") },
-    // 4a24332bb7aba0fa685b74dd38e4723029d75c1b1b3a28ade85cae96d68b9856
+    // c4aa8a133aeb21a7b334ba22e396425dddf920d3fbe9c53ce38180da20132a09
     File { path: "knowledge/rye/errors/sign.bundled.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.bundled.md") },
     // 3adf605d1dea8e48bfa3b766450e4c9d738b8934f9b6a82efd10e431af3cb322
     File { path: "knowledge/rye/errors/sign.dev_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.dev_key.md") },
@@ -475,7 +475,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/exec-protocol.md", bytes: include_bytes!("../../.ai/knowledge/rye/exec-protocol.md") },
     // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
-    // a7328cb904a36126e747fbfcf31640ad1bab20804613ff270a436c287b57524e
+    // 2fd25982c6969b3f0e1be88175bd463c771baaabde1fd22520771aff50685f68
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
@@ -483,19 +483,19 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
-    // 251160857018afc5b2792adf92a71c6da6fe8f2de4270ac46fc4252cf130774c
+    // 102c190c6c454a866863d8e7fdae4beb9d5f4410c8847497f5e3e7b0e627dbdd
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
-    // c0260414d6f2c398d798b02ae1ab8529d7a6efbdde6f159c38b5154dfa003126
+    // 760d1064f47eb25e7ae28d9974a002c3e4a8b25599e72259a19135663859841d
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // 3268a77cc62a02e19c80da1629106132fc51cca0313ec8a35cddac2f124f2518
+    // b922d271e3a7840633f09011b5cdf7ae7f302487ec462b4320d2c9cac01dc9b2
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 0a3e99e04b9be89233c205ceabd444d1bb98bd3f7a276c977257595bffcd55de
+    // 8d34dcad3cbb3a6ba907409369da8b7f1385f01651ec2f9c70a820b622002774
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
-    // fccf347a7b6284e4b732b0770121e9816241a3777fd0a859b0c9cafc8933572b
+    // fa6ae3c7e83cbc5d9727485fb6b82ee2940c76139fa0b80897f7780813998cf5
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
     // 007608bb2413a8146c1116b19f99a068bd130f2bf4749109128270f352036618
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
@@ -521,7 +521,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },
-    // edbc60b6dc9a43ceba3dfbe4c51661e5a4aa50bfc02db7267ba3393b27417b73
+    // a5fff5e2c577dd6a4e9764f96333c623c92cf1caf2cfd4cb5a9e9427f7ca2dbb
     File { path: "tools/rye/file-system/edit.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/edit.py") },
     // fd7ecdd2d497d2ccd124e3f778c879dc7dcfa8ecb5775f510db0681dc83c4ac7
     File { path: "tools/rye/file-system/glob.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/glob.py") },

@@ -1,11 +1,10 @@
-# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-21T23:38:57Z sha256=3f16e5e5992941a4231d63d90941e9be0d01dd14b17cb74e40e5a572de3de233 key=78f7dae3a0d000131c0889808c8c822d sig=SW9aw7LBClzIiNwkFfjY0js8h6he8gBA1TnutJaoFC0h1aU3CZlYot_8K_Lmi_U4TGfri2mm6mAoIkMsbOvnCw
+# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-22T00:55:00Z sha256=a4ddff8d77190aaefd60ee0996730fa5cfb7f9e586db7540b977f5b6b13a538d key=78f7dae3a0d000131c0889808c8c822d sig=sOn-jqL2MIe0RlPyz79map8wyrKjX1GDK2ExKKyeygX0s_aKmfPUAJPyz20aOyIwb237Hj-ZlOAPEzn43-4YCA
 # /// rye
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
 # "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
 #
 # [sandbox]
-# items = "write"
 # net = "any"
 # [sandbox.fs]
 # read = ["/"]

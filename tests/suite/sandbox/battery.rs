@@ -58,6 +58,13 @@ const ESCAPES: &[Escape] = &[
         stopped: BOTH,
     },
     Escape {
+        name: "makes what a start-up file or a session reads",
+        code: "for name in ['.bash_aliases', '.cshrc', '.tcshrc', '.login', '.kshrc', '.xprofile', '.xsessionrc', '.config/environment.d/x']:\n  \
+               try:\n    os.makedirs(os.path.dirname(HOME + '/' + name), exist_ok=True)\n    \
+               open(HOME + '/' + name, 'a').write('x'); print('escaped', name)\n  except OSError: pass",
+        stopped: BOTH,
+    },
+    Escape {
         name: "makes a hook of git where there is no repository",
         code: "os.makedirs(PROJECT + '/.git/hooks', exist_ok=True)\n\
                open(PROJECT + '/.git/hooks/pre-commit', 'w').write('x'); print('escaped')",
@@ -72,6 +79,12 @@ const ESCAPES: &[Escape] = &[
         name: "moves the folder that holds what is kept",
         code: "os.makedirs(PROJECT + '/.git/hooks', exist_ok=True)\n\
                os.rename(PROJECT + '/.git', PROJECT + '/gone')\nos.makedirs(PROJECT + '/.git/hooks'); print('escaped')",
+        stopped: BOTH,
+    },
+    Escape {
+        name: "points git at hooks and a configuration elsewhere",
+        code: "os.makedirs(PROJECT + '/.git', exist_ok=True)\n\
+               open(PROJECT + '/.git/commondir', 'w').write('../build\\n'); print('escaped')",
         stopped: BOTH,
     },
     Escape {
@@ -250,6 +263,126 @@ fn a_network_policy_is_held_against_a_listener_of_this_machine() {
             let heard = said["data"]["stdout"].as_str().map(str::trim).filter(|_| status == 0);
             assert_eq!(heard, hears, "{net} at {level}: {said}");
         }
+    }
+}
+
+#[test]
+fn without_a_network_no_socket_has_an_address_that_leads_out() {
+    let world = World::new().held();
+    doer(&world, "net_none", "[sandbox]\nnet = \"none\"");
+    let code = "def may(f, t):\n  try: socket.socket(f, t).close(); return True\n  except OSError: return False\n\
+                print(json.dumps([f for f in range(1, 64) if any(may(f, t) for t in (1, 2, 3, 5))]))";
+    for level in levels("without_a_network_no_socket_has_an_address_that_leads_out") {
+        let (said, status) = does(&world, "net_none", level, code);
+        // Paths of sockets were granted, and the kernel answers of the tool's own network.
+        let want = if level == BWRAP { serde_json::json!([1, 16]) } else { serde_json::json!([]) };
+        assert_eq!((&said["data"], status), (&want, 0), "{level}: {said}");
+    }
+}
+
+#[test]
+fn a_tool_in_a_sandbox_has_no_terminal() {
+    let world = World::new();
+    doer(&world, "plain", "");
+    let code = "code=try:\n  open('/dev/tty', 'w').write('your password:')\n  print('it ha' + 's one')\n\
+                except OSError: print('it has no' + 'ne')";
+    let said = |level: &str| {
+        let args = ["execute", "plain", "--sandbox", level, "-i", code];
+        world.rye_below_a_run_at_a_terminal("", &args).stdout
+    };
+    let free = said("auto");
+    assert!(free.contains("it has one"), "it works untouched: {free}");
+    for level in levels("a_tool_in_a_sandbox_has_no_terminal") {
+        let held = said(level);
+        assert!(held.contains("it has none") && !held.contains("password"), "{level}: {held}");
+    }
+}
+
+#[test]
+fn what_steers_the_loader_steers_the_tool_and_not_what_holds_it() {
+    let test = "what_steers_the_loader_steers_the_tool_and_not_what_holds_it";
+    if !works(test, BWRAP) {
+        return;
+    }
+    let world = World::new().held();
+    let said = world.project().join("said").display().to_string();
+    let text = format!(
+        "version: \"1.0.0\"\nexecutor_id: rye/core/primitives/execute\ndescription: x\n\
+         config: {{command: /usr/bin/env}}\n\
+         env_config: {{env: {{LD_DEBUG: files, LD_DEBUG_OUTPUT: \"{said}\"}}}}\n"
+    );
+    world.signed(".ai/tools/steers.yaml", &text);
+    let (status, shown) = world.json(&["execute", "steers", "--sandbox", BWRAP]);
+    assert_eq!(status, 0, "{shown}");
+    assert!(shown["data"]["stdout"].as_str().unwrap().contains("LD_DEBUG=files"), "{shown}");
+    let names = fs::read_dir(world.project()).unwrap().flatten();
+    let wrote: Vec<_> = names.map(|e| e.file_name()).filter(|name| name != ".ai").collect();
+    assert!(wrote.is_empty(), "the loader of what holds it wrote {wrote:?}");
+}
+
+#[test]
+fn a_private_key_is_hidden_also_where_every_program_may_read() {
+    let test = "a_private_key_is_hidden_also_where_every_program_may_read";
+    let Ok(place) = tempfile::tempdir_in("/opt") else {
+        return super::not_run(test, "every level", "nothing can be made in `/opt`");
+    };
+    let mut world = World::new().held();
+    doer(&world, "plain", "");
+    let home = place.path().join("home");
+    let copied = std::process::Command::new("cp").arg("-a").arg(world.home()).arg(&home).status();
+    assert!(copied.unwrap().success());
+    world = world.env("HOME", &home.display().to_string());
+    let key = home.join(".ai/config/keys/signing/private_key.pem");
+    assert!(key.is_file());
+    fs::write(home.join("open"), "o").unwrap();
+    let code = format!(
+        "print('may', len(open({:?}).read()))\nprint('read', len(open({key:?}).read()))",
+        home.join("open")
+    );
+    for level in levels(test) {
+        let (said, status) = does(&world, "plain", level, &code);
+        assert_eq!(
+            (said["data"]["stdout"].as_str(), status),
+            (Some("may 1\n"), 1),
+            "{level}: {said}"
+        );
+    }
+}
+
+#[test]
+fn what_is_kept_behind_a_link_is_not_had_by_another_link() {
+    let test = "what_is_kept_behind_a_link_is_not_had_by_another_link";
+    let code = "os.unlink('.git'); os.makedirs('.git/hooks'); open('.git/hooks/pre-commit', 'w')";
+    for level in levels(test) {
+        let world = World::new().held();
+        fs::create_dir_all(world.project().join("elsewhere/hooks")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", world.project().join(".git")).unwrap();
+        doer(&world, "wide", "[sandbox.fs]\nwrite = [\"{project_path}\"]");
+        let (said, status) = does(&world, "wide", level, code);
+        let got = (said["code"].as_str(), status);
+        assert_eq!(got, (Some("sandbox.cannot_protect"), 6), "{level}: {said}");
+        assert!(!world.project().join(".git/hooks/pre-commit").exists());
+    }
+}
+
+#[test]
+fn a_run_reaches_no_private_folder_of_another_run() {
+    let test = "a_run_reaches_no_private_folder_of_another_run";
+    let world = World::new().held();
+    let session = world.outside().join("session");
+    fs::create_dir(&session).unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    fs::set_permissions(&session, private).unwrap();
+    let world = world.env("XDG_RUNTIME_DIR", &session.display().to_string());
+    let grant = format!("[sandbox.fs]\nwrite = [{:?}]", session.display().to_string());
+    doer(&world, "reaches", &grant);
+    let code = format!("open({:?} + '/rye/other', 'w')", session.display().to_string());
+    for level in levels(test) {
+        let (said, status) = does(&world, "reaches", level, &code);
+        let want = if level == BWRAP { "execute.tool_failed" } else { "sandbox.cannot_protect" };
+        assert_eq!(said["code"], want, "{level}: {said}");
+        assert_ne!(status, 0);
+        assert!(!session.join("rye/other").exists());
     }
 }
 

@@ -268,6 +268,10 @@ fn a_tool_that_lacks_something_is_told_the_line_to_add() {
             let help = said["help"].as_str().unwrap_or_default();
             assert!(help.contains(&format!("add `sandbox: {line}`")), "{level} {code}: {said}");
         }
+        let code = "open(os.getcwd() + '/.ai/tools/new', 'w')";
+        let (said, _) = does(&world, "lacks", level, code);
+        let help = said["help"].as_str().unwrap_or_default();
+        assert!(help.contains("no sandbox lets a tool write `") && !help.contains("add"), "{said}");
         let (said, _) = does(&world, "lacks", level, "sys.exit('a word of its own')");
         assert!(!said["help"].as_str().unwrap().contains("sandbox"), "{said}");
     }
@@ -297,4 +301,81 @@ fn a_tool_that_may_write_all_of_the_machine_starts() {
     let (said, status) = does(&world, "all", BWRAP, "open('../found', 'w')");
     assert_eq!(status, 0, "{said}");
     assert!(world.outside().join("found").is_file());
+}
+
+#[test]
+fn a_limit_above_what_the_machine_lets_is_what_it_lets() {
+    let world = World::new().held();
+    doer(&world, "many", "[sandbox.limits]\nfiles = 2000000000");
+    for level in levels("a_limit_above_what_the_machine_lets_is_what_it_lets") {
+        let (said, status) = does(&world, "many", level, "pass");
+        assert_eq!(status, 0, "{level}: {said}");
+    }
+}
+
+#[test]
+fn a_grant_of_everything_or_of_the_shared_tmp_is_what_it_says() {
+    let test = "a_grant_of_everything_or_of_the_shared_tmp_is_what_it_says";
+    if !works(test, BWRAP) {
+        return;
+    }
+    let world = World::new().held();
+    for (name, grant) in [("all", "write = [\"/\"]"), ("shared", "write = [\"/tmp\"]")] {
+        doer(&world, name, &format!("[sandbox.fs]\n{grant}"));
+        let place = tempfile::tempdir_in("/tmp").unwrap();
+        let code = format!("open({:?}, 'w').write('x')", place.path().join("x"));
+        let (said, status) = does(&world, name, BWRAP, &code);
+        assert_eq!(status, 0, "{grant}: {said}");
+        assert!(place.path().join("x").exists(), "{grant}: {said}");
+    }
+}
+
+#[test]
+fn a_name_that_is_no_text_stands_in_the_result_as_it_can() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::new().held();
+    let odd = std::ffi::OsStr::from_bytes(b"odd-\xff");
+    fs::write(world.project().join(odd), "x").unwrap();
+    doer(&world, "parts", "[sandbox.fs]\nwrite = [\"{project_path}\"]\npartial = true");
+    for level in levels("a_name_that_is_no_text_stands_in_the_result_as_it_can") {
+        let (said, status) = does(&world, "parts", level, "open(b'odd-\\xff', 'w')");
+        assert_eq!(status, 0, "{level}: {said}");
+    }
+}
+
+#[test]
+fn a_plan_made_for_a_level_runs_at_that_level_and_at_no_other() {
+    let world = World::new().held();
+    doer(&world, "plain", "");
+    let file = world.outside().join("plan.json").display().to_string();
+    let levels = levels("a_plan_made_for_a_level_runs_at_that_level_and_at_no_other");
+    for level in &levels {
+        let args = ["plan", "plain", "-i", "code=pass", "--sandbox", level, "--out", &file];
+        assert_eq!(world.rye(&args).status, 0, "{level}");
+        for at in &levels {
+            let args = ["execute", "--plan", &file, "-i", "code=pass", "--sandbox", at];
+            let (status, said) = world.json(&args);
+            assert_eq!(status == 0, level == at, "{level} at {at}: {said}");
+            if level != at {
+                assert_eq!(said["code"], "plan.drifted");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_grant_of_everything_is_at_the_level_landlock_none_of_terminals_and_disks() {
+    let test = "a_grant_of_everything_is_at_the_level_landlock_none_of_terminals_and_disks";
+    if !works(test, LANDLOCK) {
+        return;
+    }
+    let world = World::new();
+    let code = "open('/dev/null', 'w').write('x'); os.close(os.open('/dev/ptmx', os.O_RDONLY)); print('had')";
+    doer(&world, "all", "[sandbox.fs]\nread = [\"/\"]\npartial = true");
+    doer(&world, "named", "[sandbox.fs]\nread = [\"/dev\"]");
+    assert_eq!(does(&world, "all", "off", code).0["data"]["stdout"], "had\n", "untouched");
+    for (tool, has) in [("all", false), ("named", true)] {
+        let (said, status) = does(&world, tool, LANDLOCK, code);
+        assert_eq!(status == 0, has, "{tool}: {said}");
+    }
 }

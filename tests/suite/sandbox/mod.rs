@@ -38,12 +38,17 @@ fn lacking() -> &'static [(String, String)] {
 /// Whether the level works here; if not, that is written down with the test's name.
 pub fn works(test: &str, level: &str) -> bool {
     let Some((_, why)) = lacking().iter().find(|(lacks, _)| lacks == level) else { return true };
+    not_run(test, level, why);
+    false
+}
+
+/// Writes down by its name that a test does not run here.
+pub fn not_run(test: &str, level: &str, why: &str) {
     let line = format!("not run: {test} at {level}: {why}\n");
     eprint!("{line}");
     let list = Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-run.txt");
     let mut list = OpenOptions::new().create(true).append(true).open(list).expect("a list");
     list.write_all(line.as_bytes()).expect("a line");
-    false
 }
 
 /// The levels that work here.

@@ -86,3 +86,29 @@ fn a_tool_in_each_language_and_a_server_of_the_exec_protocol_start_at_each_level
         }
     }
 }
+
+#[test]
+fn a_server_at_the_level_bwrap_is_asked_to_end_and_has_its_time() {
+    let test = "a_server_at_the_level_bwrap_is_asked_to_end_and_has_its_time";
+    if !super::works(test, BWRAP) {
+        return;
+    }
+    let world = World::new().held();
+    let server = "import json, signal, sys, time\ndef end(*_):\n    time.sleep(0.2)\n    \
+                  open('build/ended', 'w').write('x')\n    sys.exit()\n\
+                  signal.signal(signal.SIGTERM, end)\nfor line in sys.stdin:\n    \
+                  said = json.loads(line)\n    \
+                  print(json.dumps({'jsonrpc': '2.0', 'id': said['id'], 'result': 1}), flush=True)\n\
+                  while True: time.sleep(1)\n";
+    world.write(".ai/tools/serve.py", server);
+    world.write(
+        ".ai/tools/server.yaml",
+        "version: \"1.0.0\"\nexecutor_id: rye/core/runtimes/exec/server\ndescription: x\n\
+         sandbox: {fs: {write: [\"{project_path}/build/\"]}}\n\
+         exec: {runtime: server, command: python3, args: [serve.py], files: [serve.py]}\n",
+    );
+    assert_eq!(world.rye(&["sign", "server"]).status, 0);
+    let (status, said) = world.json(&["execute", "server", "--sandbox", BWRAP]);
+    assert_eq!(status, 0, "{said}");
+    assert_eq!(world.read("build/ended"), b"x");
+}

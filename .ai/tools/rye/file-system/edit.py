@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-21T23:38:57Z sha256=0d7ec67553446b6930590b287d82e8ee1027b042af48ce8c164eec2b9d3219db key=78f7dae3a0d000131c0889808c8c822d sig=qWCOK1rJAzBD6uszlLtOFUpuzXPgJH4t-NRH6pyfDVahTzEsdB_nHKGC38d2vXGgopHP3QNhuZ-eLMWte8iFAA
+# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-22T00:55:00Z sha256=436901c5f8ed8ecdb7a4165db2003de17f21e86ba24b43d379c3a168f3b4d3f8 key=78f7dae3a0d000131c0889808c8c822d sig=KSWkiE0Q-55uAF8LE1Ftweuu6txbTr2bDeB3Oviq6iFnQ5HOKnqdCEzQq1vv10zESVbVhRGugzQBSSqOu19hAA
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -11,7 +11,6 @@
 # "lib/replace.py" = "6e36c4d1a47b5cd04ba1373ac82b951bef67c694b6f14adee6d62d3474554d75"
 #
 # [sandbox]
-# items = "write"
 # [sandbox.fs]
 # write = ["{project_path}"]
 # partial = true
