@@ -28,7 +28,7 @@
 //! | 9 | `validate` | the chain, judged |
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
-//! | 12 | `report` `lock` `protocol` `registry` `eval` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol; what outlives a process; what an eval is sent, and its score |
+//! | 12 | `report` `lock` `protocol` `sandbox` `registry` `eval` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol; what a child may touch; what outlives a process; what an eval is sent, and its score |
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 14 | `lsp` | what an editor shows of items that are being written |

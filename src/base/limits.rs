@@ -64,8 +64,13 @@ pub(crate) const EXEC_BACKOFF_MAX_MS: u64 = 5_000;
 pub(crate) const EXEC_DEATHS: usize = 5;
 /// Timeouts in a row after which a server of several calls at once is replaced.
 pub(crate) const EXEC_TIMEOUTS: usize = 3;
-/// Most servers of one process: each is a process and a private folder.
-pub(crate) const EXEC_SERVERS: usize = 256;
+/// Most programs that run on beside calls: each is a process, a private folder and five descriptors, of
+/// which most machines allow a process 1024.
+pub(crate) const EXEC_SERVERS: usize = 160;
+/// Of them, hooks that are only told: what they are told of may come faster than they end.
+pub(crate) const OBSERVERS: usize = 64;
+/// The rest are servers.
+pub(crate) const EXEC_KEPT: usize = EXEC_SERVERS - OBSERVERS;
 /// Mounts of one sandbox; each takes `bwrap` a moment, and more items than these are better kept as a
 /// whole.
 pub(crate) const SANDBOX_MOUNTS: usize = 2_000;

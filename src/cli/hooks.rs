@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::input::read_object;
 use super::out::Out;
 use super::wire::Wired;
-use crate::base::text::escape_line;
+use crate::base::text::{escape, escape_line, near};
 use crate::diag::Style;
 use crate::id::{Kind, Query, Ref};
 use crate::pipeline::HookStanding;
@@ -37,6 +37,9 @@ enum Verb {
         phase: Option<String>,
     },
 }
+
+/// What a payload may hold, each an object.
+const PARTS: [&str; 3] = ["request", "response", "event"];
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     match &args.verb {
@@ -121,6 +124,17 @@ fn test(
     let query: Query = hook.parse()?;
     let item = Ref::new(query.kind.unwrap_or(Kind::Tool), query.id);
     let payload: Map<String, Value> = read_object(payload)?;
+    for (name, part) in &payload {
+        let near = near(name, PARTS.into_iter(), 1).pop();
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let message = match (PARTS.contains(&name.as_str()), part.is_object()) {
+            (true, true) => continue,
+            (true, false) => format!("`{name}` is no JSON object"),
+            (false, _) => format!("a hook is shown no `{}`{near}", escape_line(name)),
+        };
+        let help = "such as `--payload '{\"request\": {\"name\": \"acme/x\", \"args\": {}}}'`";
+        return Err(CliError::Usage { message, help: Some(help.into()) });
+    }
     let verdict = wired.rye()?.try_hook(&item, phase, &payload)?;
     let (allows, fields, text) = match verdict {
         Ok(Verdict::Allow { metadata, replace }) => {
@@ -136,9 +150,15 @@ fn test(
             });
             (false, fields, text)
         }
-        Err(why) => {
+        Err((why, tail)) => {
             let text = format!("denies, because it gave no answer: {}", escape_line(&why));
-            (false, json!({"allow": false, "reason": why, "no_answer": true}), text)
+            if !out.is_json() && !tail.is_empty() {
+                out.note(escape(&tail).trim_end());
+            }
+            let fields = json!({
+                "allow": false, "reason": why, "no_answer": true, "stderr_tail": tail,
+            });
+            (false, fields, text)
         }
     };
     if out.is_json() {

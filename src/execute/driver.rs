@@ -4,7 +4,8 @@ use super::primitive::Running;
 use super::{ExecuteError, Outcome};
 use std::sync::Arc;
 
-use crate::host::{Cell, Ended, Pin, PinError, Spawn};
+use crate::base::text::brief_line;
+use crate::host::{Cell, Ended, Level, Pin, PinError, Spawn};
 use crate::plan::{Pinned, Plan, Spoken};
 use crate::trace::Event;
 
@@ -68,6 +69,14 @@ pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept
     Ok((spawn, Kept { _pin: pin, _tmp: tmp, _mark: running.pin_fallback.and_then(Pin::mark) }))
 }
 
+/// What `bwrap` says where it could not make the sandbox, in which nothing was started then.
+fn not_set_up(spawn: &Spawn, ended: &Ended) -> Option<String> {
+    let cell = spawn.cell.as_ref().filter(|cell| cell.confinement.level == Level::Bwrap);
+    let is_one = cell.is_some() && ended.exit_code == Some(1) && ended.stdout.is_empty();
+    let said = std::str::from_utf8(&ended.stderr).ok().filter(|_| is_one)?;
+    Some(brief_line(said.strip_prefix("bwrap: ")?.trim()))
+}
+
 /// The private folder with these files.
 fn pinned(files: &[Pinned], running: &Running<'_>) -> Result<Pin, PinError> {
     let pin = Pin::new(running.vars, running.pin_fallback)?;
@@ -96,6 +105,9 @@ pub(crate) fn run_once(
     let program = spawn.program.clone();
     let ended = ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
     drop(kept);
+    if let Some(why) = not_set_up(spawn, &ended) {
+        return Err(ExecuteError::Sandbox { item: item(), why });
+    }
     sink.record(Event::Exit {
         exit_code: ended.exit_code,
         signal: ended.signal,

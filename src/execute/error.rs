@@ -22,10 +22,15 @@ pub(crate) const CODES: &[Code] = &[
     Code("protocol.empty_response"),
     Code("protocol.output_too_large"),
     Code("protocol.pending_again"),
+    Code("protocol.request_too_large"),
     Code("protocol.server_exited"),
     Code("protocol.server_unstable"),
     Code("protocol.timeout"),
 ];
+
+/// What the system says of a file that it cannot start: a script without a first line that names its
+/// interpreter.
+const NO_FORMAT: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -47,6 +52,8 @@ pub(crate) enum ExecuteError {
         /// The last of what the program said on standard error.
         stderr_tail: String,
     },
+    #[error("`{item}` was not started: its sandbox could not be made: {}", escape_line(.why))]
+    Sandbox { item: Ref, why: String },
     #[error("`{item}`: its plan is for another primitive than the one that its chain ends at")]
     OtherPlan { item: Ref },
 }
@@ -107,6 +114,7 @@ impl Diagnose for ExecuteError {
             Self::Pin { .. } => "execute.pin",
             Self::Http { .. } => "execute.http",
             Self::Protocol { fault, .. } => fault.code(),
+            Self::Sandbox { .. } => "sandbox.failed",
             Self::OtherPlan { .. } => "execute.spawn",
         })
     }
@@ -118,8 +126,16 @@ impl Diagnose for ExecuteError {
             }
             Self::Http { fault, .. } => http_help(fault).into(),
             Self::Protocol { fault, .. } => fault.help().into(),
+            Self::Sandbox { .. } => {
+                "see what works here with `rye doctor`; `--sandbox landlock` takes the other level"
+                    .into()
+            }
             Self::OtherPlan { .. } => "this is a bug in rye; `rye why` shows the chain".into(),
             Self::Interrupted { .. } => "nothing of it is left running".into(),
+            Self::Spawn { source, .. } if source.raw_os_error() == Some(NO_FORMAT) => {
+                "its first line must name what reads it, such as `#!/bin/sh`; mend it and sign the tool"
+                    .into()
+            }
             Self::Spawn { .. } => {
                 "see whether the program runs by itself; `rye doctor` lists the usual ones".into()
             }
@@ -135,6 +151,7 @@ impl Diagnose for ExecuteError {
         | Self::Spawn { item, .. }
         | Self::Http { item, .. }
         | Self::Protocol { item, .. }
+        | Self::Sandbox { item, .. }
         | Self::OtherPlan { item }
         | Self::Pin { item, .. }) = self;
         Some(item.to_string())

@@ -17,6 +17,8 @@ pub(crate) enum ProtocolFault {
     EmptyResponse,
     #[error("answered more than {cap} bytes and was stopped")]
     OutputTooLarge { cap: usize },
+    #[error("was not asked: the request of {size} bytes does not fit into a line of {cap} bytes")]
+    RequestTooLarge { size: usize, cap: usize },
     #[error("did not answer within {} and was stopped", seconds(*.after))]
     Timeout { after: Duration },
     /// Its process serves other calls as well.
@@ -39,6 +41,7 @@ impl ProtocolFault {
             Self::BadScore { .. } => "protocol.bad_score",
             Self::EmptyResponse => "protocol.empty_response",
             Self::OutputTooLarge { .. } => "protocol.output_too_large",
+            Self::RequestTooLarge { .. } => "protocol.request_too_large",
             Self::Timeout { .. } | Self::TimeoutOfOne { .. } | Self::NeverAsked { .. } => {
                 "protocol.timeout"
             }
@@ -61,6 +64,9 @@ impl ProtocolFault {
             }
             Self::OutputTooLarge { .. } => {
                 "let it answer less, or raise `exec.max_output_bytes` up to 16 MiB and sign"
+            }
+            Self::RequestTooLarge { .. } => {
+                "give it the path of a file instead, or let it run once a call, which reads any size"
             }
             Self::Timeout { .. } | Self::TimeoutOfOne { .. } => {
                 "if it needs longer, raise `exec.timeout_ms` and sign"

@@ -217,7 +217,7 @@ impl Lasting {
     }
 
     /// Asks each to end by the end of its input, then by a signal, then kills it; all at once. A signal
-    /// that this process is sent cuts it short.
+    /// that this process is sent cuts it short, and stays for whoever is to end by it.
     pub(crate) fn end_all(all: Vec<Self>, signals: Option<&Signals>) {
         let close = Duration::from_millis(EXEC_CLOSE_MS);
         for child in &all {
@@ -230,11 +230,11 @@ impl Lasting {
             let until = Instant::now() + time;
             loop {
                 left.retain(|child| !child.has_ended());
-                let is_asked = signals.and_then(Signals::take).is_some();
-                if left.is_empty() || is_asked {
+                if left.is_empty() {
                     return;
                 }
-                if Instant::now() >= until {
+                // What is to end by a signal has no time to give.
+                if signals.is_some_and(Signals::is_waiting) || Instant::now() >= until {
                     break;
                 }
                 wait_for_any(&left, until, signals);
@@ -284,6 +284,14 @@ impl Drop for Lasting {
         if !self.is_reaped {
             self.end_now();
         }
+    }
+}
+
+impl Signals {
+    /// Whether a signal arrived; it stays for whoever takes it, or who listened before.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let mut fds = [PollFd::new(self.fd(), PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 }
 

@@ -151,6 +151,8 @@ impl Rye {
     pub(crate) fn wait_for(&self, id: &str) -> Result<Result<Value, i32>, Failure> {
         let registry = Registry::open(self.spaces().user()?.base())?;
         loop {
+            // Before it is read, so that nothing written in between is missed.
+            let version = registry.version()?;
             let request = registry.request(id)?;
             let result = request.result.unwrap_or_default();
             match request.row.state {
@@ -165,8 +167,14 @@ impl Rye {
                 }
                 PendingState::Waiting | PendingState::Approved => {}
             }
-            if let Ok(Some(signal)) = self.host().rest(LOOK) {
-                return Ok(Err(signal));
+            // Its plan may be large: it is read again when there may be something else to read.
+            loop {
+                if let Ok(Some(signal)) = self.host().rest(LOOK) {
+                    return Ok(Err(signal));
+                }
+                if request.row.is_left() || registry.version()? != version {
+                    break;
+                }
             }
         }
     }

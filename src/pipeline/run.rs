@@ -242,9 +242,11 @@ impl Rye {
         }
         let plan = Plan::build(&valid, params, &machine, line.sink)?;
         if let Some(planned) = &request.plan {
-            planned.compare(&plan).map_err(|error| match &request.approval {
-                Some(approval) => approval.drifted(&error),
-                None => error.into(),
+            planned.compare(&plan, request.for_record).map_err(|error| {
+                match &request.approval {
+                    Some(approval) => approval.drifted(&error),
+                    None => error.into(),
+                }
             })?;
         }
         let chain = valid.chain();

@@ -9,6 +9,7 @@ use super::error::PlanError;
 use super::plan::Machine;
 use super::process::named_in;
 use crate::base::limits::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS, HOOK_TIMEOUT_MS};
+use crate::base::text::escape_line;
 use crate::chain::Chain;
 use crate::id::Space;
 use crate::parse::{EnvBase, Exec, ExecMode};
@@ -80,12 +81,20 @@ pub(super) fn of(
         let why = "is `inherit`, which an item of a project may not ask for: name what it needs";
         return Err(bad("/exec/env_base", why.to_owned()));
     }
+    let (command, is_private) = command(exec);
+    let is_listed = |path| tool.source.parts().iter().any(|part| part.path.as_str() == path);
+    if is_private && !is_listed(below(&exec.command)) {
+        let shown = escape_line(&exec.command);
+        let why =
+            format!("is `{shown}`, which is not in `exec.files`: list it there and sign the tool");
+        return Err(bad("/exec/command", why));
+    }
     let here = Here { chain, machine };
     let args =
         exec.args.iter().map(|argument| here.argument(argument)).collect::<Result<_, _>>()?;
     let default_ms = if tool.tool.hook.is_some() { HOOK_TIMEOUT_MS } else { EXEC_TIMEOUT_MS };
     let execution = Execution {
-        command: Some(command(exec)),
+        command: Some(command),
         args,
         cwd: "{project_path}".into(),
         input_data: "{params_json}".into(),
@@ -131,11 +140,13 @@ impl Here<'_> {
 }
 
 /// A path becomes that of the pinned copy, which must be there; a bare name stays.
-fn command(exec: &Exec) -> String {
-    match exec.command.contains('/') && !exec.command.starts_with('/') {
+fn command(exec: &Exec) -> (String, bool) {
+    let is_private = exec.command.contains('/') && !exec.command.starts_with('/');
+    let command = match is_private {
         true => format!("{{tool_dir}}/{}", below(&exec.command)),
         false => exec.command.clone(),
-    }
+    };
+    (command, is_private)
 }
 
 fn below(path: &str) -> &str {

@@ -26,6 +26,14 @@ impl Plan {
     /// something.
     pub(crate) fn line_to_add(&self, said: &str) -> Option<String> {
         let held = self.confinement()?;
+        let lost = said.lines().find_map(|line| lost(held, line));
+        if let Some(lost) = lost {
+            let level = held.level.as_str();
+            return Some(format!(
+                "{level} cannot hold all that it declares (`{lost}` is missing); bubblewrap can: \
+                 `apt install bubblewrap`"
+            ));
+        }
         let line = said.lines().find_map(|line| self.lack(held, line))?;
         let (level, item) = (held.level.as_str(), self.item());
         Some(format!(
@@ -74,6 +82,13 @@ impl Plan {
         });
         below.unwrap_or_else(|| path.display().to_string())
     }
+}
+
+/// What the level could not give of what the item declares, where a line tells of a refusal.
+fn lost<'a>(held: &'a Confinement, line: &str) -> Option<&'a str> {
+    let is_refusal = WRITE.iter().any(|word| line.contains(word));
+    let is_part = |missing: &&String| missing.starts_with("write all of ");
+    held.missing.iter().find(is_part).filter(|_| is_refusal).map(String::as_str)
 }
 
 /// The first absolute path that a line names.

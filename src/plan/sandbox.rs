@@ -281,7 +281,7 @@ impl<'a> Places<'a> {
             base.extend(host.real_file(Path::new("/etc/resolv.conf")));
         }
         base.extend(survey.external().iter().cloned());
-        for program in survey.program().into_iter() {
+        if let Some(program) = survey.program() {
             base.extend(self.of_program(program));
         }
         base.iter()

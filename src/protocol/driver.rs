@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::oneshot;
 use super::server::{Asked, Lost, Server};
+use super::session::fits;
 use super::wire::{outcome, request};
 use crate::base::Digest;
-use crate::base::limits::EXEC_SERVERS;
+use crate::base::limits::EXEC_KEPT;
 use crate::execute::{Call, Driver, ExecuteError, Kept, Mask, Outcome, ProtocolFault, prepare};
 use crate::host::{Lasting, Signals, Spawn};
 use crate::parse::ExecMode;
@@ -56,6 +57,12 @@ impl ExecDriver {
         let begin = Instant::now();
         let item = || plan.item().clone();
         let spawn = plan.spawn(None).ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
+        let request = request(&spawn.stdin, spoken.below_args, running.approval);
+        fits(&request).map_err(|fault| ExecuteError::Protocol {
+            item: item(),
+            fault,
+            stderr_tail: String::new(),
+        })?;
         let spawn_error = |source| {
             let program = spawn.program.clone();
             ExecuteError::Spawn { item: item(), program, source }
@@ -73,9 +80,8 @@ impl ExecDriver {
         };
         self.keep();
         let mask = Mask::of(plan.secrets());
-        let params = String::from_utf8_lossy(&spawn.stdin);
         let asked = Asked {
-            request: &request(&params, spoken.below_args, running.approval),
+            request: &request,
             deadline: begin + plan.timeout(),
             timeout: plan.timeout(),
             mask: &mask,
@@ -102,15 +108,17 @@ impl ExecDriver {
         }
     }
 
-    /// The server of a binding; the oldest that nobody uses goes when there are too many.
+    /// The server of a binding. When there are too many one goes: one that does not run, else the one that
+    /// nobody used for longest, else any.
     fn server(&self, key: Digest, make: impl FnOnce() -> Server) -> Arc<Server> {
         let mut servers = self.shared.lock();
         let mut gone = None;
-        if servers.of.len() >= EXEC_SERVERS && !servers.of.contains_key(&key) {
+        if servers.of.len() >= EXEC_KEPT && !servers.of.contains_key(&key) {
             let stopped = servers.of.iter().find(|(_, server)| !server.is_running());
-            let oldest =
-                servers.of.iter().filter_map(|(key, server)| Some((server.idle_at()?, *key)));
-            let key = stopped.map(|(key, _)| *key).or_else(|| oldest.min().map(|(_, key)| key));
+            let unused = servers.of.iter();
+            let unused = unused.filter_map(|(key, server)| Some((server.unused_since()?, *key)));
+            let key = stopped.map(|(key, _)| *key).or_else(|| unused.min().map(|(_, key)| key));
+            let key = key.or_else(|| servers.of.keys().next().copied());
             gone = key.and_then(|key| servers.of.remove(&key));
         }
         let server = Arc::clone(servers.of.entry(key).or_insert_with(|| Arc::new(make())));

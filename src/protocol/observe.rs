@@ -6,6 +6,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::notes::Notes;
+use super::wire::{one_line, request};
+use crate::base::limits::OBSERVERS;
 use crate::execute::{Kept, Mask};
 use crate::host::{Lasting, Signals, hold_signals};
 use crate::id::Ref;
@@ -16,14 +18,20 @@ use crate::id::Ref;
 pub(crate) struct Observers {
     threads: Mutex<Vec<JoinHandle<()>>>,
     is_over: Arc<AtomicBool>,
+    /// Those that run hold one each.
+    places: Arc<()>,
 }
+
+/// Leave for one program to be told something: there are [`OBSERVERS`].
+pub(crate) struct Place(#[expect(dead_code, reason = "it is counted")] Arc<()>);
 
 /// A program that is told something.
 pub(crate) struct Told {
     pub(crate) item: Ref,
     pub(crate) child: Lasting,
     pub(crate) kept: Kept,
-    pub(crate) words: Vec<u8>,
+    /// What it is told, a JSON object as text.
+    pub(crate) payload: Vec<u8>,
     pub(crate) deadline: Instant,
     pub(crate) mask: Mask,
 }
@@ -32,14 +40,25 @@ pub(crate) struct Told {
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Observers {
+    /// A place for one more, which is taken before it is started; `None` while too many run.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let place = Place(Arc::clone(&self.places));
+        // One is ours. Of two who take the last place at once neither may get it, and none gets one more.
+        (Arc::strong_count(&self.places) <= OBSERVERS + 1).then_some(place)
+    }
+
     /// Tells a program that has been started, on a thread of its own.
-    pub(crate) fn tell(&self, told: Told) {
+    pub(crate) fn tell(&self, place: Place, told: Told) {
         let is_over = Arc::clone(&self.is_over);
         let thread = std::thread::Builder::new().name("observer".into());
         let item = told.item.clone();
         // What asks this process to end is heard by whoever waits for the call.
         let _held = hold_signals();
-        match thread.spawn(move || watch(told, &is_over)) {
+        let watch = move || {
+            watch(told, &is_over);
+            drop(place);
+        };
+        match thread.spawn(watch) {
             Ok(thread) => {
                 let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
                 threads.retain(|thread| !thread.is_finished());
@@ -56,7 +75,8 @@ impl Observers {
 }
 
 fn watch(told: Told, is_over: &AtomicBool) {
-    let Told { item, child, kept, mut words, deadline, mask } = told;
+    let Told { item, child, kept, payload, deadline, mask } = told;
+    let mut words = one_line(request(&payload, false, None));
     let mut notes = Notes::default();
     let mut is_silent = false;
     loop {
@@ -107,12 +127,29 @@ impl Drop for Observers {
         let signals = Signals::listen().ok();
         for thread in threads {
             while !thread.is_finished() {
-                if signals.as_ref().and_then(Signals::take).is_some() {
+                // It stays for whoever is to end by it.
+                if signals.as_ref().is_some_and(Signals::is_waiting) {
                     self.end();
                 }
                 std::thread::sleep(Duration::from_millis(2));
             }
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Observers;
+    use crate::base::limits::OBSERVERS;
+
+    #[test]
+    fn there_are_so_many_places_and_no_more_until_one_is_left() {
+        let observers = Observers::default();
+        let mut taken: Vec<_> = (0..OBSERVERS).map(|_| observers.place()).collect();
+        assert!(taken.iter().all(Option::is_some));
+        assert!(observers.place().is_none() && observers.place().is_none());
+        taken.pop();
+        assert!(observers.place().is_some());
     }
 }

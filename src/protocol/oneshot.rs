@@ -1,7 +1,7 @@
 //! One process a call (exec-protocol 2).
 
 use super::notes::Notes;
-use super::wire::{Answer, answer, one_object, outcome, request, shown};
+use super::wire::{Answer, answer, one_line, one_object, outcome, request, shown};
 use crate::execute::{
     Call, ExecuteError, Mask, Outcome, ProtocolFault, prepare, run_once, status_text,
 };
@@ -12,9 +12,7 @@ use crate::host::Ended;
 pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
     let Call { plan, spoken, running } = call;
     let (mut spawn, kept) = prepare(plan, running)?;
-    let params = String::from_utf8_lossy(&spawn.stdin);
-    spawn.stdin =
-        format!("{}\n", request(&params, spoken.below_args, running.approval)).into_bytes();
+    spawn.stdin = one_line(request(&spawn.stdin, spoken.below_args, running.approval));
     let ended = run_once(plan, &spawn, kept, running)?;
     let mask = Mask::of(plan.secrets());
     let mut notes = if ended.stderr_truncated { Notes::amid() } else { Notes::default() };

@@ -420,6 +420,13 @@ impl Server {
         Some(if state.session.waiting() > 0 { Instant::now() } else { state.used } + idle)
     }
 
+    /// When it was used last, if it runs and no call waits.
+    pub(super) fn unused_since(&self) -> Option<Instant> {
+        let state = self.at_rest()?;
+        let is_unused = state.live.is_some() && state.session.waiting() == 0;
+        is_unused.then_some(state.used)
+    }
+
     /// Whether a process of it runs or may be about to.
     pub(super) fn is_running(&self) -> bool {
         self.at_rest().is_none_or(|state| state.live.is_some())

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::wire::{Answer, pending, shown};
+use crate::base::limits::EXEC_LINE_BYTES;
 use crate::execute::{Mask, ProtocolFault};
 use crate::parse::json;
 
@@ -37,10 +38,7 @@ impl Session {
         self.last += 1;
         let id = self.last;
         self.calls.insert(id, None);
-        let line = format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"execute\",\"params\":{request}}}\n"
-        );
-        (id, line)
+        (id, line(id, request))
     }
 
     /// Calls without a reply.
@@ -98,6 +96,20 @@ impl Session {
             Err(why) => bad(why),
         }
     }
+}
+
+/// A request as the line that is sent.
+fn line(id: u64, request: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"execute\",\"params\":{request}}}\n")
+}
+
+/// Whether a request fits into a line, whatever its id.
+///
+/// # Errors
+/// `protocol.request_too_large`
+pub(super) fn fits(request: &str) -> Result<(), ProtocolFault> {
+    let (size, cap) = (line(u64::MAX, "").len() + request.len(), EXEC_LINE_BYTES);
+    if size > cap { Err(ProtocolFault::RequestTooLarge { size, cap }) } else { Ok(()) }
 }
 
 fn reply(map: &mut Map<String, Value>) -> Result<Answer, &'static str> {

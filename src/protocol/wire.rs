@@ -10,12 +10,20 @@ use crate::parse::json;
 
 /// The request: the parameters, a JSON object as text, as they are or below `args`, beside what a person
 /// said to them.
-pub(super) fn request(params: &str, below_args: bool, approval: Option<&Value>) -> String {
+pub(super) fn request(params: &[u8], below_args: bool, approval: Option<&Value>) -> String {
+    let params = String::from_utf8_lossy(params);
     match (below_args, approval) {
-        (false, _) => params.to_owned(),
+        (false, _) => params.into_owned(),
         (true, None) => format!("{{\"args\":{params}}}"),
         (true, Some(approval)) => format!("{{\"args\":{params},\"approval\":{approval}}}"),
     }
+}
+
+/// A request as a program that runs once reads it: one line.
+pub(super) fn one_line(request: String) -> Vec<u8> {
+    let mut line = request.into_bytes();
+    line.push(b'\n');
+    line
 }
 
 /// What an answer says.
@@ -79,12 +87,16 @@ pub(super) fn shown(bytes: &[u8], mask: &Mask) -> String {
     begin[..begin.len().min(SHOWN_BYTES)].escape_ascii().to_string()
 }
 
+/// Stands for an error without a word.
+const MUTE: &str = "it failed and did not say why";
+
 /// An answer as the outcome of a run; what is told of a failure holds no secret.
 pub(super) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Duration) -> Outcome {
     let (data, failure, pending) = match answer {
         Answer::Result(data) => (data, None, None),
         Answer::Error(message, data) => {
-            let message = mask.text(&message);
+            let is_mute = message.trim().is_empty();
+            let message = if is_mute { MUTE.to_owned() } else { mask.text(&message) };
             (mask.value(data), Some(ToolFailure { message, tail, of: "stderr_tail" }), None)
         }
         Answer::Pending(Pending { reason, message }) => {
@@ -107,9 +119,10 @@ pub(super) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Durat
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, answer, one_object, request};
+    use super::{Answer, answer, one_object, outcome, request};
     use crate::execute::{Mask, Pending, ProtocolFault};
     use serde_json::json;
+    use std::time::Duration;
 
     fn none() -> Mask {
         Mask::of(std::iter::empty())
@@ -118,8 +131,8 @@ mod tests {
     #[test]
     fn a_request_is_the_parameters_to_the_digit() {
         let params = "{\"n\":123456789012345678901234567890.10}";
-        assert_eq!(request(params, true, None), format!("{{\"args\":{params}}}"));
-        assert_eq!(request(params, false, None), params);
+        assert_eq!(request(params.as_bytes(), true, None), format!("{{\"args\":{params}}}"));
+        assert_eq!(request(params.as_bytes(), false, None), params);
     }
 
     #[test]
@@ -156,6 +169,19 @@ mod tests {
             "{\"pending\":{\"reason\":1}}",
         ] {
             assert!(answer(one_object(text.as_bytes(), &none()).unwrap()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_without_a_word_is_told_as_one() {
+        let told = |text: &str| {
+            let answer = answer(one_object(text.as_bytes(), &none()).unwrap()).unwrap();
+            let outcome = outcome(answer, &none(), String::new(), Duration::ZERO);
+            outcome.failure.unwrap().message
+        };
+        assert_eq!(told("{\"error\":\" no\"}"), " no");
+        for text in ["{\"error\":\" \"}", "{\"error\":{\"message\":\"\"}}"] {
+            assert_eq!(told(text), "it failed and did not say why", "{text}");
         }
     }
 

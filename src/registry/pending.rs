@@ -44,7 +44,7 @@ pub(crate) struct PendingRow {
 
 impl PendingRow {
     /// It was approved by a process that is gone.
-    fn is_left(&self) -> bool {
+    pub(crate) fn is_left(&self) -> bool {
         self.state == PendingState::Approved && self.approver.is_some_and(Approver::is_gone)
     }
 }
@@ -198,6 +198,16 @@ impl Registry {
         let known: Vec<String> =
             query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         Ok(near(id, known.iter().map(String::as_str), NEAR_NAMES))
+    }
+
+    /// Another one than before once somebody else has written, so that who waits reads no more often than
+    /// that.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn version(&self) -> Result<i64, RegistryError> {
+        let version = self.db.pragma_query_value(None, "data_version", |row| row.get(0));
+        version.map_err(|error| self.fail(error))
     }
 
     /// Claims a request for the run that follows: from here on nobody else can.
@@ -426,6 +436,21 @@ mod tests {
         assert_eq!(kept, "lost");
         registry.finish(&id, "{}").unwrap();
         assert_eq!(state(&registry), PendingState::Done);
+    }
+
+    #[test]
+    fn the_version_is_another_once_somebody_else_has_written_and_only_then() {
+        let home = tempfile::tempdir().unwrap();
+        let mut other = Registry::open(home.path()).unwrap();
+        let waits = Registry::open(home.path()).unwrap();
+        let before = waits.version().unwrap();
+        other.requests().unwrap();
+        assert_eq!(waits.version().unwrap(), before);
+        postpone(&mut other).unwrap();
+        let after = waits.version().unwrap();
+        assert_ne!(after, before);
+        waits.requests().unwrap();
+        assert_eq!(waits.version().unwrap(), after);
     }
 
     #[test]

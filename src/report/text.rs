@@ -58,7 +58,8 @@ impl ToolReport {
             if text.stderr.is_empty() && outcome.http.is_none() {
                 text.stderr = ended_line(&failure.tail);
             }
-            if outcome.data.get("success").is_some() && outcome.data.get("stdout").is_none() {
+            let says_it = outcome.data.get("success").is_some();
+            if outcome.data.is_null() || says_it && outcome.data.get("stdout").is_none() {
                 // The error line says it already.
                 text.stdout.clear();
             }

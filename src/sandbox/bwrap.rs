@@ -58,6 +58,8 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     let policy = &cell.confinement.policy;
     let mut points = MountPoints::default();
     let mut mounts = grants(policy);
+    // The folder it starts in is there, also where it may see nothing of it.
+    mounts.insert(0, Mount::of("--dir", cwd));
     mounts.push(Mount::of("--proc", "/proc"));
     mounts.push(Mount::of("--dev", "/dev"));
     mounts.push(Mount { from: Some(cell.tmp.clone()), ..Mount::of("--bind", "/tmp") });
@@ -68,7 +70,10 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     }
     let sees = |path: &Path| policy.read.iter().chain(&policy.write).any(|g| path.starts_with(g));
     let hidden = policy.hidden.iter().filter(|hidden| sees(hidden) && hidden.is_dir());
-    mounts.extend(hidden.map(|hidden| Mount::of("--tmpfs", hidden)));
+    // Empty, and so that nobody believes to have written there.
+    for hidden in hidden {
+        mounts.extend([Mount::of("--tmpfs", hidden), Mount::of("--remount-ro", hidden)]);
+    }
     for folder in &policy.new_items {
         points.keep(&Kept { path: folder.clone(), is_folder: true })?;
         add_items(folder, &mut mounts)?;
@@ -91,7 +96,7 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     }
     for Mount { at, option, from } in mounts {
         args.push(option.into());
-        let is_made = matches!(option, "--proc" | "--dev" | "--tmpfs");
+        let is_made = matches!(option, "--proc" | "--dev" | "--tmpfs" | "--remount-ro" | "--dir");
         if !is_made {
             args.push(from.unwrap_or_else(|| at.clone()).into());
         }
@@ -136,7 +141,7 @@ fn keep(
     };
     let between = kept.path.ancestors().skip(1).take_while(|above| *above != granted);
     // Below a plain file nothing comes to be, and the file is where it is.
-    if between.clone().any(|above| above.is_file()) {
+    if between.clone().any(Path::is_file) {
         return Ok(());
     }
     points.keep(kept)?;

@@ -5,12 +5,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::mount_points::MountPoints;
-use super::probe::found;
+use super::probe::{Found, found};
 use super::{bwrap, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
-    Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Host, Ladder, Lasting, Level,
-    Look, NetFault, Policy, Restrict, Spawn,
+    Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Host, Lacking, Ladder, Lasting,
+    Level, Look, NetFault, Policy, Restrict, Spawn,
 };
 
 /// See the module.
@@ -68,26 +68,30 @@ impl Host for Confined {
     }
 
     fn confine(&self, policy: Policy, ladder: Ladder) -> Result<Confinement, CannotConfine> {
-        let found = found();
-        let by_landlock = |policy, stronger: Option<_>| match &found.landlock {
-            Ok(version) => landlock::confine(policy, *version, stronger),
-            Err(lacking) => {
-                let all = stronger.into_iter().chain([lacking]).cloned().collect();
-                Err(CannotConfine::Unavailable(all))
-            }
-        };
-        match (ladder, &found.bwrap) {
-            (Ladder::Auto | Ladder::Only(Level::Bwrap), Ok(_)) => bwrap::confine(policy),
-            (Ladder::Only(Level::Bwrap), Err(lacking)) => {
-                Err(CannotConfine::Unavailable(vec![lacking.clone()]))
-            }
-            (Ladder::Auto, Err(lacking)) => by_landlock(policy, Some(lacking)),
-            (Ladder::Only(Level::Landlock), bwrap) => by_landlock(policy, bwrap.as_ref().err()),
-        }
+        choose(found(), policy, ladder)
     }
 
     fn call(&self, call: &Call) -> Result<Answer, NetFault> {
         self.host.call(call)
+    }
+}
+
+/// The strongest level that works, or the one that is asked for; never a weaker one instead of it.
+fn choose(found: &Found, policy: Policy, ladder: Ladder) -> Result<Confinement, CannotConfine> {
+    let by_landlock = |policy, stronger: Option<&Lacking>| match &found.landlock {
+        Ok(version) => landlock::confine(policy, *version, stronger),
+        Err(lacking) => {
+            let all = stronger.into_iter().chain([lacking]).cloned().collect();
+            Err(CannotConfine::Unavailable(all))
+        }
+    };
+    match (ladder, &found.bwrap) {
+        (Ladder::Auto | Ladder::Only(Level::Bwrap), Ok(_)) => bwrap::confine(policy),
+        (Ladder::Only(Level::Bwrap), Err(lacking)) => {
+            Err(CannotConfine::Unavailable(vec![lacking.clone()]))
+        }
+        (Ladder::Auto, Err(lacking)) => by_landlock(policy, Some(lacking)),
+        (Ladder::Only(Level::Landlock), bwrap) => by_landlock(policy, bwrap.as_ref().err()),
     }
 }
 
@@ -141,4 +145,68 @@ fn rlimits(caps: Caps) -> Vec<(u32, u64)> {
     limits.extend(caps.files.map(|most| (libc::RLIMIT_NOFILE, most)));
     limits.extend(caps.file_size_mb.map(|most| (libc::RLIMIT_FSIZE, most << 20)));
     limits
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{Found, choose};
+    use crate::diag::Diagnose;
+    use crate::host::{Caps, Kept, Lacking, Ladder, Level, Net, Policy};
+
+    fn policy(write: &[&str]) -> Policy {
+        Policy {
+            base: Vec::new(),
+            read: Vec::new(),
+            write: write.iter().map(PathBuf::from).collect(),
+            made: Vec::new(),
+            partial_read: false,
+            partial_write: false,
+            kept: vec![Kept { path: "/p/.ai".into(), is_folder: true }],
+            hidden: Vec::new(),
+            new_items: Vec::new(),
+            net: Net::None,
+            caps: Caps::default(),
+        }
+    }
+
+    /// A machine with these levels.
+    fn machine(bwrap: bool, landlock: bool) -> Found {
+        let lacking = |level| Lacking { level, why: "it is off".into(), mend: "turn it on".into() };
+        Found {
+            bwrap: if bwrap { Ok("/usr/bin/bwrap".into()) } else { Err(lacking(Level::Bwrap)) },
+            landlock: if landlock { Ok(7) } else { Err(lacking(Level::Landlock)) },
+        }
+    }
+
+    #[test]
+    fn the_ladder_is_climbed_down_only_by_what_does_not_work_table() {
+        let (auto, bwrap) = (Ladder::Auto, Ladder::Only(Level::Bwrap));
+        let landlock = Ladder::Only(Level::Landlock);
+        let (narrow, wide) = (&["/p/build"][..], &["/p"][..]);
+        for (there, ladder, write, want) in [
+            ((true, true), auto, narrow, "bwrap"),
+            ((true, true), landlock, narrow, "landlock"),
+            ((true, true), landlock, wide, "sandbox.cannot_protect"),
+            ((true, false), auto, wide, "bwrap"),
+            ((true, false), landlock, narrow, "sandbox.unavailable"),
+            ((false, true), auto, narrow, "landlock"),
+            ((false, true), auto, wide, "sandbox.cannot_protect"),
+            ((false, true), bwrap, narrow, "sandbox.unavailable"),
+            ((false, false), auto, narrow, "sandbox.unavailable"),
+            ((false, false), bwrap, narrow, "sandbox.unavailable"),
+        ] {
+            let chosen = choose(&machine(there.0, there.1), policy(write), ladder);
+            let got = match &chosen {
+                Ok(held) => held.level.as_str(),
+                Err(why) => why.code().0,
+            };
+            assert_eq!(got, want, "{there:?} {ladder:?} {write:?}");
+            if let Err(why) = chosen {
+                let help = why.help().unwrap();
+                assert_eq!(help.contains("turn it on"), !there.0 || !there.1, "{help}");
+            }
+        }
+    }
 }

@@ -78,6 +78,8 @@ pub(super) fn confine(
     let (write, cut_write) = protect(&policy.write, &kept, policy.partial_write, "write")?;
     missing.extend(cut_read);
     missing.extend(cut_write);
+    // Who may see a file may change its mode, if it is theirs.
+    missing.push("file modes".to_owned());
     if version < DEVICES {
         missing.push("devices".into());
     }

@@ -23,7 +23,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
     // 3e9a6f0b5954a8ee7cc334700619bc3631227592c3d0050636380be9c79dfb5c
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
-    // cfed70eb0d68175478ed145d07124a0d6917eb9bfb643b9d037d3920eeca482d
+    // 25297c4c8c4e7993e22db8fa04232712184609cb6121a43705027ca8c3e592b5
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -287,6 +287,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/protocol.output_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.output_too_large.md") },
     // 2192166d259e4fd2cb0a55948dda6c30cbb7c60d8c032310c173266f40ecec9e
     File { path: "knowledge/rye/errors/protocol.pending_again.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.pending_again.md") },
+    // 4a73b433a13f4cc56bd42a78040e3c01d60efa215288303ee25952ba1ca9100d
+    File { path: "knowledge/rye/errors/protocol.request_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.request_too_large.md") },
     // 249ac4ce1131f2c1ab20323e8d410687ba58e7ac12259bb869ad33dc736bf7f3
     File { path: "knowledge/rye/errors/protocol.server_exited.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/protocol.server_exited.md") },
     // 57a4a0ee693304cf10379e13e16e3180c06b1008d89cfdbbe0eaafd29e6b1e81
@@ -429,7 +431,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.untrusted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.untrusted.md") },
     // 410050baa1c0757d8ed73729d1e726ad7b7f75d52c66aba39744b619000cad43
     File { path: "knowledge/rye/errors/verify.weak_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.weak_key.md") },
-    // 8b3d1b2fcd700a6b6a75c65125fa72a06f07a0b5121228981fb03dabf9f09b7b
+    // 8b2514ca76ca8b0aeb35d44d9d6f65699007a9738935f663a0b73278930306f3
     File { path: "knowledge/rye/exec-protocol.md", bytes: include_bytes!("../../.ai/knowledge/rye/exec-protocol.md") },
     // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
@@ -447,9 +449,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // aa79948eccf95051d2161aedc6847405cfd8d168882f91e7ce28e378470cd12d
+    // 9f22b5f2e09bdb71a37362b5b3953053f1907ccf4c7749e8ef188764fd685e8d
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 2b669abce336d695cfb2e4d2c03519482b953ac4dd0e1b9487094da18057cc48
+    // b1e6aeca30e95273cc8be6aa3f3d119e86690b4538829a394c80b1423590c0ff
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fccf347a7b6284e4b732b0770121e9816241a3777fd0a859b0c9cafc8933572b
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },

@@ -11,7 +11,7 @@
 //! - The checks run in the order of core 3.6; the first that fails names itself.
 //!
 //! Start at `admit.rs`. `sig_line.rs` is the grammar, `statement.rs` what is signed,
-//! `trust_store.rs` whom the person believes, `document.rs` the files that say so, `allowed.rs` what
+//! `trust_store.rs` whom the person believes, `policy.rs` what else they decided, `document.rs` the files that say so, `allowed.rs` what
 //! of a project the person let in by name, `dev_key.rs` the key of work in hand, `sign.rs` the mirror.
 
 mod admit;
@@ -26,6 +26,7 @@ mod key;
 mod memo;
 mod own_keys;
 mod parts;
+mod policy;
 mod proposal;
 mod rotate;
 mod sig_line;

@@ -10,6 +10,7 @@ use super::document::{Revocation, TrustDocument, Unfit, read_own};
 use super::error::{KeyError, TrustError};
 use super::key::{EXAMPLE, PUBLISHER, PublicKey, publisher};
 use super::own_keys::OwnKeys;
+use super::policy::Policy;
 use super::sig_line::SigLine;
 use super::standing::{AllowedRoot, Standing};
 use crate::base::Timestamp;
@@ -49,35 +50,6 @@ pub(super) struct Candidate {
     pub(super) key: PublicKey,
     pub(super) owner: String,
     pub(super) not_after: Option<Timestamp>,
-}
-
-/// The person's own policy, `config:rye/policy` of the user space.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Policy {
-    #[serde(default)]
-    allow_shadow: Vec<String>,
-    #[serde(default)]
-    receipts: Receipts,
-    /// Hooks that every call of a tool needs.
-    #[serde(default)]
-    required_hooks: Vec<String>,
-    /// Patterns of tools that run without a sandbox.
-    #[serde(default)]
-    sandbox_off: Vec<String>,
-    #[serde(skip)]
-    required: Vec<ItemId>,
-    #[serde(skip)]
-    let_out: Vec<Pattern>,
-}
-
-/// When the run of a tool leaves a receipt.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Receipts {
-    Always,
-    #[default]
-    OnRequest,
 }
 
 #[derive(Deserialize)]
@@ -192,7 +164,7 @@ impl<'a> TrustStore<'a> {
     /// # Errors
     /// `verify.trust_unreadable`
     pub(crate) fn may_shadow(&self, id: &ItemId) -> Result<bool, Arc<TrustError>> {
-        Ok(self.policy()?.allow_shadow.iter().any(|listed| listed == id.as_str()))
+        Ok(self.policy()?.may_shadow(id))
     }
 
     /// Whether the person's policy asks for a receipt of every run of a tool.
@@ -200,7 +172,7 @@ impl<'a> TrustStore<'a> {
     /// # Errors
     /// `verify.trust_unreadable`
     pub(crate) fn wants_receipts(&self) -> Result<bool, Arc<TrustError>> {
-        Ok(self.policy()?.receipts == Receipts::Always)
+        Ok(self.policy()?.wants_receipts())
     }
 
     /// The hooks without which no tool is called, by the person's policy.
@@ -208,7 +180,7 @@ impl<'a> TrustStore<'a> {
     /// # Errors
     /// `verify.trust_unreadable`
     pub(crate) fn required_hooks(&self) -> Result<&[ItemId], Arc<TrustError>> {
-        Ok(&self.policy()?.required)
+        Ok(self.policy()?.required_hooks())
     }
 
     /// Whether the person's policy lets this tool run without a sandbox.
@@ -216,14 +188,15 @@ impl<'a> TrustStore<'a> {
     /// # Errors
     /// `verify.trust_unreadable`
     pub(crate) fn lets_out(&self, item: &Ref) -> Result<bool, Arc<TrustError>> {
-        Ok(self.policy()?.let_out.iter().any(|pattern| pattern.matches(item)))
+        Ok(self.policy()?.lets_out(item))
     }
 
     fn policy(&self) -> Result<&Policy, Arc<TrustError>> {
         let policy = self.policy.get_or_init(|| {
             let text = self.own_config("rye/policy").map_err(Arc::new)?;
             let Some((path, text)) = text else { return Ok(Policy::default()) };
-            policy(&text).map_err(|why| Arc::new(TrustError::Unreadable { path, why, help: None }))
+            Policy::parse(&text)
+                .map_err(|why| Arc::new(TrustError::Unreadable { path, why, help: None }))
         });
         policy.as_ref().map_err(Arc::clone)
     }
@@ -536,7 +509,7 @@ pub(crate) fn check_own_config(id: &str, ext: &str, text: &str) -> Result<(), St
         return Err("it is read as YAML only; name it `.yaml`".into());
     }
     match id {
-        "rye/policy" => policy(text).map(|_| ()),
+        "rye/policy" => Policy::parse(text).map(|_| ()),
         _ => match register(text)? {
             (_, Some(known)) => Err(format!("`{known}` has a meaning already")),
             (_, None) => Ok(()),
@@ -544,22 +517,7 @@ pub(crate) fn check_own_config(id: &str, ext: &str, text: &str) -> Result<(), St
     }
 }
 
-fn policy(text: &str) -> Result<Policy, String> {
-    let mut policy: Policy = yaml(text)?;
-    let hooks = std::mem::take(&mut policy.required_hooks);
-    let id = |hook: &String| {
-        let id = hook.strip_prefix("tool:").unwrap_or(hook).parse::<ItemId>();
-        id.map_err(|error| format!("`required_hooks`: {error}"))
-    };
-    policy.required = hooks.iter().map(id).collect::<Result<_, _>>()?;
-    let pattern = |text: &String| {
-        text.parse::<Pattern>().map_err(|why| format!("`sandbox_off`: {}", brief_line(&why)))
-    };
-    policy.let_out = policy.sandbox_off.iter().map(pattern).collect::<Result<_, _>>()?;
-    Ok(policy)
-}
-
-fn yaml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+pub(super) fn yaml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     if text.len() > OWN_CONFIG_BYTES {
         return Err(format!("it is larger than {} KiB", OWN_CONFIG_BYTES >> 10));
     }

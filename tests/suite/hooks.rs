@@ -260,7 +260,10 @@ fn f10_a_hook_that_was_changed_or_taken_away_lets_nothing_through() {
     // Without the policy a hook that is gone asks nothing; with it nothing runs.
     std::fs::remove_file(&file).unwrap();
     assert_eq!((call(&world).0, ran(&world)), (0, true));
-    world.signed_home(".ai/config/rye/policy.yaml", "required_hooks: [tool:hooks/guard]\n");
+    world.signed_home(
+        ".ai/config/rye/policy.yaml",
+        "required_hooks: [tool:hooks/guard]\nsandbox_off: [\"tool:**\"]\n",
+    );
     unusable();
     hook(&world, "guard", BEFORE, "echo '{\"allow\":true}'");
     assert_eq!((call(&world).0, ran(&world)), (0, true));
@@ -340,13 +343,16 @@ fn what_a_hook_says_of_itself_wrongly_is_refused_when_it_is_signed() {
     for (more, part) in [
         ("", "`/phases` is missing or empty"),
         ("phases: []\n", "`/phases` is missing or empty"),
-        ("phase: [before_execution]\n", "`/phases` is missing or empty"),
+        ("phase: [before_execution]\n", "did you mean `phases`"),
+        ("mode: filter\n", "`/phases` is missing or empty"),
         ("phases: [before_exection]\n", "did you mean `before_execution`"),
         ("phases: [before_call]\n", "not one of `before_execution`"),
         ("phases: [before_execution]\nmode: filtr\n", "did you mean `filter`"),
         ("phases: [before_execution]\nmatch: [\"acme/[a]\"]\n", "`/match`"),
         ("phases: [before_execution]\norder: first\n", "`/order` is no number"),
         ("phases: [before_execution]\ncompat: promptkid\n", "did you mean `promptkit`"),
+        ("phases: [before_execution]\ncompatt: promptkit\n", "did you mean `compat`"),
+        ("phases: [before_execution]\nmacth: [\"acme/*\"]\n", "did you mean `match`"),
         ("phases: [before_execution]\nmode: observe\nreplaces: true\n", "`/replaces`"),
     ] {
         world.write(file, item("x", more));
@@ -375,7 +381,10 @@ fn hooks_are_listed_and_tried_one_by_one() {
     let world = world();
     hook(&world, "guard", BEFORE, BY_FILE);
     hook(&world, "wide", &format!("{BEFORE}compat: promptkit\nmatch: [\"none/*\"]\n"), BY_FILE);
-    world.signed_home(".ai/config/rye/policy.yaml", "required_hooks: [hooks/guard, hooks/gone]\n");
+    world.signed_home(
+        ".ai/config/rye/policy.yaml",
+        "required_hooks: [hooks/guard, hooks/gone]\nsandbox_off: [\"tool:**\"]\n",
+    );
     let (status, got) = world.json(&["hooks", "list"]);
     assert_eq!(status, 0, "{got}");
     let rows = got["hooks"].as_array().unwrap();
@@ -398,6 +407,21 @@ fn hooks_are_listed_and_tried_one_by_one() {
     world.write("answer", "exit 1");
     let (status, got) = test("tool:hooks/guard");
     assert_eq!((status, &got["no_answer"]), (1, &json!(true)), "{got}");
+    world.write("answer", "echo why not >&2; exit 1");
+    let (status, got) = test("tool:hooks/guard");
+    assert_eq!((status, &got["stderr_tail"]), (1, &json!("why not\n")), "{got}");
+    let said = world.rye(&["hooks", "test", "hooks/guard", "--payload", payload]);
+    assert!(said.stdout.contains("denies") && said.stderr.contains("why not"), "{said:?}");
+    // What it would not be shown is no payload.
+    for (payload, part) in [
+        ("{\"args\":{}}", "`args`"),
+        ("{\"reqest\":{}}", "did you mean `request`"),
+        ("{\"request\":7}", "`request` is no JSON object"),
+    ] {
+        let (status, got) = world.json(&["hooks", "test", "hooks/guard", "--payload", payload]);
+        assert_eq!((status, &got["code"]), (2, &json!("cli.usage")), "{got}");
+        assert!(got["error"].as_str().unwrap().contains(part), "{got}");
+    }
     assert_eq!(test(TOOL).1["code"], "hook.not_a_hook");
     let (status, got) = world.json(&["hooks", "test", "hooks/guard", "--phase", "after_call"]);
     assert_eq!((status, &got["code"]), (2, &json!("hook.not_a_hook")), "{got}");
@@ -443,6 +467,32 @@ fn f06_a_signal_while_somebody_watches_ends_the_tool_and_the_watcher() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
     }
+}
+
+#[test]
+fn f06_a_signal_while_a_watcher_is_waited_for_ends_it_and_then_rye() {
+    use std::os::unix::process::ExitStatusExt;
+    let world = world();
+    hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "echo $$ >>pids; exec sleep 600");
+    let mut command = world.command(&["execute", TOOL, "-i", "a=1", "--json"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut String::new()).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let late = Instant::now() + Duration::from_secs(8);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(Instant::now() < late, "it does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(status.signal(), Some(2), "a signal is nobody's to keep: {status}");
+    let pid = String::from_utf8(world.read("pids")).unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
 }
 
 #[test]

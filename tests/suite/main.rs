@@ -43,6 +43,7 @@ mod promises;
 mod provoked;
 mod readme;
 mod receipts;
+mod sandbox;
 mod sarif;
 mod shape;
 mod signing;

@@ -257,6 +257,26 @@ fn what_was_asked_for_the_record_can_be_approved() {
 }
 
 #[test]
+fn that_a_policy_asks_for_receipts_since_then_is_no_drift() {
+    let world = world();
+    let kept = asked(&world, "amount=5000");
+    let changed = asked(&world, "amount=5001");
+    world.signed_home(
+        ".ai/config/rye/policy.yaml",
+        "receipts: always\nsandbox_off: [\"tool:**\"]\n",
+    );
+    let (status, got) = world.json(&["pending", "approve", &kept]);
+    assert_eq!((status, &got["status"]), (0, &json!("success")), "{got}");
+    assert_eq!(got["metadata"]["receipts"].as_array().map(Vec::len), Some(1), "{got}");
+    // What runs must still be what was asked for.
+    world.write(PROGRAM, format!("{PAYS}# more\n"));
+    assert_eq!(world.rye(&["sign", PAY]).status, 0);
+    let (status, got) = world.json(&["pending", "approve", &changed]);
+    assert_eq!((status, &got["code"]), (4, &json!("pending.drifted")), "{got}");
+    assert_eq!(paid(&world), 1);
+}
+
+#[test]
 fn a_hook_replaces_before_it_is_asked_and_not_what_was_approved() {
     let world = world();
     // What it wants stands in a file.

@@ -9,16 +9,6 @@ const NATIVE: &str =
     "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n";
 
 #[test]
-fn what_a_signed_item_asks_for_and_this_build_cannot_do_is_refused() {
-    let world = World::new();
-    let tool = format!("{NATIVE}config: {{command: /bin/true}}\n");
-    world.signed(".ai/tools/confined.yaml", &tool);
-    world.works("tool:confined");
-    world.signed(".ai/tools/confined.yaml", &format!("sandbox: {{net: none}}\n{tool}"));
-    world.refused("tool:confined", "plan.not_built", 6);
-}
-
-#[test]
 fn a_program_that_is_none_is_told_from_one_that_is_missing() {
     let world = World::new();
     let program = world.outside().join("garbage");

@@ -35,6 +35,48 @@ fn fmt_writes_the_header_anew_and_nothing_else_and_checks_without_writing() {
 }
 
 #[test]
+fn the_keys_of_programs_evals_and_hooks_have_their_place() {
+    let world = World::new();
+    let head = |kind: &str| {
+        format!(
+            "version: \"1.0.0\"\ntool_type: {kind}\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+             category: acme\ndescription: \"x\"\n"
+        )
+    };
+    let run = "exec:\n  files: [run-it]\n  command: ./run-it\n";
+    let rows = [
+        (
+            "exec",
+            format!("input_schema: {{type: object}}\nsecrets: [TOKEN]\n{run}files_sha256: {{}}\n"),
+        ),
+        ("eval", format!("eval_type: mood\nparams: {{a: 1}}\n{run}")),
+        (
+            "hook",
+            format!(
+                "hook: tool\nphases: [before_execution]\nmode: filter\nmatch: [\"a/*\"]\norder: 1\n\
+                 replaces: true\ncompat: promptkit\n{run}"
+            ),
+        ),
+    ];
+    for (kind, keys) in rows {
+        let tidy = format!("{}{keys}", head(kind));
+        // The entries from the last to the first.
+        let mut entries: Vec<String> = Vec::new();
+        for line in tidy.lines() {
+            match (line.starts_with(' '), entries.last_mut()) {
+                (true, Some(entry)) => *entry += &format!("{line}\n"),
+                _ => entries.push(format!("{line}\n")),
+            }
+        }
+        entries.reverse();
+        let path = world.write(&format!(".ai/tools/acme/{kind}.yaml"), entries.concat());
+        let said = world.rye(&["fmt", &format!("tool:acme/{kind}")]);
+        assert_eq!(said.status, 0, "{said:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), tidy);
+    }
+}
+
+#[test]
 fn a_signed_file_that_fmt_changes_is_altered_and_it_says_so() {
     let world = World::new();
     let path = world.signed(".ai/tools/acme/x.sh", UNTIDY);

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
-use crate::base::text::{escape_line, near};
+use crate::base::text::escape_line;
 use crate::id::ItemId;
 use crate::parse::error::{Fault, METADATA};
 
@@ -38,13 +38,7 @@ pub(super) fn eval(fields: &Fields<'_>) -> Result<Option<Eval>, Fault> {
             None => Ok(None),
         };
     }
-    // Other keys that nobody knows are passed over; what is nearly one of these was meant to be it.
-    let known = [KEYS[0], KEYS[1], "tool_type"];
-    for key in fields.map().keys().filter(|key| !known.contains(&key.as_str())) {
-        if let Some(near) = near(key, KEYS.iter().copied(), 1).pop() {
-            return Err(bad(key, &format!("is not known here; did you mean `{near}`?")));
-        }
-    }
+    fields.no_slip_of(&KEYS)?;
     let eval_type = fields.string("eval_type")?;
     if eval_type.as_ref().is_some_and(|name| name.trim().is_empty()) {
         return Err(bad("eval_type", "is empty"));

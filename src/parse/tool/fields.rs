@@ -1,6 +1,7 @@
 //! Typed fields out of a header: each getter takes a key and says by pointer what is wrong.
 
 use serde_json::{Map, Value};
+use strsim::damerau_levenshtein;
 
 use crate::base::text::{escape_line, near};
 use crate::parse::data::kind;
@@ -118,6 +119,19 @@ impl<'m> Fields<'m> {
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let pointer = escape_line(&self.pointer(key));
         Err(Fault::new(METADATA, format!("`{pointer}` is not known here{near}")))
+    }
+
+    /// Refuses what is one of these keys but for a slip of the hand. Other keys that nobody knows are
+    /// passed over.
+    pub(super) fn no_slip_of(&self, known: &[&str]) -> Result<(), Fault> {
+        for key in self.map.keys().filter(|key| !known.contains(&key.as_str())) {
+            if let Some(meant) = known.iter().find(|known| damerau_levenshtein(key, known) == 1) {
+                let pointer = escape_line(&self.pointer(key));
+                let why = format!("`{pointer}` is not known here; did you mean `{meant}`?");
+                return Err(Fault::new(METADATA, why));
+            }
+        }
+        Ok(())
     }
 
     /// Whether a key of the mapping can name an environment variable.

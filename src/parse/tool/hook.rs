@@ -114,6 +114,7 @@ pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, Fault> {
     if fields.get("exec").is_none() {
         return Err(bad("exec", "is missing: it says what is asked"));
     }
+    fields.no_slip_of(&KEYS)?;
     let word = fields.string("hook")?.ok_or_else(|| bad("hook", "is missing"))?;
     let kinds = HookKind::ALL.map(HookKind::name);
     let kind = HookKind::ALL.into_iter().find(|kind| kind.name() == word);

@@ -26,6 +26,8 @@ pub(crate) enum HookError {
     Missing { call: Ref, hook: String },
     #[error("`{call}` came to no answer (`{code}`); what it said of that was replaced by a hook")]
     Withheld { call: Ref, code: &'static str },
+    #[error("`{hook}` is not told: {most} hooks that were told before still run")]
+    Busy { hook: Ref, most: usize },
     #[error("`{item}` is no hook")]
     NotAHook { item: Ref },
     #[error("`{item}` is not asked at `{}`: its phases are `{known}`", escape_line(.phase))]
@@ -40,7 +42,7 @@ impl Diagnose for HookError {
     fn code(&self) -> Code {
         Code(match self {
             Self::Denied { .. } | Self::Withheld { .. } => "hook.denied",
-            Self::Unusable { .. } | Self::Missing { .. } => "hook.unusable",
+            Self::Unusable { .. } | Self::Missing { .. } | Self::Busy { .. } => "hook.unusable",
             Self::NotAHook { .. } | Self::OtherPhase { .. } => "hook.not_a_hook",
         })
     }
@@ -60,6 +62,9 @@ impl Diagnose for HookError {
                     "put `{hook}` back into your user space, or take it out of `required_hooks` and sign the policy"
                 )
             }
+            Self::Busy { hook, .. } => {
+                format!("let `{hook}` end sooner; one that must not be passed over is a `filter`")
+            }
             Self::Withheld { code, .. } => {
                 format!("`rye explain {code}` says what can be the matter")
             }
@@ -75,7 +80,9 @@ impl Diagnose for HookError {
             | Self::Unusable { call, .. }
             | Self::Missing { call, .. }
             | Self::Withheld { call, .. } => call.to_string(),
-            Self::NotAHook { item } | Self::OtherPhase { item, .. } => item.to_string(),
+            Self::NotAHook { item }
+            | Self::OtherPhase { item, .. }
+            | Self::Busy { hook: item, .. } => item.to_string(),
         })
     }
 
@@ -86,7 +93,10 @@ impl Diagnose for HookError {
                 "metadata": metadata,
             }),
             Self::Unusable { hook, .. } | Self::Missing { hook, .. } => json!({"hook": hook}),
-            Self::NotAHook { .. } | Self::OtherPhase { .. } | Self::Withheld { .. } => json!({}),
+            Self::NotAHook { .. }
+            | Self::OtherPhase { .. }
+            | Self::Withheld { .. }
+            | Self::Busy { .. } => json!({}),
         };
         match data {
             Value::Object(data) => data,

@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 
 use super::call::Hooks;
 use super::error::HookError;
-use crate::base::limits::HOOKS;
+use crate::base::limits::{HOOKS, OBSERVERS};
 use crate::chain::Chain;
+use crate::diag::Diagnose;
 use crate::execute::{ExecuteError, Mask, Outcome, prepare};
 use crate::host::Pin;
 use crate::id::{ItemId, Kind, Ref, Space};
@@ -197,7 +198,8 @@ impl Rye {
         Ok(Hooks::new(lines, call, call_id.to_owned(), armed))
     }
 
-    /// Asks one hook, outside of any call; what it said, or why that is no answer.
+    /// Asks one hook, outside of any call; what it said, or why that is no answer, with the last of what
+    /// it said on standard error.
     ///
     /// # Errors
     /// `hook.not_a_hook`, and those of a run.
@@ -206,7 +208,7 @@ impl Rye {
         item: &Ref,
         phase: Option<&str>,
         payload: &Map<String, Value>,
-    ) -> Result<Result<Verdict, String>, Failure> {
+    ) -> Result<Result<Verdict, (String, String)>, Failure> {
         let rules = self.hook_rules();
         let line = self.line(rules.of(Space::Project), &Quiet);
         let found = line.find(&item.clone().into())?;
@@ -226,11 +228,16 @@ impl Rye {
         let envelope = envelope(&armed.hook, phase, &parts.collect::<Vec<_>>());
         let outcome = match self.ask(line, &armed, envelope)? {
             Ok(outcome) => outcome,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => {
+                let tail = error.data().remove("stderr_tail");
+                let tail = tail.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+                return Ok(Err((error.to_string(), tail)));
+            }
         };
+        let no_tail = |why| (why, String::new());
         Ok(match (&outcome.failure, armed.hook.filters) {
-            (Some(failure), _) => Err(failure.message.clone()),
-            (None, true) => verdict(&outcome.data, &armed.hook),
+            (Some(failure), _) => Err((failure.message.clone(), failure.tail.clone())),
+            (None, true) => verdict(&outcome.data, &armed.hook).map_err(no_tail),
             (None, false) => Ok(Verdict::Allow { metadata: outcome.data, replace: None }),
         })
     }
@@ -277,6 +284,8 @@ impl Rye {
         payload: Map<String, Value>,
     ) -> Result<(), Failure> {
         let plan = self.plan_hook(line, armed, payload)?;
+        let busy = || HookError::Busy { hook: armed.item().clone(), most: OBSERVERS };
+        let place = self.observers.place().ok_or_else(busy)?;
         let fallback = self.user_base().map(Pin::home);
         let running = self.running(fallback.as_deref(), None, None, &Quiet);
         let (spawn, kept) = prepare(&plan, &running)?;
@@ -288,8 +297,8 @@ impl Rye {
         })?;
         let mask = Mask::of(plan.secrets());
         let deadline = Instant::now() + plan.timeout();
-        let words = [spawn.stdin.as_slice(), b"\n"].concat();
-        self.observers.tell(Told { item, child, kept, words, deadline, mask });
+        let payload = spawn.stdin;
+        self.observers.tell(place, Told { item, child, kept, payload, deadline, mask });
         Ok(())
     }
 }

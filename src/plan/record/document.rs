@@ -90,8 +90,18 @@ fn by_content(mut program: Value, digest: Option<Digest>) -> Value {
 }
 
 impl Plan {
-    /// The plan as data. A key is written once, here or in the act's own part.
+    /// The plan as data.
     pub(crate) fn to_json(&self) -> Value {
+        self.document(self.content.as_ref())
+    }
+
+    /// The same as it is where nothing is written down.
+    pub(in crate::plan) fn to_json_without_content(&self) -> Value {
+        self.document(None)
+    }
+
+    /// A key is written once, here or in the act's own part.
+    fn document(&self, content: Option<&Content>) -> Value {
         let mut out: Map<String, Value> = match &self.act {
             Act::Process(process, spoken) => {
                 let mut out = process.document(&self.frame);
@@ -105,9 +115,9 @@ impl Plan {
             ("item", json!(self.item())),
             ("digests", json!(self.links())),
             ("dependencies", json!(self.planned_dependencies())),
-            ("files", self.files()),
-            ("interpreter", self.interpreter()),
-            ("command_sha256", json!(self.content.as_ref().and_then(|it| it.command))),
+            ("files", self.files(content.is_some())),
+            ("interpreter", self.program(content)),
+            ("command_sha256", json!(content.and_then(|it| it.command))),
             ("external", self.survey.external_json()),
             ("timeout_ms", json!(u64::try_from(self.timeout().as_millis()).unwrap_or(u64::MAX))),
             ("sandbox", self.sandbox()),
@@ -120,8 +130,12 @@ impl Plan {
 
     /// The program: for the record by its content, else by what the file system says of the file.
     pub(crate) fn interpreter(&self) -> Value {
+        self.program(self.content.as_ref())
+    }
+
+    fn program(&self, content: Option<&Content>) -> Value {
         let program = self.survey.program_json();
-        match &self.content {
+        match content {
             Some(content) => by_content(program, content.interpreter),
             None => program,
         }
@@ -138,8 +152,8 @@ impl Plan {
 
     /// The files of the private folder with their digests; by their names alone where nothing is
     /// written down, since the digests of the links cover them.
-    fn files(&self) -> Value {
-        let digest = |file: &Pinned| self.content.is_some().then(|| Digest::of(&file.bytes));
+    fn files(&self, with_digests: bool) -> Value {
+        let digest = |file: &Pinned| with_digests.then(|| Digest::of(&file.bytes));
         self.pinned().iter().map(|file| (file.path.clone(), json!(digest(file)))).collect()
     }
 
@@ -156,7 +170,13 @@ impl Plan {
     /// # Errors
     /// `plan.bad_config`: the plan holds a number that its digest could not tell from another.
     pub(in crate::plan) fn document_digest(&self) -> Result<Digest, PlanError> {
-        let text = canon::write(&self.to_json()).map_err(|inexact| PlanError::BadConfig {
+        self.digest_of(&self.to_json())
+    }
+
+    /// # Errors
+    /// As [`Plan::document_digest`].
+    pub(in crate::plan) fn digest_of(&self, document: &Value) -> Result<Digest, PlanError> {
+        let text = canon::write(document).map_err(|inexact| PlanError::BadConfig {
             item: self.item().clone(),
             pointer: "/config",
             why: format!("cannot stand in a plan: {inexact}"),

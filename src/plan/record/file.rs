@@ -96,15 +96,17 @@ impl PlanFile {
         self.params.as_ref()
     }
 
-    /// Whether `plan`, made anew, is the plan that was written down.
+    /// Whether `plan`, made anew, is the plan that was written down. One that was not written
+    /// `for_record` says less of the programs, so of a plan that is that much is compared.
     ///
     /// # Errors
     /// `plan.drifted` with everything that differs; `plan.bad_config`, as for the plan itself.
-    pub(crate) fn compare(&self, plan: &Plan) -> Result<(), PlanError> {
-        if plan.digest()? == self.digest {
+    pub(crate) fn compare(&self, plan: &Plan, for_record: bool) -> Result<(), PlanError> {
+        let is = if for_record { plan.to_json() } else { plan.to_json_without_content() };
+        if plan.digest_of(&is)? == self.digest {
             return Ok(());
         }
-        let differences = differences(&self.document, &plan.to_json());
+        let differences = differences(&self.document, &is);
         Err(PlanError::Drifted { item: plan.item().clone(), differences })
     }
 }

@@ -127,6 +127,24 @@ fn each_key_of_an_exec_block_does_what_it_says() {
 }
 
 #[test]
+fn a_script_without_a_first_line_and_a_program_that_is_not_listed_say_how_to_mend_it() {
+    let world = fixture();
+    assert!(outcome(&world, &item("oneshot", PLAIN)).is_ok(), "the fixture itself is good");
+    for command in ["./other", "../run", "./x/../run", "~/run"] {
+        world.signed(ITEM, &item("oneshot", &format!("command: {command}\nfiles: [run]")));
+        let (status, got) = world.json(&["execute", "acme/x"]);
+        assert_eq!((status, &got["code"]), (6, &json!("plan.bad_config")), "{got}");
+        let why = got["error"].as_str().unwrap();
+        assert!(why.contains(&format!("`/exec/command` is `{command}`")), "{why}");
+    }
+    put(&world, ".ai/tools/acme/run", "echo '{\"result\": 1}'\n");
+    world.signed(ITEM, &item("oneshot", PLAIN));
+    let (status, got) = world.json(&["execute", "acme/x"]);
+    assert_eq!((status, &got["code"]), (6, &json!("execute.spawn")), "{got}");
+    assert!(got["help"].as_str().unwrap().contains("#!/bin/sh"), "{got}");
+}
+
+#[test]
 fn each_refusal_of_an_exec_block_has_its_code_and_says_where() {
     let world = fixture();
     assert!(outcome(&world, &item("oneshot", PLAIN)).is_ok(), "the fixture itself is good");

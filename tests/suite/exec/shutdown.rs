@@ -77,7 +77,7 @@ fn f06_a_signal_while_the_answer_is_being_written_leaves_no_server() {
 }
 
 #[test]
-fn f06_a_signal_while_servers_are_asked_to_end_cuts_that_short() {
+fn f06_a_signal_while_servers_are_asked_to_end_cuts_that_short_and_still_ends_rye() {
     let world = world();
     signed(&world, "stays", "server", "", &stubborn(""));
     let mut child = start(&world, "acme/stays");
@@ -92,7 +92,7 @@ fn f06_a_signal_while_servers_are_asked_to_end_cuts_that_short() {
     let start = Instant::now();
     std::thread::park_timeout(Duration::from_millis(100));
     send(&child, "-INT");
-    ended(&mut child);
+    assert_eq!(ended(&mut child), Some(2), "a signal is nobody's to keep");
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     nothing_is_left(world.outside());
 }

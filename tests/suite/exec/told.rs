@@ -87,3 +87,13 @@ fn f08_what_a_program_names_of_the_host_is_masked_in_errors_unless_it_is_as_shor
         assert!(told.contains(want), "what it gives as its result is its own: {got}");
     }
 }
+
+#[test]
+fn of_a_program_that_failed_without_an_answer_nothing_stands_on_standard_output() {
+    let world = world();
+    for item in both(&world, "", "echo boom >&2", "") {
+        let said = world.rye(&["execute", item]);
+        assert_eq!(said.stdout, "", "{said:?}");
+        assert!(said.status != 0 && said.stderr.contains("error["), "{said:?}");
+    }
+}

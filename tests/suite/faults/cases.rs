@@ -152,6 +152,7 @@ fn c06_init_can_be_run_again_until_all_of_it_is_done() {
             let key = has_key(world);
             // What is accepted is told by a tool that is signed elsewhere and put here.
             let accepted = key && folders && {
+                world.let_out();
                 long_signed(world, FILE);
                 let ran = runs(world);
                 fs::remove_dir_all(world.project().join(".ai/tools/acme")).unwrap();
@@ -281,7 +282,7 @@ fn c06_a_rotation_is_done_or_not_begun() {
     fs::copy(signing, world.outside().join("first.pem")).unwrap();
     say(&world, &["trust", "add", "../other.pem"]);
     say(&world, &["trust", "revoke", &fingerprint(&stranger(2))]);
-    world.write_home(".ai/config/rye/policy.yaml", "allow_shadow: []\n");
+    world.write_home(".ai/config/rye/policy.yaml", "sandbox_off: [\"tool:**\"]\n");
     say(&world, &["sign", "config:rye/policy", "--space", "user"]);
     assert!(runs(&world) && theirs_runs(&world), "the fixture runs");
     try_all(&Case {

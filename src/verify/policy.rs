@@ -1,0 +1,72 @@
+//! The person's own policy, `config:rye/policy` of the user space.
+
+use serde::Deserialize;
+
+use super::trust_store::yaml;
+use crate::base::text::brief_line;
+use crate::grant::Pattern;
+use crate::id::{ItemId, Ref};
+
+/// The person's own policy, `config:rye/policy` of the user space.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Policy {
+    #[serde(default)]
+    allow_shadow: Vec<String>,
+    #[serde(default)]
+    receipts: Receipts,
+    /// Hooks that every call of a tool needs.
+    #[serde(default)]
+    required_hooks: Vec<String>,
+    /// Patterns of tools that run without a sandbox.
+    #[serde(default)]
+    sandbox_off: Vec<String>,
+    #[serde(skip)]
+    required: Vec<ItemId>,
+    #[serde(skip)]
+    let_out: Vec<Pattern>,
+}
+
+/// When the run of a tool leaves a receipt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Receipts {
+    Always,
+    #[default]
+    OnRequest,
+}
+
+impl Policy {
+    /// # Errors
+    /// Why the text is no policy, in one line.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut policy: Self = yaml(text)?;
+        let hooks = std::mem::take(&mut policy.required_hooks);
+        let id = |hook: &String| {
+            let id = hook.strip_prefix("tool:").unwrap_or(hook).parse::<ItemId>();
+            id.map_err(|error| format!("`required_hooks`: {error}"))
+        };
+        policy.required = hooks.iter().map(id).collect::<Result<_, _>>()?;
+        let pattern = |text: &String| {
+            text.parse::<Pattern>().map_err(|why| format!("`sandbox_off`: {}", brief_line(&why)))
+        };
+        policy.let_out = policy.sandbox_off.iter().map(pattern).collect::<Result<_, _>>()?;
+        Ok(policy)
+    }
+
+    pub(super) fn may_shadow(&self, id: &ItemId) -> bool {
+        self.allow_shadow.iter().any(|listed| listed == id.as_str())
+    }
+
+    pub(super) fn wants_receipts(&self) -> bool {
+        self.receipts == Receipts::Always
+    }
+
+    pub(super) fn required_hooks(&self) -> &[ItemId] {
+        &self.required
+    }
+
+    pub(super) fn lets_out(&self, item: &Ref) -> bool {
+        self.let_out.iter().any(|pattern| pattern.matches(item))
+    }
+}

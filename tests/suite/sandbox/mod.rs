@@ -1,0 +1,71 @@
+//! The sandbox (sandbox.md), each level as this machine has it.
+//!
+//! A test of a level that does not work here is reported by name in `target/tmp/not-run.txt` and on
+//! standard error, and never passes in silence: `.ci/run` shows the file.
+
+mod battery;
+mod declared;
+mod places;
+mod shipped;
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::world::{World, program};
+
+pub const BWRAP: &str = "bwrap";
+pub const LANDLOCK: &str = "landlock";
+
+/// Why each level does not work here, by `rye doctor`.
+fn lacking() -> &'static [(String, String)] {
+    static LACKING: OnceLock<Vec<(String, String)>> = OnceLock::new();
+    LACKING.get_or_init(|| {
+        let said = Command::new(program()).args(["doctor", "--json"]).output().expect("rye starts");
+        let said: Value = serde_json::from_slice(&said.stdout).expect("JSON");
+        let rows = said["checks"].as_array().expect("rows").iter();
+        let rows = rows.filter(|row| row["name"] == "sandbox" && row["state"] != "good");
+        let texts = rows.map(|row| row["text"].as_str().expect("a text"));
+        let split = texts.map(|text| text.split_once(" does not work: ").expect("a reason"));
+        split.map(|(level, why)| (level.to_owned(), why.to_owned())).collect()
+    })
+}
+
+/// Whether the level works here; if not, that is written down with the test's name.
+pub fn works(test: &str, level: &str) -> bool {
+    let Some((_, why)) = lacking().iter().find(|(lacks, _)| lacks == level) else { return true };
+    let line = format!("not run: {test} at {level}: {why}\n");
+    eprint!("{line}");
+    let list = Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-run.txt");
+    let mut list = OpenOptions::new().create(true).append(true).open(list).expect("a list");
+    list.write_all(line.as_bytes()).expect("a line");
+    false
+}
+
+/// The levels that work here.
+pub fn levels(test: &str) -> Vec<&'static str> {
+    [BWRAP, LANDLOCK].into_iter().filter(|level| works(test, level)).collect()
+}
+
+/// A tool in Python that does what its parameter says; `more` is put into its header.
+pub fn doer(world: &World, name: &str, more: &str) {
+    let more: String = more.lines().map(|line| format!("# {line}\n")).collect();
+    let text = format!(
+        "# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/python/script\"\n\
+         # description = \"does it\"\n{more}# ///\nimport json, sys\n\
+         said = json.load(sys.stdin)\nimport os, socket, subprocess, ctypes\n\
+         exec(said['code'], {{**globals(), **said}})\n"
+    );
+    world.signed(&format!(".ai/tools/{name}.py"), &text);
+}
+
+/// What the code printed, and how the run ended.
+pub fn does(world: &World, name: &str, level: &str, code: &str) -> (Value, i32) {
+    let code = format!("code={code}");
+    let said = world.rye(&["execute", name, "--sandbox", level, "--json", "-i", &code]);
+    (said.json(), said.status)
+}
