@@ -18,7 +18,7 @@ use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape, escape_line};
 use crate::diag::{Diagnostic, Style};
 use crate::id::{ItemId, Space};
-use crate::import::{Draft, Drafts, Import, Written, drafts, write};
+use crate::import::{Draft, Drafts, Import, McpImport, Written, drafts, mcp_drafts, write};
 use crate::pipeline::SignReport;
 use crate::resolve::Found;
 
@@ -37,6 +37,51 @@ enum Format {
     /// signed once you have said yes or gave `--yes`; without a terminal it is left unsigned. What a
     /// program loads by itself is not seen: name it in the item's `exec.files`.
     Runtimeconfig(RuntimeConfig),
+    /// The tools of an MCP server
+    ///
+    /// The server is started, or asked, once. Each of its tools becomes one item that pins its name,
+    /// title, description, schemas, annotations and icons, and how the server is reached: when one of
+    /// them is another one later, the tool is not called. Name an exact version (`npx -y pkg@1.2.3`,
+    /// `uvx pkg==1.2.3`), an image by its digest, or a file, which is copied and signed with the items.
+    #[command(after_help = "examples:\n  rye import mcp --category time uvx mcp-server-time==2025.9.25\n  \
+        rye import mcp --category tickets --secret ACME_TOKEN https://mcp.acme.example/mcp")]
+    Mcp(Mcp),
+}
+
+#[derive(clap::Args)]
+struct Mcp {
+    /// The server's command line, or its URL
+    #[arg(value_name = "COMMAND|URL", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    server: Vec<String>,
+    /// A variable of your environment that the server gets; for a URL, its bearer token
+    #[arg(long, value_name = "NAME")]
+    secret: Vec<String>,
+    /// What of the network the server may reach; by default all for a program that fetches packages, and
+    /// nothing for others
+    #[arg(long, value_name = "NET", value_parser = ["none", "loopback", "any"])]
+    net: Option<String>,
+    /// A folder that the server may write
+    #[arg(long, value_name = "PATH")]
+    write: Vec<String>,
+    #[command(flatten)]
+    to: To,
+}
+
+/// Where items go, and whether they do.
+#[derive(clap::Args)]
+struct To {
+    /// The folder of the items
+    #[arg(long, value_name = "FOLDER", default_value = "imported")]
+    category: String,
+    /// The space; by default the project, or without one the user space
+    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+    space: Option<Space>,
+    /// Write over what is there
+    #[arg(long)]
+    force: bool,
+    /// Only show what would be written and signed
+    #[arg(long)]
+    dry_run: bool,
 }
 
 #[derive(clap::Args)]
@@ -62,14 +107,52 @@ struct RuntimeConfig {
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
-    let Format::Runtimeconfig(args) = &args.format;
+    match &args.format {
+        Format::Runtimeconfig(args) => runtime_config(args, wired, out),
+        Format::Mcp(args) => {
+            let category = args.to.category.parse::<ItemId>()?;
+            let import = McpImport {
+                words: &args.server,
+                secrets: &args.secret,
+                net: args.net.as_deref(),
+                writes: &args.write,
+                category: &category,
+            };
+            let drafts = mcp_drafts(&import, &wired.rye()?)?;
+            let to = &args.to;
+            let from = args.server.join(" ");
+            take(drafts, &from, &Where { space: to.space, force: to.force, dry_run: to.dry_run }, wired, out)
+        }
+    }
+}
+
+fn runtime_config(args: &RuntimeConfig, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let category = args.category.parse::<ItemId>()?;
     let text = read(&args.config)?;
     let pack =
         args.pack.as_deref().map(|path| Ok::<_, CliError>((path, read(path)?))).transpose()?;
     let pack = pack.as_ref().map(|(path, text)| (*path, text.as_str()));
     let import = Import { config: &args.config, text: &text, pack, category: &category };
-    let Drafts { items: drafts, remarks, faults } = drafts(&import)?;
+    let to = Where { space: args.space, force: args.force, dry_run: args.dry_run };
+    take(drafts(&import)?, &args.config.display().to_string(), &to, wired, out)
+}
+
+/// Where drafts go.
+struct Where {
+    space: Option<Space>,
+    force: bool,
+    dry_run: bool,
+}
+
+/// Shows the drafts, and writes and signs them once a person said yes.
+fn take(
+    drafts: Drafts,
+    from: &str,
+    to: &Where,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    let Drafts { items: drafts, remarks, faults } = drafts;
     if !faults.is_empty() {
         return Ok(faulty(&faults, out));
     }
@@ -81,7 +164,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
             out.note(&format!("note: {}", escape_line(remark)));
         }
     }
-    if args.dry_run {
+    if to.dry_run {
         let count = drafts.len();
         match out.is_json() {
             true => out.success(json!({
@@ -99,7 +182,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
             let items = if drafts.len() == 1 { "this item" } else { "these items" };
             match ask(&format!("Write and sign {items}? [y/N] ")) {
                 Some(false) => {
-                    let what = format!("the import of `{}`", args.config.display());
+                    let what = format!("the import of `{}`", escape_line(from));
                     return Err(CliError::NotConfirmed { what });
                 }
                 answer => answer.is_some(),
@@ -111,8 +194,8 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         // Without a key nothing is written either.
         rye.own_pair()?;
     }
-    let space = args.space.unwrap_or_else(|| super::sign::own_space(&rye));
-    let written = write(&rye, &drafts, space, args.force)?;
+    let space = to.space.unwrap_or_else(|| super::sign::own_space(&rye));
+    let written = write(&rye, &drafts, space, to.force)?;
     let mut signed = Vec::new();
     if sign {
         signed = sign_all(&drafts, &written, wired, out)?;

@@ -1,6 +1,10 @@
 //! Why nothing was imported.
 
+use serde_json::{Map, Value};
+
 use crate::diag::{Code, Diagnose, Place};
+use crate::base::text::escape_line;
+use crate::execute::McpFault;
 use crate::id::Ref;
 use crate::pipeline::Failure;
 
@@ -46,6 +50,8 @@ pub(super) fn help(code: Code) -> String {
 pub(crate) enum ImportError {
     #[error("`{}` is there already, and is not overwritten", .place.path)]
     Exists { item: Ref, place: Place },
+    #[error("`{}` {fault}", escape_line(.server))]
+    Server { server: String, fault: McpFault, stderr_tail: String },
     #[error("cannot write `{}`: {source}", .place.path)]
     Io { place: Place, source: std::io::Error },
 }
@@ -55,6 +61,7 @@ impl Diagnose for ImportError {
         Code(match self {
             Self::Exists { .. } => "import.exists",
             Self::Io { .. } => "import.io",
+            Self::Server { fault, .. } => fault.code(),
         })
     }
 
@@ -65,19 +72,32 @@ impl Diagnose for ImportError {
                     .into()
             }
             Self::Io { .. } => "mend the cause and import again with `--force`".into(),
+            Self::Server { .. } => {
+                "run it by hand and see what it says; `rye import mcp --help` shows how it is named".into()
+            }
         })
     }
 
     fn place(&self) -> Option<Place> {
         match self {
             Self::Exists { place, .. } | Self::Io { place, .. } => Some(place.clone()),
+            Self::Server { .. } => None,
         }
     }
 
     fn item(&self) -> Option<String> {
         match self {
             Self::Exists { item, .. } => Some(item.to_string()),
-            Self::Io { .. } => None,
+            Self::Io { .. } | Self::Server { .. } => None,
+        }
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        match self {
+            Self::Server { stderr_tail, .. } => {
+                [("stderr_tail".to_owned(), stderr_tail.as_str().into())].into_iter().collect()
+            }
+            _ => Map::new(),
         }
     }
 }

@@ -5,6 +5,8 @@
 //! In:  an unchanged `RuntimeConfig` of `PromptKit`, and the pack that describes its tools.
 //! Out: one item for each program that it binds, with copies of the files that belong to it.
 //!
+//! In:  an MCP server. Out: one item for each of its tools, pinned to what it says of itself (`mcp.rs`).
+//!
 //! - `doc.rs` a document whose every fault has its line and column · `runtimeconfig.rs` what it binds ·
 //!   `hook.rs` the keys of a hook · `pack.rs` descriptions and schemas · `files.rs` the files that
 //!   arguments name · `draft.rs` the text of an item, `yaml.rs` its values · `write.rs` the only place
@@ -21,6 +23,7 @@ mod draft;
 mod error;
 mod files;
 mod hook;
+mod mcp;
 mod pack;
 mod runtimeconfig;
 mod write;
@@ -28,4 +31,5 @@ mod yaml;
 
 pub(crate) use draft::{Draft, Drafts, Import, drafts};
 pub(crate) use error::{CODES, NotImported};
+pub(crate) use mcp::{McpImport, mcp_drafts};
 pub(crate) use write::{Written, write};

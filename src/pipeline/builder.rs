@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::failure::Failure;
 use super::rye::{Rye, now};
-use crate::execute::{Driver, HttpClient, Primitive, Subprocess};
+use crate::execute::{Driver, HttpClient, McpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::Space;
 use crate::protocol::{ExecDriver, Observers};
@@ -46,7 +46,8 @@ impl RyeBuilder {
             primitives: Vec::new(),
             driver: Box::<ExecDriver>::default(),
         };
-        bare.primitive(Box::new(Subprocess)).primitive(Box::new(HttpClient))
+        let bare = bare.primitive(Box::new(Subprocess)).primitive(Box::new(HttpClient));
+        bare.primitive(Box::new(McpClient))
     }
 
     /// Another environment than the process's, such as a test's.

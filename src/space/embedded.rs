@@ -23,7 +23,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
     // 3e9a6f0b5954a8ee7cc334700619bc3631227592c3d0050636380be9c79dfb5c
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
-    // 25297c4c8c4e7993e22db8fa04232712184609cb6121a43705027ca8c3e592b5
+    // d3ad0bc5fea48daed677f0a666c7154684d47a5a089cb7105c08e357ee56abc6
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -187,6 +187,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/matrix.unknown_word.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.unknown_word.md") },
     // fedd2ada8b7e4077b190d4d17d6b879d9b34bae43a170b6b1e1ed9fcbfe5a33b
     File { path: "knowledge/rye/errors/mcp.arguments.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.arguments.md") },
+    // 6be260be041f1fc87c0a75d56556a92c3f412e190072508aaaf8fb2eb747d587
+    File { path: "knowledge/rye/errors/mcp.bad_answer.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.bad_answer.md") },
     // 2913953ff5b358727bc41523a25bf1617a0f8e9127098a8d52a1cd1cf49911ab
     File { path: "knowledge/rye/errors/mcp.busy.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.busy.md") },
     // 9d8d2aa3973523d88aebcc15b2715ebb22382d8337e647152fd0f8489545ea60
@@ -197,10 +199,16 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/mcp.listen.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.listen.md") },
     // 3e611bc15a59830f952ee974880bbc40a9526100f02231904bfd001924153555
     File { path: "knowledge/rye/errors/mcp.name_taken.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.name_taken.md") },
+    // 260e668febf87b4f95bbab6f7cfd126aaa600d192416fedaee31122cf2bc7d24
+    File { path: "knowledge/rye/errors/mcp.output_schema.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.output_schema.md") },
     // 4b5722112b09c7102075548927974cdbd4a708200e461cfb2389aa40b0b43452
     File { path: "knowledge/rye/errors/mcp.outside_roots.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.outside_roots.md") },
+    // d89e71dae1d9c019ec1a9705d2978fd32e213bae7e3e1a5c5b18a7a9b80f4e9b
+    File { path: "knowledge/rye/errors/mcp.server_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.server_failed.md") },
     // 127ecf8a4875b05dc7f9bb9b262d7329b2bd66f7bfa61f6a3dfdc0965bfb6562
     File { path: "knowledge/rye/errors/mcp.sign_refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.sign_refused.md") },
+    // fafbaa7d5052c65c51ea9d3e938ee4a3d860ed1b5cc34723b32d1bd2761d8176
+    File { path: "knowledge/rye/errors/mcp.tool_changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.tool_changed.md") },
     // 70d2edabd844d41b67534e6b18cbe3e94019fc2380e05a294291ccfd48585ce4
     File { path: "knowledge/rye/errors/parse.control_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.control_text.md") },
     // 91aeaefc27fcdb5f76b0ebd14635beedaeeb669ae5d15ba3063cc642324da2a2
@@ -439,6 +447,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
+    // c7ac30e7078889c04c0fa1546c030064c483888abec1ea35806c8d64229bfee0
+    File { path: "knowledge/rye/mcp-client.md", bytes: include_bytes!("../../.ai/knowledge/rye/mcp-client.md") },
     // 1f4c2a4e9c2fd63e4532057a287a404875a07f8f76986f61a6047661003113ff
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
@@ -459,12 +469,16 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
     // ec19edc615f8f968597d1a6ecbcfc7bef77d5779b29eaaf6d289f0316169e2f9
     File { path: "tools/rye/core/primitives/http_client.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/http_client.yaml") },
+    // 2f0b206a467a7e4d4c3b68c3e14e8058373f043c5998ae6dbdca993dfa8ac14b
+    File { path: "tools/rye/core/primitives/mcp.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/mcp.yaml") },
     // 129176598b53cb1bd36ec20122b967ccb9f9e728d8140b829067266c561ee21f
     File { path: "tools/rye/core/runtimes/exec/oneshot.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/exec/oneshot.yaml") },
     // 9d9c56b6a72b0959a30837ee80b0bd5e25f5f91f667f270da6ede032e6702cea
     File { path: "tools/rye/core/runtimes/exec/server.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/exec/server.yaml") },
     // e33cccc7002730b30fa513db32a6c23b2b977bf6ad294fcdcf55e0857ddfae17
     File { path: "tools/rye/core/runtimes/http/request.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/http/request.yaml") },
+    // fc16eacf30389186cd34b488f1b2df9c2c0a8730c4e168d46c097814b2b66dcd
+    File { path: "tools/rye/core/runtimes/mcp/tool.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/mcp/tool.yaml") },
     // 519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd
     File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
     // 71123be93dfe44bed4c18376c233d800c1cd5f1a34c0ac69a874d5143c7933bd
