@@ -43,15 +43,22 @@ enum Format {
     /// title, description, schemas, annotations and icons, and how the server is reached: when one of
     /// them is another one later, the tool is not called. Name an exact version (`npx -y pkg@1.2.3`,
     /// `uvx pkg==1.2.3`), an image by its digest, or a file, which is copied and signed with the items.
-    #[command(after_help = "examples:\n  rye import mcp --category time uvx mcp-server-time==2025.9.25\n  \
-        rye import mcp --category tickets --secret ACME_TOKEN https://mcp.acme.example/mcp")]
+    #[command(
+        after_help = "examples:\n  rye import mcp --category time uvx mcp-server-time==2025.9.25\n  \
+        rye import mcp --category tickets --secret ACME_TOKEN https://mcp.acme.example/mcp"
+    )]
     Mcp(Mcp),
 }
 
 #[derive(clap::Args)]
 struct Mcp {
     /// The server's command line, or its URL
-    #[arg(value_name = "COMMAND|URL", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "COMMAND|URL",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     server: Vec<String>,
     /// A variable of your environment that the server gets; for a URL, its bearer token
     #[arg(long, value_name = "NAME")]
@@ -63,6 +70,9 @@ struct Mcp {
     /// A folder that the server may write
     #[arg(long, value_name = "PATH")]
     write: Vec<String>,
+    /// The folder of the items
+    #[arg(long, value_name = "FOLDER", default_value = "imported")]
+    category: String,
     #[command(flatten)]
     to: To,
 }
@@ -70,9 +80,6 @@ struct Mcp {
 /// Where items go, and whether they do.
 #[derive(clap::Args)]
 struct To {
-    /// The folder of the items
-    #[arg(long, value_name = "FOLDER", default_value = "imported")]
-    category: String,
     /// The space; by default the project, or without one the user space
     #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
     space: Option<Space>,
@@ -95,22 +102,15 @@ struct RuntimeConfig {
     /// The folder of the items; evals go into `FOLDER/evals`, hooks into `hooks/FOLDER`
     #[arg(long, value_name = "FOLDER", default_value = "imported")]
     category: String,
-    /// The space; by default the project, or without one the user space
-    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
-    space: Option<Space>,
-    /// Write over what is there
-    #[arg(long)]
-    force: bool,
-    /// Only show what would be written and signed
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    to: To,
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     match &args.format {
         Format::Runtimeconfig(args) => runtime_config(args, wired, out),
         Format::Mcp(args) => {
-            let category = args.to.category.parse::<ItemId>()?;
+            let category = args.category.parse::<ItemId>()?;
             let import = McpImport {
                 words: &args.server,
                 secrets: &args.secret,
@@ -119,9 +119,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
                 category: &category,
             };
             let drafts = mcp_drafts(&import, &wired.rye()?)?;
-            let to = &args.to;
-            let from = args.server.join(" ");
-            take(drafts, &from, &Where { space: to.space, force: to.force, dry_run: to.dry_run }, wired, out)
+            take(drafts, &args.server.join(" "), &args.to, wired, out)
         }
     }
 }
@@ -133,22 +131,14 @@ fn runtime_config(args: &RuntimeConfig, wired: &Wired, out: &mut Out) -> Result<
         args.pack.as_deref().map(|path| Ok::<_, CliError>((path, read(path)?))).transpose()?;
     let pack = pack.as_ref().map(|(path, text)| (*path, text.as_str()));
     let import = Import { config: &args.config, text: &text, pack, category: &category };
-    let to = Where { space: args.space, force: args.force, dry_run: args.dry_run };
-    take(drafts(&import)?, &args.config.display().to_string(), &to, wired, out)
-}
-
-/// Where drafts go.
-struct Where {
-    space: Option<Space>,
-    force: bool,
-    dry_run: bool,
+    take(drafts(&import)?, &args.config.display().to_string(), &args.to, wired, out)
 }
 
 /// Shows the drafts, and writes and signs them once a person said yes.
 fn take(
     drafts: Drafts,
     from: &str,
-    to: &Where,
+    to: &To,
     wired: &Wired,
     out: &mut Out,
 ) -> Result<Exit, CliError> {

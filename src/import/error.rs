@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::diag::{Code, Diagnose, Place};
 use crate::base::text::escape_line;
+use crate::diag::{Code, Diagnose, Place};
 use crate::execute::McpFault;
 use crate::id::Ref;
 use crate::pipeline::Failure;
@@ -73,7 +73,8 @@ impl Diagnose for ImportError {
             }
             Self::Io { .. } => "mend the cause and import again with `--force`".into(),
             Self::Server { .. } => {
-                "run it by hand and see what it says; `rye import mcp --help` shows how it is named".into()
+                "run it by hand and see what it says; `rye import mcp --help` shows how it is named"
+                    .into()
             }
         })
     }

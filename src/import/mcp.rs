@@ -12,7 +12,7 @@ use super::draft::{Draft, Drafts};
 use super::error::{ImportError, NAME, NotImported, VALUE};
 use super::files::{Folder, Named, Taken};
 use super::yaml::{entry, list, scalar};
-use crate::base::limits::{MCP_IMPORT_MS, OUTPUT_BYTES};
+use crate::base::limits::{MCP_IMPORT_MS, OUTPUT_BYTES, SMALL_TEXT_BYTES};
 use crate::base::text::{escape_line, unfit};
 use crate::base::{Address, Digest};
 use crate::diag::{Code, Diagnostic};
@@ -102,6 +102,14 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, No
     Ok(Drafts { items, remarks, faults })
 }
 
+/// What an item declares of its sandbox.
+struct Sandbox {
+    net: String,
+    /// Beside what every program may read, and the project.
+    reads: Vec<String>,
+    writes: Vec<String>,
+}
+
 /// How the server is reached, now and by the items.
 struct Launch {
     at: At,
@@ -112,7 +120,7 @@ struct Launch {
     /// The file that is started, where it is one of them.
     program: Option<String>,
     /// What the items' sandbox lets through; none of a server elsewhere.
-    sandbox: Option<(String, Vec<String>)>,
+    sandbox: Option<Sandbox>,
     /// Whether the items say exactly which code runs.
     is_pinned: bool,
     remarks: Vec<String>,
@@ -141,7 +149,8 @@ impl Launch {
         url: &str,
         secrets: Vec<(String, String)>,
     ) -> Result<Self, NotImported> {
-        let address = Address::parse(url).map_err(|why| refused(import, format!("the URL {why}")))?;
+        let address =
+            Address::parse(url).map_err(|why| refused(import, format!("the URL {why}")))?;
         if !address.is_https() && !address.is_loopback() {
             let why = "it is not encrypted: a server of another machine is reached by `https`";
             return Err(refused(import, why.into()));
@@ -152,7 +161,8 @@ impl Launch {
         match secrets.as_slice() {
             [] => {}
             [(name, value)] => {
-                let auth = [("type".to_owned(), "bearer".into()), ("secret".into(), name.as_str().into())];
+                let auth =
+                    [("type".to_owned(), "bearer".into()), ("secret".into(), name.as_str().into())];
                 config.insert("auth".into(), Value::Object(auth.into_iter().collect()));
                 headers.push(("authorization".to_owned(), format!("Bearer {value}")));
             }
@@ -191,7 +201,10 @@ impl Launch {
             true => {
                 let taken = taking.take(command)?;
                 let path = taken.ok_or_else(|| {
-                    refused(import, format!("`{}` is no file that can be copied", escape_line(command)))
+                    refused(
+                        import,
+                        format!("`{}` is no file that can be copied", escape_line(command)),
+                    )
                 })?;
                 program = Some(path.clone());
                 format!("{{tool_dir}}/{path}")
@@ -201,7 +214,8 @@ impl Launch {
         let mut written_args: Vec<Value> = Vec::new();
         for argument in args {
             let taken = taking.take(argument)?;
-            written_args.push(taken.map_or(argument.clone(), |path| format!("{{tool_dir}}/{path}")).into());
+            written_args
+                .push(taken.map_or(argument.clone(), |path| format!("{{tool_dir}}/{path}")).into());
         }
         let is_pinned = names_exact_code(command, args) || !taking.files.is_empty();
         if !is_pinned {
@@ -216,13 +230,15 @@ impl Launch {
         let kept = fetches.into_iter().flat_map(|(_, kept)| *kept);
         let mut writes: Vec<String> = kept.map(|path| format!("{home}/{path}")).collect();
         writes.extend(import.writes.iter().cloned());
+        let spawn = spawn(import, rye, &secrets)?;
+        let reads = read_by_script(rye, &spawn.program, Path::new(&home));
         Ok(Self {
-            at: At::Program(Box::new(spawn(import, rye, &secrets)?)),
+            at: At::Program(Box::new(spawn)),
             secrets,
             config,
             files: taking.files,
             program,
-            sandbox: Some((net.to_owned(), writes)),
+            sandbox: Some(Sandbox { net: net.to_owned(), reads, writes }),
             is_pinned,
             remarks: taking.remarks,
         })
@@ -253,10 +269,17 @@ impl Launch {
         }
         config.insert("mcp".into(), block.into());
         entry(&mut out, 0, "config", &config.into());
-        if let Some((net, writes)) = &self.sandbox {
+        if let Some(Sandbox { net, reads, writes }) = &self.sandbox {
             let _ = writeln!(out, "sandbox:\n  net: {}", scalar(net));
+            if !(reads.is_empty() && writes.is_empty()) {
+                out.push_str("  fs:\n");
+            }
+            if !reads.is_empty() {
+                let all = ["{project_path}".to_owned()].into_iter().chain(reads.iter().cloned());
+                let _ = writeln!(out, "    read: {}", list(all));
+            }
             if !writes.is_empty() {
-                let _ = writeln!(out, "  fs:\n    write: {}", list(writes.iter().cloned()));
+                let _ = writeln!(out, "    write: {}", list(writes.iter().cloned()));
             }
         }
         if self.files.is_empty() {
@@ -301,7 +324,9 @@ impl Taking {
             }
             Named::Left(why) if !word.starts_with('-') && word.contains(['/', '.']) => {
                 let word = escape_line(word);
-                self.remarks.push(format!("`{word}` {why}: it is not copied, and its bytes are not signed"));
+                self.remarks.push(format!(
+                    "`{word}` {why}: it is not copied, and its bytes are not signed"
+                ));
                 Ok(None)
             }
             _ => Ok(None),
@@ -321,12 +346,17 @@ fn spawn(
     let path = vars.text("PATH").unwrap_or("/usr/local/bin:/usr/bin:/bin");
     let places: Vec<PathBuf> = match command.contains('/') {
         true => vec![cwd.join(command)],
-        false => path.split(':').filter(|p| p.starts_with('/')).map(|p| Path::new(p).join(command)).collect(),
+        false => path
+            .split(':')
+            .filter(|p| p.starts_with('/'))
+            .map(|p| Path::new(p).join(command))
+            .collect(),
     };
     let is_program = |place: &&PathBuf| rye.host().look(place).is_some_and(|look| look.is_program);
     let program = places.iter().find(is_program).cloned();
-    let program = program
-        .ok_or_else(|| refused(import, format!("there is no program `{}`", escape_line(command))))?;
+    let program = program.ok_or_else(|| {
+        refused(import, format!("there is no program `{}`", escape_line(command)))
+    })?;
     let is_wanted = |name: &&str| HOST_NAMES.contains(name) || name.starts_with("LC_");
     let host = vars.names().filter(is_wanted);
     let host = host.filter_map(|name| Some((name.to_owned(), vars.text(name)?.into())));
@@ -346,6 +376,29 @@ fn spawn(
         restrict: Restrict::default(),
         holds_another: false,
     })
+}
+
+/// Where the interpreter of a script lies that is no program of the system, with what it loads from there:
+/// a sandbox shows a program its own folder, and a script's first line leads elsewhere, as in a virtual
+/// environment.
+fn read_by_script(rye: &Rye, script: &Path, home: &Path) -> Vec<String> {
+    let bytes = rye.host().read(script, SMALL_TEXT_BYTES).unwrap_or_default();
+    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = std::str::from_utf8(first).ok().and_then(|line| line.strip_prefix("#!"));
+    let Some(named) = line.and_then(|line| line.split_whitespace().next()) else {
+        return Vec::new();
+    };
+    let Some(look) = rye.host().look(Path::new(named)) else { return Vec::new() };
+    let is_system =
+        |place: &Path| ["/usr", "/bin", "/opt", "/nix"].iter().any(|s| place.starts_with(s));
+    let mut found = BTreeSet::new();
+    for place in look.places().filter(|place| !is_system(place)) {
+        let Some(folder) = place.parent() else { continue };
+        let above = folder.parent().filter(|_| folder.ends_with("bin"));
+        let above = above.filter(|above| above.parent().is_some() && *above != home);
+        found.insert(above.unwrap_or(folder).display().to_string());
+    }
+    found.into_iter().collect()
 }
 
 fn refused(import: &McpImport<'_>, why: String) -> NotImported {

@@ -39,7 +39,8 @@ impl McpTool {
 
     fn read(block: Option<&Value>) -> Result<Self, Bad> {
         let block = block.and_then(Value::as_object);
-        let block = block.ok_or(("/config/mcp", "is missing: it names the server's tool".into()))?;
+        let block =
+            block.ok_or(("/config/mcp", "is missing: it names the server's tool".into()))?;
         let name = block.get("tool").and_then(Value::as_str).filter(|name| !name.is_empty());
         let name = name.ok_or(("/config/mcp/tool", "is no name of a tool".to_owned()))?.to_owned();
         let is_known = |key: &str| key == "tool" || PINNED.contains(&key);

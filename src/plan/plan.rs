@@ -169,7 +169,8 @@ impl Plan {
         if let (true, Act::Http(http)) = (is_mcp, &act) {
             let to = &http.request.address;
             if !to.is_https() && !to.is_loopback() {
-                let why = "is not encrypted: an MCP server of another machine is reached by `https`";
+                let why =
+                    "is not encrypted: an MCP server of another machine is reached by `https`";
                 return Err(bad(("/config/url", why.into())));
             }
         }

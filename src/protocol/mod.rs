@@ -28,6 +28,6 @@ mod session;
 mod wire;
 
 pub(crate) use driver::ExecDriver;
-pub(crate) use mcp::{At, Offer, Remote, offer};
 pub(crate) use hook::{Verdict, envelope, verdict};
+pub(crate) use mcp::{At, Offer, Remote, offer};
 pub(crate) use observe::{Observers, Told};

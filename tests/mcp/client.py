@@ -26,7 +26,7 @@ def main(rye, venv):
             env["RYE_SYSTEM_SPACE"] = os.environ["RYE_SYSTEM_SPACE"]
 
         def run(*args):
-            command = [rye, *args, "--json"]
+            command = [rye, "--json", *args]
             done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, timeout=120)
             return done.returncode, json.loads(done.stdout or "null")
 

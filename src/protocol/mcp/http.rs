@@ -98,7 +98,8 @@ impl Http {
 
 /// The data of each event of a stream that says something.
 fn events(text: &str) -> Vec<String> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
+    let text =
+        text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     let data = |event: &str| {
         let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));
         let lines: Vec<&str> = lines.map(|it| it.strip_prefix(' ').unwrap_or(it)).collect();
@@ -113,7 +114,12 @@ fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
 }
 
 impl Carrier for Http {
-    fn ask(&mut self, message: &Value, id: u64, talk: &Talk<'_>) -> Result<Map<String, Value>, Lost> {
+    fn ask(
+        &mut self,
+        message: &Value,
+        id: u64,
+        talk: &Talk<'_>,
+    ) -> Result<Map<String, Value>, Lost> {
         if Instant::now() >= talk.until {
             return Err(Lost::TimedOut);
         }
@@ -167,7 +173,10 @@ mod tests {
             ("", &[][..]),
             (": keep\n\n", &[]),
             ("data: {}\n\n", &["{}"]),
-            ("event: message\r\nid: 1\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\ndata:2", &["{\"a\":\n1}", "2"]),
+            (
+                "event: message\r\nid: 1\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\ndata:2",
+                &["{\"a\":\n1}", "2"],
+            ),
             ("data:\n\nid: 3\n\ndata: x\n\n", &["x"]),
         ] {
             assert_eq!(events(text), want, "{text:?}");

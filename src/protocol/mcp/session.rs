@@ -44,7 +44,12 @@ impl From<McpFault> for Lost {
 /// What carries messages to a server and back.
 pub(super) trait Carrier: Send {
     /// Sends a message; with an `id`, gives the answer to it. True beside it: the list of tools changed.
-    fn ask(&mut self, message: &Value, id: u64, talk: &Talk<'_>) -> Result<Map<String, Value>, Lost>;
+    fn ask(
+        &mut self,
+        message: &Value,
+        id: u64,
+        talk: &Talk<'_>,
+    ) -> Result<Map<String, Value>, Lost>;
 
     /// Sends a message that has no answer.
     fn tell(&mut self, message: &Value, talk: &Talk<'_>) -> Result<(), Lost>;
@@ -107,7 +112,8 @@ impl Session {
         let said = result(answer, "initialize")?;
         let version = said.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         if !VERSIONS.contains(&version) {
-            let why = format!("it speaks the version `{version}` of the protocol, which rye does not");
+            let why =
+                format!("it speaks the version `{version}` of the protocol, which rye does not");
             return Err(McpFault::ServerFailed { why }.into());
         }
         if said.get("capabilities").and_then(|all| all.get("tools")).is_none() {

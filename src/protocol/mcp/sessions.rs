@@ -39,8 +39,11 @@ impl Sessions {
         let mask = Mask::of(plan.secrets());
         let program = || plan.spawn(None).map(|spawn| spawn.program).unwrap_or_default();
         // Signals are listened for before a thread starts, so that they come here.
-        let signals = Signals::listen()
-            .map_err(|source| ExecuteError::Spawn { item: item(), program: program(), source })?;
+        let signals = Signals::listen().map_err(|source| ExecuteError::Spawn {
+            item: item(),
+            program: program(),
+            source,
+        })?;
         let talk = Talk {
             host: running.host,
             vars: running.vars,
@@ -57,9 +60,11 @@ impl Sessions {
         });
         match answer {
             Ok(answer) => Ok(outcome(answer, &mask, String::new(), begin.elapsed())),
-            Err(Lost::Fault(fault)) => {
-                Err(ExecuteError::Mcp { item: item(), fault: masked(fault, &mask), stderr_tail: tail })
-            }
+            Err(Lost::Fault(fault)) => Err(ExecuteError::Mcp {
+                item: item(),
+                fault: masked(fault, &mask),
+                stderr_tail: tail,
+            }),
             Err(Lost::Forgotten) => {
                 let fault = McpFault::ServerFailed { why: "it forgets its sessions".into() };
                 Err(ExecuteError::Mcp { item: item(), fault, stderr_tail: tail })
@@ -98,7 +103,8 @@ impl Drop for Sessions {
     fn drop(&mut self) {
         let all = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
         let slots = all.into_values().filter_map(Arc::into_inner);
-        let sessions = slots.filter_map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let sessions =
+            slots.filter_map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner));
         end(sessions.collect());
     }
 }
@@ -194,9 +200,7 @@ fn carrier(plan: &Plan, running: &Running<'_>) -> Result<Box<dyn Carrier>, Lost>
         let (item, program) = (plan.item().clone(), spawn.program.clone());
         Lost::NotStarted(ExecuteError::Spawn { item, program, source })
     })?;
-    running
-        .sink
-        .record(Event::ServerStarted { item_id: plan.item().clone(), pid: child.pid() });
+    running.sink.record(Event::ServerStarted { item_id: plan.item().clone(), pid: child.pid() });
     Ok(Box::new(Stdio::new(child, kept)))
 }
 
@@ -226,7 +230,9 @@ fn key(plan: &Plan) -> Digest {
         add(&program.to_string_lossy());
         add(&cwd.to_string_lossy());
         add(&args.len().to_string());
-        args.iter().for_each(|argument| add(&argument.to_string_lossy()));
+        for argument in &args {
+            add(&argument.to_string_lossy());
+        }
         for (name, value) in env.iter().filter(|(name, _)| !OF_ONE_RUN.contains(&name.as_str())) {
             add(name);
             add(&value.to_string_lossy());
@@ -253,6 +259,6 @@ fn masked(fault: McpFault, mask: &Mask) -> McpFault {
             }
             McpFault::ToolChanged { tool, changes }
         }
-        other => other,
+        McpFault::TimedOut { after } => McpFault::TimedOut { after },
     }
 }

@@ -75,7 +75,12 @@ fn ended() -> Lost {
 }
 
 impl Carrier for Stdio {
-    fn ask(&mut self, message: &Value, id: u64, talk: &Talk<'_>) -> Result<Map<String, Value>, Lost> {
+    fn ask(
+        &mut self,
+        message: &Value,
+        id: u64,
+        talk: &Talk<'_>,
+    ) -> Result<Map<String, Value>, Lost> {
         let mut out = format!("{message}\n").into_bytes();
         loop {
             if let Some(answer) = self.take(id, &mut out)? {

@@ -237,8 +237,10 @@ mod tests {
             assert_eq!(changes(&less, Some(&signed))[0].old, None, "{key} came");
         }
         assert_eq!(changes(&signed, None)[0].field, "name");
-        assert_eq!(McpFault::ToolChanged { tool: "t".into(), changes: changes(&signed, None) }
-            .to_string(), "was not called: its server's tool `t` is another one than was signed: `name` was \"t\" and is nothing");
+        assert_eq!(
+            McpFault::ToolChanged { tool: "t".into(), changes: changes(&signed, None) }.to_string(),
+            "was not called: its server's tool `t` is another one than was signed: `name` was \"t\" and is nothing"
+        );
     }
 
     #[test]
@@ -249,7 +251,10 @@ mod tests {
             let answer = json!({"id": 1, "result": result});
             called(answer.as_object().unwrap().clone(), schema).map_err(|fault| fault.code())
         };
-        assert_eq!(of(json!({"content": text}), None), Ok(Answer::Result(json!({"content": text}))));
+        assert_eq!(
+            of(json!({"content": text}), None),
+            Ok(Answer::Result(json!({"content": text})))
+        );
         let both = json!({"content": [], "structuredContent": {"a": 1}});
         assert_eq!(of(both.clone(), None), Ok(Answer::Result(json!({"a": 1}))));
         assert_eq!(of(both, Some(&schema)), Ok(Answer::Result(json!({"a": 1}))));
@@ -258,7 +263,9 @@ mod tests {
         assert_eq!(of(json!({"content": []}), Some(&schema)), Err("mcp.output_schema"));
         let failed = json!({"content": text, "isError": true});
         assert_eq!(of(failed.clone(), Some(&schema)), Ok(Answer::Error("no".into(), failed)));
-        for none in [json!(1), json!({}), json!({"content": 1}), json!({"content": [], "isError": 1})] {
+        for none in
+            [json!(1), json!({}), json!({"content": 1}), json!({"content": [], "isError": 1})]
+        {
             assert_eq!(of(none.clone(), None), Err("mcp.bad_answer"), "{none}");
         }
     }

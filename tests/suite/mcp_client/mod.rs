@@ -16,9 +16,7 @@ const SERVER_PY: &str = include_str!("server.py");
 
 /// What the server lists: tools with every field.
 fn offer() -> Value {
-    let tool = |name: &str| {
-        json!({"name": name, "description": format!("Does {name}"), "inputSchema": {"type": "object"}})
-    };
+    let tool = |name: &str| json!({"name": name, "description": format!("Does {name}"), "inputSchema": {"type": "object"}});
     let mut add = tool("add");
     add["title"] = json!("Add numbers");
     add["inputSchema"] = json!({
@@ -64,7 +62,8 @@ fn with_new_items(world: World) -> World {
     }
     let pem = world.outside().join("maker.pem");
     fs::write(&pem, key.verifying_key().to_public_key_pem(LineEnding::LF).unwrap()).unwrap();
-    let said = world.rye(&["trust", "add", &pem.display().to_string(), "--items", "tool:rye/core/**"]);
+    let said =
+        world.rye(&["trust", "add", &pem.display().to_string(), "--items", "tool:rye/core/**"]);
     assert_eq!(said.status, 0, "{said:?}");
     world.env("RYE_SYSTEM_SPACE", &system.display().to_string())
 }
@@ -167,7 +166,11 @@ fn a_tool_that_is_another_one_than_was_signed_is_not_called() {
         let got = said.json();
         assert_eq!((said.status, said.code().as_str()), (4, "mcp.tool_changed"), "{said:?}");
         let new = if field == "name" { Value::Null } else { value };
-        assert_eq!(got["data"]["changes"], json!([{"field": field, "old": old, "new": new}]), "{got:#}");
+        assert_eq!(
+            got["data"]["changes"],
+            json!([{"field": field, "old": old, "new": new}]),
+            "{got:#}"
+        );
         assert!(got["error"].as_str().unwrap().contains(field), "{got:#}");
         assert!(!asked(&world).contains(&"tools/call".to_owned()), "{field}");
     }
@@ -193,7 +196,10 @@ fn one_server_serves_many_calls_until_it_says_that_its_tools_changed() {
     let world = imported();
     let mut client = Client::new(&world, &[]);
     let mut call = |tool: &str, params: Value| {
-        client.call("rye_execute", json!({"item_id": format!("tool:shop/{tool}"), "parameters": params}))
+        client.call(
+            "rye_execute",
+            json!({"item_id": format!("tool:shop/{tool}"), "parameters": params}),
+        )
     };
     for total in 1..4 {
         let (said, is_error) = call("add", json!({"a": 0, "b": total}));
@@ -328,9 +334,17 @@ fn a_tool_runs_in_the_sandbox_that_its_item_declares() {
     let said = call(&world, "add", &json!({"a": 1, "b": 2}));
     // It may not write the list of what it was asked, which is in the project.
     assert_eq!(said.code(), "mcp.server_failed", "{said:?}");
-    let said = import(&world, &[
-        "--yes", "--force", "--write", &world.project().display().to_string(), "python3", "server.py",
-    ]);
+    let said = import(
+        &world,
+        &[
+            "--yes",
+            "--force",
+            "--write",
+            &world.project().display().to_string(),
+            "python3",
+            "server.py",
+        ],
+    );
     assert_eq!(said.status, 0, "{said:?}");
     let said = call(&world, "add", &json!({"a": 1, "b": 2}));
     assert_eq!(said.status, 0, "{said:?}");
