@@ -207,7 +207,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/mcp.server_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.server_failed.md") },
     // 127ecf8a4875b05dc7f9bb9b262d7329b2bd66f7bfa61f6a3dfdc0965bfb6562
     File { path: "knowledge/rye/errors/mcp.sign_refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.sign_refused.md") },
-    // fafbaa7d5052c65c51ea9d3e938ee4a3d860ed1b5cc34723b32d1bd2761d8176
+    // 0338a13bf7f282449447dea096e9bd529d224926808f7308dbc1a1e702763c37
     File { path: "knowledge/rye/errors/mcp.tool_changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.tool_changed.md") },
     // 70d2edabd844d41b67534e6b18cbe3e94019fc2380e05a294291ccfd48585ce4
     File { path: "knowledge/rye/errors/parse.control_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.control_text.md") },

@@ -53,12 +53,12 @@ def main(rye, venv):
         subprocess.run(install, check=True, timeout=300)
         status, got = call()
         assert (status, got["code"]) == (4, "mcp.tool_changed"), got
-        fields = {change["field"]: change for change in got["changes"]}
+        fields = {change["field"]: change for change in got["data"]["changes"]}
         description = fields["description"]
         assert description["old"] == "Get current time in a specific timezones", description
         assert description["new"] == "Get current time in a specific timezone", description
         assert {"output_schema", "annotations"} <= set(fields), sorted(fields)
-        print("changed, and not called: " + got["message"])
+        print("changed, and not called: " + got["error"])
 
         status, got = run("import", "mcp", "--yes", "--force", "--category", "time", server)
         assert status == 0, got
