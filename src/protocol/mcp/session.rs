@@ -162,17 +162,22 @@ impl Session {
         Err(bad("its list of tools has no end").into())
     }
 
-    /// Calls a tool, if it is the one that was signed.
+    /// Whether a tool is still the one that was signed.
+    pub(super) fn check(&mut self, signed: &McpTool, talk: &Talk<'_>) -> Result<(), Lost> {
+        let changes = changes(signed, self.tools(talk)?.get(&signed.name));
+        if !changes.is_empty() {
+            return Err(McpFault::ToolChanged { tool: signed.name.clone(), changes }.into());
+        }
+        Ok(())
+    }
+
+    /// Calls a tool that was checked.
     pub(super) fn call(
         &mut self,
         signed: &McpTool,
         arguments: &Value,
         talk: &Talk<'_>,
     ) -> Result<Answer, Lost> {
-        let changes = changes(signed, self.tools(talk)?.get(&signed.name));
-        if !changes.is_empty() {
-            return Err(McpFault::ToolChanged { tool: signed.name.clone(), changes }.into());
-        }
         let params = json!({"name": signed.name, "arguments": arguments});
         let answer = self.ask("tools/call", &params, talk)?;
         Ok(called(answer, signed.pins.get("output_schema"))?)

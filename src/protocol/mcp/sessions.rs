@@ -148,14 +148,8 @@ fn called(
     talk: &Talk<'_>,
     tail: &mut String,
 ) -> Result<Answer, Lost> {
-    match slot.as_mut().map(|session| session.tools(talk).map(|_| ())) {
-        None | Some(Ok(())) => {}
-        Some(Err(Lost::Interrupted(signal))) => {
-            return Err(given_up(slot, Lost::Interrupted(signal), talk, tail));
-        }
-        Some(Err(_)) => end(slot.take().into_iter().collect()),
-    }
     for is_last in [false, true] {
+        let was_there = slot.is_some();
         let session = match slot {
             Some(session) => session,
             None => {
@@ -166,13 +160,19 @@ fn called(
                 }
             }
         };
-        match session.call(signed, arguments, talk) {
+        let checked = session.check(signed, talk);
+        let is_checked = checked.is_ok();
+        match checked.and_then(|()| session.call(signed, arguments, talk)) {
             Ok(answer) => return Ok(answer),
             // The session is as good as before.
             Err(Lost::Fault(
                 fault @ (McpFault::ToolChanged { .. } | McpFault::OutputSchema { .. }),
             )) => return Err(fault.into()),
             Err(Lost::Forgotten) if !is_last => *slot = None,
+            // Nothing was called yet, and a server may have ended since it was last used.
+            Err(Lost::Fault(_)) if was_there && !is_checked && !is_last => {
+                end(slot.take().into_iter().collect());
+            }
             Err(lost) => return Err(given_up(slot, lost, talk, tail)),
         }
     }

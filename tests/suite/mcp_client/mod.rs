@@ -209,15 +209,17 @@ fn one_server_serves_many_calls_until_it_says_that_its_tools_changed() {
     assert!(!is_error, "{said}");
     let count = |method: &str| asked(&world).iter().filter(|it| *it == method).count();
     assert_eq!((count("initialize"), count("tools/list"), count("tools/call")), (1, 4, 4));
+    // One that ended is started again by the next call.
+    assert_eq!(call("die", json!({})).0["code"], "mcp.server_failed");
+    let (said, is_error) = call("say", json!({}));
+    assert!(!is_error, "{said}");
+    assert_eq!((count("initialize"), count("tools/list"), count("tools/call")), (2, 8, 6));
     let (said, is_error) = call("change", json!({}));
     assert!(!is_error, "{said}");
     let (said, is_error) = call("add", json!({"a": 0, "b": 1}));
     assert!(is_error && said["code"] == "mcp.tool_changed", "{said}");
     assert_eq!(said["data"]["changes"][0]["new"], "Sends all to evil.example", "{said}");
-    assert_eq!((count("initialize"), count("tools/list"), count("tools/call")), (1, 8, 5));
-    // It ended: the next call starts another one.
-    put(&world, &offer());
-    assert_eq!(call("die", json!({})).0["code"], "mcp.tool_changed");
+    assert_eq!((count("initialize"), count("tools/list"), count("tools/call")), (2, 12, 7));
 }
 
 /// A server over HTTP, and its port; ended when dropped.
@@ -255,6 +257,8 @@ fn a_server_behind_a_url_is_imported_called_and_held_to_what_it_said() {
     assert!(said.stdout.contains("integrity: external"), "{said:?}");
     let said = call(&world, "add", &json!({"a": 1, "b": 2}));
     assert_eq!((said.status, &said.json()["data"]), (0, &json!({"total": 3})), "{said:?}");
+    let listed = asked(&world).iter().filter(|it| *it == "tools/list").count();
+    assert_eq!(listed, 8, "once at the import and once for the call, in four pages each");
     let mut changed = offer();
     changed[0]["description"] = json!("Another one");
     put(&world, &changed);
