@@ -89,7 +89,7 @@ impl McpFault {
     pub(crate) fn help(&self) -> &'static str {
         match self {
             Self::ToolChanged { .. } => {
-                "read what changed; if you want it, import the server again with `rye import mcp --force`"
+                "read what changed; if you want it, import it again with `rye import mcp --force`"
             }
             Self::ServerFailed { .. } => {
                 "run the server by hand; what it said last is in `stderr_tail`, and what it may touch in the item's `sandbox`"

@@ -1,4 +1,5 @@
-//! Protocol: calls of programs that speak the exec protocol (exec-protocol 2 and 3).
+//! Protocol: calls of programs that speak the exec protocol (exec-protocol 2 and 3), and of tools of MCP
+//! servers.
 //!
 //! Layer 12. Sees `execute`, `plan`, `rpc`, `host` and below.
 //!

@@ -43,7 +43,7 @@ impl From<McpFault> for Lost {
 
 /// What carries messages to a server and back.
 pub(super) trait Carrier: Send {
-    /// Sends a message; with an `id`, gives the answer to it. True beside it: the list of tools changed.
+    /// Sends the request `id`, and gives the answer to it.
     fn ask(
         &mut self,
         message: &Value,
