@@ -8,7 +8,7 @@
 
 #[cfg(feature = "lsp")]
 use crate::lsp;
-use crate::{base, grant, id, interpolate, lock, parse, plan, report, verify};
+use crate::{base, grant, id, interpolate, lock, parse, plan, report, search, verify};
 
 /// A function that any bytes must satisfy.
 pub type Target = fn(&[u8]);
@@ -27,6 +27,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("header_block", parse::fuzz::header_block),
     ("javascript", parse::fuzz::javascript),
     ("json", parse::fuzz::json),
+    ("kept_words", search::fuzz::kept_words),
     ("key", verify::fuzz::key),
     ("knowledge", parse::fuzz::knowledge),
     ("lock", lock::fuzz::lock),

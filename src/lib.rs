@@ -28,7 +28,7 @@
 //! | 9 | `validate` | the chain, judged |
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
-//! | 12 | `report` `lock` `protocol` `sandbox` `registry` `eval` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol; what a child may touch; what outlives a process; what an eval is sent, and its score |
+//! | 12 | `report` `lock` `protocol` `sandbox` `registry` `eval` `search` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol; what a child may touch; what outlives a process; what an eval is sent, and its score; which items a few words may mean |
 //! | 13 | `pipeline` | the facade [`Rye`] |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 14 | `lsp` | what an editor shows of items that are being written |
@@ -68,6 +68,7 @@
 //! | `<user>/.ai/state/rotation/` | `verify::staged`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
+//! | `<user>/.ai/state/search/` | `search`, to find by and for nothing else | the same |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::pin` |
 //!
@@ -111,6 +112,7 @@ mod report;
 mod resolve;
 mod rpc;
 mod sandbox;
+mod search;
 mod space;
 mod store;
 mod trace;
@@ -118,7 +120,7 @@ mod trial;
 mod validate;
 mod verify;
 
-pub use pipeline::{Failure, Request, Rye, RyeBuilder};
+pub use pipeline::{Failure, Request, Rye, RyeBuilder, SearchRequest};
 
 /// Reads a command line, runs the verb and shows the result; gives the exit status.
 pub fn run(argv: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::ExitCode {

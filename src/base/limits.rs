@@ -240,6 +240,10 @@ pub(crate) const MCP_GONE_MS: u64 = 1_000;
 /// Most connections that an MCP server over HTTP has at once; others wait.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_CONNECTIONS: usize = 64;
+/// Most sessions that an MCP server over HTTP has at once: those that a client left without a word go
+/// after a day.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_SESSIONS: usize = 256;
 /// How long a client may take for the head of an HTTP request, in milliseconds.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_HEADER_MS: u64 = 10_000;
@@ -285,3 +289,29 @@ pub(crate) const LEFTOVER_SECONDS: u64 = 600;
 /// Most short options in one argument behind which a file's name is looked for: nobody writes as many,
 /// and each costs a look at the disk.
 pub(crate) const SHORT_OPTIONS: usize = 16;
+/// Longest text that is looked for, in bytes: a few words are usual.
+pub(crate) const SEARCH_BYTES: usize = 4 << 10;
+/// Most different words of it: each is compared with every word that is known.
+pub(crate) const SEARCH_WORDS: usize = 32;
+/// Longest word that is told from others, in bytes: what is longer is no word.
+pub(crate) const SEARCH_WORD_BYTES: usize = 64;
+/// Most hits of one page: each is verified before it is shown.
+pub(crate) const SEARCH_PAGE: usize = 100;
+/// Longest summary of an item in characters (code-mode 4).
+pub(crate) const SUMMARY_CHARS: usize = 200;
+/// Most examples that an item is described with.
+pub(crate) const EXAMPLES_SHOWN: usize = 20;
+/// What is read of one text about an item to find it by, in bytes: the beginning says what it is for.
+pub(crate) const SEARCH_TEXT_BYTES: usize = 8 << 10;
+/// Most different words of one item: a page of text.
+pub(crate) const SEARCH_DOC_WORDS: usize = 512;
+/// Largest file that keeps the words of a space, in bytes: a hundred thousand items take some 20 MiB.
+pub(crate) const SEARCH_CACHE_BYTES: usize = 64 << 20;
+/// Most such files: as many projects as somebody works in.
+pub(crate) const SEARCH_CACHES: usize = 64;
+/// How long files count as looked at, in milliseconds; folders are looked at for each search. Somebody who
+/// searches twice is faster than somebody who edits in between, and what `rye sign` writes changes its
+/// folder.
+pub(crate) const SEARCH_LOOK_MS: u64 = 2_000;
+/// Most different words of a space that are kept: more than a language has.
+pub(crate) const SEARCH_TERMS: usize = 1_000_000;

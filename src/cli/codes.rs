@@ -19,6 +19,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::host::CODES,
         crate::lock::CODES,
         crate::registry::CODES,
+        crate::search::CODES,
         crate::report::CODES,
         crate::pipeline::CODES,
         crate::author::CODES,

@@ -54,7 +54,7 @@ pub(crate) fn status(code: &str) -> u8 {
         "author.io" | "dev.watch" | "git.failed" | "git.io" | "import.io" | "receipt.io"
         | "test.io" => 6,
         _ => match code.split('.').next().unwrap_or_default() {
-            "cli" => 2,
+            "cli" | "search" => 2,
             "id" => 3,
             "hook" | "pending" | "dev" | "verify" | "validate" | "resolve" | "matrix" | "lock"
             | "space" | "sign" | "key" | "trust" | "receipt" | "author" | "git" => 4,

@@ -1,24 +1,40 @@
-//! `rye fetch`: print an item's verified content.
+//! `rye fetch`: print an item's verified content, or find items.
 
 use serde_json::json;
 
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
+use super::search::{self, Filters};
 use super::wire::Wired;
 use crate::id::Query;
 
-/// Print the verified content of an item
+/// Print the verified content of an item, or find items with `--query`
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The item, such as `knowledge:rye/overview`
-    #[arg(value_name = "REF", add = super::complete::refs())]
-    item: String,
+    #[arg(value_name = "REF", required_unless_present = "query", add = super::complete::refs())]
+    item: Option<String>,
+    /// Find items by words instead, as `rye search` does
+    #[arg(long, value_name = "WORDS", conflicts_with = "item")]
+    query: Option<String>,
+    #[command(flatten)]
+    filters: Filters,
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
-    let described = rye.describe(&args.item.parse::<Query>()?)?;
+    let Some(item) = &args.item else {
+        let words = args.query.as_deref().unwrap_or_default();
+        return search::find(words, &args.filters, false, &rye, out);
+    };
+    if args.filters.narrow() {
+        let message =
+            "a ref names one item; `--kind`, `--space`, `--limit` and `--cursor` narrow a search";
+        let help = Some("give words with `--query`, or the ref alone".into());
+        return Err(CliError::Usage { message: message.into(), help });
+    }
+    let described = rye.describe(&item.parse::<Query>()?)?;
     out.warned(&described.warnings);
     if out.is_json() {
         let mut fields = json!({

@@ -9,6 +9,7 @@ mod codes;
 mod complete;
 mod completions;
 mod confirm;
+mod describe;
 mod dev;
 mod diff;
 mod doctor;
@@ -38,6 +39,7 @@ mod out;
 mod pending;
 mod plan;
 mod receipt;
+mod search;
 mod show;
 mod sign;
 mod test;
@@ -123,7 +125,9 @@ verbs! {
     sign
     verify
     list
+    search
     show
+    describe
     fetch
     why
     diff

@@ -106,11 +106,11 @@ fn inputs(data: &serde_json::Map<String, Value>, paint: Paint) -> String {
     out
 }
 
-fn row(property: &Value, required: bool) -> String {
+pub(super) fn row(property: &Value, required: bool) -> String {
     let ty = match property.get("type") {
         Some(Value::String(ty)) => ty.clone(),
+        None | Some(Value::Null) => "any".into(),
         Some(other) => other.to_string(),
-        None => "any".into(),
     };
     let mut out = ty;
     if required {

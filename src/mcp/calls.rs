@@ -14,8 +14,8 @@ use super::server::{Server, held};
 use crate::base::limits::MCP_ROWS;
 use crate::diag::{Diagnose, Diagnostic};
 use crate::grant::Pattern;
-use crate::id::{Query, Ref};
-use crate::pipeline::{Failure, Hold, Request, Rye, Verdict};
+use crate::id::{Kind, Query, Ref, Space};
+use crate::pipeline::{Failure, Hold, Level, Request, Rye, SearchRequest, Verdict};
 use crate::report::error_json;
 use crate::trace::{Event, Recorder, Sink};
 
@@ -159,8 +159,33 @@ fn inline() -> String {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fetch {
+    item_id: Option<String>,
+    query: Option<String>,
+    project_path: PathBuf,
+    kind: Option<String>,
+    space: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    query: String,
+    project_path: PathBuf,
+    kind: Option<String>,
+    space: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Describe {
     item_id: String,
     project_path: PathBuf,
+    level: Option<String>,
+    examples: Option<usize>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -193,6 +218,8 @@ impl<'a> Call<'a> {
         let answer = match name {
             "rye_execute" => self.execute(arguments),
             "rye_fetch" => self.fetch(arguments),
+            "rye_search" => self.find(arguments),
+            "rye_describe" => self.describe(arguments),
             "rye_verify" => self.verify(arguments),
             "rye_sign" => self.sign(arguments),
             name => {
@@ -284,8 +311,21 @@ impl<'a> Call<'a> {
 
     fn fetch(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
         let asked: Fetch = read("rye_fetch", arguments)?;
-        let rye = self.rye("rye_fetch", &asked.project_path)?;
-        let described = rye.describe(&asked.item_id.parse::<Query>()?)?;
+        let Fetch { item_id, query, project_path, kind, space, limit, cursor } = asked;
+        let narrows = kind.is_some() || space.is_some() || limit.is_some() || cursor.is_some();
+        let item = match (item_id, query) {
+            (Some(item), None) if !narrows => item,
+            (None, Some(query)) => {
+                let asked = Search { query, project_path, kind, space, limit, cursor };
+                return self.search("rye_fetch", asked);
+            }
+            _ => {
+                let why = "give `item_id` alone, or `query` and what narrows it".into();
+                return Err(McpError::Arguments { tool: "rye_fetch".into(), why }.into());
+            }
+        };
+        let rye = self.rye("rye_fetch", &project_path)?;
+        let described = rye.describe(&item.parse::<Query>()?)?;
         let mut out = json!({
             "status": "success", "item_id": described.detail.item,
             "content": described.content, "detail": described.detail,
@@ -294,6 +334,43 @@ impl<'a> Call<'a> {
             out["warnings"] = json!(described.warnings);
         }
         Ok(Answer::of(out))
+    }
+
+    fn find(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
+        self.search("rye_search", read("rye_search", arguments)?)
+    }
+
+    fn search(&self, tool: &str, asked: Search) -> Result<Answer, Refusal> {
+        let rye = self.rye(tool, &asked.project_path)?;
+        let kind = asked.kind.as_deref().map(str::parse::<Kind>).transpose()?;
+        let space = asked.space.as_deref().map(str::parse::<Space>).transpose()?;
+        let mut request = SearchRequest::new(asked.query).kind(kind).space(space);
+        if let Some(limit) = asked.limit {
+            request = request.limit(limit);
+        }
+        if let Some(cursor) = asked.cursor {
+            request = request.cursor(cursor);
+        }
+        let mut out = rye.search(&request)?.to_json();
+        out.insert("status".into(), "success".into());
+        Ok(Answer::of(out.into()))
+    }
+
+    fn describe(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
+        let asked: Describe = read("rye_describe", arguments)?;
+        let rye = self.rye("rye_describe", &asked.project_path)?;
+        let level = asked.level.as_deref().unwrap_or("schema").parse::<Level>();
+        let level = level.map_err(|()| McpError::Arguments {
+            tool: "rye_describe".into(),
+            why: "`level` is `summary`, `schema` or `full`".into(),
+        })?;
+        let query = asked.item_id.parse::<Query>()?;
+        let (mut out, warnings) = rye.describe_at(&query, level, asked.examples)?;
+        if !warnings.is_empty() {
+            out.insert("warnings".into(), json!(warnings));
+        }
+        out.insert("status".into(), "success".into());
+        Ok(Answer::of(out.into()))
     }
 
     fn verify(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
@@ -338,10 +415,8 @@ impl<'a> Call<'a> {
 
 /// An item with all that it runs through.
 fn verify_one(rye: &Rye, item: &str) -> (bool, Value) {
-    let checked = item.parse::<Query>().map_err(Failure::from).map(|query| {
-        let (details, warnings) = rye.verify_chain(&query, Hold::Listed);
-        (details, warnings)
-    });
+    let checked = item.parse::<Query>().map_err(Failure::from);
+    let checked = checked.map(|query| rye.verify_chain(&query, Hold::Listed));
     match checked {
         Ok((Ok(details), warnings)) => {
             let is_good = warnings.is_empty();

@@ -62,7 +62,7 @@ impl Session {
             tokio::select! {
                 biased;
                 answer = &mut said => {
-                    ticket.is_answered();
+                    ticket.answered();
                     return answer.map(|answer| (answer, told)).map_err(|_| Stopped::Lost);
                 }
                 () = context.ct.cancelled() => {

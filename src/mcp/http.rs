@@ -22,7 +22,9 @@ use super::error::McpError;
 use super::handler::Session;
 use super::server::{NotServed, Server};
 use crate::base::Digest;
-use crate::base::limits::{MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES};
+use crate::base::limits::{
+    MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES, MCP_SESSIONS, TIMEOUT_MAX_MS,
+};
 
 /// Where clients are listened to.
 pub(crate) struct Listen {
@@ -54,27 +56,25 @@ pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), No
         .with_max_request_body_bytes(MCP_MESSAGE_BYTES)
         .with_allowed_hosts(["localhost", "127.0.0.1", "[::1]"])
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"]);
-    let sessions = Arc::new(LocalSessionManager::default());
-    let each = Arc::clone(server);
+    let mut sessions = LocalSessionManager::default();
+    // A session in which a call says nothing for as long as it may take is none that was left.
+    sessions.session_config.keep_alive = Some(Duration::from_millis(TIMEOUT_MAX_MS));
+    let sessions = Arc::new(sessions);
+    let (each, known) = (Arc::clone(server), Arc::clone(&sessions));
     let service = Service::new(move || Ok(Session::new(&each)), sessions, config);
-    let token = Arc::new(Digest::of(format!("Bearer {}", listen.token).as_bytes()));
+    let token = Digest::of(format!("Bearer {}", listen.token).as_bytes());
     let places = Arc::new(Semaphore::new(MCP_CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(_) => {
-                // Out of descriptors, or a client that was gone at once.
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                continue;
-            }
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, or a client that was gone at once.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
         };
         let _ = stream.set_nodelay(true);
-        let (service, token) = (service.clone(), Arc::clone(&token));
+        let inside = Inside { service: service.clone(), sessions: Arc::clone(&known), token };
         tokio::spawn(async move {
-            let answer = hyper::service::service_fn(move |request| {
-                answer(service.clone(), Arc::clone(&token), request)
-            });
+            let answer = hyper::service::service_fn(move |request| answer(inside.clone(), request));
             let _ = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(Duration::from_millis(MCP_HEADER_MS))
@@ -85,14 +85,19 @@ pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), No
     }
 }
 
-async fn answer(
+/// What is behind the door.
+#[derive(Clone)]
+struct Inside {
     service: Service,
-    token: Arc<Digest>,
-    request: Request<Incoming>,
-) -> Result<Answer, Infallible> {
+    sessions: Arc<LocalSessionManager>,
+    /// Of the header that is wanted.
+    token: Digest,
+}
+
+async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, Infallible> {
     let shown = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
     // Digests are compared: how far they agree says nothing about the token.
-    if shown.map(Digest::of) != Some(*token) {
+    if shown.map(Digest::of) != Some(inside.token) {
         let mut answer = plain(
             StatusCode::UNAUTHORIZED,
             "a bearer token is needed: see where the server was started\n",
@@ -103,7 +108,12 @@ async fn answer(
     if request.uri().path() != PATH {
         return Ok(plain(StatusCode::NOT_FOUND, "the server is at /mcp\n"));
     }
-    Ok(service.handle(request).await)
+    let is_new = !request.headers().contains_key("mcp-session-id");
+    if is_new && inside.sessions.sessions.read().await.len() >= MCP_SESSIONS {
+        let text = "too many sessions: end one with DELETE, or start the server again\n";
+        return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, text));
+    }
+    Ok(inside.service.handle(request).await)
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Answer {

@@ -22,6 +22,9 @@ use crate::grant::Pattern;
 use crate::host::Signals;
 use crate::pipeline::{Failure, Rye};
 
+/// Gives the facade of the project that a folder is, as it is now.
+pub(crate) type Project = Box<dyn Fn(&Path) -> Result<Rye, Failure> + Send + Sync>;
+
 /// What a server is given by whoever wires it.
 pub(crate) struct Setup {
     /// Real folders: a project lies in one of them. The first is the project whose items are shown as
@@ -31,8 +34,7 @@ pub(crate) struct Setup {
     pub(crate) expose: Vec<Pattern>,
     /// A person lets clients sign what they were shown.
     pub(crate) may_sign: bool,
-    /// The facade of the project that a folder is, as it is now.
-    pub(crate) project: Box<dyn Fn(&Path) -> Result<Rye, Failure> + Send + Sync>,
+    pub(crate) project: Project,
     /// Tells the person who started the server.
     pub(crate) note: Box<dyn Fn(&str) + Send + Sync>,
 }

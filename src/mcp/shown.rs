@@ -99,5 +99,6 @@ fn resource(described: &Described) -> Resource {
 }
 
 fn media(described: &Described) -> &'static str {
-    if described.detail.path.ends_with(".md") { "text/markdown" } else { "application/yaml" }
+    let extension = described.detail.path.rsplit('.').next();
+    if extension == Some("md") { "text/markdown" } else { "application/yaml" }
 }

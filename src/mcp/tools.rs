@@ -12,7 +12,7 @@ pub(super) fn is_own(name: &str) -> bool {
 
 /// All of them, in the order that they are listed.
 pub(super) fn own(may_sign: bool) -> Vec<Tool> {
-    let mut tools = vec![execute(), fetch(), verify()];
+    let mut tools = vec![execute(), fetch(), search(), describe(), verify()];
     tools.extend(may_sign.then(sign));
     tools
 }
@@ -42,18 +42,57 @@ fn execute() -> Tool {
 }
 
 fn fetch() -> Tool {
-    let input = json!({
-        "item_id": {"type": "string", "description": "the item, such as `knowledge:rye/overview` or `tool:acme/deploy@user`"},
-        "project_path": project(),
-    });
-    let output = json!({
-        "status": {"type": "string", "enum": ["success", "error"]},
-        "content": {"type": "string", "description": "the verified text"},
-        "detail": {"type": "object", "description": "where it lies and who signed it"},
-    });
-    let about = "Read the verified content of one item: a tool, a directive, knowledge or config.";
-    tool("rye_fetch", about, (input, &["item_id", "project_path"]), output)
+    let mut input = narrowing();
+    input["item_id"] = json!({"type": "string", "description": "the item, such as `knowledge:rye/overview` or `tool:acme/deploy@user`"});
+    input["query"] =
+        json!({"type": "string", "description": "instead of `item_id`: words to search for"});
+    let mut output = hits();
+    output["content"] = json!({"type": "string", "description": "the verified text"});
+    output["detail"] = json!({"type": "object", "description": "where it lies and who signed it"});
+    let about = "Read the verified content of one item: a tool, a directive, knowledge or config; or search with `query`.";
+    tool("rye_fetch", about, (input, &["project_path"]), output)
         .annotate(ToolAnnotations::with_title("Read an item").read_only(true).open_world(false))
+}
+
+fn search() -> Tool {
+    let mut input = narrowing();
+    input["query"] = json!({"type": "string", "description": "words in any order; beginnings and small slips count too"});
+    let about = "Find items by words of their names, ids, tags, descriptions and parameters. Hits are verified; of one that is refused only its name and the code are given.";
+    tool("rye_search", about, (input, &["query", "project_path"]), hits())
+        .annotate(ToolAnnotations::with_title("Search items").read_only(true).open_world(false))
+}
+
+fn describe() -> Tool {
+    let input = json!({
+        "item_id": {"type": "string", "description": "the item, such as `tool:acme/deploy`"},
+        "project_path": project(),
+        "level": {"type": "string", "enum": ["summary", "schema", "full"], "default": "schema", "description": "what it is for; and what it takes; and notes, examples and references"},
+        "examples": {"type": "integer", "minimum": 0, "description": "at most so many"},
+    });
+    let output = json!({"status": {"type": "string", "enum": ["success", "error"]}});
+    let about = "Describe one verified item for whoever wants to call it: what it is for and what it takes.";
+    tool("rye_describe", about, (input, &["item_id", "project_path"]), output)
+        .annotate(ToolAnnotations::with_title("Describe an item").read_only(true).open_world(false))
+}
+
+/// What narrows a search.
+fn narrowing() -> Value {
+    json!({
+        "project_path": project(),
+        "kind": {"type": "string", "enum": ["tool", "directive", "knowledge", "config"]},
+        "space": {"type": "string", "enum": ["project", "user", "system"]},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
+        "cursor": {"type": "string", "description": "the `next_cursor` of the page before"},
+    })
+}
+
+fn hits() -> Value {
+    json!({
+        "status": {"type": "string", "enum": ["success", "error"]},
+        "hits": {"type": "array", "items": {"type": "object"}, "description": "the best first"},
+        "total": {"type": "integer"},
+        "next_cursor": {"type": "string", "description": "there where there is more"},
+    })
 }
 
 fn verify() -> Tool {

@@ -115,7 +115,7 @@ async fn renewed(server: &Arc<Server>) -> bool {
     });
     let Ok(ticket) = server.workers.submit(job) else { return false };
     let read = said.await;
-    ticket.is_answered();
+    ticket.answered();
     match read {
         Ok(Ok(roster)) => server.takes(roster),
         Ok(Err(NotServed::Rule(error))) => {

@@ -45,7 +45,7 @@ pub(super) struct Ticket {
 
 impl Ticket {
     /// The call was answered. Who is only told of it may still be waited for there.
-    pub(super) fn is_answered(mut self) {
+    pub(super) fn answered(mut self) {
         self.shared = None;
     }
 }
@@ -81,7 +81,9 @@ impl Workers {
         state.is_closed = true;
         state.waiting.clear();
         let running: Vec<u64> = state.running.keys().copied().collect();
-        running.into_iter().for_each(|id| state.cancel(id));
+        for id in running {
+            state.cancel(id);
+        }
         self.0.changed.notify_all();
     }
 
@@ -223,7 +225,7 @@ mod tests {
         });
         let ticket = workers.submit(job).unwrap();
         assert_eq!(said.recv_timeout(PATIENCE), Ok(false));
-        ticket.is_answered();
+        ticket.answered();
         assert_eq!(said.recv_timeout(PATIENCE), Ok(false), "it was interrupted");
     }
 

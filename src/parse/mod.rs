@@ -11,7 +11,7 @@
 //! - Each reader is bounded in depth, nodes and time, whatever the text.
 //!
 //! Start at `item.rs`; `data` reads YAML, TOML and JSON, `tool` and `directive` the two that run;
-//! `tidy` gives a header another shape and no item.
+//! `tidy` gives a header another shape and no item; `outline.rs` is what a file is found by.
 
 mod config;
 mod data;
@@ -23,6 +23,7 @@ mod finding;
 pub(crate) mod fuzz;
 mod item;
 mod knowledge;
+mod outline;
 mod tidy;
 mod tool;
 
@@ -31,6 +32,7 @@ pub(crate) use directive::{Context, Directive, Input, InputType};
 pub(crate) use error::{CODES, ParseError};
 pub(crate) use finding::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use item::Item;
+pub(crate) use outline::{Outline, outline};
 pub(crate) use tidy::{Tidied, tidied};
 pub(crate) use tool::{
     Anchor, AnchorMode, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec, ExecMode, Hook,

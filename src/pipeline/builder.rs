@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::failure::Failure;
 use super::rye::{Rye, now};
+use super::words::Shelves;
 use crate::execute::{Driver, HttpClient, McpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::Space;
@@ -107,6 +108,7 @@ impl RyeBuilder {
             primitives: self.primitives,
             driver: self.driver,
             observers: Observers::default(),
+            shelves: Shelves::default(),
         }
     }
 
@@ -152,6 +154,7 @@ impl RyeBuilder {
             primitives,
             driver,
             observers: Observers::default(),
+            shelves: Shelves::default(),
         })
     }
 }

@@ -16,6 +16,7 @@ use crate::plan::{MatrixError, PlanError};
 use crate::registry::RegistryError;
 use crate::report::{ReceiptError, Warned};
 use crate::resolve::ResolveError;
+use crate::search::SearchError;
 use crate::space::SpaceError;
 use crate::trace::Recorded;
 use crate::validate::Invalid;
@@ -56,6 +57,7 @@ pub(crate) enum Step {
     Registry(#[from] RegistryError),
     Eval(#[from] EvalError),
     Hook(#[from] HookError),
+    Search(#[from] SearchError),
 }
 
 macro_rules! failure_from {
@@ -92,6 +94,7 @@ failure_from!(
     RegistryError,
     EvalError,
     HookError,
+    SearchError,
 );
 
 impl From<FetchError> for Failure {
@@ -137,6 +140,7 @@ impl Failure {
             Step::Registry(e) => e,
             Step::Eval(e) => e,
             Step::Hook(e) => e,
+            Step::Search(e) => e,
         }
     }
 

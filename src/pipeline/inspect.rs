@@ -132,7 +132,7 @@ impl Rye {
         Ok(root.list(kind, &self.types)?.entries)
     }
 
-    fn accepts_project(&self) -> bool {
+    pub(super) fn accepts_project(&self) -> bool {
         let identity = self.spaces.project_identity();
         identity.is_some_and(|identity| self.trust().accepts(identity).unwrap_or(false))
     }

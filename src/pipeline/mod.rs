@@ -6,7 +6,8 @@
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
 //! `hooks.rs` is who is asked around every call, `pending.rs` what waits for a person,
 //! `reach.rs` looks at all that is in reach, `lock.rs` writes the lock, `diff.rs` compares versions,
-//! `eval.rs` reads the score of a run, `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet.
+//! `eval.rs` reads the score of a run, `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet,
+//! `search.rs` finds items by words and describes one.
 
 mod builder;
 mod diff;
@@ -28,8 +29,10 @@ mod review;
 mod rules;
 mod run;
 mod rye;
+mod search;
 mod shelf;
 mod sign;
+mod words;
 mod work;
 
 use crate::diag::Code;
@@ -38,6 +41,7 @@ pub use builder::RyeBuilder;
 pub use failure::Failure;
 pub use run::Request;
 pub use rye::Rye;
+pub use search::SearchRequest;
 
 /// Failures that belong to no single step.
 pub(crate) const CODES: &[Code] = &[
@@ -66,5 +70,6 @@ pub(crate) use receipt::{Attested, Wanted};
 pub(crate) use review::{Review, SignerIs};
 pub(crate) use rules::Hold;
 pub(crate) use rye::now;
+pub(crate) use search::{Level, SearchHit, SearchPage};
 pub(crate) use sign::{Carried, SignOptions, SignReport, Signed};
 pub(crate) use work::{Author, FileChange, InHand, Prepared, Work};

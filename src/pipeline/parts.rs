@@ -152,15 +152,20 @@ impl Rye {
         // Headers are parsed only where something may be left out by them.
         let spaces: HashSet<Space> = unsigned.iter().map(|entry| entry.space).collect();
         listing.retain(|entry| spaces.contains(&entry.space));
+        let tools = self.beside(listing);
+        entries.retain(|entry| !unsigned.contains(entry) || !is_part(entry, &tools));
+        entries
+    }
+
+    /// What each of the tools lists.
+    pub(super) fn beside(&self, tools: Vec<Entry>) -> HashMap<Entry, Beside> {
         let beside = |entry: Entry| {
             let bytes = self.spaces.get(entry.space)?.read(&entry.relative()).ok()??;
             let text = std::str::from_utf8(&bytes).ok()?;
             let beside = Beside::of(self, entry.space, &entry.item, &entry.ext, text)?;
             Some((entry, beside))
         };
-        let tools = listing.into_iter().filter_map(beside).collect();
-        entries.retain(|entry| !unsigned.contains(entry) || !is_part(entry, &tools));
-        entries
+        tools.into_iter().filter_map(beside).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::failure::Failure;
+use super::words::Shelves;
 use crate::base::Timestamp;
 use crate::execute::{Driver, Primitive};
 use crate::host::Host;
@@ -42,6 +43,8 @@ pub struct Rye {
     pub(super) driver: Box<dyn Driver>,
     /// Hooks that are told of a call and still run; they are waited for when this is dropped.
     pub(super) observers: Observers,
+    /// What items are found by, kept between searches.
+    pub(super) shelves: Shelves,
 }
 
 impl Rye {

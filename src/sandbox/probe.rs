@@ -1,6 +1,7 @@
 //! Which levels work on this machine, and for each that does not the exact reason and the mend.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -50,44 +51,63 @@ pub(crate) fn tried() -> [(Level, Result<String, Lacking>); 2] {
     [(Level::Bwrap, bwrap), (Level::Landlock, landlock)]
 }
 
+/// What of this machine decides whether `bwrap` works.
+struct Facts<'a> {
+    program: Option<&'a Path>,
+    /// Of a setting of the kernel, what its file says, if it is there.
+    setting: &'a dyn Fn(&str) -> Option<String>,
+    /// A child with namespaces of its own was had.
+    namespaces: &'a dyn Fn() -> io::Result<()>,
+    attempt: &'a dyn Fn(&Path) -> Result<(), String>,
+}
+
 fn bwrap() -> Result<PathBuf, Lacking> {
+    let setting = |path: &str| fs::read_to_string(Path::new("/proc/sys").join(path)).ok();
+    judge_bwrap(&Facts {
+        program: PLACES.iter().map(Path::new).find(|path| is_program(path)),
+        setting: &setting,
+        namespaces: &can_have_namespaces,
+        attempt: &attempt,
+    })
+}
+
+fn judge_bwrap(facts: &Facts<'_>) -> Result<PathBuf, Lacking> {
     let lacking =
-        |why: String, mend: &str| Lacking { level: Level::Bwrap, why, mend: mend.to_owned() };
-    let program = PLACES.iter().map(Path::new).find(|path| is_program(path));
-    let Some(program) = program else {
-        return Err(lacking(
+        |why: String, mend: &str| Err(Lacking { level: Level::Bwrap, why, mend: mend.to_owned() });
+    let Some(program) = facts.program else {
+        return lacking(
             "bubblewrap is not installed".into(),
             "install it (`apt install bubblewrap`, `dnf install bubblewrap`)",
-        ));
+        );
     };
-    let zero = |path: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == "0");
-    if zero("/proc/sys/kernel/unprivileged_userns_clone") {
-        return Err(lacking(
+    let zero = |path: &str| (facts.setting)(path).is_some_and(|text| text.trim() == "0");
+    if zero("kernel/unprivileged_userns_clone") {
+        return lacking(
             "user namespaces are off (kernel.unprivileged_userns_clone is 0)".into(),
             "`sysctl kernel.unprivileged_userns_clone=1`",
-        ));
+        );
     }
-    if zero("/proc/sys/user/max_user_namespaces") {
-        return Err(lacking(
+    if zero("user/max_user_namespaces") {
+        return lacking(
             "user namespaces are off (user.max_user_namespaces is 0)".into(),
             "`sysctl user.max_user_namespaces=10000`",
-        ));
+        );
     }
-    if let Err(error) = can_have_namespaces() {
-        return Err(lacking(
+    if let Err(error) = (facts.namespaces)() {
+        return lacking(
             format!("this process may not have namespaces of its own ({error})"),
             "let the container it runs in have user namespaces (its seccomp profile forbids them)",
-        ));
+        );
     }
-    let restricts = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
-    if fs::read_to_string(restricts).is_ok_and(|text| text.trim() != "0") {
+    let restricts = "kernel/apparmor_restrict_unprivileged_userns";
+    if (facts.setting)(restricts).is_some_and(|text| text.trim() != "0") {
         // Some programs are let through by a profile, so only trying tells.
-        if let Err(why) = attempt(program) {
-            return Err(lacking(
+        if let Err(why) = (facts.attempt)(program) {
+            return lacking(
                 format!("AppArmor keeps bubblewrap from its namespaces ({why})"),
                 "give it a profile that allows `userns`, or \
                  `sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
-            ));
+            );
         }
     }
     Ok(program.to_owned())
@@ -124,27 +144,91 @@ pub(super) fn attempt(program: &Path) -> Result<(), String> {
 }
 
 fn landlock() -> Result<i64, Lacking> {
-    let lacking =
-        |why: String, mend: &str| Lacking { level: Level::Landlock, why, mend: mend.to_owned() };
-    match landlock_version() {
-        Ok(version) if version >= LANDLOCK_TRUNCATE => Ok(version),
-        Ok(version) => Err(lacking(
+    judge_landlock(landlock_version())
+}
+
+fn judge_landlock(version: io::Result<i64>) -> Result<i64, Lacking> {
+    let (why, mend) = match version {
+        Ok(version) if version >= LANDLOCK_TRUNCATE => return Ok(version),
+        Ok(version) => (
             format!(
                 "the kernel's landlock is too old (version {version}, {LANDLOCK_TRUNCATE} is needed)"
             ),
             "use Linux 6.2 or later",
-        )),
-        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Err(lacking(
-            "landlock is in the kernel and switched off".into(),
-            "boot with `lsm=landlock,…` before the modules that are there",
-        )),
-        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Err(lacking(
-            "the kernel has no landlock".into(),
-            "use Linux 6.2 or later with CONFIG_SECURITY_LANDLOCK",
-        )),
-        Err(error) => Err(lacking(
-            format!("landlock cannot be used ({error})"),
-            "let the container it runs in use landlock (its seccomp profile forbids it)",
-        )),
+        ),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EOPNOTSUPP) => (
+                "landlock is in the kernel and switched off".into(),
+                "boot with `lsm=landlock,…` before the modules that are there",
+            ),
+            Some(libc::ENOSYS) => (
+                "the kernel has no landlock".into(),
+                "use Linux 6.2 or later with CONFIG_SECURITY_LANDLOCK",
+            ),
+            _ => (
+                format!("landlock cannot be used ({error})"),
+                "let the container it runs in use landlock (its seccomp profile forbids it)",
+            ),
+        },
+    };
+    Err(Lacking { level: Level::Landlock, why, mend: mend.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::Path;
+
+    use super::{Facts, judge_bwrap, judge_landlock};
+
+    #[test]
+    fn each_reason_why_a_level_does_not_work_is_told_with_its_mend_table() {
+        let os = |number: i32| io::Error::from_raw_os_error(number);
+        for (version, want) in [
+            (Ok(3), "works"),
+            (Ok(2), "is too old (version 2, 3 is needed): use Linux 6.2"),
+            (Err(os(libc::EOPNOTSUPP)), "switched off: boot with"),
+            (Err(os(libc::ENOSYS)), "no landlock: use Linux"),
+            (Err(os(libc::EPERM)), "Operation not permitted (os error 1)): let the container"),
+        ] {
+            let got = judge_landlock(version);
+            let got = got.map_or_else(|l| format!("{}: {}", l.why, l.mend), |_| "works".into());
+            assert!(got.contains(want), "{got}");
+        }
+        let there = Some(Path::new("/usr/bin/bwrap"));
+        let (off, on) = (Some("0\n"), Some("1\n"));
+        for (program, clone, most, namespaces, apparmor, want) in [
+            (there, None, Some("96365\n"), true, None, "works"),
+            (there, on, None, true, off, "works"),
+            (None, None, None, true, None, "not installed: install it"),
+            (there, off, None, true, None, "unprivileged_userns_clone is 0): `sysctl"),
+            (there, None, off, true, None, "max_user_namespaces is 0): `sysctl"),
+            (there, None, None, false, None, "Operation not permitted (os error 1)): let"),
+            (
+                there,
+                None,
+                None,
+                true,
+                on,
+                "AppArmor keeps bubblewrap from its namespaces (no): give",
+            ),
+        ] {
+            let setting = |path: &str| {
+                let of = [
+                    ("kernel/unprivileged_userns_clone", clone),
+                    ("user/max_user_namespaces", most),
+                    ("kernel/apparmor_restrict_unprivileged_userns", apparmor),
+                ];
+                of.iter().find(|(name, _)| *name == path)?.1.map(str::to_owned)
+            };
+            let got = judge_bwrap(&Facts {
+                program,
+                setting: &setting,
+                namespaces: &|| if namespaces { Ok(()) } else { Err(os(libc::EPERM)) },
+                attempt: &|_| Err("no".into()),
+            });
+            let got = got.map_or_else(|l| format!("{}: {}", l.why, l.mend), |_| "works".into());
+            assert!(got.contains(want), "{got}");
+        }
     }
 }

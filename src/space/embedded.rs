@@ -21,17 +21,17 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 3e9a6f0b5954a8ee7cc334700619bc3631227592c3d0050636380be9c79dfb5c
+    // 53eda80d44baf6aaddcfcde2cc51215ef89cf0e6bf5bffbee48c9afeb153f711
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
-    // d3ad0bc5fea48daed677f0a666c7154684d47a5a089cb7105c08e357ee56abc6
+    // d5cf2dac2dd97d1ef8b39cb4027949f491c7486de46451694bec0ab4a72dc755
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
-    // 7388a3d4d5c1f7424232000e5c33623a3b9fc03c64d117b7d7e2900e4adc27b0
+    // 267a761d64dbf9b3c5aad595eced012dd8808ee4ccc6d4112dfe91055875f606
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
     // 760f864a43e5d95cba279030a7596aa94eb5c80c360677fe9dd5819a6f351f27
     File { path: "knowledge/rye/editors.md", bytes: include_bytes!("../../.ai/knowledge/rye/editors.md") },
-    // 2fde2bede206f34bf7fc39d89ac608d1d1a79868388bc2c71fda789405fe7a0b
+    // a30d80f6cafa756673946ebc36c8dc377631f370d5acb22adf68717ffa71e654
     File { path: "knowledge/rye/errors.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors.md") },
     // 8c329859d1246e246368f9d8cb0c9736f6b5a594ca5f3a9ba15c0d1b30f0d845
     File { path: "knowledge/rye/errors/author.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/author.exists.md") },
@@ -341,6 +341,10 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/sandbox.not_allowed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.not_allowed.md") },
     // 21ce2489867b2328c07a62cffb38c05b07920dca151fc9c8fb791e55f1af03ff
     File { path: "knowledge/rye/errors/sandbox.unavailable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.unavailable.md") },
+    // c05abcd64dc73acc7bd87b774f45a6a2c418c5d59e2615f93e9ca03e7f474e6f
+    File { path: "knowledge/rye/errors/search.cursor.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/search.cursor.md") },
+    // c17b703f6742b5332c973c3abd4e10342ff218add5fa05036e74c8067cb21b0b
+    File { path: "knowledge/rye/errors/search.query.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/search.query.md") },
     // 3adf605d1dea8e48bfa3b766450e4c9d738b8934f9b6a82efd10e431af3cb322
     File { path: "knowledge/rye/errors/sign.dev_key.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.dev_key.md") },
     // 2b445a7919a39cf639700549f5ef73ba4cc741132932b65e771b67108eaed333
@@ -455,13 +459,15 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // a57a15cf62b8e8abb03876fdabd5277f5814a9aa286c432847a38dc68123ab77
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
+    // c0260414d6f2c398d798b02ae1ab8529d7a6efbdde6f159c38b5154dfa003126
+    File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
     // 9f22b5f2e09bdb71a37362b5b3953053f1907ccf4c7749e8ef188764fd685e8d
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // b1e6aeca30e95273cc8be6aa3f3d119e86690b4538829a394c80b1423590c0ff
+    // 0a3e99e04b9be89233c205ceabd444d1bb98bd3f7a276c977257595bffcd55de
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fccf347a7b6284e4b732b0770121e9816241a3777fd0a859b0c9cafc8933572b
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },

@@ -10,7 +10,7 @@
 //! - Only regular files of bounded size are read; nothing here can block.
 //! - The embedded system space is read through the same door as a folder.
 //!
-//! Start at `roots.rs`; `join.rs` opens, `entry.rs` lists, `folder.rs` reads what lies beside an item,
+//! Start at `roots.rs`; `join.rs` opens, `entry.rs` lists, `glance.rs` looks for changes, `folder.rs` reads what lies beside an item,
 //! `file_type.rs` knows extensions.
 
 mod embedded;
@@ -18,6 +18,7 @@ mod entry;
 mod error;
 mod file_type;
 mod folder;
+mod glance;
 mod join;
 mod rel_path;
 mod root;
@@ -27,6 +28,7 @@ pub(crate) use entry::{Entry, Listing, Odd, ai_folders, is_test_spec};
 pub(crate) use error::{CODES, SpaceError};
 pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};
 pub(crate) use folder::{Folder, Walked};
+pub(crate) use glance::Stamp;
 pub(crate) use rel_path::RelPath;
 pub(crate) use root::Root;
 pub(crate) use roots::{ProjectIdentity, Spaces, Where};

@@ -127,7 +127,7 @@ fn main() {
     for (name, mut took) in names.zip(took).filter(|(_, took)| !took.is_empty()) {
         took.sort_unstable();
         let at = |part: usize| took[(took.len() - 1) * part / 100].as_nanos() / 100;
-        let [p50, p99, least] = [at(50), at(99), at(0)].map(|tenths| tenth(tenths));
+        let [p50, p99, least] = [at(50), at(99), at(0)].map(tenth);
         println!("{name} {p50} {p99} {least}");
     }
     println!("memory_after_kib {}", rye.memory());

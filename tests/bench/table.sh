@@ -13,10 +13,11 @@
 # shellcheck disable=SC2016 # the backticks in single quotes are Markdown
 set -euo pipefail
 cd -- "$(dirname -- "$0")/../.."
+repository=$PWD
 . tests/bench/world.sh
 
 rows=("$@")
-[ "${#rows[@]}" -gt 0 ] || rows=(p1 p2 p3 p4 p5 p6 p12 p13)
+[ "${#rows[@]}" -gt 0 ] || rows=(p1 p2 p3 p4 p5 p6 p10 p11 p12 p13 p14)
 
 # Whether a row is asked for.
 wanted() {
@@ -140,6 +141,39 @@ if wanted p2 || wanted p3; then
     fi
 fi
 
+# --- p14: the sandbox ---------------------------------------------------------------------------
+
+if wanted p14; then
+    say 'p14: the same tool in a sandbox'
+    new_project held
+    noop_tool 'Does nothing.' >.ai/tools/bench/noop.yaml
+    "$RYE" sign tool:bench/noop >"$log"
+    held="$RYE execute tool:bench/noop --sandbox"
+    bare=()
+    if has bwrap 'apt-get install bubblewrap'; then
+        # What rye asks it for, for a tool that declares nothing.
+        bare=(bwrap --unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try
+            --die-with-parent --cap-drop ALL --unshare-net)
+        for folder in /usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix/store; do
+            if [ -L "$folder" ]; then
+                bare+=(--symlink "$(readlink "$folder")" "$folder")
+            elif [ -d "$folder" ]; then
+                bare+=(--ro-bind "$folder" "$folder")
+            fi
+        done
+        mkdir -p private
+        bare+=(--ro-bind /sys/devices/system/cpu /sys/devices/system/cpu --proc /proc --dev /dev
+            --bind "$PWD/private" /tmp --ro-bind "$PWD" "$PWD" --chdir "$PWD" -- /bin/true)
+    fi
+    race 7 60 held-off "$held off" held-landlock "$held landlock" held-child /bin/true \
+        ${bare:+held-bwrap "$held bwrap" held-bare "${bare[*]}"}
+    row p14 '…at the level `landlock`' held-landlock held-off 'without a sandbox' '≤ +0.5 ms'
+    if [ "${#bare[@]}" -gt 0 ]; then
+        row p14 '…at the level `bwrap`' held-bwrap held-off 'without a sandbox' '≤ the next row + 5 %'
+        row p14 '`bwrap` alone, the same mounts' held-bare held-child 'the bare child' ''
+    fi
+fi
+
 # --- p4: in process -----------------------------------------------------------------------------
 
 if wanted p4; then
@@ -241,6 +275,46 @@ if wanted p5 || wanted p6 || wanted p13; then
             note p13 "\`rye verify --all\`, $text" "$(peak "$RYE" verify --all) MB" '' '≤ 40 MB'
         fi
         cd / && rm -rf "${world:?}/$kind-10000"
+    done
+fi
+
+# --- p10, p11: searching ------------------------------------------------------------------------
+
+if wanted p10 || wanted p11; then
+    has rg 'apt-get install ripgrep' && has_rg=1 || has_rg=
+    for kind in knowledge tools; do
+        case $kind in
+        knowledge) text='10,000 pages' ;;
+        tools) text='10,000 Python tools' ;;
+        esac
+        say "p10, p11: searching $text of 4 KiB"
+        new_project "search-$kind"
+        items "$kind" 10000
+        "$RYE" sign --all >"$log"
+        # Words that one item has, and all have.
+        find="$RYE search 00017 --limit 5"
+        if wanted p10; then
+            race_after "rm -rf \$HOME/.ai/state/search" 5 3 "cold-$kind" "$find"
+            # As if nobody had searched for a while: each file is looked at.
+            race_after "touch -d '1 minute ago' \$HOME/.ai/state/search/*" 5 5 "looked-$kind" "$find"
+            race 5 20 "warm-$kind" "$find"
+            if [ -n "$has_rg" ]; then
+                race_after true 5 3 "rg-$kind" 'rg --files -0 .ai | xargs -0 cat >/dev/null'
+                beside='`rg --files` and read'
+                row p10 "\`rye search\`, $text, nothing kept" "cold-$kind" "rg-$kind" "$beside" '≤ 60 ms'
+                row p10 '…kept, each file looked at' "looked-$kind" "rg-$kind" "$beside" ''
+                row p10 '…kept, within two seconds of another' "warm-$kind" "rg-$kind" "$beside" \
+                    '≤ 5 ms'
+            fi
+        fi
+        if wanted p11; then
+            while read -r name middle least; do
+                note p11 "a search in process, $text: $name, microseconds" "$middle ($least)" '' \
+                    '≤ 5,000'
+            done < <(user=$HOME && cd "$repository" && HOME=$real_home \
+                cargo bench --quiet --locked --bench line -- --searches "$user" "$world/search-$kind")
+        fi
+        cd / && rm -rf "${world:?}/search-$kind"
     done
 fi
 

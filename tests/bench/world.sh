@@ -35,6 +35,12 @@ new_project() {
     mkdir -p "$world/$1/.ai/tools/bench"
     cd "$world/$1"
     "$RYE" init >"$log"
+    # What stands beside it has no sandbox either; what one costs is a row of its own.
+    if [ ! -e "$HOME/.ai/config/rye/policy.yaml" ]; then
+        mkdir -p "$HOME/.ai/config/rye"
+        echo 'sandbox_off: ["tool:bench/**"]' >"$HOME/.ai/config/rye/policy.yaml"
+        "$RYE" sign config:rye/policy --space user >"$log"
+    fi
 }
 
 # A tool of three links: itself, its runtime and the primitive.

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamablehttp_client
 
 from fixture import SCRIPTS, project
 
-OWN = ["rye_execute", "rye_fetch", "rye_verify", "rye_sign"]
+OWN = ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify", "rye_sign"]
 ARGS = ["--expose", "tool:*", "--allow-sign"]
 
 
@@ -38,6 +38,12 @@ async def own(session, tools, path):
     assert said["code"] == "mcp.outside_roots", said
     said = await call("rye_fetch", item_id="knowledge:note")
     assert said["content"].endswith("A note.\n"), said
+    for name in ("rye_search", "rye_fetch"):
+        said = await call(name, query="note", kind="knowledge", space="project")
+        assert [hit["item_id"] for hit in said["hits"]] == ["knowledge:note"], said
+    said = await call("rye_describe", item_id="tool:json_schema_2020_12_tool", level="full")
+    assert said["item_id"] == "tool:json_schema_2020_12_tool", said
+    said = await call("rye_describe", item_id="tool:nowhere", is_error=True)
     said = await call("rye_verify")
     assert said["status"] == "verified" and said["verified"] > 100, said
     said = await call("rye_sign", item_id="knowledge:note")

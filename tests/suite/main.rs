@@ -46,6 +46,7 @@ mod readme;
 mod receipts;
 mod sandbox;
 mod sarif;
+mod search;
 mod shape;
 mod signing;
 mod slips;

@@ -44,6 +44,8 @@ pub(crate) struct Directive {
     /// An empty one is the top level and counts as given.
     pub(crate) category: Option<String>,
     pub(crate) author: Option<String>,
+    /// Words to find it by, parted by commas.
+    pub(crate) tags: Vec<String>,
     pub(crate) extends: Option<ItemId>,
     pub(crate) model: Option<Model>,
     pub(crate) limits: Map<String, Value>,
@@ -120,6 +122,9 @@ impl Directive {
         put("description", self.description.clone().into());
         put("category", self.category.clone().into());
         put("author", self.author.clone().into());
+        if !self.tags.is_empty() {
+            put("tags", self.tags.clone().into());
+        }
         put("model", self.model.as_ref().map_or(Value::Null, Model::to_json));
         put("limits", Value::Object(self.limits.clone()));
         put("permissions", self.permissions.clone().into());
@@ -152,6 +157,7 @@ impl Directive {
             description: line(metadata, "description")?,
             category,
             author: line(metadata, "author")?,
+            tags: tags(metadata),
             extends: extends(root)?,
             model: child(metadata, "model")?.map(model).transpose()?,
             limits: child(metadata, "limits")?.map_or_else(|| Ok(Map::new()), limits)?,
@@ -171,6 +177,16 @@ impl Directive {
             body_start: layout.body.start + blank,
         })
     }
+}
+
+/// Words parted by commas, or an element each; what else there may be was written for another reader.
+fn tags(metadata: Option<Element<'_>>) -> Vec<String> {
+    let Ok(Some(element)) = child(metadata, "tags") else { return Vec::new() };
+    let lines: Vec<String> = match element.line() {
+        Ok(line) => line.split(',').map(|tag| tag.trim().to_owned()).collect(),
+        Err(_) => element.children().filter_map(|tag| tag.line().ok()).collect(),
+    };
+    lines.into_iter().filter(|tag| !tag.is_empty()).collect()
 }
 
 /// Children of the metadata that rye does not know, and such of the root as are nearly a name that

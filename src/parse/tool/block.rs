@@ -25,7 +25,8 @@ use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
 /// for a block that is not closed, stands behind code, or has a line that is no comment.
 pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, Fault> {
     let comment = comment.trim();
-    let opens = |line: &str| line.trim_end() == format!("{comment} /// rye");
+    let opener = format!("{comment} /// rye");
+    let opens = |line: &str| line.trim_end() == opener;
     let lines: Vec<&str> = text.split('\n').collect();
     let mut openers = lines.iter().enumerate().filter(|(_, line)| opens(line)).map(|(at, _)| at);
     let Some(start) = openers.next() else { return Ok(Map::new()) };

@@ -22,6 +22,16 @@ pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
     Tool::new(&header)
 }
 
+/// The tool that a file seems to declare, at a lower price: for finding it, and for nothing else.
+pub(crate) fn sketch(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
+    match style {
+        HeaderStyle::Python => {
+            Tool::new(&joined(python::declared(text)?, block::header(text, "#")?)?)
+        }
+        _ => Tool::new(&header(text, style)?),
+    }
+}
+
 /// The files that a tool's header lists, whether or not anybody signed it; `None` for a file that
 /// lists none or does not parse. Good for leaving files out of a list, and for nothing else.
 pub(crate) fn listed_files(text: &str, style: &HeaderStyle) -> Option<Listed> {

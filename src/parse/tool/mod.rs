@@ -39,7 +39,7 @@ pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
 pub(crate) use config_resolve::{MergeMode, WantedConfig};
 pub(crate) use exec::{EnvBase, Exec, ExecMode};
 pub(crate) use fill::fill;
-pub(crate) use header::{header, listed_files, may_list_files, parse};
+pub(crate) use header::{header, listed_files, may_list_files, parse, sketch};
 pub(crate) use hook::{Hook, HookKind, Phase};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
 pub(crate) use python::python_tree;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::python_literal::literal;
-use super::python_outline::outline;
+use super::python_outline::{declarations, outline};
 use super::syntax::{Form, Grammar, Step, header as read, tree};
 use crate::base::limits::LONE_BACKSLASHES;
 use crate::base::text::Position;
@@ -18,6 +18,15 @@ pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
     coding(text)?;
     continuations(text)?;
     read(text, &grammar())
+}
+
+/// The same of the declarations alone: for finding a file, and for nothing else.
+pub(super) fn declared(text: &str) -> Result<Map<String, Value>, Fault> {
+    match declarations(text) {
+        Some(declarations) if declarations.is_empty() => Ok(Map::new()),
+        Some(declarations) => read(&declarations, &grammar()),
+        None => header(text),
+    }
 }
 
 /// The syntax tree of a file that has a header; bodies of functions may be left out of it.

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::syntax::{closes, names_any};
+use super::syntax::{begins_with_any, closes, names_any};
 
 /// The parts of the text to parse, in order; `None` if all of it must be.
 pub(super) fn outline(text: &str) -> Option<Vec<Range<usize>>> {
@@ -40,6 +40,20 @@ pub(super) fn outline(text: &str) -> Option<Vec<Range<usize>>> {
     }
     if from < text.len() {
         kept.push(from..text.len());
+    }
+    Some(kept)
+}
+
+/// The lines at top level that begin with one of the names, and nothing else; `None` for a text that this
+/// file is not sure of. What is found by them is for finding alone: a name may be bound elsewhere too.
+pub(super) fn declarations(text: &str) -> Option<String> {
+    let (bytes, mut kept, mut at) = (text.as_bytes(), String::new(), 0);
+    while at < bytes.len() {
+        let line = Line::read(bytes, at)?;
+        if begins_with_any(&text[at..line.end]) {
+            kept.push_str(&text[at..line.end]);
+        }
+        at = line.end;
     }
     Some(kept)
 }
@@ -115,7 +129,16 @@ fn string(bytes: &[u8], start: usize, at: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::outline;
+    use super::{declarations, outline};
+
+    #[test]
+    fn declarations_are_whole_statements_at_top_level() {
+        let text = "# c\n'''\n__version__ = 1\n'''\n__version__ = '1'\ndef f():\n    CONFIG = 1\n\
+                    CONFIG_SCHEMA: dict = {\n'a': [\n1]}\nCONFIGURED = 1\n";
+        let want = "__version__ = '1'\nCONFIG_SCHEMA: dict = {\n'a': [\n1]}\n";
+        assert_eq!(declarations(text).as_deref(), Some(want));
+        assert_eq!(declarations("x = (\n"), None);
+    }
 
     /// What is left of a text.
     fn kept(text: &str) -> Option<String> {

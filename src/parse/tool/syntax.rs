@@ -289,6 +289,13 @@ pub(super) fn names_any(text: &str) -> bool {
     NAMES.iter().any(|(name, _)| says(text, name))
 }
 
+/// Whether a text begins with one of the names as a word.
+pub(super) fn begins_with_any(text: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let rest = |(name, _): &(&str, &str)| text.strip_prefix(name);
+    NAMES.iter().filter_map(rest).any(|rest| !rest.starts_with(part))
+}
+
 fn says(text: &str, name: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name)

@@ -18,6 +18,7 @@ use crate::base::text::escape_line;
 use crate::diag::Diagnose;
 use crate::id::{IdError, ItemId};
 use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+use crate::parse::outline::texts;
 use crate::verify::{Listed, PartsRoot};
 
 /// What a tool's header declares. Keys that rye does not know are passed over.
@@ -64,6 +65,12 @@ pub(crate) struct Tool {
     pub(crate) effects: Option<String>,
     /// The header's own examples, then the schema's.
     pub(crate) examples: Vec<Value>,
+    /// Words to find it by.
+    pub(crate) tags: Vec<String>,
+    /// What else is to be known before it is used.
+    pub(crate) notes: Option<String>,
+    /// Where more is to be read: refs or addresses.
+    pub(crate) references: Vec<String>,
 }
 
 /// Which versions of a child a link accepts, as written; whether they are versions is judged later.
@@ -149,6 +156,9 @@ impl Tool {
             allowed_targets: fields.strings("allowed_targets")?,
             effects: fields.string("effects")?,
             examples,
+            tags: texts(fields.get("tags")),
+            notes: fields.get("notes").and_then(Value::as_str).map(str::to_owned),
+            references: texts(fields.get("references")),
         })
     }
 }

@@ -111,6 +111,9 @@ effects: read
         allowed_targets: Some(vec!["local".into()]),
         effects: Some("read".into()),
         examples: vec![json!({"a": 2}), json!({"a": 1})],
+        tags: vec![],
+        notes: None,
+        references: vec![],
     };
     assert_eq!(tool(text), Ok(want));
     assert_eq!(tool("executor_id: null\nconfig: ~\nenv_config:\n"), Ok(Tool::default()));

@@ -166,3 +166,37 @@ fn bad_either(world: &World, path: &str, text: &str, code: &str) -> Said {
     assert!(fits, "{text}\nwant {code}: {got}");
     bad(world, path, text, &said)
 }
+
+/// A description of a parameter is read by agents as much as that of the tool.
+#[test]
+fn e07_hidden_text_behind_an_escape_is_refused_however_parameters_are_declared() {
+    let world = World::new();
+    let tool = |declared: &str| {
+        format!(
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ncategory: acme\n\
+             description: x\nconfig: {{command: /bin/true}}\n{declared}\n"
+        )
+    };
+    for declared in [
+        r#"input_schema: {properties: {a: {description: "x§"}}}"#,
+        r#"config_schema: {properties: {a: {description: "x§"}}}"#,
+        r#"config_schema: {properties: {"a§": {}}}"#,
+        r#"parameters: {properties: {a: {description: "x§"}}}"#,
+        r#"parameters: [{name: a, description: "x§"}]"#,
+        r#"parameters: {a: {default: "x§"}}"#,
+        r#"tags: ["x§"]"#,
+        r#"notes: "x§""#,
+        r#"references: ["x§"]"#,
+        r#"examples: [{a: "x§"}]"#,
+    ] {
+        world.signed(".ai/tools/acme/plain.yaml", &tool(&declared.replace('§', "")));
+        world.works("tool:acme/plain");
+        for (escape, code) in
+            [(r"\u202E", "parse.invisible_text"), (r"\e[2J", "parse.control_text")]
+        {
+            world.write(".ai/tools/acme/hidden.yaml", tool(&declared.replace('§', escape)));
+            let said = world.rye(&["sign", "tool:acme/hidden"]);
+            assert_eq!(said.code(), code, "{declared}: {said:?}");
+        }
+    }
+}

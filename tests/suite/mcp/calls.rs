@@ -45,6 +45,38 @@ fn an_agent_runs_reads_and_verifies_and_its_structure_is_what_the_command_says()
 }
 
 #[test]
+fn an_agent_finds_and_describes_items_as_the_command_does() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    world.write(".ai/tools/acme/marker.sh", MARKER_SH);
+    let mut client = Client::new(&world, &[]);
+    let asked = json!({"query": "marker", "kind": "tool", "space": "project"});
+    let (said, is_error) = client.call("rye_search", asked.clone());
+    assert!(!is_error && said["total"] == 2, "{said}");
+    let refused = said["hits"].as_array().unwrap().iter().find(|hit| hit["verified"] == false);
+    assert!(refused.unwrap().get("summary").is_none(), "{said}");
+    let (_, other) = world.json(&["search", "marker", "--kind", "tool", "--space", "project"]);
+    assert_eq!(said["hits"], other["hits"]);
+    assert_eq!(client.call("rye_fetch", asked).0["hits"], other["hits"]);
+    let (said, _) =
+        client.call("rye_describe", json!({"item_id": "tool:acme/mark", "level": "full"}));
+    let (_, other) = world.json(&["describe", "tool:acme/mark"]);
+    assert_eq!(said, other);
+    let both = json!({"item_id": "tool:acme/mark", "query": "marker"});
+    assert_eq!(client.refused("rye_fetch", both), "mcp.arguments");
+    assert_eq!(
+        client.refused("rye_search", json!({"query": "x", "kind": "toll"})),
+        "id.unknown_kind"
+    );
+    let level = json!({"item_id": "tool:acme/mark", "level": "all"});
+    assert_eq!(client.refused("rye_describe", level), "mcp.arguments");
+    assert_eq!(
+        client.refused("rye_describe", json!({"item_id": "tool:acme/x"})),
+        "resolve.not_found"
+    );
+}
+
+#[test]
 fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_of_the_protocol() {
     let world = World::new();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);

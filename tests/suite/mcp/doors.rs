@@ -195,6 +195,22 @@ fn a_tool_is_called_over_http_and_a_session_that_is_ended_leaves_nothing_running
 }
 
 #[test]
+fn sessions_that_nobody_ends_are_bounded() {
+    let world = World::new();
+    let server = Server::with_token(&world, &[]);
+    let first = server.hello();
+    for _ in 1..256 {
+        server.hello();
+    }
+    assert_eq!(server.ask(&[bearer()], &hello()).0, 503);
+    let head = [bearer(), ("Mcp-Session-Id", first.as_str())];
+    let mut text = String::new();
+    drop(server.open("DELETE", "/mcp", &head, "").read_to_string(&mut text));
+    assert!(text.starts_with("HTTP/1.1 2"), "{text}");
+    server.hello();
+}
+
+#[test]
 fn the_token_is_new_each_time_or_kept_in_a_file_that_nobody_else_reads() {
     let world = World::new();
     let shown = |server: &Server| {

@@ -28,7 +28,10 @@ fn each_tool_of_rye_has_both_schemas_and_says_whether_it_changes_anything() {
     assert_eq!(hello["protocolVersion"], "2025-11-25");
     assert_eq!(hello["serverInfo"]["name"], "rye");
     let said = client.ask("tools/list", &json!({}));
-    assert_eq!(names(&said, "tools"), ["rye_execute", "rye_fetch", "rye_verify", "rye_sign"]);
+    assert_eq!(
+        names(&said, "tools"),
+        ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify", "rye_sign"]
+    );
     for tool in said["result"]["tools"].as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
         for schema in ["inputSchema", "outputSchema"] {
@@ -36,14 +39,17 @@ fn each_tool_of_rye_has_both_schemas_and_says_whether_it_changes_anything() {
             assert!(jsonschema_is_sound(&tool[schema]), "{name} {schema}");
         }
         assert!(tool["inputSchema"]["required"].to_string().contains("project_path"), "{name}");
-        let reads = matches!(name, "rye_fetch" | "rye_verify");
+        let reads = !matches!(name, "rye_execute" | "rye_sign");
         assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{name}");
         assert!(reads || tool["annotations"]["destructiveHint"] == true, "{name}");
     }
     drop(client);
     let mut client = Client::new(&world, &[]);
     let said = client.ask("tools/list", &json!({}));
-    assert_eq!(names(&said, "tools"), ["rye_execute", "rye_fetch", "rye_verify"]);
+    assert_eq!(
+        names(&said, "tools"),
+        ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify"]
+    );
 }
 
 /// Enough to say that it is a schema: its properties are objects, and what is required is declared.
@@ -68,8 +74,8 @@ fn items_are_shown_as_tools_with_what_they_say_of_themselves() {
     world.write(".ai/tools/acme/unsigned.sh", MARKER_SH);
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
     let said = client.ask("tools/list", &json!({}));
-    assert_eq!(names(&said, "tools")[3..], ["acme_picture", "acme_plain", "acme_say"]);
-    let say = &said["result"]["tools"][5];
+    assert_eq!(names(&said, "tools")[5..], ["acme_picture", "acme_plain", "acme_say"]);
+    let say = &said["result"]["tools"][7];
     assert_eq!(say["description"], "Says it");
     assert_eq!(say["inputSchema"]["required"], json!(["text"]));
     assert_eq!(say["inputSchema"]["properties"]["text"]["description"], "what to say");
@@ -93,7 +99,7 @@ fn i01_shown_names_that_collide_are_refused_at_start() {
     let world = World::new();
     world.signed(".ai/tools/acme/a_b.sh", MARKER_SH);
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
-    assert_eq!(names(&client.ask("tools/list", &json!({})), "tools")[3..], ["acme_a_b"]);
+    assert_eq!(names(&client.ask("tools/list", &json!({})), "tools")[5..], ["acme_a_b"]);
     drop(client);
     world.signed(".ai/tools/acme/a/b.sh", MARKER_SH);
     let said = world.rye(&["mcp", "--expose", "tool:acme/**", "--json"]);
@@ -131,7 +137,7 @@ fn e07_a_description_that_hides_something_is_shown_to_nobody() {
     }
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
     let said = client.ask("tools/list", &json!({}));
-    assert_eq!(names(&said, "tools")[3..], ["acme_say"]);
+    assert_eq!(names(&said, "tools")[5..], ["acme_say"]);
     for name in ["bidi", "tag", "zero", "spelt", "schema", "list"] {
         let code = client.refused("rye_execute", json!({"item_id": format!("tool:acme/{name}")}));
         assert_eq!(code, "parse.invisible_text");

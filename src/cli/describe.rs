@@ -1,0 +1,82 @@
+//! `rye describe`: what an item is for and what it takes, as far as is asked.
+
+use std::fmt::Write as _;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::{Map, Value};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use super::wire::Wired;
+use crate::base::text::{escape, escape_line};
+use crate::diag::{Paint, Style};
+use crate::id::Query;
+use crate::pipeline::Level;
+
+/// Describe an item for whoever wants to call it: in short, with what it takes, or in full
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The item, such as `tool:rye/bash`
+    #[arg(value_name = "REF", add = super::complete::refs())]
+    item: String,
+    /// How much: `summary`, `schema` (and what it takes) or `full` (and notes, examples, references)
+    #[arg(long, value_name = "LEVEL", default_value = "full", hide_possible_values = true, value_parser = level())]
+    level: Level,
+    /// At most so many examples, up to 20
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(0..=20))]
+    examples: Option<u8>,
+}
+
+fn level() -> impl TypedValueParser<Value = Level> {
+    let known = PossibleValuesParser::new(Level::ALL.map(Level::as_str));
+    // Only what is known comes this far.
+    known.map(|word| word.parse().unwrap_or(Level::Full))
+}
+
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    let rye = wired.rye()?;
+    let query = args.item.parse::<Query>()?;
+    let (described, warnings) =
+        rye.describe_at(&query, args.level, args.examples.map(usize::from))?;
+    out.warned(&warnings);
+    if out.is_json() {
+        out.success(Value::Object(described));
+    } else {
+        let text = text(&described, out.paint());
+        out.text(&text);
+    }
+    Ok(Exit::DONE)
+}
+
+fn text(described: &Map<String, Value>, paint: Paint) -> String {
+    let field = |key: &str| described.get(key).and_then(Value::as_str).filter(|t| !t.is_empty());
+    let list = |key: &str| described.get(key).and_then(Value::as_array).into_iter().flatten();
+    let mut out = paint.style(Style::Strong, field("item_id").unwrap_or_default());
+    if let Some(version) = field("version") {
+        let _ = write!(out, " {}", escape_line(version));
+    }
+    out.push('\n');
+    if let Some(about) = field("description").or(field("summary")) {
+        let _ = writeln!(out, "{}", escape(about));
+    }
+    let mut part = |title: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            let _ = writeln!(out, "\n{}", paint.style(Style::Strong, title));
+            out.extend(lines.iter().map(|line| format!("  {line}\n")));
+        }
+    };
+    part("inputs", list("parameters").map(parameter).collect());
+    let notes = field("notes").map(escape).unwrap_or_default();
+    part("notes", notes.lines().map(str::to_owned).collect());
+    part("examples", list("examples").map(|example| escape_line(&example.to_string())).collect());
+    part("references", list("references").filter_map(Value::as_str).map(escape_line).collect());
+    out
+}
+
+/// `name  type, required, default …: what it is`
+fn parameter(parameter: &Value) -> String {
+    let name = parameter.get("name").and_then(Value::as_str).unwrap_or_default();
+    let is_required = parameter.get("required").and_then(Value::as_bool).unwrap_or_default();
+    format!("{}  {}", escape_line(name), super::show::row(parameter, is_required))
+}

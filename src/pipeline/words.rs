@@ -1,0 +1,341 @@
+//! What items are found by, gathered from their files and kept between searches.
+//!
+//! In:  the folders of a space, and the shelf of its words as it was.
+//! Out: the shelf as it is: folders that changed are listed again, files that changed are read again.
+//!
+//! Invariants
+//! - What is kept is for finding alone: nothing of it is shown or believed.
+//! - Of a project that is not accepted no file is read, and nothing is kept (core 4.3).
+//! - A stamp so young that a change might have left it as it is counts as none.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use super::parts::has_no_line;
+use super::rye::Rye;
+use super::sign::parallel;
+use crate::base::limits::{LISTED_FILES, SEARCH_LOOK_MS, WALK_DEPTH};
+use crate::id::{ItemId, Kind, Ref, Space};
+use crate::parse::outline;
+use crate::search::{Cache, Doc, Filling, Glance, Shelf, sum};
+use crate::space::{Root, Stamp, is_test_spec};
+
+/// From so many files on they are looked at on all cores: a thread costs as much as these.
+const TOGETHER: usize = 64;
+/// How far the clock of a file system may lag, in nanoseconds: two ticks of a slow kernel; or, where it
+/// counts whole seconds, two of these.
+const LAG: i64 = 50_000_000;
+const COARSE_LAG: i64 = 2_000_000_000;
+
+/// The words of each space, as they were last seen.
+#[derive(Default)]
+pub(super) struct Shelves(Mutex<HashMap<Space, Kept>>);
+
+#[derive(Clone)]
+struct Kept {
+    shelf: Arc<Shelf>,
+    /// When its files were last looked at.
+    looked: SystemTime,
+}
+
+/// A folder that was looked into.
+struct Looked {
+    kind: Kind,
+    /// Below `.ai`.
+    path: String,
+    stamp: Stamp,
+    /// Names that may be items, sorted, each with its stamp.
+    files: Vec<(String, Stamp)>,
+    folders: Vec<String>,
+}
+
+/// What was read of a file.
+struct Read {
+    doc: Doc,
+    glance: Glance,
+}
+
+impl Rye {
+    /// The words of the items of a space; `None` where there is no such space.
+    pub(super) fn words_of(&self, space: Space) -> Option<Arc<Shelf>> {
+        let root = self.spaces.get(space).filter(|root| root.exists())?;
+        if space == Space::Project && !self.accepts_project() {
+            return Some(Arc::new(self.names_alone(root)));
+        }
+        let kept = {
+            let memory = self.shelves.0.lock().unwrap_or_else(PoisonError::into_inner);
+            memory.get(&space).cloned()
+        };
+        // A process has one binary.
+        if let Some(kept) = kept.as_ref().filter(|_| root.is_embedded()) {
+            return Some(Arc::clone(&kept.shelf));
+        }
+        let cache = self.cache(root);
+        let kept = kept.or_else(|| {
+            let (shelf, looked) = cache.as_ref()?.read(space)?;
+            Some(Kept { shelf: Arc::new(shelf), looked })
+        });
+        if let Some(kept) = kept.as_ref().filter(|kept| is_as_it_was(root, kept)) {
+            self.keep(space, kept.clone());
+            return Some(Arc::clone(&kept.shelf));
+        }
+        let started = SystemTime::now();
+        let old = kept.map_or_else(|| Arc::new(Shelf::empty(space)), |kept| kept.shelf);
+        let looked = match root.is_embedded() {
+            true => self.look_at_embedded(root),
+            false => self.look_at(root, &old),
+        };
+        let shelf = if is_same(&old, &looked) {
+            if let Some(cache) = cache.filter(|_| !root.is_embedded()) {
+                cache.touch(started);
+            }
+            old
+        } else {
+            let shelf = Arc::new(self.fill(root, &old, &looked, nanoseconds(started)));
+            if let Some(cache) = cache {
+                cache.write(&shelf);
+            }
+            shelf
+        };
+        self.keep(space, Kept { shelf: Arc::clone(&shelf), looked: started });
+        Some(shelf)
+    }
+
+    fn keep(&self, space: Space, kept: Kept) {
+        let mut memory = self.shelves.0.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.insert(space, kept);
+    }
+
+    /// Where the words of a root are kept: by its place, by how files are read, and by this rye.
+    fn cache(&self, root: &Root) -> Option<Cache> {
+        let place = match root.is_embedded() {
+            true => "embedded".into(),
+            false => root.base().as_os_str().as_encoded_bytes().to_vec(),
+        };
+        let types: Vec<&str> = self.types.extensions(Kind::Tool).collect();
+        let comments = types.iter().filter_map(|ext| self.types.find(Kind::Tool, ext));
+        let read_by = format!("{types:?} {:?}", comments.collect::<Vec<_>>());
+        let version = env!("RYE_VERSION").as_bytes();
+        Some(Cache::of(self.user_base()?, &[&place, read_by.as_bytes(), version]))
+    }
+
+    /// The items of a project that nobody accepted, by their ids.
+    fn names_alone(&self, root: &Root) -> Shelf {
+        let empty = Shelf::empty(root.space());
+        let mut filling = Filling::beside(&empty);
+        for kind in Kind::ALL {
+            filling.folder(kind, kind.folder(), Stamp::default());
+            let listed = root.list(kind, &self.types).unwrap_or_default();
+            for entry in listed.entries {
+                let path = format!("{}.{}", entry.item.id, entry.ext);
+                filling.file(kind, &path, Glance::default(), &Doc::of(&entry.item, None));
+            }
+        }
+        filling.done()
+    }
+
+    /// The embedded files, whose content is their stamp: the line of its signature has its digest.
+    fn look_at_embedded(&self, root: &Root) -> Vec<Looked> {
+        let looked = Kind::ALL.into_iter().map(|kind| {
+            let listed = root.list(kind, &self.types).unwrap_or_default();
+            let files = listed.entries.into_iter().filter_map(|entry| {
+                let bytes = root.read(&entry.relative()).ok()??;
+                let head = bytes.get(..SIGNED_HEAD).unwrap_or(&bytes);
+                // Every shipped item is signed; what is not is a file of one.
+                let file_type = self.types.find(kind, &entry.ext)?;
+                if has_no_line(head, &file_type) {
+                    return None;
+                }
+                let stamp = Stamp {
+                    size: bytes.len().try_into().ok()?,
+                    inode: sum(head),
+                    ..Stamp::default()
+                };
+                Some((format!("{}.{}", entry.item.id, entry.ext), stamp))
+            });
+            let (path, files) = (kind.folder().to_owned(), files.collect());
+            Looked { kind, path, stamp: Stamp::default(), files, folders: Vec::new() }
+        });
+        looked.collect()
+    }
+
+    /// Looks into every folder, level by level; files are looked at and not read.
+    fn look_at(&self, root: &Root, old: &Shelf) -> Vec<Looked> {
+        let known = old.folder_at();
+        let mut below: HashMap<&str, Vec<&str>> = HashMap::new();
+        for (_, path, _) in old.folders() {
+            if let Some((above, name)) = path.rsplit_once('/') {
+                below.entry(above).or_default().push(name);
+            }
+        }
+        let mut all: Vec<Looked> = Vec::new();
+        let mut level: Vec<(Kind, String)> =
+            Kind::ALL.into_iter().map(|kind| (kind, kind.folder().to_owned())).collect();
+        for _ in 0..WALK_DEPTH {
+            let files: usize = all.iter().map(|looked| looked.files.len()).sum();
+            if level.is_empty() || files > LISTED_FILES {
+                break;
+            }
+            let look = |(kind, path): (Kind, String)| {
+                let Some(held) = root.hold(&path) else {
+                    return Looked {
+                        kind,
+                        path,
+                        stamp: Stamp::default(),
+                        files: Vec::new(),
+                        folders: Vec::new(),
+                    };
+                };
+                let stamp = held.stamp().unwrap_or_default();
+                let before = known.get(path.as_str()).filter(|(_, was)| *was == stamp);
+                let (files, folders): (Vec<String>, Vec<String>) = match before {
+                    Some((at, _)) => {
+                        let folders = below.get(path.as_str()).into_iter().flatten();
+                        let files = old.inside(*at).map(|(_, name, _)| name.to_owned());
+                        (files.collect(), folders.map(|name| (*name).to_owned()).collect())
+                    }
+                    None => {
+                        let (mut files, folders) = held.names();
+                        files.retain(|name| self.may_be_item(kind, &path, name));
+                        (files, folders)
+                    }
+                };
+                let files = files.into_iter().filter_map(|name| {
+                    let stamp = held.file(&name)?;
+                    Some((name, stamp))
+                });
+                Looked { kind, files: files.collect(), path, stamp, folders }
+            };
+            let looked: Vec<Looked> = match level.len() > TOGETHER / 8 {
+                true => parallel(level, look),
+                false => level.into_iter().map(look).collect(),
+            };
+            let inside = |looked: &Looked| -> Vec<(Kind, String)> {
+                let path = |name: &String| (looked.kind, format!("{}/{name}", looked.path));
+                looked.folders.iter().map(path).collect()
+            };
+            level = looked.iter().flat_map(inside).collect();
+            all.extend(looked);
+        }
+        all
+    }
+
+    fn may_be_item(&self, kind: Kind, folder: &str, name: &str) -> bool {
+        let Some((stem, ext)) = name.rsplit_once('.') else { return false };
+        let id = match folder.split_once('/') {
+            Some((_, folder)) => format!("{folder}/{stem}"),
+            None => stem.to_owned(),
+        };
+        !is_test_spec(kind, &id, ext)
+            && self.types.extensions(kind).any(|known| known == ext)
+            && id.parse::<ItemId>().is_ok()
+    }
+
+    /// The shelf of what was looked at: what is as it was is kept, the rest is read.
+    fn fill(&self, root: &Root, old: &Shelf, looked: &[Looked], now: i64) -> Shelf {
+        let known = old.folder_at();
+        let mut files = Vec::new();
+        for folder in looked {
+            let before = known.get(folder.path.as_str()).into_iter();
+            let before = before.flat_map(|(at, _)| old.inside(*at));
+            let before: HashMap<&str, (usize, Stamp)> =
+                before.map(|(at, name, stamp)| (name, (at, stamp))).collect();
+            for (name, stamp) in &folder.files {
+                // An embedded name is a path already.
+                let path = match folder.path.split_once('/') {
+                    Some((_, below)) => format!("{below}/{name}"),
+                    None => name.clone(),
+                };
+                let kept =
+                    before.get(name.as_str()).filter(|(_, was)| was == stamp).map(|(at, _)| *at);
+                files.push((folder.kind, path, *stamp, kept));
+            }
+        }
+        let read = |(kind, path, stamp, kept): (Kind, String, Stamp, Option<usize>)| {
+            let read = match kept {
+                Some(_) => None,
+                None => self.read_words(root, kind, &path, settled(stamp, now)),
+            };
+            (kind, path, kept, read)
+        };
+        let unread = files.iter().filter(|(_, _, _, kept)| kept.is_none()).count();
+        let files: Vec<_> = match unread > TOGETHER {
+            true => parallel(files, read),
+            false => files.into_iter().map(read).collect(),
+        };
+        let mut files = files.into_iter();
+        let mut filling = Filling::beside(old);
+        for folder in looked {
+            let stamp = match folder.stamp == Stamp::default() {
+                true => folder.stamp,
+                false => settled(folder.stamp, now),
+            };
+            filling.folder(folder.kind, &folder.path, stamp);
+            for (kind, path, kept, read) in files.by_ref().take(folder.files.len()) {
+                match (kept, read) {
+                    (Some(at), _) => filling.keep(at),
+                    (None, Some(Read { doc, glance })) => filling.file(kind, &path, glance, &doc),
+                    (None, None) => {}
+                }
+            }
+        }
+        filling.done()
+    }
+
+    /// What a file is found by; what cannot be read or does not parse, by its id.
+    fn read_words(&self, root: &Root, kind: Kind, path: &str, stamp: Stamp) -> Option<Read> {
+        let (id, ext) = path.rsplit_once('.')?;
+        let item = Ref::new(kind, id.parse().ok()?);
+        let nothing =
+            Read { doc: Doc::of(&item, None), glance: Glance { stamp, ..Glance::default() } };
+        if kind == Kind::Config {
+            return Some(nothing);
+        }
+        let bytes = root.read(&format!("{}/{path}", kind.folder())).ok().flatten();
+        let (Some(bytes), Some(file_type)) = (bytes, self.types.find(kind, ext)) else {
+            return Some(nothing);
+        };
+        let unsigned = has_no_line(&bytes, &file_type);
+        let text = std::str::from_utf8(&bytes).ok();
+        let outline = text.and_then(|text| outline(kind, text, &file_type.header));
+        let lists = outline.as_ref().is_some_and(|outline| outline.lists_files);
+        let doc = Doc::of(&item, outline.as_ref());
+        Some(Read { doc, glance: Glance { stamp, unsigned, lists } })
+    }
+}
+
+/// So much of an embedded file holds its signature line, which has its digest.
+const SIGNED_HEAD: usize = 2048;
+
+/// Whether the files were looked at a moment ago, and no folder changed since.
+fn is_as_it_was(root: &Root, kept: &Kept) -> bool {
+    let recent = kept.looked.elapsed().is_ok_and(|age| age < Duration::from_millis(SEARCH_LOOK_MS));
+    let stamp = |path: &str| root.folder_stamp(path).unwrap_or_default();
+    recent && !root.is_embedded() && kept.shelf.folders().all(|(_, path, was)| stamp(path) == was)
+}
+
+/// Whether what was looked at is what the shelf is of.
+fn is_same(old: &Shelf, looked: &[Looked]) -> bool {
+    old.folders().count() == looked.len()
+        && old.folders().zip(looked).enumerate().all(|(at, ((kind, path, stamp), looked))| {
+            let now = looked.files.iter().map(|(name, stamp)| (name.as_str(), *stamp));
+            (kind, path, stamp) == (looked.kind, &looked.path, looked.stamp)
+                && old.inside(at).map(|(_, name, stamp)| (name, stamp)).eq(now)
+        })
+}
+
+/// A stamp that can be relied on, or one that nothing has: of a file that was changed a moment ago the
+/// next change might leave the same times and size.
+fn settled(stamp: Stamp, now: i64) -> Stamp {
+    let coarse = stamp.changed % 1_000_000_000 == 0 && stamp.modified % 1_000_000_000 == 0;
+    let lag = if coarse { COARSE_LAG } else { LAG };
+    // An embedded file has no times.
+    let old = stamp.changed == 0 || stamp.changed.max(stamp.modified).saturating_add(lag) < now;
+    if old { stamp } else { Stamp { changed: i64::MIN, inode: u64::MAX, ..stamp } }
+}
+
+fn nanoseconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}

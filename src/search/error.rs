@@ -1,0 +1,34 @@
+//! Why nothing can be looked for.
+
+use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
+use crate::diag::{Code, Diagnose};
+
+pub(crate) const CODES: &[Code] = &[Code("search.query"), Code("search.cursor")];
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum SearchError {
+    #[error("more is looked for than {SEARCH_WORDS} words or {SEARCH_BYTES} bytes")]
+    TooMuch,
+    #[error("the cursor is not one of this search")]
+    Cursor,
+}
+
+impl Diagnose for SearchError {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::TooMuch => "search.query",
+            Self::Cursor => "search.cursor",
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::TooMuch => "name the few words that matter most".into(),
+            Self::Cursor => {
+                "give the cursor as it came, with the same words and filters; or begin without one"
+                    .into()
+            }
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! Ranking: BM25 over weighted fields, with beginnings of words and slips.
+//!
+//! A word of the query counts in a file by the best of its terms: itself, one that it begins, or, if no
+//! file has either, one that it is a slip of. What a file gets is the sum over the words, times the
+//! share of the words that it has, so that a file with all of them comes before one that repeats one.
+
+use std::cmp::Reverse;
+
+use super::cursor::{Cursor, Frozen, WordStats};
+use super::error::SearchError;
+use super::shelf::{File, Shelf, Spot, at};
+use super::words::{letters, words};
+use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
+use crate::id::Kind;
+use crate::space::Entry;
+
+/// How soon a word that is repeated stops to count.
+const K1: f32 = 1.2;
+/// How much a long text counts less.
+const B: f32 = 0.5;
+/// What terms count that are not the word itself.
+const BEGINS: f32 = 0.6;
+const SLIP: f32 = 0.3;
+/// Scores are whole numbers from here on: thousandths.
+const UNIT: f32 = 1000.0;
+
+/// What is looked for.
+pub(crate) struct Wanted<'a> {
+    pub(crate) text: &'a str,
+    /// Whatever else decides what is found, as text: a cursor is of one search alone.
+    pub(crate) filters: &'a str,
+    /// Which files take part; asked of each.
+    pub(crate) takes: &'a dyn Fn(&Spot<'_>) -> bool,
+    /// Which of those that have a word are hits after all.
+    pub(crate) is_hit: &'a dyn Fn(&Spot<'_>) -> bool,
+    pub(crate) limit: usize,
+    pub(crate) cursor: Option<&'a str>,
+}
+
+/// One file that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub(crate) entry: Entry,
+    /// In thousandths; 0 where nothing was looked for.
+    pub(crate) score: u32,
+}
+
+/// Some of what was found, the best first.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) hits: Vec<Hit>,
+    /// How many were found, on all pages.
+    pub(crate) total: usize,
+    /// Where the next page begins, if there is one.
+    pub(crate) next: Option<String>,
+}
+
+/// How a file compares with others: the better first, then by id.
+type Order<'a> = (Reverse<u32>, &'a str, Kind);
+
+/// Finds what is meant by the words, in any order; everything where nothing is asked.
+///
+/// # Errors
+/// `search.query`, `search.cursor`
+pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, SearchError> {
+    if wanted.text.len() > SEARCH_BYTES {
+        return Err(SearchError::TooMuch);
+    }
+    let mut asked = words(wanted.text);
+    asked.sort();
+    asked.dedup();
+    if asked.len() > SEARCH_WORDS {
+        return Err(SearchError::TooMuch);
+    }
+    if asked.is_empty() && !wanted.text.trim().is_empty() {
+        // Signs alone are no words, and are not nothing either.
+        return Ok(Page { hits: Vec::new(), total: 0, next: None });
+    }
+    let cursor = match wanted.cursor {
+        Some(text) => Some(Cursor::read(text, &asked, wanted.filters)?),
+        None => None,
+    };
+    let places = |shelf: &&Shelf| -> Vec<u32> {
+        let takes = |file: &File| (wanted.takes)(&shelf.spot(file));
+        let files = shelf.files.iter().enumerate();
+        files.filter(|(_, file)| takes(file)).map(|(place, _)| at(place)).collect()
+    };
+    let taking_part: Vec<Vec<u32>> = shelves.iter().map(places).collect();
+    let matched = Matched::of(shelves, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
+    let mut found: Vec<(u32, Spot<'_>)> = matched.scored(shelves, &taking_part);
+    found.retain(|(_, spot)| (wanted.is_hit)(spot));
+    let total = found.len();
+    if let Some(cursor) = &cursor {
+        let last = (Reverse(cursor.score), cursor.item.id.as_str(), cursor.item.kind);
+        found.retain(|found| order(found) > last);
+    }
+    let left = found.len();
+    let limit = wanted.limit.max(1);
+    if left > limit {
+        found.select_nth_unstable_by(limit, |a, b| order(a).cmp(&order(b)));
+        found.truncate(limit);
+    }
+    found.sort_unstable_by(|a, b| order(a).cmp(&order(b)));
+    let found = found.iter().filter_map(|(score, spot)| Some((*score, spot.entry()?)));
+    let mut hits: Vec<Hit> = found.map(|(score, entry)| Hit { entry, score }).collect();
+    let next = hits.last().filter(|_| left > limit).map(|last| {
+        let (item, frozen) = (last.entry.item.clone(), matched.frozen.clone());
+        Cursor { frozen, score: last.score, item }.write(&asked, wanted.filters)
+    });
+    // Two files of one id are one item that nobody can use.
+    hits.dedup_by(|a, b| a.entry.item == b.entry.item);
+    Ok(Page { hits, total, next })
+}
+
+fn order<'s>((score, spot): &(u32, Spot<'s>)) -> Order<'s> {
+    (Reverse(*score), spot.id, spot.kind)
+}
+
+/// Which terms a word means on each shelf, and what each then counts; 0 for all others.
+type Meant = Vec<Vec<f32>>;
+
+/// The words of a query, matched.
+struct Matched {
+    words: Vec<Meant>,
+    frozen: Frozen,
+}
+
+impl Matched {
+    /// Matches the words, by the numbers of an earlier page if there is one.
+    fn of(
+        shelves: &[&Shelf],
+        taking_part: &[Vec<u32>],
+        asked: &[String],
+        frozen: Option<&Frozen>,
+    ) -> Self {
+        let on_shelves = |word: &str, slips: bool| -> Meant {
+            shelves.iter().map(|shelf| meant(shelf, word, slips)).collect()
+        };
+        if let Some(frozen) = frozen {
+            let words = asked.iter().zip(&frozen.words);
+            let words = words.map(|(word, stats)| on_shelves(word, stats.slips)).collect();
+            return Self { words, frozen: frozen.clone() };
+        }
+        let mut words: Vec<Meant> = asked.iter().map(|word| on_shelves(word, false)).collect();
+        let mut having = having(shelves, taking_part, &words);
+        let slips: Vec<bool> = having.iter().map(|count| *count == 0).collect();
+        if slips.contains(&true) {
+            for (at, word) in asked.iter().enumerate().filter(|(at, _)| slips[*at]) {
+                words[at] = on_shelves(word, true);
+            }
+            having = self::having(shelves, taking_part, &words);
+        }
+        let files: usize = taking_part.iter().map(Vec::len).sum();
+        let each = shelves.iter().zip(taking_part);
+        let lengths = each.flat_map(|(shelf, places)| shelf.at(places).map(|file| file.length));
+        let lengths: usize = lengths.map(|length| length as usize).sum();
+        let stats = having.into_iter().zip(slips);
+        let stats = stats.map(|(having, slips)| WordStats { having: at(having), slips });
+        let length = at(lengths / files.max(1)).max(1);
+        let frozen = Frozen { files: at(files), length, words: stats.collect() };
+        Self { words, frozen }
+    }
+
+    /// What each file gets; those that get nothing are left out.
+    fn scored<'s>(&self, shelves: &[&'s Shelf], taking_part: &[Vec<u32>]) -> Vec<(u32, Spot<'s>)> {
+        let all = shelves.iter().copied().zip(taking_part);
+        if self.words.is_empty() {
+            let spots = |(shelf, places): (&'s Shelf, &Vec<u32>)| -> Vec<(u32, Spot<'s>)> {
+                shelf.at(places).map(|file| (0, shelf.spot(file))).collect()
+            };
+            return all.flat_map(spots).collect();
+        }
+        let mut found = Vec::new();
+        let rarity: Vec<f32> = self.frozen.words.iter().map(|word| self.rarity(word)).collect();
+        let average = to_f32(self.frozen.length);
+        let mut best = vec![0.0_f32; self.words.len()];
+        for (number, (shelf, places)) in all.enumerate() {
+            let any = any(&self.words, number, shelf.ends.len());
+            for file in shelf.at(places) {
+                best.fill(0.0);
+                let long = K1 * (1.0 - B + B * to_f32(file.length) / average);
+                for (term, times) in shelf.counts(file).iter().filter(|(t, _)| any[*t as usize]) {
+                    let times = to_f32(*times);
+                    let counted = times * (K1 + 1.0) / (times + long);
+                    for (best, word) in best.iter_mut().zip(&self.words) {
+                        *best = best.max(word[number][*term as usize] * counted);
+                    }
+                }
+                let had = best.iter().filter(|best| **best > 0.0).count();
+                if had > 0 {
+                    let sum: f32 = best.iter().zip(&rarity).map(|(best, rare)| best * rare).sum();
+                    let share = to_f32(at(had)) / to_f32(at(best.len()));
+                    found.push((in_units(sum * share).max(1), shelf.spot(file)));
+                }
+            }
+        }
+        found
+    }
+
+    /// How much a word tells: the fewer files have it, the more.
+    fn rarity(&self, word: &WordStats) -> f32 {
+        let (files, having) = (to_f32(self.frozen.files), to_f32(word.having));
+        ((files - having + 0.5).max(0.5) / (having + 0.5)).ln_1p()
+    }
+}
+
+/// What each term of the shelf counts for a word.
+fn meant(shelf: &Shelf, word: &str, slips: bool) -> Vec<f32> {
+    let (own, length) = (letters(word), word.chars().count());
+    let allowed = match length {
+        0..4 => 0,
+        4..8 => 1,
+        _ => 2,
+    };
+    let is_slip = |term: &str| {
+        // Letters that only the word has: each takes a slip of its own.
+        if (own & !letters(term)).count_ones() > allowed {
+            return false;
+        }
+        let allowed = allowed as usize;
+        let beginning: String = term.chars().take(length).collect();
+        let near = |text: &str| strsim::osa_distance(word, text) <= allowed;
+        near(&beginning) || (beginning.len() < term.len() && near(term))
+    };
+    let terms = shelf.terms().map(|term| {
+        if term == word {
+            1.0
+        } else if length > 1 && term.starts_with(word) {
+            BEGINS
+        } else if slips && allowed > 0 && is_slip(term) {
+            SLIP
+        } else {
+            0.0
+        }
+    });
+    terms.collect()
+}
+
+/// Whether any word means a term.
+fn any(words: &[Meant], shelf: usize, terms: usize) -> Vec<bool> {
+    (0..terms).map(|term| words.iter().any(|word| word[shelf][term] > 0.0)).collect()
+}
+
+/// How many files have each word.
+fn having(shelves: &[&Shelf], taking_part: &[Vec<u32>], words: &[Meant]) -> Vec<usize> {
+    let mut having = vec![0; words.len()];
+    let mut terms = Vec::new();
+    for (number, (shelf, places)) in shelves.iter().zip(taking_part).enumerate() {
+        let any = any(words, number, shelf.ends.len());
+        for file in shelf.at(places) {
+            terms.clear();
+            let counts = shelf.counts(file).iter();
+            terms.extend(counts.map(|(term, _)| *term as usize).filter(|term| any[*term]));
+            if terms.is_empty() {
+                continue;
+            }
+            for (count, word) in having.iter_mut().zip(words) {
+                *count += usize::from(terms.iter().any(|term| word[number][*term] > 0.0));
+            }
+        }
+    }
+    having
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rank of counts far below 2^24")]
+fn to_f32(count: u32) -> f32 {
+    count as f32
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "no score is negative, and one above the range is at its end"
+)]
+fn in_units(score: f32) -> u32 {
+    (score * UNIT) as u32
+}
