@@ -249,6 +249,21 @@ pub(crate) const MCP_SESSIONS: usize = 256;
 /// How long a client may take for the head of an HTTP request, in milliseconds.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_HEADER_MS: u64 = 10_000;
+/// Most pages of a server's list of tools that are read; a list that goes on has no end.
+pub(crate) const MCP_LIST_PAGES: usize = 64;
+/// Most tools of a server: more than any person reads.
+pub(crate) const MCP_LIST_TOOLS: usize = 1_000;
+/// Largest message of an MCP server, in bytes: as large as an HTTP answer may be.
+pub(crate) const MCP_ANSWER_BYTES: usize = 16 << 20;
+/// Most bytes that wait to be written to an MCP server beside a call: answers to what it asks.
+pub(crate) const MCP_REPLY_BYTES: usize = 1 << 20;
+/// How long a server may take to hear that a call is cancelled, in milliseconds, before it is ended.
+pub(crate) const MCP_CANCEL_MS: u64 = 200;
+/// How often whoever waits for a server that serves another call looks again, in milliseconds.
+pub(crate) const MCP_TURN_MS: u64 = 10;
+/// Time to start a server and read its list of tools at an import, in milliseconds: one that is fetched
+/// first takes its time.
+pub(crate) const MCP_IMPORT_MS: u64 = 120_000;
 /// How long a dev key lives, in seconds: a working day and its evening (core 5.2).
 pub(crate) const DEV_KEY_SECONDS: i64 = 12 * 3600;
 /// A dev key with less left than this is not begun with, in seconds: its work would end in the middle.

@@ -51,7 +51,8 @@ pub(crate) fn status(code: &str) -> u8 {
         "eval.not_an_eval" | "hook.not_a_hook" => 2,
         "plan.not_a_tool" | "author.language" | "learn.no_process" => 2,
         "mcp.arguments" => 2,
-        "mcp.dev_mode" | "mcp.name_taken" | "mcp.outside_roots" | "mcp.sign_refused" => 4,
+        "mcp.dev_mode" | "mcp.name_taken" | "mcp.outside_roots" | "mcp.sign_refused"
+        | "mcp.tool_changed" => 4,
         "author.io" | "dev.watch" | "git.failed" | "git.io" | "import.io" | "receipt.io"
         | "test.io" => 6,
         _ => match code.split('.').next().unwrap_or_default() {

@@ -32,12 +32,24 @@ pub(crate) trait Driver: Send + Sync {
     /// # Errors
     /// `protocol.*`, `execute.*`
     fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError>;
+
+    /// Calls the tool of an MCP server that a plan is for. A driver that does not say how knows none.
+    ///
+    /// # Errors
+    /// `mcp.*`, `execute.*`
+    fn mcp(&self, plan: &Plan, _running: &Running<'_>) -> Result<Outcome, ExecuteError> {
+        Err(ExecuteError::OtherPlan { item: plan.item().clone() })
+    }
 }
 
 /// One that several facades share, so that what it keeps outlives each of them.
 impl<D: Driver + ?Sized> Driver for std::sync::Arc<D> {
     fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError> {
         self.as_ref().call(call)
+    }
+
+    fn mcp(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
+        self.as_ref().mcp(plan, running)
     }
 }
 

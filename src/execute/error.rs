@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::fault::{ProtocolFault, seconds};
+use super::mcp::McpFault;
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose};
 use crate::host::{NetFault, PinError};
@@ -17,6 +18,10 @@ pub(crate) const CODES: &[Code] = &[
     Code("execute.spawn"),
     Code("execute.http"),
     Code("execute.pin"),
+    Code("mcp.bad_answer"),
+    Code("mcp.output_schema"),
+    Code("mcp.server_failed"),
+    Code("mcp.tool_changed"),
     Code("protocol.bad_response"),
     Code("protocol.bad_score"),
     Code("protocol.empty_response"),
@@ -52,6 +57,8 @@ pub(crate) enum ExecuteError {
         /// The last of what the program said on standard error.
         stderr_tail: String,
     },
+    #[error("`{item}` {fault}")]
+    Mcp { item: Ref, fault: McpFault, stderr_tail: String },
     #[error("`{item}` was not started: its sandbox could not be made: {}", escape_line(.why))]
     Sandbox { item: Ref, why: String },
     #[error("`{item}`: its plan is for another primitive than the one that its chain ends at")]
@@ -73,7 +80,8 @@ pub(crate) enum HttpFault {
     TooManyRedirects,
 }
 
-fn net(fault: &NetFault) -> String {
+/// Why there is no answer; to stand behind the server's name.
+pub(crate) fn net(fault: &NetFault) -> String {
     match fault {
         NetFault::NoNetwork => "cannot be asked: this rye has no network".into(),
         NetFault::Certificates(why) => format!("cannot be checked: {why}"),
@@ -114,6 +122,7 @@ impl Diagnose for ExecuteError {
             Self::Pin { .. } => "execute.pin",
             Self::Http { .. } => "execute.http",
             Self::Protocol { fault, .. } => fault.code(),
+            Self::Mcp { fault, .. } => fault.code(),
             Self::Sandbox { .. } => "sandbox.failed",
             Self::OtherPlan { .. } => "execute.spawn",
         })
@@ -126,6 +135,7 @@ impl Diagnose for ExecuteError {
             }
             Self::Http { fault, .. } => http_help(fault).into(),
             Self::Protocol { fault, .. } => fault.help().into(),
+            Self::Mcp { fault, .. } => fault.help().into(),
             Self::Sandbox { .. } => {
                 "see what works here with `rye doctor`; `--sandbox landlock` takes the other level"
                     .into()
@@ -151,6 +161,7 @@ impl Diagnose for ExecuteError {
         | Self::Spawn { item, .. }
         | Self::Http { item, .. }
         | Self::Protocol { item, .. }
+        | Self::Mcp { item, .. }
         | Self::Sandbox { item, .. }
         | Self::OtherPlan { item }
         | Self::Pin { item, .. }) = self;
@@ -159,8 +170,14 @@ impl Diagnose for ExecuteError {
 
     fn data(&self) -> serde_json::Map<String, serde_json::Value> {
         let mut data = serde_json::Map::new();
-        if let Self::Timeout { stderr_tail, .. } | Self::Protocol { stderr_tail, .. } = self {
+        if let Self::Timeout { stderr_tail, .. }
+        | Self::Protocol { stderr_tail, .. }
+        | Self::Mcp { stderr_tail, .. } = self
+        {
             data.insert("stderr_tail".into(), stderr_tail.clone().into());
+        }
+        if let Self::Mcp { fault, .. } = self {
+            data.extend(fault.data().map(|changes| ("changes".to_owned(), changes)));
         }
         data
     }

@@ -5,8 +5,8 @@
 //! In:  a `Plan` and a `Host`.
 //! Out: an [`Outcome`].
 //!
-//! A [`Primitive`] is the act at the end of a chain; `subprocess.rs` and `http.rs` are built here,
-//! others are registered from above. A program that speaks the exec protocol is called by way of the
+//! A [`Primitive`] is the act at the end of a chain; `subprocess.rs`, `http.rs` and `mcp.rs` are built
+//! here, others are registered from above. A program that speaks the exec protocol is called by way of the
 //! seam [`Driver`]. `mask.rs` keeps secrets out of what is shown of a failure.
 
 mod answer;
@@ -15,16 +15,18 @@ mod error;
 mod fault;
 mod http;
 mod mask;
+mod mcp;
 mod outcome;
 mod primitive;
 mod subprocess;
 mod witness;
 
 pub(crate) use driver::{Call, Driver, Kept, prepare, run_once};
-pub(crate) use error::{CODES, ExecuteError};
+pub(crate) use error::{CODES, ExecuteError, net as net_fault};
 pub(crate) use fault::ProtocolFault;
 pub(crate) use http::HttpClient;
 pub(crate) use mask::Mask;
+pub(crate) use mcp::{Change, McpClient, McpFault};
 pub(crate) use outcome::{Outcome, Pending, ToolFailure, status_text};
 pub(crate) use primitive::{Primitive, Running};
 pub(crate) use subprocess::Subprocess;

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose, Place};
+use crate::execute::McpFault;
 use crate::id::Ref;
 use crate::pipeline::Failure;
 
@@ -53,6 +54,8 @@ pub(crate) enum ImportError {
     Exists { item: Ref, place: Place },
     #[error("`{}` is there already, and is not overwritten", .place.path)]
     There { place: Place },
+    #[error("`{}` {fault}", escape_line(.server))]
+    Server { server: String, fault: McpFault, stderr_tail: String },
     #[error("cannot write `{}`: {source}", .place.path)]
     Io { place: Place, source: std::io::Error },
     #[error("`{item}` cannot be a skill: {why}")]
@@ -68,6 +71,7 @@ impl Diagnose for ImportError {
             Self::Io { .. } => "import.io",
             Self::NotASkill { .. } => "import.not_a_skill",
             Self::Nothing { .. } => "import.nothing",
+            Self::Server { fault, .. } => fault.code(),
         })
     }
 
@@ -88,6 +92,10 @@ impl Diagnose for ImportError {
             Self::Nothing { .. } => {
                 "name a folder that holds `SKILL.md`, or `.ai` with items of the older form".into()
             }
+            Self::Server { .. } => {
+                "run it by hand and see what it says; `rye import mcp --help` shows how it is named"
+                    .into()
+            }
         })
     }
 
@@ -96,19 +104,24 @@ impl Diagnose for ImportError {
             Self::Exists { place, .. } | Self::There { place } | Self::Io { place, .. } => {
                 Some(place.clone())
             }
-            Self::NotASkill { .. } | Self::Nothing { .. } => None,
+            Self::NotASkill { .. } | Self::Nothing { .. } | Self::Server { .. } => None,
         }
     }
 
     fn item(&self) -> Option<String> {
         match self {
             Self::Exists { item, .. } | Self::NotASkill { item, .. } => Some(item.to_string()),
-            Self::There { .. } | Self::Io { .. } | Self::Nothing { .. } => None,
+            Self::There { .. } | Self::Io { .. } | Self::Nothing { .. } | Self::Server { .. } => {
+                None
+            }
         }
     }
 
     fn data(&self) -> Map<String, Value> {
         let mut data = Map::new();
+        if let Self::Server { stderr_tail, .. } = self {
+            data.insert("stderr_tail".into(), stderr_tail.as_str().into());
+        }
         if let Self::Nothing { left_out, .. } = self
             && !left_out.is_empty()
         {

@@ -6,6 +6,8 @@
 //!      items that are signed in the older form; a skill.
 //! Out: drafts of items, each with copies of the files that belong to it.
 //!
+//! In:  an MCP server. Out: one item for each of its tools, pinned to what it says of itself (`mcp.rs`).
+//!
 //! - `skill.rs` a skill as a directive, and back, with `skill_files.py` for its files · `older.rs` the older signature form · `folder.rs` a folder of it · `doc.rs` a document whose every fault has its line and column · `runtimeconfig.rs` what it binds ·
 //!   `hook.rs` the keys of a hook · `pack.rs` descriptions and schemas · `files.rs` the files that
 //!   arguments name · `draft.rs` the text of an item, `yaml.rs` its values · `write.rs` the only place
@@ -25,6 +27,7 @@ mod folder;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod hook;
+mod mcp;
 mod older;
 mod pack;
 mod runtimeconfig;
@@ -35,6 +38,7 @@ mod yaml;
 pub(crate) use draft::{Draft, Drafts, Import, drafts};
 pub(crate) use error::{CODES, NotImported};
 pub(crate) use folder::{LeftOut, OlderFolder, nothing, older_items};
+pub(crate) use mcp::{McpImport, mcp_drafts};
 pub(crate) use older::OlderKey;
 pub(crate) use skill::{export, hand_out, skill};
 pub(crate) use write::{Put, Written, write};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::failure::Failure;
 use super::rye::{Rye, now};
 use super::words::Shelves;
-use crate::execute::{Driver, HttpClient, Primitive, Subprocess};
+use crate::execute::{Driver, HttpClient, McpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::{BundleName, Space};
 use crate::protocol::{ExecDriver, Observers};
@@ -49,7 +49,8 @@ impl RyeBuilder {
             primitives: Vec::new(),
             driver: Box::<ExecDriver>::default(),
         };
-        bare.primitive(Box::new(Subprocess)).primitive(Box::new(HttpClient))
+        let bare = bare.primitive(Box::new(Subprocess)).primitive(Box::new(HttpClient));
+        bare.primitive(Box::new(McpClient))
     }
 
     /// Another environment than the process's, such as a test's.

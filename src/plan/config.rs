@@ -29,8 +29,8 @@ impl Execution {
 
     /// # Errors
     /// `plan.bad_config`
-    pub(super) fn of(chain: &Chain) -> Result<Self, PlanError> {
-        Self::read(&merged(chain)).map_err(|(pointer, why)| PlanError::BadConfig {
+    pub(super) fn of(chain: &Chain, config: &Map<String, Value>) -> Result<Self, PlanError> {
+        Self::read(config).map_err(|(pointer, why)| PlanError::BadConfig {
             item: chain.tool().item().clone(),
             pointer,
             why: why.to_owned(),

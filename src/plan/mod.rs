@@ -29,6 +29,7 @@ mod lacking;
 mod layered;
 mod machine;
 mod matrix;
+mod mcp;
 mod params;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
 mod plan;
@@ -46,7 +47,10 @@ pub(crate) use exec::Spoken;
 pub(crate) use http::{HTTP_CLIENT, HttpRequest};
 pub(crate) use machine::{Survey, file_identity, find_program};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
-pub(crate) use params::{Params, check_config, check_examples, check_schema, typed, unknown_names};
+pub(crate) use mcp::{MCP_CLIENT, MCP_TOOL, McpTool, PINNED, names_exact_code};
+pub(crate) use params::{
+    Params, check_config, check_examples, check_schema, misfits, typed, unknown_names,
+};
 pub(crate) use plan::{Machine, Plan};
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;

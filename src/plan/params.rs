@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::error::{PlanError, Violation};
 use super::http::{HTTP_CLIENT, HTTP_REQUEST};
+use super::mcp::{MCP_CLIENT, MCP_TOOL};
 use crate::base::canon::exact_object;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
@@ -108,6 +109,9 @@ pub(crate) fn check_config(
     if executor.is_some_and(ends_in_http) {
         return super::http::check(config);
     }
+    if executor.is_some_and(|id| matches!(id.as_str(), MCP_CLIENT | MCP_TOOL)) {
+        return super::mcp::check(config);
+    }
     let read = super::config::Execution::read(config);
     read.map(|_| ()).map_err(|(pointer, why)| format!("`{pointer}` {why}"))
 }
@@ -157,6 +161,15 @@ pub(crate) fn check_examples(schema: &Value, examples: &[Value]) -> Vec<String> 
         found.into_iter().map(move |v| format!("example {}: {}: {}", i + 1, v.pointer, v.message))
     });
     faults.collect()
+}
+
+/// What of a value does not fit a schema, one sentence each.
+///
+/// # Errors
+/// One sentence, for a schema that cannot be used.
+pub(crate) fn misfits(schema: &Value, value: &Value) -> Result<Vec<String>, String> {
+    let found = violations(&compile(schema)?, value).into_iter();
+    Ok(found.map(|it| format!("`{}`: {}", it.pointer, it.message)).collect())
 }
 
 fn compile(schema: &Value) -> Result<Validator, String> {

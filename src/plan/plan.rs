@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::config::Execution;
+use super::config::{Execution, merged};
 use super::deps;
 use super::env::Env;
 use super::error::PlanError;
@@ -17,6 +17,7 @@ use super::frame::{Frame, is_private};
 use super::http::{HTTP_CLIENT, Http, HttpRequest};
 use super::layered::{self, Limits};
 use super::machine::Survey;
+use super::mcp::{self, MCP_CLIENT, McpTool};
 use super::params::Params;
 use super::process::Process;
 use super::record::{Content, PlannedItem};
@@ -86,6 +87,8 @@ pub(crate) struct Plan {
     item: Ref,
     primitive: ItemId,
     pub(super) act: Act,
+    /// The tool of an MCP server that is meant, where the act leads to one.
+    pub(super) mcp: Option<McpTool>,
     pub(super) frame: Frame,
     pub(super) survey: Survey,
     /// What holds the process, if it is one and held.
@@ -156,8 +159,23 @@ impl Plan {
             env,
             places: Some(tree.places().clone()),
         };
+        let mut keys = merged(chain);
+        let bad = |(pointer, why)| PlanError::BadConfig { item: item.clone(), pointer, why };
+        let is_mcp = chain.primitive().item().id.as_str() == MCP_CLIENT;
+        let mcp = is_mcp.then(|| McpTool::take(chain, &mut keys)).transpose().map_err(bad)?;
+        if is_mcp && keys.contains_key("url") {
+            keys = mcp::request(keys).map_err(bad)?;
+        }
         let (survey, act, signed_ms) =
-            act(chain, params, &mut frame, &tree, anchored.as_ref(), machine, sink)?;
+            act(chain, &keys, params, &mut frame, &tree, anchored.as_ref(), machine, sink)?;
+        if let (true, Act::Http(http)) = (is_mcp, &act) {
+            let to = &http.request.address;
+            if !to.is_https() && !to.is_loopback() {
+                let why =
+                    "is not encrypted: an MCP server of another machine is reached by `https`";
+                return Err(bad(("/config/url", why.into())));
+            }
+        }
         let (confinement, ground) = match &act {
             Act::Process(..) => sandbox::of(chain, &survey, machine)?,
             Act::Http(_) => (None, None),
@@ -182,6 +200,7 @@ impl Plan {
             primitive: chain.primitive().item().id.clone(),
             timeout,
             act,
+            mcp,
             frame,
             survey,
             confinement,
@@ -225,6 +244,11 @@ impl Plan {
         })
     }
 
+    /// The parameters that an MCP server's tool is called with, as JSON.
+    pub(crate) fn arguments(&self) -> String {
+        self.params.text()
+    }
+
     /// What to send; for a plan that sends something.
     pub(crate) fn request(&self) -> Option<&HttpRequest> {
         match &self.act {
@@ -239,6 +263,11 @@ impl Plan {
             Act::Process(_, spoken) => spoken.as_ref(),
             Act::Http(_) => None,
         }
+    }
+
+    /// The tool of an MCP server that is meant, where the act leads to one.
+    pub(crate) fn mcp(&self) -> Option<&McpTool> {
+        self.mcp.as_ref()
     }
 
     /// The values of declared secrets and of what an `exec` block names, for whoever shows what the
@@ -314,8 +343,10 @@ impl Plan {
 
 /// What the chain's primitive does, what of this machine it uses, and the time that the signed links
 /// give it, in milliseconds.
+#[expect(clippy::too_many_arguments, reason = "all that a chain's end is made of")]
 fn act(
     chain: &Chain,
+    config: &Map<String, Value>,
     params: &Params,
     frame: &mut Frame,
     tree: &Tree,
@@ -323,14 +354,15 @@ fn act(
     machine: &Machine<'_>,
     sink: &dyn Sink,
 ) -> Result<(Survey, Act, Option<u64>), PlanError> {
-    if chain.primitive().item().id.as_str() == HTTP_CLIENT {
-        let http = Http::of(chain, params, frame)?;
+    let primitive = chain.primitive().item().id.as_str();
+    if primitive == HTTP_CLIENT || (primitive == MCP_CLIENT && config.contains_key("url")) {
+        let http = Http::of(chain, config, params, frame)?;
         let signed_ms = http.timeout_ms;
         return Ok((Survey::default(), Act::Http(http), signed_ms));
     }
     let (mut execution, spoken) = match exec::of(chain, machine)? {
         Some((execution, spoken)) => (execution, Some(spoken)),
-        None => (Execution::of(chain)?, None),
+        None => (Execution::of(chain, config)?, None),
     };
     let signed_ms = execution.timeout_ms;
     if let Some(Anchored { anchor, .. }) = anchored {

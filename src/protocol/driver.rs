@@ -6,16 +6,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::mcp::Sessions;
 use super::oneshot;
 use super::server::{Asked, Lost, Server};
 use super::session::fits;
 use super::wire::{outcome, request};
 use crate::base::Digest;
 use crate::base::limits::EXEC_KEPT;
-use crate::execute::{Call, Driver, ExecuteError, Kept, Mask, Outcome, ProtocolFault, prepare};
+use crate::execute::{
+    Call, Driver, ExecuteError, Kept, Mask, Outcome, ProtocolFault, Running, prepare,
+};
 use crate::host::{Lasting, Signals, Spawn};
 use crate::parse::ExecMode;
-use crate::plan::PlannedItem;
+use crate::plan::{Plan, PlannedItem};
 
 /// Speaks with programs over the exec protocol. Dropping it ends every server it started.
 #[derive(Default)]
@@ -23,6 +26,7 @@ pub(crate) struct ExecDriver {
     shared: Arc<Shared>,
     /// Ends servers that nobody used for long; started with the first server.
     keeper: Mutex<Option<JoinHandle<()>>>,
+    mcp: Sessions,
 }
 
 #[derive(Default)]
@@ -48,6 +52,10 @@ impl Driver for ExecDriver {
             return Err(ExecuteError::Protocol { item, fault, stderr_tail: String::new() });
         }
         Ok(outcome)
+    }
+
+    fn mcp(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
+        self.mcp.call(plan, running)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Protocol: calls of programs that speak the exec protocol (exec-protocol 2 and 3).
+//! Protocol: calls of programs that speak the exec protocol (exec-protocol 2 and 3), and of tools of MCP
+//! servers.
 //!
 //! Layer 12. Sees `execute`, `plan`, `rpc`, `host` and below.
 //!
@@ -13,12 +14,13 @@
 //! `wire.rs` what is sent and what an answer says · `oneshot.rs` one process a call · `session.rs` the
 //! calls of a server as a state machine without I/O · `server.rs` a server's process and its session ·
 //! `driver.rs` all servers of this process · `notes.rs` what programs say on standard error ·
-//! `hook.rs` what hooks are sent and answer · `observe.rs` those that are only told
+//! `mcp` tools of MCP servers · `hook.rs` what hooks are sent and answer · `observe.rs` those that are only told
 
 #[cfg(feature = "bench")]
 pub(crate) mod bench;
 mod driver;
 mod hook;
+mod mcp;
 mod notes;
 mod observe;
 mod oneshot;
@@ -28,4 +30,5 @@ mod wire;
 
 pub(crate) use driver::ExecDriver;
 pub(crate) use hook::{Verdict, envelope, verdict};
+pub(crate) use mcp::{At, Offer, Remote, offer};
 pub(crate) use observe::{Observers, Told};

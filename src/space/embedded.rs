@@ -25,7 +25,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 3c3c79108949cd6c891ca24e8cc294377af1cdda7043e08bce27f41ed35d4b5c
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // b50b1956e138f561c4e870f20c030c8bf4046f42ebf16ae88f75d83d7674c4ef
+    // 2f0a35827a9ff12582c768282e62038c18d49275f8bd3e8cc671566ec1307c95
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -221,6 +221,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/matrix.unknown_word.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/matrix.unknown_word.md") },
     // e8476f788ce32aa5de68d65e0ef3469d51f526a632108d96534774b3676bf611
     File { path: "knowledge/rye/errors/mcp.arguments.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.arguments.md") },
+    // 2df72bb44fb593e92d67c82239e6a51188ee1266966a8e204bc46d303b306eb7
+    File { path: "knowledge/rye/errors/mcp.bad_answer.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.bad_answer.md") },
     // 3e37ce8ede9a6d405f893ea2d621f26d11f1ee4446e5b3f7c065f0720ba8c359
     File { path: "knowledge/rye/errors/mcp.busy.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.busy.md") },
     // 72f22afa20fcd646950df542812d651ac5fa3a77b842b9d8f74e68fb7cf9a030
@@ -231,10 +233,16 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/mcp.listen.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.listen.md") },
     // 6b3eb5a27fea5772f17d18ba668550be1b69bac8913d72870c5d81b121becab1
     File { path: "knowledge/rye/errors/mcp.name_taken.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.name_taken.md") },
+    // c6a1c0258647e379383f2db666bafee749d1ff32299725921a835e520207f257
+    File { path: "knowledge/rye/errors/mcp.output_schema.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.output_schema.md") },
     // 7413b03465efe82d30df5cdb0ca5eb35128e2106360376aac5c55595e68707f4
     File { path: "knowledge/rye/errors/mcp.outside_roots.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.outside_roots.md") },
+    // 12149fc68d0bb02767f292cc22adfb03f11656ec07a20db75bbae1df164bded6
+    File { path: "knowledge/rye/errors/mcp.server_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.server_failed.md") },
     // 7870c9e265ef0363275c1d41f9ab7d6b3acc28a89b37787c394d1b51d70d7604
     File { path: "knowledge/rye/errors/mcp.sign_refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.sign_refused.md") },
+    // 53ff4e022df9735fe59ef4ff62cc1d11527d2d5b22e5c8ff46cd897a8f77bddf
+    File { path: "knowledge/rye/errors/mcp.tool_changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.tool_changed.md") },
     // 70d2edabd844d41b67534e6b18cbe3e94019fc2380e05a294291ccfd48585ce4
     File { path: "knowledge/rye/errors/parse.control_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.control_text.md") },
     // 91aeaefc27fcdb5f76b0ebd14635beedaeeb669ae5d15ba3063cc642324da2a2
@@ -479,6 +487,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
+    // e5c2a5eb3e67315661cca3aefadd6137dbeb9428a07ee44a3e536cebfa6ff19c
+    File { path: "knowledge/rye/mcp-client.md", bytes: include_bytes!("../../.ai/knowledge/rye/mcp-client.md") },
     // 1f4c2a4e9c2fd63e4532057a287a404875a07f8f76986f61a6047661003113ff
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
@@ -501,12 +511,16 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
     // ec19edc615f8f968597d1a6ecbcfc7bef77d5779b29eaaf6d289f0316169e2f9
     File { path: "tools/rye/core/primitives/http_client.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/http_client.yaml") },
+    // e518ab5a434de3a35ef7fd0719a455da3c6563c1fe506c59a2bc96a504f917aa
+    File { path: "tools/rye/core/primitives/mcp.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/mcp.yaml") },
     // 129176598b53cb1bd36ec20122b967ccb9f9e728d8140b829067266c561ee21f
     File { path: "tools/rye/core/runtimes/exec/oneshot.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/exec/oneshot.yaml") },
     // 9d9c56b6a72b0959a30837ee80b0bd5e25f5f91f667f270da6ede032e6702cea
     File { path: "tools/rye/core/runtimes/exec/server.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/exec/server.yaml") },
     // e33cccc7002730b30fa513db32a6c23b2b977bf6ad294fcdcf55e0857ddfae17
     File { path: "tools/rye/core/runtimes/http/request.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/http/request.yaml") },
+    // fd0c74c5fe1c658975dc31b6b8fec99ac62cafb2c1d10e48a83e06aa76594d5c
+    File { path: "tools/rye/core/runtimes/mcp/tool.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/mcp/tool.yaml") },
     // 519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd
     File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
     // 71123be93dfe44bed4c18376c233d800c1cd5f1a34c0ac69a874d5143c7933bd

@@ -38,6 +38,7 @@ mod machine;
 mod matrix;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod mcp_client;
 mod pending;
 mod pictures;
 mod plans;

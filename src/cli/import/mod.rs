@@ -19,8 +19,8 @@ use crate::base::text::{escape, escape_line};
 use crate::diag::{Diagnostic, Style};
 use crate::id::{ItemId, Space};
 use crate::import::{
-    Draft, Drafts, Import, LeftOut, NotImported, OlderFolder, OlderKey, Put, Written, drafts,
-    nothing, older_items, skill, write,
+    Draft, Drafts, Import, LeftOut, McpImport, NotImported, OlderFolder, OlderKey, Put, Written,
+    drafts, mcp_drafts, nothing, older_items, skill, write,
 };
 use crate::pipeline::SignReport;
 use crate::resolve::Found;
@@ -51,6 +51,17 @@ enum Format {
     /// It becomes a directive, and its files lie beside a tool of the same name, which gives them out:
     /// the signatures of the two cover all of it. `rye export skill` gives the skill back.
     Skill(SkillFolder),
+    /// The tools of an MCP server
+    ///
+    /// The server is started, or asked, once. Each of its tools becomes one item that pins its name,
+    /// title, description, schemas, annotations and icons, and how the server is reached: when one of
+    /// them is another one later, the tool is not called. Name an exact version (`npx -y pkg@1.2.3`,
+    /// `uvx pkg==1.2.3`), an image by its digest, or a file, which is copied and signed with the items.
+    #[command(
+        after_help = "examples:\n  rye import mcp --category time uvx mcp-server-time==2025.9.25\n  \
+        rye import mcp --category tickets --secret ACME_TOKEN https://mcp.acme.example/mcp"
+    )]
+    Mcp(Mcp),
 }
 
 #[derive(clap::Args)]
@@ -95,6 +106,33 @@ struct SkillFolder {
     to: To,
 }
 
+#[derive(clap::Args)]
+struct Mcp {
+    /// The server's command line, or its URL
+    #[arg(
+        value_name = "COMMAND|URL",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    server: Vec<String>,
+    /// A variable of your environment that the server gets; for a URL, its bearer token
+    #[arg(long, value_name = "NAME")]
+    secret: Vec<String>,
+    /// What of the network the server may reach; by default all for a program that fetches packages, and
+    /// nothing for others
+    #[arg(long, value_name = "NET", value_parser = ["none", "loopback", "any"])]
+    net: Option<String>,
+    /// A folder that the server may write
+    #[arg(long, value_name = "PATH")]
+    write: Vec<String>,
+    /// The folder of the items
+    #[arg(long, value_name = "FOLDER", default_value = "imported")]
+    category: String,
+    #[command(flatten)]
+    to: To,
+}
+
 /// Where items go.
 #[derive(clap::Args)]
 struct To {
@@ -117,6 +155,19 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
             let drafts = skill(&args.folder, &args.category.parse::<ItemId>()?)?;
             let left_out = Vec::new();
             Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(wired, out)
+        }
+        Format::Mcp(args) => {
+            let category = args.category.parse::<ItemId>()?;
+            let import = McpImport {
+                words: &args.server,
+                secrets: &args.secret,
+                net: args.net.as_deref(),
+                writes: &args.write,
+                category: &category,
+            };
+            let drafts = mcp_drafts(&import, &wired.rye()?)?;
+            let (from, left_out) = (PathBuf::from(args.server.join(" ")), Vec::new());
+            Foreign { from: &from, drafts, left_out, to: &args.to }.import(wired, out)
         }
     }
 }

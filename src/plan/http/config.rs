@@ -11,7 +11,7 @@ use crate::base::text::{escape_line, near};
 use crate::plan::config::timeout_ms;
 
 /// A pointer into the config, and what is the matter there.
-pub(super) type Bad = (&'static str, String);
+pub(in crate::plan) type Bad = (&'static str, String);
 
 const KEYS: &[&str] = &[
     "method",

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::config::{merged, strings};
+use super::config::strings;
 use super::error::PlanError;
 use super::frame::Frame;
 use super::params::Params;
@@ -28,7 +28,8 @@ use crate::base::Address;
 use crate::chain::Chain;
 use crate::id::Ref;
 use body::Body;
-use config::{Bad, Config};
+pub(super) use config::Bad;
+use config::Config;
 use headers::Headers;
 
 /// The item id of the primitive.
@@ -67,10 +68,15 @@ pub(crate) struct Http {
 impl Http {
     /// # Errors
     /// `plan.bad_config`, `plan.secret_in_argv`.
-    pub(super) fn of(chain: &Chain, params: &Params, frame: &Frame) -> Result<Self, PlanError> {
+    pub(super) fn of(
+        chain: &Chain,
+        config: &Map<String, Value>,
+        params: &Params,
+        frame: &Frame,
+    ) -> Result<Self, PlanError> {
         let item = chain.tool().item();
         let bad = |(pointer, why): Bad| PlanError::BadConfig { item: item.clone(), pointer, why };
-        let config = Config::read(&merged(chain)).map_err(bad)?;
+        let config = Config::read(config).map_err(bad)?;
         let template = config.url.as_deref().unwrap_or_default();
         let address = address(item, template, params, frame)?;
         let secrets = secrets(chain, frame);

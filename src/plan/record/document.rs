@@ -110,6 +110,7 @@ impl Plan {
             }
             Act::Http(http) => http.to_json(),
         };
+        out.extend(self.mcp().map(|tool| ("mcp".to_owned(), tool.to_json())));
         let rows = [
             ("format", json!(FORMAT)),
             ("item", json!(self.item())),

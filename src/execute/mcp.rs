@@ -1,0 +1,112 @@
+//! The primitive `rye/core/primitives/mcp`: one tool of an MCP server, and what goes wrong with it.
+
+use serde_json::{Value, json};
+
+use super::ExecuteError;
+use super::fault::seconds;
+use super::outcome::Outcome;
+use super::primitive::{Primitive, Running};
+use crate::base::text::{brief_line, escape_line};
+use crate::plan::{MCP_CLIENT, Plan};
+
+/// See the module. The driver keeps the sessions, one a server.
+pub(crate) struct McpClient;
+
+impl Primitive for McpClient {
+    fn id(&self) -> &'static str {
+        MCP_CLIENT
+    }
+
+    fn run(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
+        running.driver.mcp(plan, running)
+    }
+}
+
+/// One field of a tool that is another one than was signed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Change {
+    /// A pointer, such as `input_schema/properties/zone`.
+    pub(crate) field: String,
+    /// `None` where it was not there.
+    pub(crate) old: Option<Value>,
+    pub(crate) new: Option<Value>,
+}
+
+impl Change {
+    fn side(value: Option<&Value>) -> String {
+        match value {
+            None => "nothing".into(),
+            Some(Value::String(text)) => format!("\"{}\"", brief_line(text)),
+            Some(other) => brief_line(&other.to_string()),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let (old, new) = (Self::side(self.old.as_ref()), Self::side(self.new.as_ref()));
+        format!("`{}` was {old} and is {new}", escape_line(&self.field))
+    }
+
+    fn to_json(&self) -> Value {
+        json!({"field": self.field, "old": self.old, "new": self.new})
+    }
+}
+
+/// Why an MCP server's tool was not called, or gave nothing; a clause to stand behind a name.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum McpFault {
+    #[error("was not called: its server's tool `{}` is another one than was signed: {}", escape_line(.tool), sentences(.changes))]
+    ToolChanged { tool: String, changes: Vec<Change> },
+    #[error("cannot be asked at its MCP server: {}", escape_line(.why))]
+    ServerFailed { why: String },
+    #[error("was answered what is no answer of an MCP server: {}", escape_line(.why))]
+    BadAnswer { why: String },
+    #[error("was answered what its output schema does not allow: {}", escape_line(.why))]
+    OutputSchema { why: String },
+    #[error("did not answer within {}", seconds(*.after))]
+    TimedOut { after: std::time::Duration },
+}
+
+/// The first of them; all are in the data.
+fn sentences(changes: &[Change]) -> String {
+    let mut said: Vec<String> = changes.iter().take(3).map(Change::sentence).collect();
+    if changes.len() > said.len() {
+        said.push(format!("and {} more", changes.len() - said.len()));
+    }
+    said.join("; ")
+}
+
+impl McpFault {
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::ToolChanged { .. } => "mcp.tool_changed",
+            Self::ServerFailed { .. } => "mcp.server_failed",
+            Self::BadAnswer { .. } => "mcp.bad_answer",
+            Self::OutputSchema { .. } => "mcp.output_schema",
+            Self::TimedOut { .. } => "execute.timeout",
+        }
+    }
+
+    pub(crate) fn help(&self) -> &'static str {
+        match self {
+            Self::ToolChanged { .. } => {
+                "read what changed; if you want it, import it again with `rye import mcp --force`"
+            }
+            Self::ServerFailed { .. } => {
+                "run the server by hand; what it said last is in `stderr_tail`, and what it may touch in the item's `sandbox`"
+            }
+            Self::BadAnswer { .. } => {
+                "see whether it is an MCP server that speaks over this transport, and tell its makers"
+            }
+            Self::OutputSchema { .. } => "tell the makers of the server; the call itself was made",
+            Self::TimedOut { .. } => {
+                "if it needs longer, set `timeout_ms` in the tool's own signed `config`"
+            }
+        }
+    }
+
+    /// Every change, whole.
+    pub(super) fn data(&self) -> Option<Value> {
+        let Self::ToolChanged { changes, .. } = self else { return None };
+        Some(changes.iter().map(Change::to_json).collect())
+    }
+}

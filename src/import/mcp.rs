@@ -1,0 +1,469 @@
+//! The tools of an MCP server, one item each, pinned to what the server says of them now.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::draft::{Draft, Drafts};
+use super::error::{ImportError, NAME, NotImported, VALUE};
+use super::files::{Folder, Named, Taken};
+use super::yaml::{entry, list, scalar};
+use crate::base::limits::{MCP_IMPORT_MS, OUTPUT_BYTES, SMALL_TEXT_BYTES};
+use crate::base::text::{escape_line, unfit};
+use crate::base::{Address, Digest};
+use crate::diag::{Code, Diagnostic};
+use crate::execute::McpFault;
+use crate::host::{Restrict, Spawn};
+use crate::id::{ItemId, Kind, Ref};
+use crate::parse::{fill, listed_files, yaml};
+use crate::pipeline::Rye;
+use crate::plan::{MCP_TOOL, McpTool, PINNED, names_exact_code};
+use crate::protocol::{At, Offer, Remote, offer};
+use crate::space::{HeaderStyle, RelPath, is_test_spec};
+
+/// What is imported.
+pub(crate) struct McpImport<'a> {
+    /// The server's command line, or its URL alone.
+    pub(crate) words: &'a [String],
+    /// Names of variables that the server gets; over HTTP the one that is its bearer token.
+    pub(crate) secrets: &'a [String],
+    /// What the items' sandbox lets through: `none`, `loopback` or `any`.
+    pub(crate) net: Option<&'a str>,
+    /// Folders that the server may write.
+    pub(crate) writes: &'a [String],
+    /// The folder of the items.
+    pub(crate) category: &'a ItemId,
+}
+
+/// Programs that fetch what they run, and where below the home they keep it.
+const FETCH: [(&str, &[&str]); 5] = [
+    ("npx", &[".npm/"]),
+    ("uvx", &[".cache/uv/", ".local/share/uv/"]),
+    ("uv", &[".cache/uv/", ".local/share/uv/"]),
+    ("pipx", &[".local/share/pipx/", ".cache/pipx/"]),
+    ("bunx", &[".bun/"]),
+];
+
+/// The names that a server gets from the host, beside `LC_*` and its secrets, as every tool does.
+const HOST_NAMES: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
+
+/// The drafts of a server's tools: it is started, or asked, once.
+///
+/// # Errors
+/// `mcp.*` for a server that does not say what it offers, `space.*`.
+pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, NotImported> {
+    let mut launch = Launch::of(import, rye)?;
+    let item = Ref::new(Kind::Tool, import.category.clone());
+    let values: Vec<String> = launch.secrets.iter().map(|(_, value)| value.clone()).collect();
+    let asked = offer(&launch.at, rye.host(), &rye.located().vars, &values, &item);
+    let Offer { server, tools } = asked.map_err(|(fault, stderr_tail)| {
+        let server = import.words.join(" ");
+        ImportError::Server { server, fault, stderr_tail }
+    })?;
+    let mut faults = Vec::new();
+    let mut remarks = vec![format!("the server is {}", escape_line(&server))];
+    remarks.append(&mut launch.remarks);
+    let mut names = BTreeSet::new();
+    let mut items = Vec::new();
+    for tool in &tools {
+        if let Some(fault) = hidden(tool) {
+            faults.push(fault);
+            continue;
+        }
+        let name = item_name(&tool.name);
+        let id = format!("{}/{name}", import.category).parse::<ItemId>();
+        let Some(id) = id.ok().filter(|_| !is_test_spec(Kind::Tool, &name, "yaml")) else {
+            faults.push(fault(NAME, tool, "no item can have a name like it"));
+            continue;
+        };
+        if !names.insert(name.to_lowercase()) {
+            faults.push(fault(NAME, tool, "another tool's item would have the same name"));
+            continue;
+        }
+        let text = launch.text(import, tool);
+        if !reads_the_same(&text, tool) {
+            faults.push(fault(VALUE, tool, "what it says of itself cannot be written as an item"));
+            continue;
+        }
+        // They are the same for each item, and lie there once.
+        let files = if items.is_empty() { launch.files.clone() } else { BTreeMap::new() };
+        let item = Ref::new(Kind::Tool, id);
+        items.push(Draft { files, ..Draft::new(item, "yaml", text) });
+    }
+    if tools.is_empty() {
+        remarks.push("it offers no tool now".into());
+    }
+    if !faults.is_empty() {
+        items.clear();
+    }
+    Ok(Drafts { items, remarks, faults })
+}
+
+/// What an item declares of its sandbox.
+struct Sandbox {
+    net: String,
+    /// Beside what every program may read, and the project.
+    reads: Vec<String>,
+    writes: Vec<String>,
+}
+
+/// How the server is reached, now and by the items.
+struct Launch {
+    at: At,
+    secrets: Vec<(String, String)>,
+    /// The `config` of the items, but for `mcp`.
+    config: Map<String, Value>,
+    files: BTreeMap<RelPath, Taken>,
+    /// The file that is started, where it is one of them.
+    program: Option<String>,
+    /// What the items' sandbox lets through; none of a server elsewhere.
+    sandbox: Option<Sandbox>,
+    /// Whether the items say exactly which code runs.
+    is_pinned: bool,
+    remarks: Vec<String>,
+}
+
+impl Launch {
+    fn of(import: &McpImport<'_>, rye: &Rye) -> Result<Self, NotImported> {
+        let vars = &rye.located().vars;
+        let mut secrets = Vec::new();
+        for name in import.secrets {
+            let Some(value) = vars.text(name) else {
+                let why = format!("`{name}` is not set in your environment");
+                return Err(refused(import, why));
+            };
+            secrets.push((name.clone(), value.to_owned()));
+        }
+        let is_url = |word: &String| word.starts_with("http://") || word.starts_with("https://");
+        match import.words {
+            [url] if is_url(url) => Self::url(import, url, secrets),
+            _ => Self::command(import, rye, secrets),
+        }
+    }
+
+    fn url(
+        import: &McpImport<'_>,
+        url: &str,
+        secrets: Vec<(String, String)>,
+    ) -> Result<Self, NotImported> {
+        let address =
+            Address::parse(url).map_err(|why| refused(import, format!("the URL {why}")))?;
+        if !address.is_https() && !address.is_loopback() {
+            let why = "it is not encrypted: a server of another machine is reached by `https`";
+            return Err(refused(import, why.into()));
+        }
+        let mut config = Map::new();
+        config.insert("url".into(), url.into());
+        let mut headers = Vec::new();
+        match secrets.as_slice() {
+            [] => {}
+            [(name, value)] => {
+                let auth =
+                    [("type".to_owned(), "bearer".into()), ("secret".into(), name.as_str().into())];
+                config.insert("auth".into(), Value::Object(auth.into_iter().collect()));
+                headers.push(("authorization".to_owned(), format!("Bearer {value}")));
+            }
+            _ => return Err(refused(import, "one secret can be its bearer token".into())),
+        }
+        let remarks = vec![EXTERNAL_URL.to_owned()];
+        Ok(Self {
+            at: At::Url(Remote { address, headers }),
+            secrets,
+            config,
+            files: BTreeMap::new(),
+            program: None,
+            sandbox: None,
+            is_pinned: false,
+            remarks,
+        })
+    }
+
+    fn command(
+        import: &McpImport<'_>,
+        rye: &Rye,
+        secrets: Vec<(String, String)>,
+    ) -> Result<Self, NotImported> {
+        let [command, args @ ..] = import.words else {
+            return Err(refused(import, "no command was given".into()));
+        };
+        let mut taking = Taking {
+            folder: Folder::open(Path::new("./server"))?,
+            below: format!("{}.files", import.category.name()),
+            files: BTreeMap::new(),
+            remarks: Vec::new(),
+        };
+        let mut program = None;
+        let is_local = command.contains('/') && !command.starts_with('/');
+        let written = match is_local {
+            true => {
+                let taken = taking.take(command)?;
+                let path = taken.ok_or_else(|| {
+                    refused(
+                        import,
+                        format!("`{}` is no file that can be copied", escape_line(command)),
+                    )
+                })?;
+                program = Some(path.clone());
+                format!("{{tool_dir}}/{path}")
+            }
+            false => command.clone(),
+        };
+        let mut written_args: Vec<Value> = Vec::new();
+        for argument in args {
+            let taken = taking.take(argument)?;
+            written_args
+                .push(taken.map_or(argument.clone(), |path| format!("{{tool_dir}}/{path}")).into());
+        }
+        let is_pinned = names_exact_code(command, args) || !taking.files.is_empty();
+        if !is_pinned {
+            taking.remarks.push(EXTERNAL.into());
+        }
+        let mut config = Map::new();
+        config.insert("command".into(), written.into());
+        config.insert("args".into(), written_args.into());
+        let fetches = FETCH.iter().find(|(name, _)| command.rsplit('/').next() == Some(*name));
+        let net = import.net.unwrap_or(if fetches.is_some() { "any" } else { "none" });
+        let home = rye.located().vars.text("HOME").unwrap_or("/").trim_end_matches('/').to_owned();
+        let kept = fetches.into_iter().flat_map(|(_, kept)| *kept);
+        let mut writes: Vec<String> = kept.map(|path| format!("{home}/{path}")).collect();
+        writes.extend(import.writes.iter().cloned());
+        let spawn = spawn(import, rye, &secrets)?;
+        let reads = read_by_script(rye, &spawn.program, Path::new(&home));
+        Ok(Self {
+            at: At::Program(Box::new(spawn)),
+            secrets,
+            config,
+            files: taking.files,
+            program,
+            sandbox: Some(Sandbox { net: net.to_owned(), reads, writes }),
+            is_pinned,
+            remarks: taking.remarks,
+        })
+    }
+
+    /// The item of a tool.
+    fn text(&self, import: &McpImport<'_>, tool: &McpTool) -> String {
+        let mut out = format!("version: \"1.0.0\"\ntool_type: tool\nexecutor_id: {MCP_TOOL}\n");
+        let _ = writeln!(out, "category: {}", scalar(import.category.as_str()));
+        let said = tool.pins.get("description").and_then(Value::as_str);
+        let said = said.filter(|said| !said.trim().is_empty());
+        let own = format!("The tool `{}` of an MCP server.", tool.name);
+        entry(&mut out, 0, "description", &Value::from(said.unwrap_or(&own)));
+        let integrity = if self.is_pinned { "pinned" } else { "external" };
+        let _ = writeln!(out, "integrity: {integrity}");
+        if !self.secrets.is_empty() {
+            let names = self.secrets.iter().map(|(name, _)| name.clone());
+            let _ = writeln!(out, "secrets: {}", list(names));
+        }
+        if let Some(schema) = tool.pins.get("input_schema") {
+            entry(&mut out, 0, "input_schema", schema);
+        }
+        let mut config = self.config.clone();
+        let mut block = Map::new();
+        block.insert("tool".into(), tool.name.as_str().into());
+        for field in PINNED {
+            block.extend(tool.pins.get(field).map(|value| (field.to_owned(), value.clone())));
+        }
+        config.insert("mcp".into(), block.into());
+        entry(&mut out, 0, "config", &config.into());
+        if let Some(Sandbox { net, reads, writes }) = &self.sandbox {
+            let _ = writeln!(out, "sandbox:\n  net: {}", scalar(net));
+            if !(reads.is_empty() && writes.is_empty()) {
+                out.push_str("  fs:\n");
+            }
+            if !reads.is_empty() {
+                let all = ["{project_path}".to_owned()].into_iter().chain(reads.iter().cloned());
+                let _ = writeln!(out, "    read: {}", list(all));
+            }
+            if !writes.is_empty() {
+                let _ = writeln!(out, "    write: {}", list(writes.iter().cloned()));
+            }
+        }
+        if self.files.is_empty() {
+            return out;
+        }
+        if let Some(program) = &self.program {
+            let _ = writeln!(out, "exec_files: {}", list([program.clone()].into_iter()));
+        }
+        let _ = writeln!(out, "files: {}", list(self.files.keys().map(ToString::to_string)));
+        let digests: BTreeMap<RelPath, Digest> =
+            self.files.iter().map(|(path, it)| (path.clone(), Digest::of(&it.bytes))).collect();
+        let style = HeaderStyle::Yaml;
+        let filled = listed_files(&out, &style).map(|listed| fill(&out, &style, &listed, &digests));
+        // What cannot be filled does not parse; signing says why.
+        filled.and_then(Result::ok).unwrap_or(out)
+    }
+}
+
+const EXTERNAL: &str = "integrity: external. The command line names no exact version, no digest and no file \
+    that is copied, so other code may run tomorrow; what the tools say of themselves is pinned all the same";
+const EXTERNAL_URL: &str = "integrity: external. The server is not on this machine; what its tools say of \
+    themselves is pinned, and not what they do";
+
+/// Files of the working folder that the command line names.
+struct Taking {
+    folder: Folder,
+    below: String,
+    files: BTreeMap<RelPath, Taken>,
+    remarks: Vec<String>,
+}
+
+impl Taking {
+    /// The path of the copy, where a word names a file.
+    fn take(&mut self, word: &str) -> Result<Option<String>, NotImported> {
+        match self.folder.find(word)? {
+            Named::File(taken) => {
+                let path = format!("{}/{}", self.below, taken.path);
+                if let Ok(relative) = path.parse() {
+                    self.files.insert(relative, taken);
+                }
+                Ok(Some(path))
+            }
+            Named::Left(why) if !word.starts_with('-') && word.contains(['/', '.']) => {
+                let word = escape_line(word);
+                self.remarks.push(format!(
+                    "`{word}` {why}: it is not copied, and its bytes are not signed"
+                ));
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The server as the person's own command line starts it: in this folder, with what every tool gets of
+/// the environment.
+fn spawn(
+    import: &McpImport<'_>,
+    rye: &Rye,
+    secrets: &[(String, String)],
+) -> Result<Spawn, NotImported> {
+    let (vars, cwd) = (&rye.located().vars, rye.located().cwd.clone());
+    let command = &import.words[0];
+    let path = vars.text("PATH").unwrap_or("/usr/local/bin:/usr/bin:/bin");
+    let places: Vec<PathBuf> = match command.contains('/') {
+        true => vec![cwd.join(command)],
+        false => path
+            .split(':')
+            .filter(|p| p.starts_with('/'))
+            .map(|p| Path::new(p).join(command))
+            .collect(),
+    };
+    let is_program = |place: &&PathBuf| rye.host().look(place).is_some_and(|look| look.is_program);
+    let program = places.iter().find(is_program).cloned();
+    let program = program.ok_or_else(|| {
+        refused(import, format!("there is no program `{}`", escape_line(command)))
+    })?;
+    let is_wanted = |name: &&str| HOST_NAMES.contains(name) || name.starts_with("LC_");
+    let host = vars.names().filter(is_wanted);
+    let host = host.filter_map(|name| Some((name.to_owned(), vars.text(name)?.into())));
+    let secrets = secrets.iter().map(|(name, value)| (name.clone(), value.into()));
+    Ok(Spawn {
+        program,
+        args: import.words[1..].iter().map(OsString::from).collect(),
+        env: host.chain(secrets).collect(),
+        cwd,
+        stdin: Vec::new(),
+        timeout: Duration::from_millis(MCP_IMPORT_MS),
+        output_cap: OUTPUT_BYTES,
+        stderr_end: Some(OUTPUT_BYTES),
+        stops_at_cap: true,
+        digests_output: false,
+        watched: false,
+        cell: None,
+        restrict: Restrict::default(),
+        holds_another: false,
+    })
+}
+
+/// Where the interpreter of a script lies that is no program of the system, with what it loads from there:
+/// a sandbox shows a program its own folder, and a script's first line leads elsewhere, as in a virtual
+/// environment.
+fn read_by_script(rye: &Rye, script: &Path, home: &Path) -> Vec<String> {
+    let bytes = rye.host().read(script, SMALL_TEXT_BYTES).unwrap_or_default();
+    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = std::str::from_utf8(first).ok().and_then(|line| line.strip_prefix("#!"));
+    let Some(named) = line.and_then(|line| line.split_whitespace().next()) else {
+        return Vec::new();
+    };
+    let Some(look) = rye.host().look(Path::new(named)) else { return Vec::new() };
+    let is_system =
+        |place: &Path| ["/usr", "/bin", "/opt", "/nix"].iter().any(|s| place.starts_with(s));
+    let mut found = BTreeSet::new();
+    for place in look.places().filter(|place| !is_system(place)) {
+        let Some(folder) = place.parent() else { continue };
+        let above = folder.parent().filter(|_| folder.ends_with("bin"));
+        let above = above.filter(|above| above.parent().is_some() && *above != home);
+        found.insert(above.unwrap_or(folder).display().to_string());
+    }
+    found.into_iter().collect()
+}
+
+fn refused(import: &McpImport<'_>, why: String) -> NotImported {
+    let (server, stderr_tail) = (import.words.join(" "), String::new());
+    ImportError::Server { server, fault: McpFault::ServerFailed { why }, stderr_tail }.into()
+}
+
+/// A name that an item may have: what may not stand in one becomes `_`.
+fn item_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
+    name.chars().map(plain).collect()
+}
+
+fn fault(code: Code, tool: &McpTool, why: &str) -> Diagnostic {
+    Diagnostic {
+        code,
+        message: format!("the server's tool `{}` is not imported: {why}", escape_line(&tool.name)),
+        help: Some("nothing of this server was imported; tell its makers".into()),
+        place: None,
+        item: None,
+        data: Map::new(),
+    }
+}
+
+/// What a tool says that nobody would see, in any of its fields: a person could not judge it.
+fn hidden(tool: &McpTool) -> Option<Diagnostic> {
+    let fields = tool.pins.iter().map(|(field, value)| (field.as_str(), value));
+    let name = Value::from(tool.name.as_str());
+    for (field, value) in fields.chain([("name", &name)]) {
+        let mut texts = Vec::new();
+        all_texts(value, &mut texts);
+        let Some(found) = texts.into_iter().find_map(unfit) else { continue };
+        let code = if found.invisible { "parse.invisible_text" } else { "parse.control_text" };
+        let why = format!("its `{field}` holds the character U+{:04X}", u32::from(found.char));
+        return Some(fault(Code(code), tool, &why));
+    }
+    None
+}
+
+/// Every text of a value, names of keys too.
+fn all_texts<'v>(value: &'v Value, into: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => into.push(text),
+        Value::Array(list) => list.iter().for_each(|value| all_texts(value, into)),
+        Value::Object(map) => {
+            for (key, value) in map {
+                into.push(key);
+                all_texts(value, into);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether the item pins what the server said, to the letter and the digit.
+fn reads_the_same(text: &str, tool: &McpTool) -> bool {
+    let Ok(read) = yaml(text) else { return false };
+    let block = read.pointer("/config/mcp");
+    let at = |field: &str| match field {
+        "input_schema" => read.get(field),
+        _ => block.and_then(|block| block.get(field)),
+    };
+    let is_same = |field: &str| at(field) == tool.pins.get(field);
+    PINNED.into_iter().chain(["input_schema"]).all(is_same)
+        && at("tool").and_then(Value::as_str) == Some(tool.name.as_str())
+}

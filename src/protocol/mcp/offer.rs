@@ -1,0 +1,72 @@
+//! What a server offers: for an import, before there is an item.
+
+use std::time::{Duration, Instant};
+
+use super::http::{Http, Remote};
+use super::session::{Carrier, Lost, Session, Talk};
+use super::sessions::end;
+use super::stdio::Stdio;
+use crate::base::limits::MCP_IMPORT_MS;
+use crate::execute::{Kept, Mask, McpFault};
+use crate::host::{Host, Signals, Spawn, Vars};
+use crate::id::Ref;
+use crate::plan::McpTool;
+
+/// Where a server is.
+pub(crate) enum At {
+    Program(Box<Spawn>),
+    Url(Remote),
+}
+
+/// What a server says of itself.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    /// Its name and version.
+    pub(crate) server: String,
+    /// Sorted by name.
+    pub(crate) tools: Vec<McpTool>,
+}
+
+/// Asks a server for its tools, and ends it. `item` stands for it in the log.
+///
+/// # Errors
+/// Why not, and the end of what it said on standard error.
+pub(crate) fn offer(
+    at: &At,
+    host: &dyn Host,
+    vars: &Vars,
+    secrets: &[String],
+    item: &Ref,
+) -> Result<Offer, (McpFault, String)> {
+    let failed = |why: String| (McpFault::ServerFailed { why }, String::new());
+    let mask = Mask::of(secrets.iter().map(String::as_str));
+    let signals = Signals::listen().map_err(|error| failed(error.to_string()))?;
+    let time = Duration::from_millis(MCP_IMPORT_MS);
+    let talk =
+        Talk { host, vars, item, mask: &mask, until: Instant::now() + time, signals: &signals };
+    let carrier: Box<dyn Carrier> = match at {
+        At::Url(remote) => Box::new(Http::new(remote.clone())),
+        At::Program(spawn) => {
+            let child = host.start(spawn).map_err(|error| {
+                failed(format!("`{}` could not be started: {error}", spawn.program.display()))
+            })?;
+            Box::new(Stdio::new(child, Kept::default()))
+        }
+    };
+    let mut session = Session::new(carrier);
+    let listed = session.greet(&talk).and_then(|()| {
+        let tools = session.tools(&talk)?.values().cloned().collect();
+        Ok(Offer { server: session.server.clone(), tools })
+    });
+    let tail = session.carrier.tail(&talk);
+    end(vec![session]);
+    listed.map_err(|lost| match lost {
+        Lost::Fault(fault) => (fault, tail),
+        Lost::TimedOut => (McpFault::TimedOut { after: time }, tail),
+        Lost::Interrupted(signal) => {
+            (McpFault::ServerFailed { why: format!("signal {signal} came") }, tail)
+        }
+        Lost::Forgotten => (McpFault::ServerFailed { why: "it forgets its sessions".into() }, tail),
+        Lost::NotStarted(error) => (McpFault::ServerFailed { why: error.to_string() }, tail),
+    })
+}

@@ -1,0 +1,264 @@
+//! All sessions of this process: one for each server, kept until the process ends.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::http::{Http, Remote};
+use super::session::{Carrier, Lost, Session, Talk};
+use super::stdio::Stdio;
+use crate::base::Digest;
+use crate::base::limits::{EXEC_KEPT, MCP_TURN_MS};
+use crate::execute::{ExecuteError, Mask, McpFault, Outcome, Running, prepare};
+use crate::host::{Lasting, Signals, Spawn};
+use crate::parse::json;
+use crate::plan::{McpTool, Plan};
+use crate::protocol::wire::{Answer, outcome};
+use crate::trace::Event;
+
+/// What only one run of one item has; a server serves many.
+const OF_ONE_RUN: [&str; 3] = ["RYE_RUN_ID", "RYE_ITEM", "RYE_ITEM_PATH"];
+
+/// Dropping it ends every server it started.
+#[derive(Default)]
+pub(crate) struct Sessions(Mutex<HashMap<Digest, Arc<Slot>>>);
+
+/// A server's session, if there is one now; whoever calls holds it.
+type Slot = Mutex<Option<Session>>;
+
+impl Sessions {
+    /// # Errors
+    /// `mcp.*`, `execute.*`
+    pub(crate) fn call(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
+        let begin = Instant::now();
+        let item = || plan.item().clone();
+        let other = || ExecuteError::OtherPlan { item: item() };
+        let signed = plan.mcp().ok_or_else(other)?;
+        let mask = Mask::of(plan.secrets());
+        let program = || plan.spawn(None).map(|spawn| spawn.program).unwrap_or_default();
+        // Signals are listened for before a thread starts, so that they come here.
+        let signals = Signals::listen().map_err(|source| ExecuteError::Spawn {
+            item: item(),
+            program: program(),
+            source,
+        })?;
+        let talk = Talk {
+            host: running.host,
+            vars: running.vars,
+            item: plan.item(),
+            mask: &mask,
+            until: begin + plan.timeout(),
+            signals: &signals,
+        };
+        let arguments = arguments(plan);
+        let slot = self.slot(key(plan));
+        let mut tail = String::new();
+        let answer = held(&slot, &talk).and_then(|mut slot| {
+            called(&mut slot, plan, running, signed, &arguments, &talk, &mut tail)
+        });
+        match answer {
+            Ok(answer) => Ok(outcome(answer, &mask, String::new(), begin.elapsed())),
+            Err(Lost::Fault(fault)) => Err(ExecuteError::Mcp {
+                item: item(),
+                fault: masked(fault, &mask),
+                stderr_tail: tail,
+            }),
+            Err(Lost::Forgotten) => {
+                let fault = McpFault::ServerFailed { why: "it forgets its sessions".into() };
+                Err(ExecuteError::Mcp { item: item(), fault, stderr_tail: tail })
+            }
+            Err(Lost::TimedOut) => Err(ExecuteError::Timeout {
+                item: item(),
+                after: plan.timeout(),
+                stderr_tail: tail,
+            }),
+            Err(Lost::Interrupted(signal)) => {
+                Err(ExecuteError::Interrupted { item: item(), signal })
+            }
+            Err(Lost::NotStarted(error)) => Err(error),
+        }
+    }
+
+    /// The place of a server's session. When there are too many, one goes that nobody uses now.
+    fn slot(&self, key: Digest) -> Arc<Slot> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = None;
+        if all.len() >= EXEC_KEPT && !all.contains_key(&key) {
+            let unused = all.iter().find(|(_, slot)| Arc::strong_count(slot) == 1);
+            let unused = unused.map(|(key, _)| *key);
+            gone = unused.and_then(|key| all.remove(&key));
+        }
+        let slot = Arc::clone(all.entry(key).or_default());
+        drop(all);
+        if let Some(slot) = gone.and_then(Arc::into_inner) {
+            end(slot.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect());
+        }
+        slot
+    }
+}
+
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        let all = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let slots = all.into_values().filter_map(Arc::into_inner);
+        let sessions =
+            slots.filter_map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner));
+        end(sessions.collect());
+    }
+}
+
+/// Ends all at once; their private folders go when they are gone.
+pub(super) fn end(sessions: Vec<Session>) {
+    let ended = sessions.into_iter().filter_map(|session| session.carrier.end());
+    let (children, kept): (Vec<_>, Vec<_>) = ended.unzip();
+    if !children.is_empty() {
+        let signals = Signals::listen().ok();
+        Lasting::end_all(children, signals.as_ref());
+    }
+    drop(kept);
+}
+
+/// One call at a time: waits for the others as long as the call may take.
+fn held<'s>(slot: &'s Slot, talk: &Talk<'_>) -> Result<MutexGuard<'s, Option<Session>>, Lost> {
+    loop {
+        match slot.try_lock() {
+            Ok(held) => return Ok(held),
+            Err(TryLockError::Poisoned(held)) => return Ok(held.into_inner()),
+            Err(TryLockError::WouldBlock) if Instant::now() >= talk.until => {
+                return Err(Lost::TimedOut);
+            }
+            Err(TryLockError::WouldBlock) => {
+                if let Ok(Some(signal)) = talk.host.rest(Duration::from_millis(MCP_TURN_MS)) {
+                    return Err(Lost::Interrupted(signal));
+                }
+            }
+        }
+    }
+}
+
+/// The call, on the session that is there or on another one: a server may have ended since.
+fn called(
+    slot: &mut Option<Session>,
+    plan: &Plan,
+    running: &Running<'_>,
+    signed: &McpTool,
+    arguments: &Value,
+    talk: &Talk<'_>,
+    tail: &mut String,
+) -> Result<Answer, Lost> {
+    for is_last in [false, true] {
+        let was_there = slot.is_some();
+        let session = match slot {
+            Some(session) => session,
+            None => {
+                let session = slot.insert(Session::new(carrier(plan, running)?));
+                match session.greet(talk) {
+                    Ok(()) => session,
+                    Err(lost) => return Err(given_up(slot, lost, talk, tail)),
+                }
+            }
+        };
+        let checked = session.check(signed, talk);
+        let is_checked = checked.is_ok();
+        match checked.and_then(|()| session.call(signed, arguments, talk)) {
+            Ok(answer) => return Ok(answer),
+            // The session is as good as before.
+            Err(Lost::Fault(
+                fault @ (McpFault::ToolChanged { .. } | McpFault::OutputSchema { .. }),
+            )) => return Err(fault.into()),
+            Err(Lost::Forgotten) if !is_last => *slot = None,
+            // Nothing was called yet, and a server may have ended since it was last used.
+            Err(Lost::Fault(_)) if was_there && !is_checked && !is_last => {
+                end(slot.take().into_iter().collect());
+            }
+            Err(lost) => return Err(given_up(slot, lost, talk, tail)),
+        }
+    }
+    Err(Lost::Forgotten)
+}
+
+/// What such a server says later means nothing any more.
+fn given_up(slot: &mut Option<Session>, lost: Lost, talk: &Talk<'_>, tail: &mut String) -> Lost {
+    if let Some(mut session) = slot.take() {
+        *tail = session.carrier.tail(talk);
+        // What it may have begun is not waited for.
+        drop(session.carrier.end());
+    }
+    lost
+}
+
+fn carrier(plan: &Plan, running: &Running<'_>) -> Result<Box<dyn Carrier>, Lost> {
+    if let Some(request) = plan.request() {
+        let (address, headers) = (request.address.clone(), request.headers.clone());
+        return Ok(Box::new(Http::new(Remote { address, headers })));
+    }
+    let (mut spawn, kept) = prepare(plan, running).map_err(Lost::NotStarted)?;
+    spawn.env.retain(|name, _| !OF_ONE_RUN.contains(&name.as_str()));
+    let child = running.host.start(&spawn).map_err(|source| {
+        let (item, program) = (plan.item().clone(), spawn.program.clone());
+        Lost::NotStarted(ExecuteError::Spawn { item, program, source })
+    })?;
+    running.sink.record(Event::ServerStarted { item_id: plan.item().clone(), pid: child.pid() });
+    Ok(Box::new(Stdio::new(child, kept)))
+}
+
+/// The parameters as the tool gets them.
+fn arguments(plan: &Plan) -> Value {
+    json(&plan.arguments()).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
+}
+
+/// What a server is: two calls share a session if nothing of it differs.
+fn key(plan: &Plan) -> Digest {
+    let mut text = String::new();
+    let mut add = |part: &str| {
+        text.push_str(&part.len().to_string());
+        text.push(':');
+        text.push_str(part);
+    };
+    if let Some(request) = plan.request() {
+        add("http");
+        add(request.address.as_str());
+        for (name, value) in &request.headers {
+            add(name);
+            add(value);
+        }
+    }
+    if let Some(Spawn { program, args, env, cwd, .. }) = plan.spawn(None) {
+        add("stdio");
+        add(&program.to_string_lossy());
+        add(&cwd.to_string_lossy());
+        add(&args.len().to_string());
+        for argument in &args {
+            add(&argument.to_string_lossy());
+        }
+        for (name, value) in env.iter().filter(|(name, _)| !OF_ONE_RUN.contains(&name.as_str())) {
+            add(name);
+            add(&value.to_string_lossy());
+        }
+    }
+    add(&plan.confinement().map(|held| held.to_json().to_string()).unwrap_or_default());
+    // The first is the item itself, which no server looks at.
+    for pinned in plan.pinned().iter().skip(1) {
+        add(&pinned.path);
+        add(&Digest::of(&pinned.bytes).to_string());
+    }
+    Digest::of(text.as_bytes())
+}
+
+/// The same without secrets.
+fn masked(fault: McpFault, mask: &Mask) -> McpFault {
+    match fault {
+        McpFault::ServerFailed { why } => McpFault::ServerFailed { why: mask.text(&why) },
+        McpFault::BadAnswer { why } => McpFault::BadAnswer { why: mask.text(&why) },
+        McpFault::OutputSchema { why } => McpFault::OutputSchema { why: mask.text(&why) },
+        McpFault::ToolChanged { tool, mut changes } => {
+            for change in &mut changes {
+                change.new = change.new.take().map(|value| mask.value(value));
+            }
+            McpFault::ToolChanged { tool, changes }
+        }
+        McpFault::TimedOut { after } => McpFault::TimedOut { after },
+    }
+}

@@ -1,0 +1,285 @@
+//! Messages of MCP, and what a server says of a tool.
+
+use serde_json::{Map, Value, json};
+
+use crate::execute::{Change, McpFault};
+use crate::parse::json;
+use crate::plan::McpTool;
+use crate::protocol::wire::Answer;
+
+/// The protocol that is asked for, and those that are understood.
+pub(super) const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// What a tool is called here and in `tools/list`.
+const FIELDS: [(&str, &str); 6] = [
+    ("title", "title"),
+    ("description", "description"),
+    ("input_schema", "inputSchema"),
+    ("output_schema", "outputSchema"),
+    ("annotations", "annotations"),
+    ("icons", "icons"),
+];
+
+/// Differences of one tool that are told, and how deep they are looked for.
+const CHANGES: usize = 20;
+const DEPTH: usize = 16;
+
+pub(super) fn bad(why: impl Into<String>) -> McpFault {
+    McpFault::BadAnswer { why: why.into() }
+}
+
+pub(super) fn request(id: u64, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+pub(super) fn notification(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+/// What a message of a server is to whoever waits for the answer to a request.
+pub(super) enum Heard {
+    Answer(Map<String, Value>),
+    /// The list of tools is another one.
+    ListChanged,
+    /// A request of the server, and what is answered.
+    Asked(Value),
+    Nothing,
+}
+
+/// # Errors
+/// `mcp.bad_answer`
+pub(super) fn heard(text: &str, id: u64) -> Result<Heard, McpFault> {
+    let message = json(text).map_err(|fault| bad(format!("it is no JSON: {}", fault.why)))?;
+    let Value::Object(mut map) = message else { return Err(bad("it is no JSON object")) };
+    let method = map.get("method").and_then(Value::as_str);
+    match (method, map.get("id").filter(|id| !id.is_null())) {
+        (Some("notifications/tools/list_changed"), None) => Ok(Heard::ListChanged),
+        (Some(_), None) => Ok(Heard::Nothing),
+        (Some("ping"), Some(of)) => {
+            Ok(Heard::Asked(json!({"jsonrpc": "2.0", "id": of, "result": {}})))
+        }
+        (Some(_), Some(of)) => {
+            let error = json!({"code": -32601, "message": "this client offers nothing"});
+            Ok(Heard::Asked(json!({"jsonrpc": "2.0", "id": of, "error": error})))
+        }
+        (None, of) if of.and_then(Value::as_u64) == Some(id) => {
+            map.remove("jsonrpc");
+            Ok(Heard::Answer(map))
+        }
+        (None, _) => Ok(Heard::Nothing),
+    }
+}
+
+/// The result of a request that must not fail.
+///
+/// # Errors
+/// `mcp.server_failed`, `mcp.bad_answer`
+pub(super) fn result(
+    mut answer: Map<String, Value>,
+    method: &str,
+) -> Result<Map<String, Value>, McpFault> {
+    if let Some(error) = answer.get("error") {
+        let said = error.get("message").and_then(Value::as_str).unwrap_or("without a word");
+        let why = format!("it answers `{method}` with an error: {said}");
+        return Err(McpFault::ServerFailed { why });
+    }
+    match answer.remove("result") {
+        Some(Value::Object(result)) => Ok(result),
+        _ => Err(bad(format!("its answer to `{method}` has no `result`"))),
+    }
+}
+
+/// One tool as the list has it.
+///
+/// # Errors
+/// `mcp.bad_answer`
+pub(super) fn tool(listed: &Value) -> Result<McpTool, McpFault> {
+    let name = listed.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+    let name = name.ok_or_else(|| bad("a tool of its list has no name"))?;
+    let field = |(ours, theirs): (&str, &str)| {
+        let value = listed.get(theirs).filter(|value| !value.is_null())?;
+        Some((ours.to_owned(), value.clone()))
+    };
+    let pins: Map<String, Value> = FIELDS.into_iter().filter_map(field).collect();
+    if !pins.get("input_schema").is_some_and(Value::is_object) {
+        return Err(bad(format!("its tool `{name}` has no input schema")));
+    }
+    for text in ["title", "description"] {
+        if pins.get(text).is_some_and(|value| !value.is_string()) {
+            return Err(bad(format!("the {text} of its tool `{name}` is no text")));
+        }
+    }
+    Ok(McpTool { name: name.to_owned(), pins })
+}
+
+/// What is different between what was signed and what is there.
+pub(super) fn changes(signed: &McpTool, now: Option<&McpTool>) -> Vec<Change> {
+    let Some(now) = now else {
+        let old = Some(signed.name.as_str().into());
+        return vec![Change { field: "name".into(), old, new: None }];
+    };
+    let mut found = Vec::new();
+    let (old, new) = (&signed.pins, &now.pins);
+    for (field, _) in FIELDS {
+        differ(field.to_owned(), old.get(field), new.get(field), DEPTH, &mut found);
+    }
+    found
+}
+
+fn differ(
+    field: String,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    depth: usize,
+    found: &mut Vec<Change>,
+) {
+    if old == new || found.len() >= CHANGES {
+        return;
+    }
+    if let (Some(Value::Object(old)), Some(Value::Object(new)), 1..) = (old, new, depth) {
+        let added = new.keys().filter(|key| !old.contains_key(*key));
+        for key in old.keys().chain(added) {
+            let name = key.replace('~', "~0").replace('/', "~1");
+            differ(format!("{field}/{name}"), old.get(key), new.get(key), depth - 1, found);
+        }
+        return;
+    }
+    found.push(Change { field, old: old.cloned(), new: new.cloned() });
+}
+
+/// What a call of a tool came to; `schema` is what was signed of its output.
+///
+/// # Errors
+/// `mcp.bad_answer`, `mcp.output_schema`
+pub(super) fn called(
+    mut answer: Map<String, Value>,
+    schema: Option<&Value>,
+) -> Result<Answer, McpFault> {
+    if let Some(error) = answer.remove("error") {
+        let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+        return Ok(Answer::Error(message, json!({"error": error})));
+    }
+    let Some(Value::Object(mut result)) = answer.remove("result") else {
+        return Err(bad("its answer to `tools/call` has no `result`"));
+    };
+    let content = result.get("content").and_then(Value::as_array);
+    let text = || {
+        let texts = content.into_iter().flatten().filter_map(|part| part.get("text")?.as_str());
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    match result.get("isError") {
+        None | Some(Value::Null | Value::Bool(false)) => {}
+        Some(Value::Bool(true)) => return Ok(Answer::Error(text(), Value::Object(result))),
+        Some(_) => return Err(bad("its `isError` is neither true nor false")),
+    }
+    let structured = result.remove("structuredContent").filter(|value| !value.is_null());
+    match (structured, schema) {
+        (Some(data), Some(schema)) => {
+            let misfits = crate::plan::misfits(schema, &data);
+            let misfits = misfits.unwrap_or_else(|why| vec![format!("the schema itself: {why}")]);
+            match misfits.first() {
+                None => Ok(Answer::Result(data)),
+                Some(why) => Err(McpFault::OutputSchema { why: why.clone() }),
+            }
+        }
+        (Some(data @ Value::Object(_)), None) => Ok(Answer::Result(data)),
+        (Some(_), None) => Err(bad("its `structuredContent` is no object")),
+        (None, Some(_)) => {
+            Err(McpFault::OutputSchema { why: "there is no `structuredContent`".into() })
+        }
+        (None, None) => match result.remove("content") {
+            Some(content @ Value::Array(_)) => Ok(Answer::Result(json!({"content": content}))),
+            _ => Err(bad("its answer to `tools/call` has no `content`")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{called, changes, heard, tool};
+    use crate::execute::McpFault;
+    use crate::protocol::wire::Answer;
+    use serde_json::{Value, json};
+
+    fn listed() -> Value {
+        json!({
+            "name": "t", "title": "T", "description": "d", "icons": [{"src": "x"}],
+            "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}},
+            "outputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
+        })
+    }
+
+    #[test]
+    fn every_field_that_differs_is_named_with_what_it_was_and_is() {
+        let signed = tool(&listed()).unwrap();
+        assert_eq!(changes(&signed, Some(&signed.clone())), [], "the fixture itself is the same");
+        for (pointer, value, want) in [
+            ("/title", json!("U"), "title"),
+            ("/description", json!("d "), "description"),
+            ("/icons/0/src", json!("y"), "icons"),
+            ("/inputSchema/properties/a/type", json!("integer"), "input_schema/properties/a/type"),
+            ("/outputSchema/type", json!("array"), "output_schema/type"),
+            ("/annotations/readOnlyHint", json!(false), "annotations/readOnlyHint"),
+        ] {
+            let mut now = listed();
+            let old = std::mem::replace(now.pointer_mut(pointer).unwrap(), value.clone());
+            let found = changes(&signed, Some(&tool(&now).unwrap()));
+            assert_eq!((found.len(), found[0].field.as_str()), (1, want), "{pointer}");
+            if want != "icons" {
+                assert_eq!((&found[0].old, &found[0].new), (&Some(old), &Some(value)));
+            }
+        }
+        for key in ["title", "description", "icons", "outputSchema", "annotations"] {
+            let mut now = listed();
+            now.as_object_mut().unwrap().remove(key);
+            let less = tool(&now).unwrap();
+            assert_eq!(changes(&signed, Some(&less))[0].new, None, "{key} is gone");
+            assert_eq!(changes(&less, Some(&signed))[0].old, None, "{key} came");
+        }
+        assert_eq!(changes(&signed, None)[0].field, "name");
+        assert_eq!(
+            McpFault::ToolChanged { tool: "t".into(), changes: changes(&signed, None) }.to_string(),
+            "was not called: its server's tool `t` is another one than was signed: `name` was \"t\" and is nothing"
+        );
+    }
+
+    #[test]
+    fn a_result_is_data_or_a_failure_or_no_answer() {
+        let text = json!([{"type": "text", "text": "no"}]);
+        let schema = json!({"type": "object", "required": ["a"]});
+        let of = |result: Value, schema: Option<&Value>| {
+            let answer = json!({"id": 1, "result": result});
+            called(answer.as_object().unwrap().clone(), schema).map_err(|fault| fault.code())
+        };
+        assert_eq!(
+            of(json!({"content": text}), None),
+            Ok(Answer::Result(json!({"content": text})))
+        );
+        let both = json!({"content": [], "structuredContent": {"a": 1}});
+        assert_eq!(of(both.clone(), None), Ok(Answer::Result(json!({"a": 1}))));
+        assert_eq!(of(both, Some(&schema)), Ok(Answer::Result(json!({"a": 1}))));
+        let other = json!({"content": [], "structuredContent": {"b": 1}});
+        assert_eq!(of(other, Some(&schema)), Err("mcp.output_schema"));
+        assert_eq!(of(json!({"content": []}), Some(&schema)), Err("mcp.output_schema"));
+        let failed = json!({"content": text, "isError": true});
+        assert_eq!(of(failed.clone(), Some(&schema)), Ok(Answer::Error("no".into(), failed)));
+        for none in
+            [json!(1), json!({}), json!({"content": 1}), json!({"content": [], "isError": 1})]
+        {
+            assert_eq!(of(none.clone(), None), Err("mcp.bad_answer"), "{none}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_and_a_foreign_one_is_nobodys() {
+        use super::Heard;
+        for text in ["x", "[]", "{\"id\":1,\"id\":1}", "1"] {
+            assert!(heard(text, 1).is_err(), "{text}");
+        }
+        for text in ["{\"id\":2,\"result\":{}}", "{\"method\":\"x\"}", "{\"id\":\"1\"}", "{}"] {
+            assert!(matches!(heard(text, 1), Ok(Heard::Nothing)), "{text}");
+        }
+        assert!(matches!(heard("{\"id\":1,\"result\":{}}", 1), Ok(Heard::Answer(_))));
+        assert!(matches!(heard("{\"id\":1,\"method\":\"ping\"}", 1), Ok(Heard::Asked(_))));
+    }
+}
