@@ -86,6 +86,8 @@ pub(crate) struct Policy {
     /// Where a level cannot keep out of a grant what must stay out, its parts are enough.
     pub(crate) partial_read: bool,
     pub(crate) partial_write: bool,
+    /// Its folder for temporary files is its own also where the shared one is granted.
+    pub(crate) own_tmp: bool,
     /// Never written, whatever is granted above; folders and files, there or not.
     pub(crate) kept: Vec<Kept>,
     /// Never read.

@@ -262,6 +262,7 @@ mod tests {
             made: Vec::new(),
             partial_read: false,
             partial_write: false,
+            own_tmp: true,
             kept: vec![Kept { path: "/p/.git/hooks".into(), is_folder: true }],
             hidden: vec!["/h/.ai/config/keys".into()],
             new_items: Vec::new(),

@@ -222,7 +222,8 @@ fn policy(
             }
         };
     }
-    let kept = places.kept(!write.is_empty());
+    let is_learned = machine.sandbox == Wanted::Learn;
+    let kept = places.kept(is_learned || !write.is_empty());
     let within = |path: &Path| kept.iter().find(|kept| path.starts_with(&kept.path));
     if let Some((path, kept)) = write.iter().find_map(|path| Some((path, within(path)?))) {
         let (path, kept) = (path.display(), kept.path.display());
@@ -251,6 +252,7 @@ fn policy(
         made: made.into_iter().collect(),
         partial_read: partial || reads_by_default,
         partial_write: partial,
+        own_tmp: is_learned,
         kept,
         hidden,
         new_items: new_items.into_iter().flatten().collect(),

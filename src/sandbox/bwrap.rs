@@ -76,7 +76,7 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     let shared = Path::new("/tmp");
     let is_granted = policy.read.iter().any(|path| path == shared)
         || policy.write.iter().any(|path| shared.starts_with(path));
-    if !is_granted {
+    if policy.own_tmp || !is_granted {
         mounts.push(Mount { from: Some(cell.tmp.clone()), ..Mount::of("--bind", shared) });
     }
     mounts.extend(cell.pin.iter().map(|pin| Mount::of("--ro-bind", pin)));

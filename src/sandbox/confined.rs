@@ -178,6 +178,7 @@ mod tests {
             made: Vec::new(),
             partial_read: false,
             partial_write: false,
+            own_tmp: false,
             kept: vec![Kept { path: "/p/.ai".into(), is_folder: true }],
             hidden: Vec::new(),
             new_items: Vec::new(),

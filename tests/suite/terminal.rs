@@ -19,7 +19,7 @@ fn a_shell_completes_verbs_refs_input_names_and_codes() {
     let world = world();
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
     let rows: &[(&[&str], &[&str])] = &[
-        (&["rye", "ex"], &["execute", "explain"]),
+        (&["rye", "ex"], &["execute", "explain", "export"]),
         (&["rye", "execute", "acme/"], &["directive:acme/greet", "tool:acme/echo"]),
         (&["rye", "execute", "tool:acme/"], &["tool:acme/echo"]),
         (&["rye", "run", "directive:acme/g"], &["directive:acme/greet"]),
