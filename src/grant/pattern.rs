@@ -16,12 +16,48 @@ pub(crate) struct Pattern {
     text: String,
     /// `None` is any kind.
     kind: Option<Kind>,
-    id: GlobMatcher,
+    id: Ids,
+}
+
+/// Which ids a pattern means. The plain forms need no library, which takes longer than all of a run's
+/// other decisions to make ready.
+#[derive(Clone)]
+enum Ids {
+    One(String),
+    /// All, as `**` says.
+    All,
+    /// What lies below, with its slash, as `acme/**` says.
+    Below(String),
+    Glob(GlobMatcher),
+}
+
+impl Ids {
+    fn of(id: &str) -> Result<Self, String> {
+        let plain = |text: &str| !text.contains('*');
+        Ok(match id.strip_suffix("**") {
+            Some("") => Self::All,
+            Some(above) if plain(above) => Self::Below(above.to_owned()),
+            None if plain(id) => Self::One(id.to_owned()),
+            _ => {
+                let glob = GlobBuilder::new(id).literal_separator(true).build();
+                Self::Glob(glob.map_err(|e| e.kind().to_string())?.compile_matcher())
+            }
+        })
+    }
+
+    fn hold(&self, id: &str) -> bool {
+        match self {
+            Self::One(one) => one == id,
+            Self::All => true,
+            Self::Below(above) => id.strip_prefix(above.as_str()).is_some_and(|r| !r.is_empty()),
+            Self::Glob(glob) => glob.is_match(id),
+        }
+    }
 }
 
 impl Pattern {
     pub(crate) fn matches(&self, item: &Ref) -> bool {
-        self.kind.is_none_or(|kind| kind == item.kind) && self.id.is_match(item.id.as_str())
+        self.kind.is_none_or(|kind| kind == item.kind) && self.id.hold(item.id.as_str())
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -54,9 +90,7 @@ impl FromStr for Pattern {
         if id.split('/').any(|segment| segment.contains("**") && segment != "**") {
             return Err("`**` stands for whole segments, as in `tool:acme/**`".into());
         }
-        let glob = GlobBuilder::new(id).literal_separator(true).build();
-        let id = glob.map_err(|e| e.kind().to_string())?.compile_matcher();
-        Ok(Self { text: text.to_owned(), kind, id })
+        Ok(Self { text: text.to_owned(), kind, id: Ids::of(id)? })
     }
 }
 

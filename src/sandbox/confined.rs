@@ -11,8 +11,8 @@ use super::probe::{Found, found};
 use super::{bwrap, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
-    Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Host, Lacking, Ladder, Lasting,
-    Level, Look, NetFault, Policy, Restrict, Spawn,
+    Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Host, Ladder, Lasting, Level,
+    Look, NetFault, Policy, Restrict, Spawn,
 };
 
 /// See the module.
@@ -80,20 +80,22 @@ impl Host for Confined {
 
 /// The strongest level that works, or the one that is asked for; never a weaker one instead of it.
 fn choose(found: &Found, policy: Policy, ladder: Ladder) -> Result<Confinement, CannotConfine> {
-    let by_landlock = |policy, stronger: Option<&Lacking>| match &found.landlock {
-        Ok(version) => landlock::confine(policy, *version, stronger),
+    // Whether the level above works is not asked for nothing: that takes a process.
+    let stronger = || found.bwrap.as_ref().err().cloned();
+    let by_landlock = |policy| match &*found.landlock {
+        Ok(version) => landlock::confine(policy, *version, &stronger),
         Err(lacking) => {
-            let all = stronger.into_iter().chain([lacking]).cloned().collect();
+            let all = stronger().into_iter().chain([lacking.clone()]).collect();
             Err(CannotConfine::Unavailable(all))
         }
     };
-    match (ladder, &found.bwrap) {
-        (Ladder::Auto | Ladder::Only(Level::Bwrap), Ok(_)) => bwrap::confine(policy),
-        (Ladder::Only(Level::Bwrap), Err(lacking)) => {
-            Err(CannotConfine::Unavailable(vec![lacking.clone()]))
-        }
-        (Ladder::Auto, Err(lacking)) => by_landlock(policy, Some(lacking)),
-        (Ladder::Only(Level::Landlock), bwrap) => by_landlock(policy, bwrap.as_ref().err()),
+    match ladder {
+        Ladder::Only(Level::Landlock) => by_landlock(policy),
+        Ladder::Auto | Ladder::Only(Level::Bwrap) => match (&*found.bwrap, ladder) {
+            (Ok(_), _) => bwrap::confine(policy),
+            (Err(_), Ladder::Auto) => by_landlock(policy),
+            (Err(lacking), _) => Err(CannotConfine::Unavailable(vec![lacking.clone()])),
+        },
     }
 }
 
@@ -124,7 +126,7 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, MountPoints)> {
             MountPoints::default()
         }
         Level::Bwrap => {
-            let program = found().bwrap.clone();
+            let program = (*found().bwrap).clone();
             let program = program.map_err(|lacking| io::Error::other(lacking.why))?;
             let (mut args, points) = bwrap::arguments(cell, &spawn.cwd)?;
             restrict.ruleset = landlock::scopes().map_err(io::Error::other)?;
@@ -165,6 +167,7 @@ fn rlimits(caps: Caps) -> Vec<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::sync::LazyLock;
 
     use super::{Found, choose};
     use crate::diag::Diagnose;
@@ -187,13 +190,21 @@ mod tests {
         }
     }
 
+    fn lacking(level: Level) -> Lacking {
+        Lacking { level, why: "it is off".into(), mend: "turn it on".into() }
+    }
+
     /// A machine with these levels.
     fn machine(bwrap: bool, landlock: bool) -> Found {
-        let lacking = |level| Lacking { level, why: "it is off".into(), mend: "turn it on".into() };
-        Found {
-            bwrap: if bwrap { Ok("/usr/bin/bwrap".into()) } else { Err(lacking(Level::Bwrap)) },
-            landlock: if landlock { Ok(7) } else { Err(lacking(Level::Landlock)) },
-        }
+        let bwrap: fn() -> _ = match bwrap {
+            true => || Ok("/usr/bin/bwrap".into()),
+            false => || Err(lacking(Level::Bwrap)),
+        };
+        let landlock: fn() -> _ = match landlock {
+            true => || Ok(7),
+            false => || Err(lacking(Level::Landlock)),
+        };
+        Found { bwrap: LazyLock::new(bwrap), landlock: LazyLock::new(landlock) }
     }
 
     #[test]

@@ -28,16 +28,15 @@ const DEVICES: i64 = 5;
 const DEVICES_OF_ALL: [&str; 5] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// The policy as this level can hold it; `stronger` says why the level above is not there.
+/// The policy as this level can hold it; `lacking` says why the level above is not there.
 ///
 /// # Errors
 /// `sandbox.cannot_protect`, `sandbox.cannot_limit`
 pub(super) fn confine(
     policy: Policy,
     version: i64,
-    stronger: Option<&Lacking>,
+    lacking: &dyn Fn() -> Option<Lacking>,
 ) -> Result<Confinement, CannotConfine> {
-    let lacking = || stronger.cloned();
     let mut missing = Vec::new();
     if policy.net == Net::Loopback {
         return Err(CannotConfine::CannotLimit { lacking: lacking() });

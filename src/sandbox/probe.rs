@@ -5,17 +5,19 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::host::{Lacking, Level, can_have_namespaces, landlock_version};
 
+/// Looked at when it is first asked for, and once.
+pub(super) type Once<T> = LazyLock<T, fn() -> T>;
+
 /// What of the ladder works here.
-#[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(super) struct Found {
     /// The program, where its level works.
-    pub(crate) bwrap: Result<PathBuf, Lacking>,
+    pub(super) bwrap: Once<Result<PathBuf, Lacking>>,
     /// The version of the kernel's interface, where its level works.
-    pub(crate) landlock: Result<i64, Lacking>,
+    pub(super) landlock: Once<Result<i64, Lacking>>,
 }
 
 /// Where `bwrap` is looked for: not on `PATH`, which a shell may have from a project.
@@ -30,16 +32,16 @@ const PLACES: [&str; 5] = [
 /// Since this version a file cannot be cut short without the right to write it.
 const LANDLOCK_TRUNCATE: i64 = 3;
 
-/// What works here; looked at once in a process.
-pub(crate) fn found() -> &'static Found {
-    static FOUND: OnceLock<Found> = OnceLock::new();
-    FOUND.get_or_init(|| Found { bwrap: bwrap(), landlock: landlock() })
+/// What works here.
+pub(super) fn found() -> &'static Found {
+    static FOUND: Found = Found { bwrap: LazyLock::new(bwrap), landlock: LazyLock::new(landlock) };
+    &FOUND
 }
 
 /// The ladder, each level tried for good: what works, and why the others do not.
 pub(crate) fn tried() -> [(Level, Result<String, Lacking>); 2] {
     let Found { bwrap, landlock } = found();
-    let bwrap = bwrap.clone().and_then(|program| match attempt(&program) {
+    let bwrap = (**bwrap).clone().and_then(|program| match attempt(&program) {
         Ok(()) => Ok(program.display().to_string()),
         Err(why) => Err(Lacking {
             level: Level::Bwrap,
@@ -47,7 +49,7 @@ pub(crate) fn tried() -> [(Level, Result<String, Lacking>); 2] {
             mend: "run `bwrap --unshare-user --ro-bind / / true` and mend what it says".into(),
         }),
     });
-    let landlock = landlock.clone().map(|version| format!("version {version} of the kernel's"));
+    let landlock = (**landlock).clone().map(|version| format!("version {version} of the kernel's"));
     [(Level::Bwrap, bwrap), (Level::Landlock, landlock)]
 }
 
