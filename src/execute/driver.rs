@@ -3,10 +3,9 @@
 use super::primitive::Running;
 use super::{ExecuteError, Outcome};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use crate::base::text::brief_line;
-use crate::host::{Cell, Ended, Level, Pin, PinError, Spawn};
+use crate::host::{Ended, Level, Pin, PinError, Spawn};
 use crate::plan::{Pinned, Plan, Spoken};
 use crate::trace::Event;
 
@@ -64,21 +63,12 @@ pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept
         [] => None,
         files => Some(pinned(files, running).map_err(pin_error)?),
     };
-    let spawn = plan.spawn(pin.as_ref().map(Pin::path));
+    let is_held = plan.confinement().is_some();
+    let tmp = is_held.then(|| Pin::new(running.vars, running.pin_fallback)).transpose();
+    let tmp = tmp.map_err(pin_error)?;
+    let spawn = plan.spawn(pin.as_ref().map(Pin::path), tmp.as_ref().map(Pin::path));
     let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
     spawn.digests_output = running.witness.is_some();
-    let tmp = match plan.confinement() {
-        None => None,
-        Some(confinement) => {
-            let tmp = Pin::new(running.vars, running.pin_fallback).map_err(pin_error)?;
-            spawn.cell = Some(Cell {
-                confinement: Arc::clone(confinement),
-                pin: pin.as_ref().map(|pin| pin.path().to_owned()),
-                tmp: tmp.path().to_owned(),
-            });
-            Some(tmp)
-        }
-    };
     Ok((spawn, Kept { _pin: pin, _tmp: tmp, _mark: running.pin_fallback.and_then(Pin::mark) }))
 }
 

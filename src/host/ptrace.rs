@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 
 use libc::{c_int, c_long};
 
-use super::unix::{STACK, reap};
+use super::unix::{borrow, reap};
 
 const TRACEME: c_long = 0;
 const SYSCALL: c_long = 24;
@@ -78,16 +78,8 @@ pub(crate) fn can_watch() -> io::Result<()> {
         // SAFETY: ends the child.
         unsafe { libc::_exit(status) }
     }
-    let mut stack = vec![0_u128; STACK];
-    // SAFETY: the stack outlives the child: `CLONE_VFORK` holds this thread until it is gone.
-    let pid = unsafe {
-        let top = stack.as_mut_ptr().add(STACK).cast();
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        libc::clone(end, top, flags, std::ptr::null_mut())
-    };
-    if pid < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    // SAFETY: the child says one thing and ends.
+    let pid = unsafe { borrow(end, std::ptr::null_mut(), 0)? };
     match reap(pid)?.and_then(|reaped| reaped.exit_code) {
         Some(0) => Ok(()),
         _ => Err(io::Error::from_raw_os_error(libc::EPERM)),

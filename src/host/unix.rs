@@ -173,34 +173,46 @@ struct Birth<'a> {
     error: AtomicI32,
 }
 
-/// The child's stack in units of 16 bytes, as `posix_spawn` has it and twice that.
-pub(super) const STACK: usize = 64 * 1024 / 16;
+/// A first step of a child.
+pub(super) type Step = extern "C" fn(*mut libc::c_void) -> libc::c_int;
+
+/// A child that borrows our memory until it is a program of its own or gone; this thread waits until
+/// then. `more` are further flags of `clone`.
+///
+/// # Safety
+/// `step` makes system calls only, on memory that outlives this call.
+pub(super) unsafe fn borrow(
+    step: Step,
+    of: *mut libc::c_void,
+    more: libc::c_int,
+) -> io::Result<i32> {
+    /// In units of 16 bytes; as `posix_spawn` has it and twice that.
+    const STACK: usize = 64 * 1024 / 16;
+    let mut stack = vec![0_u128; STACK];
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the sets are filled in before they are read. The child runs on a stack of its own,
+    // which outlives it: `CLONE_VFORK` holds this thread. It gets no signal while our handlers stand in
+    // its memory, since all are blocked.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        checked(libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()))?;
+        let top = stack.as_mut_ptr().add(STACK).cast();
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | more;
+        let pid = libc::clone(step, top, flags, of);
+        let failed = (pid < 0).then(io::Error::last_os_error);
+        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+        failed.map_or(Ok(pid), Err)
+    }
+}
 
 impl Birth<'_> {
     /// # Errors
     /// What the child failed with before it was its program.
     fn give(&self) -> io::Result<i32> {
-        let mut stack = vec![0_u128; STACK];
-        let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-        let mut before = MaybeUninit::<libc::sigset_t>::uninit();
         self.error.store(0, Ordering::Relaxed);
-        // SAFETY: the sets are filled in before they are read. The child runs on a stack of its own,
-        // which outlives it: `CLONE_VFORK` holds this thread until the child is its own program or
-        // gone. It gets no signal while our handlers stand in its memory, since all are blocked, and
-        // reads what `self` borrows.
-        let pid = unsafe {
-            libc::sigfillset(all.as_mut_ptr());
-            checked(libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()))?;
-            let top = stack.as_mut_ptr().add(STACK).cast();
-            let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-            let pid = libc::clone(born, top, flags, std::ptr::from_ref(self).cast_mut().cast());
-            let failed = (pid < 0).then(io::Error::last_os_error);
-            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
-            match failed {
-                Some(error) => return Err(error),
-                None => pid,
-            }
-        };
+        // SAFETY: `born` makes system calls only, on what `self` borrows.
+        let pid = unsafe { borrow(born, std::ptr::from_ref(self).cast_mut().cast(), 0)? };
         match self.error.load(Ordering::Relaxed) {
             0 => Ok(pid),
             error => {
@@ -332,17 +344,11 @@ pub(crate) fn can_have_namespaces() -> io::Result<()> {
         // SAFETY: ends the child.
         unsafe { libc::_exit(0) }
     }
-    let mut stack = vec![0_u128; STACK];
-    // SAFETY: as in `Birth::give`; the child does nothing but end.
-    let pid = unsafe {
-        let top = stack.as_mut_ptr().add(STACK).cast();
-        let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        libc::clone(end, top, shared | libc::CLONE_NEWUSER, std::ptr::null_mut())
-    };
-    if pid < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    reap(pid).map(drop)
+    // SAFETY: the child does nothing but end.
+    let pid = unsafe { borrow(end, std::ptr::null_mut(), libc::CLONE_NEWUSER)? };
+    // That it was born is the answer; if a sweep of orphans took its status first, so much the better.
+    let _ = reap(pid);
+    Ok(())
 }
 
 fn is_busy(error: &io::Error) -> bool {

@@ -29,7 +29,7 @@ use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::Chain;
-use crate::host::{Confinement, Host, Look, Restrict, Spawn, Vars};
+use crate::host::{Cell, Confinement, Host, Look, Restrict, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::trace::{Event, Sink};
@@ -221,8 +221,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What to start, once the verified bytes lie in the folder `pin`; for a plan that starts something.
-    pub(crate) fn spawn(&self, pin: Option<&Path>) -> Option<Spawn> {
+    /// What to start, once the verified bytes lie in the folder `pin` and, where it is held, `tmp` is its
+    /// private folder; for a plan that starts something. It is held by what the plan says in any case.
+    pub(crate) fn spawn(&self, pin: Option<&Path>, tmp: Option<&Path>) -> Option<Spawn> {
         let Act::Process(process, spoken) = &self.act else { return None };
         let filled = self.frame.fill(pin);
         let expanded = process.expand(&filled);
@@ -237,7 +238,11 @@ impl Plan {
             stderr_end: spoken.as_ref().map(|_| OUTPUT_BYTES),
             stops_at_cap: spoken.is_some(),
             digests_output: false,
-            cell: None,
+            cell: self.confinement.as_ref().map(|confinement| Cell {
+                confinement: Arc::clone(confinement),
+                pin: pin.map(Path::to_owned),
+                tmp: tmp.map(Path::to_owned).unwrap_or_default(),
+            }),
             restrict: Restrict::default(),
             holds_another: false,
             watched: self.ground.is_some(),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::binding::Binding;
 use super::mcp::Sessions;
 use super::oneshot;
 use super::server::{Asked, Lost, Server};
@@ -16,9 +17,9 @@ use crate::base::limits::EXEC_KEPT;
 use crate::execute::{
     Call, Driver, ExecuteError, Kept, Mask, Outcome, ProtocolFault, Running, prepare,
 };
-use crate::host::{Lasting, Signals, Spawn};
+use crate::host::{Lasting, Signals};
 use crate::parse::ExecMode;
-use crate::plan::{Plan, PlannedItem};
+use crate::plan::Plan;
 
 /// Speaks with programs over the exec protocol. Dropping it ends every server it started.
 #[derive(Default)]
@@ -64,7 +65,8 @@ impl ExecDriver {
         let Call { plan, spoken, running } = *call;
         let begin = Instant::now();
         let item = || plan.item().clone();
-        let spawn = plan.spawn(None).ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
+        let spawn =
+            plan.spawn(None, None).ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
         let request = request(&spawn.stdin, spoken.below_args, running.approval);
         fits(&request).map_err(|fault| ExecuteError::Protocol {
             item: item(),
@@ -75,8 +77,7 @@ impl ExecDriver {
             let program = spawn.program.clone();
             ExecuteError::Spawn { item: item(), program, source }
         };
-        let server =
-            self.server(binding(plan.links(), &spawn), || Server::new(item(), spoken.clone()));
+        let server = self.server(binding(plan), || Server::new(item(), spoken.clone()));
         // Signals are listened for before a thread starts, so that they come here.
         let signals = Signals::listen().map_err(spawn_error)?;
         let has_started = Cell::new(false);
@@ -205,25 +206,12 @@ fn end(gone: Vec<(Lasting, Kept)>) {
 
 /// What a process was started from, but for the name of the run: two calls share a process if nothing of
 /// it differs.
-fn binding(links: &[PlannedItem], spawn: &Spawn) -> Digest {
-    let mut text = String::new();
-    let mut add = |part: &str| {
-        text.push_str(&part.len().to_string());
-        text.push(':');
-        text.push_str(part);
-    };
-    for link in links {
-        add(&link.item.to_string());
-        add(&link.sha256.to_string());
+fn binding(plan: &Plan) -> Digest {
+    let mut binding = Binding::default();
+    for link in plan.links() {
+        binding.add(&link.item.to_string());
+        binding.add(&link.sha256.to_string());
     }
-    add(&spawn.program.to_string_lossy());
-    add(&spawn.cwd.to_string_lossy());
-    for argument in &spawn.args {
-        add(&argument.to_string_lossy());
-    }
-    for (name, value) in spawn.env.iter().filter(|(name, _)| *name != "RYE_RUN_ID") {
-        add(name);
-        add(&value.to_string_lossy());
-    }
-    Digest::of(text.as_bytes())
+    binding.add_start(plan, &["RYE_RUN_ID"]);
+    binding.digest()
 }

@@ -13,11 +13,13 @@
 //!
 //! `wire.rs` what is sent and what an answer says · `oneshot.rs` one process a call · `session.rs` the
 //! calls of a server as a state machine without I/O · `server.rs` a server's process and its session ·
-//! `driver.rs` all servers of this process · `notes.rs` what programs say on standard error ·
-//! `mcp` tools of MCP servers · `hook.rs` what hooks are sent and answer · `observe.rs` those that are only told
+//! `driver.rs` all servers of this process · `binding.rs` what tells one server from another ·
+//! `notes.rs` what programs say on standard error · `mcp` tools of MCP servers ·
+//! `hook.rs` what hooks are sent and answer · `observe.rs` those that are only told
 
 #[cfg(feature = "bench")]
 pub(crate) mod bench;
+mod binding;
 mod driver;
 mod hook;
 mod mcp;

@@ -12,9 +12,10 @@ use super::stdio::Stdio;
 use crate::base::Digest;
 use crate::base::limits::{EXEC_KEPT, MCP_TURN_MS};
 use crate::execute::{ExecuteError, Mask, McpFault, Outcome, Running, prepare};
-use crate::host::{Lasting, Signals, Spawn};
+use crate::host::{Lasting, Signals};
 use crate::parse::json;
 use crate::plan::{McpTool, Plan};
+use crate::protocol::binding::Binding;
 use crate::protocol::wire::{Answer, outcome};
 use crate::trace::Event;
 
@@ -37,7 +38,7 @@ impl Sessions {
         let other = || ExecuteError::OtherPlan { item: item() };
         let signed = plan.mcp().ok_or_else(other)?;
         let mask = Mask::of(plan.secrets());
-        let program = || plan.spawn(None).map(|spawn| spawn.program).unwrap_or_default();
+        let program = || plan.spawn(None, None).map(|spawn| spawn.program).unwrap_or_default();
         // Signals are listened for before a thread starts, so that they come here.
         let signals = Signals::listen().map_err(|source| ExecuteError::Spawn {
             item: item(),
@@ -211,40 +212,27 @@ fn arguments(plan: &Plan) -> Value {
 
 /// What a server is: two calls share a session if nothing of it differs.
 fn key(plan: &Plan) -> Digest {
-    let mut text = String::new();
-    let mut add = |part: &str| {
-        text.push_str(&part.len().to_string());
-        text.push(':');
-        text.push_str(part);
-    };
-    if let Some(request) = plan.request() {
-        add("http");
-        add(request.address.as_str());
-        for (name, value) in &request.headers {
-            add(name);
-            add(value);
+    let mut binding = Binding::default();
+    match plan.request() {
+        Some(request) => {
+            binding.add("http");
+            binding.add(request.address.as_str());
+            for (name, value) in &request.headers {
+                binding.add(name);
+                binding.add(value);
+            }
+        }
+        None => {
+            binding.add("stdio");
+            binding.add_start(plan, &OF_ONE_RUN);
         }
     }
-    if let Some(Spawn { program, args, env, cwd, .. }) = plan.spawn(None) {
-        add("stdio");
-        add(&program.to_string_lossy());
-        add(&cwd.to_string_lossy());
-        add(&args.len().to_string());
-        for argument in &args {
-            add(&argument.to_string_lossy());
-        }
-        for (name, value) in env.iter().filter(|(name, _)| !OF_ONE_RUN.contains(&name.as_str())) {
-            add(name);
-            add(&value.to_string_lossy());
-        }
-    }
-    add(&plan.confinement().map(|held| held.to_json().to_string()).unwrap_or_default());
     // The first is the item itself, which no server looks at.
     for pinned in plan.pinned().iter().skip(1) {
-        add(&pinned.path);
-        add(&Digest::of(&pinned.bytes).to_string());
+        binding.add(&pinned.path);
+        binding.add(&Digest::of(&pinned.bytes).to_string());
     }
-    Digest::of(text.as_bytes())
+    binding.digest()
 }
 
 /// The same without secrets.

@@ -9,6 +9,7 @@ use rye::{Request, Rye};
 use serde_json::Value;
 
 use super::{library, nothing_is_left, processes, server, signed, until, world, world_in_memory};
+use crate::sandbox::{LANDLOCK, works};
 use crate::world::held;
 
 fn call(rye: &Rye, item: &str) -> Value {
@@ -44,6 +45,27 @@ fn a_server_is_kept_between_calls_and_ends_when_nobody_called_it_for_its_idle_ti
     assert_eq!(pid(&rye, "acme/kept"), kept);
     drop(rye);
     nothing_is_left(world.outside());
+}
+
+#[test]
+fn a_server_that_was_let_out_serves_no_call_that_is_held() {
+    if !works("a_server_that_was_let_out_serves_no_call_that_is_held", LANDLOCK) {
+        return;
+    }
+    let world = world();
+    let tells = "*) s=$(sed -n 's/^Seccomp:[^0-9]*//p' /proc/$$/status)\n\
+                 echo \"{\\\"id\\\":$id,\\\"result\\\":$s}\"; continue;;";
+    signed(&world, "tells", "server", "", &server(tells));
+    let rye = library(world.outside());
+    let call = || {
+        let got = call(&rye, "acme/tells");
+        (got["data"].as_u64(), got["metadata"]["sandbox"]["level"] == "off", got)
+    };
+    let (said, is_off, got) = call();
+    assert_eq!((said, is_off), (Some(0), true), "{got}");
+    fs::remove_file(world.home().join(".ai/config/rye/policy.yaml")).unwrap();
+    let (said, is_off, got) = call();
+    assert_eq!((said, is_off), (Some(2), false), "it is another process, and held: {got}");
 }
 
 #[test]

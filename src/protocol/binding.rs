@@ -1,0 +1,38 @@
+//! What a kept process is: two calls share one if nothing of how it is started and held differs.
+
+use crate::base::Digest;
+use crate::host::Spawn;
+use crate::plan::Plan;
+
+/// Everything that tells one kept process from another, each part behind its length.
+#[derive(Default)]
+pub(super) struct Binding(String);
+
+impl Binding {
+    pub(super) fn add(&mut self, part: &str) {
+        self.0.push_str(&part.len().to_string());
+        self.0.push(':');
+        self.0.push_str(part);
+    }
+
+    /// The process that a plan starts, and what holds it; nothing where it starts none. Variables
+    /// `of_one_run` have another value each time and are none of it.
+    pub(super) fn add_start(&mut self, plan: &Plan, of_one_run: &[&str]) {
+        let Some(Spawn { program, args, env, cwd, .. }) = plan.spawn(None, None) else { return };
+        self.add(&program.to_string_lossy());
+        self.add(&cwd.to_string_lossy());
+        self.add(&args.len().to_string());
+        for argument in &args {
+            self.add(&argument.to_string_lossy());
+        }
+        for (name, value) in env.iter().filter(|(name, _)| !of_one_run.contains(&name.as_str())) {
+            self.add(name);
+            self.add(&value.to_string_lossy());
+        }
+        self.add(&plan.sandbox().to_string());
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        Digest::of(self.0.as_bytes())
+    }
+}
