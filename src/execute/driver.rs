@@ -63,8 +63,8 @@ pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept
         [] => None,
         files => Some(pinned(files, running).map_err(pin_error)?),
     };
-    let is_held = plan.confinement().is_some();
-    let tmp = is_held.then(|| Pin::new(running.vars, running.pin_fallback)).transpose();
+    let held = plan.confinement().filter(|held| !held.has_own_tmp());
+    let tmp = held.map(|_| Pin::new(running.vars, running.pin_fallback)).transpose();
     let tmp = tmp.map_err(pin_error)?;
     let spawn = plan.spawn(pin.as_ref().map(Pin::path), tmp.as_ref().map(Pin::path));
     let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
@@ -106,7 +106,7 @@ pub(crate) fn run_once(
     tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
     // The private folders of a run are no part of what its program needs.
     let own = spawn.cell.iter().filter(|_| spawn.watched);
-    let own = own.flat_map(|cell| cell.pin.iter().chain([&cell.tmp]));
+    let own = own.flat_map(|cell| cell.pin.iter().chain(&cell.tmp));
     let real = |path: &PathBuf| running.host.real_folder(path);
     let own: Vec<_> = own.flat_map(|path| [Some(path.clone()), real(path)]).flatten().collect();
     let ended = running.host.run(spawn, &mut |pid| sink.record(Event::Spawn { pid }));

@@ -3,7 +3,7 @@
 //! A plan makes a [`Policy`] of what its links declare; a host that confines turns it into a
 //! [`Confinement`], or says why it cannot. Nothing here looks at the machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -86,7 +86,7 @@ pub(crate) struct Policy {
     /// Where a level cannot keep out of a grant what must stay out, its parts are enough.
     pub(crate) partial_read: bool,
     pub(crate) partial_write: bool,
-    /// Its folder for temporary files is its own also where the shared one is granted.
+    /// `/tmp` is its own also where the shared one is granted.
     pub(crate) own_tmp: bool,
     /// Never written, whatever is granted above; folders and files, there or not.
     pub(crate) kept: Vec<Kept>,
@@ -118,6 +118,18 @@ pub(crate) struct Confinement {
 }
 
 impl Confinement {
+    /// Whether `/tmp` is a file system of the child's own, in memory; otherwise its private folder for
+    /// temporary files is one on the disk.
+    pub(crate) fn has_own_tmp(&self) -> bool {
+        let Policy { own_tmp, read, write, .. } = &self.policy;
+        let shared = Path::new("/tmp");
+        let is_granted = || {
+            read.iter().any(|path| path == shared)
+                || write.iter().any(|path| shared.starts_with(path))
+        };
+        self.level == Level::Bwrap && (*own_tmp || !is_granted())
+    }
+
     /// What stands in results, plans, traces and receipts.
     pub(crate) fn to_json(&self) -> Value {
         let Policy { read, write, net, caps, new_items, .. } = &self.policy;
@@ -143,8 +155,8 @@ pub(crate) struct Cell {
     pub(crate) confinement: Arc<Confinement>,
     /// The verified bytes of the run, where there are any.
     pub(crate) pin: Option<PathBuf>,
-    /// A private folder to write in.
-    pub(crate) tmp: PathBuf,
+    /// A private folder to write in; none where the child has a `/tmp` of its own.
+    pub(crate) tmp: Option<PathBuf>,
 }
 
 /// Which level is wanted.

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 
 use libc::{c_int, c_long};
 
-use super::unix::{borrow, reap};
+use super::unix::{borrow, taken};
 
 const TRACEME: c_long = 0;
 const SYSCALL: c_long = 24;
@@ -80,8 +80,8 @@ pub(crate) fn can_watch() -> io::Result<()> {
     }
     // SAFETY: the child says one thing and ends.
     let pid = unsafe { borrow(end, std::ptr::null_mut(), 0)? };
-    match reap(pid)?.and_then(|reaped| reaped.exit_code) {
-        Some(0) => Ok(()),
+    match taken(pid)? {
+        0 => Ok(()),
         _ => Err(io::Error::from_raw_os_error(libc::EPERM)),
     }
 }

@@ -59,6 +59,21 @@ pub(super) fn reap(pid: i32) -> io::Result<Option<Reaped>> {
     }))
 }
 
+/// The same of a child that does nothing but end: waits for it.
+pub(super) fn taken(pid: i32) -> io::Result<i32> {
+    let mut status = 0;
+    loop {
+        // SAFETY: the pointer is valid for writes for the whole call.
+        if unsafe { libc::waitpid(pid, &raw mut status, 0) } == pid {
+            return Ok(status);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
 /// Whoever started us may have asked that children vanish unseen, which would lose their status. For a
 /// process that is ours alone.
 pub(super) fn hear_of_children() {
@@ -346,8 +361,8 @@ pub(crate) fn can_have_namespaces() -> io::Result<()> {
     }
     // SAFETY: the child does nothing but end.
     let pid = unsafe { borrow(end, std::ptr::null_mut(), libc::CLONE_NEWUSER)? };
-    // That it was born is the answer; if a sweep of orphans took its status first, so much the better.
-    let _ = reap(pid);
+    // That it was born is the answer; a sweep of orphans may have taken its status first.
+    let _ = taken(pid);
     Ok(())
 }
 

@@ -241,7 +241,7 @@ impl Plan {
             cell: self.confinement.as_ref().map(|confinement| Cell {
                 confinement: Arc::clone(confinement),
                 pin: pin.map(Path::to_owned),
-                tmp: tmp.map(Path::to_owned).unwrap_or_default(),
+                tmp: tmp.map(Path::to_owned),
             }),
             restrict: Restrict::default(),
             holds_another: false,

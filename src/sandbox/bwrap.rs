@@ -73,14 +73,11 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     mounts.insert(0, Mount::of("--dir", cwd));
     mounts.push(Mount::of("--proc", "/proc"));
     mounts.push(Mount::of("--dev", "/dev"));
-    let shared = Path::new("/tmp");
-    let is_granted = policy.read.iter().any(|path| path == shared)
-        || policy.write.iter().any(|path| shared.starts_with(path));
-    if policy.own_tmp || !is_granted {
-        mounts.push(Mount { from: Some(cell.tmp.clone()), ..Mount::of("--bind", shared) });
+    if cell.confinement.has_own_tmp() {
+        mounts.push(Mount::of("--tmpfs", "/tmp"));
     }
     mounts.extend(cell.pin.iter().map(|pin| Mount::of("--ro-bind", pin)));
-    mounts.push(Mount::of("--bind", &cell.tmp));
+    mounts.extend(cell.tmp.iter().map(|tmp| Mount::of("--bind", tmp)));
     for kept in &policy.kept {
         keep(kept, policy, &mut points, &mut mounts)?;
     }

@@ -118,7 +118,8 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, MountPoints)> {
         ..Restrict::default()
     };
     let mut held = Spawn { cell: None, ..spawn.clone() };
-    held.env.insert("TMPDIR".into(), cell.tmp.clone().into());
+    let tmp = cell.tmp.clone().unwrap_or_else(|| "/tmp".into());
+    held.env.insert("TMPDIR".into(), tmp.into());
     let points = match level {
         Level::Landlock => {
             restrict.ruleset = landlock::ruleset(cell).map_err(io::Error::other)?;

@@ -125,7 +125,6 @@ fn build(policy: &Policy, cell: &Cell) -> Result<Option<OwnedFd>, landlock::Rule
     let mut ruleset = ruleset.create()?;
     let read = AccessFs::from_read(KNOWN);
     let proc = Path::new("/proc");
-    let tmp = std::slice::from_ref(&cell.tmp);
     let readable = policy.base.iter().chain(&policy.read).chain(&cell.pin);
     for path in readable.map(PathBuf::as_path).chain([proc]) {
         ruleset = allow(ruleset, path, read)?;
@@ -136,7 +135,7 @@ fn build(policy: &Policy, cell: &Cell) -> Result<Option<OwnedFd>, landlock::Rule
     }
     // Nothing that a tool needs makes devices.
     let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    for path in policy.write.iter().chain(tmp) {
+    for path in policy.write.iter().chain(&cell.tmp) {
         ruleset = allow(ruleset, path, write)?;
     }
     Ok(ruleset.into())

@@ -161,9 +161,8 @@ if wanted p14; then
                 bare+=(--ro-bind "$folder" "$folder")
             fi
         done
-        mkdir -p private
         bare+=(--ro-bind /sys/devices/system/cpu /sys/devices/system/cpu --proc /proc --dev /dev
-            --bind "$PWD/private" /tmp --ro-bind "$PWD" "$PWD" --chdir "$PWD" -- /bin/true)
+            --tmpfs /tmp --ro-bind "$PWD" "$PWD" --remount-ro / --chdir "$PWD" -- /bin/true)
     fi
     race 7 60 held-off "$held off" held-landlock "$held landlock" held-child /bin/true \
         ${bare:+held-bwrap "$held bwrap" held-bare "${bare[*]}"}

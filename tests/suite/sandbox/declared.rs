@@ -15,7 +15,7 @@ fn without_a_word_a_tool_reads_the_project_and_writes_a_private_folder_that_goes
     fs::write(world.project().join("open"), "o").unwrap();
     doer(&world, "plain", "");
     let code = "def may(f):\n  try:\n    f(); return True\n  except OSError: return False\n\
-        t = os.environ['TMPDIR'] + '/x'\n\
+        t = os.environ['TMPDIR'] + '/of-a-test-of-rye'\n\
         print(json.dumps({'reads': may(lambda: open('open')), 'home': may(lambda: open(os.environ['HOME'] + '/secret')),\n\
         'writes': may(lambda: open('new', 'w')), 'tmp': may(lambda: open(t, 'w')), 'at': t}))";
     for level in levels("without_a_word_a_tool_reads_the_project") {
@@ -33,6 +33,27 @@ fn without_a_word_a_tool_reads_the_project_and_writes_a_private_folder_that_goes
         });
         assert_eq!(said["metadata"]["sandbox"], want);
     }
+}
+
+#[test]
+fn the_private_folder_is_in_memory_unless_the_shared_one_is_granted() {
+    if !works("the_private_folder_is_in_memory_unless_the_shared_one_is_granted", BWRAP) {
+        return;
+    }
+    let world = World::new_beside_tmp().held();
+    doer(&world, "own", "");
+    doer(&world, "shared", "[sandbox.fs]\nwrite = [\"/tmp\"]");
+    let code = "t = os.environ['TMPDIR']\n\
+        open(t + '/x', 'w').close()\n\
+        kinds = {l.split()[1]: l.split()[2] for l in open('/proc/mounts')}\n\
+        print(json.dumps({'at': t, 'kind': kinds.get(t), 'there': os.listdir('/tmp')}))";
+    let (own, status) = does(&world, "own", BWRAP, code);
+    assert_eq!(status, 0, "{own}");
+    assert_eq!(own["data"], json!({"at": "/tmp", "kind": "tmpfs", "there": ["x"]}));
+    let (shared, status) = does(&world, "shared", BWRAP, code);
+    assert_eq!(status, 0, "{shared}");
+    let at = shared["data"]["at"].as_str().unwrap();
+    assert!(at != "/tmp" && !std::path::Path::new(at).exists(), "{shared}");
 }
 
 #[test]
