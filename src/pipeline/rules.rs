@@ -34,7 +34,7 @@ impl Hold {
 /// Invariant: the lock is read at most once, when the first admitted item is held against it.
 pub(crate) struct Rules<'a> {
     rye: &'a Rye,
-    pub(super) trust: TrustStore<'a>,
+    pub(super) trust: Arc<TrustStore<'a>>,
     dev: DevMode,
     hold: Hold,
     lock: OnceLock<Result<Lock, Arc<LockError>>>,
@@ -55,7 +55,7 @@ impl<'a> HookRules<'a> {
 impl Rye {
     /// The rules of this moment.
     pub(super) fn rules(&self, hold: Hold) -> Rules<'_> {
-        Rules { rye: self, trust: self.trust(), dev: self.dev, hold, lock: OnceLock::new() }
+        Rules { rye: self, trust: Arc::new(self.trust()), dev: self.dev, hold, lock: OnceLock::new() }
     }
 
     /// The same without dev mode and the lock: for work in hand.
@@ -63,17 +63,15 @@ impl Rye {
         Rules { dev: DevMode(false), ..self.rules(Hold::Off) }
     }
 
-    /// The rules for hooks: dev mode weakens none; the project's lock holds the project's, and says
-    /// nothing of those that judge it.
+    /// The rules for hooks outside of any call.
     pub(super) fn hook_rules(&self) -> HookRules<'_> {
-        let of = |hold| Rules { dev: DevMode(false), ..self.rules(hold) };
-        HookRules { project: of(Hold::Listed), others: of(Hold::Off) }
+        self.rules(Hold::Off).for_hooks()
     }
 
     /// The same without dev mode, dev keys and the lock: for what is written into it.
     pub(super) fn strict_rules(&self) -> Rules<'_> {
         let trust = self.trust().refusing_dev_keys(true);
-        Rules { trust, ..self.plain_rules() }
+        Rules { trust: Arc::new(trust), ..self.plain_rules() }
     }
 
     /// The line by the rules of one call.
@@ -82,7 +80,20 @@ impl Rye {
     }
 }
 
-impl Rules<'_> {
+impl<'a> Rules<'a> {
+    /// The rules for the hooks of this call: dev mode weakens none; the project's lock holds the
+    /// project's, and says nothing of those that judge it.
+    pub(super) fn for_hooks(&self) -> HookRules<'a> {
+        let of = |hold| Rules {
+            rye: self.rye,
+            trust: Arc::clone(&self.trust),
+            dev: DevMode(false),
+            hold,
+            lock: OnceLock::new(),
+        };
+        HookRules { project: of(Hold::Listed), others: of(Hold::Off) }
+    }
+
     pub(super) fn dev(&self) -> DevMode {
         self.dev
     }

@@ -211,7 +211,7 @@ impl Rye {
             given.insert(name.clone(), typed(schema, name, text));
         }
         let run_id = run_id();
-        let hook_rules = self.hook_rules();
+        let hook_rules = line.rules.for_hooks();
         let hooks = self.hooks(&hook_rules, line.sink, &tool.source, &run_id)?;
         if request.dry_run {
             hooks.announce();
