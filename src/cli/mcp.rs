@@ -14,6 +14,7 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::grant::Pattern;
+use crate::host::Vars;
 use crate::mcp::{Door, Ended, Listen, McpError, NotServed, Setup, serve};
 use crate::pipeline::RyeBuilder;
 use crate::protocol::ExecDriver;
@@ -83,8 +84,10 @@ fn setup(args: &Args, wired: &Wired) -> Result<Setup, CliError> {
     let expose = expose.collect::<Result<Vec<Pattern>, _>>()?;
     // Kept over calls, so that servers of the exec protocol are.
     let driver = Arc::new(ExecDriver::default());
+    let vars = Vars::of_process();
     let project = move |project: &Path| {
-        RyeBuilder::new().project(project).driver(Box::new(Arc::clone(&driver))).build()
+        let builder = RyeBuilder::of(vars.clone()).project(project);
+        builder.driver(Box::new(Arc::clone(&driver))).build()
     };
     Ok(Setup {
         roots,

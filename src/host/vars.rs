@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-/// Environment variables as they were at the start.
+/// Environment variables as they were at the start; a clone costs nothing.
 #[derive(Clone, Default)]
-pub(crate) struct Vars(BTreeMap<OsString, OsString>);
+pub(crate) struct Vars(Arc<BTreeMap<OsString, OsString>>);
 
 impl Vars {
     pub(crate) fn of_process() -> Self {
-        let mut vars = Self::default();
-        vars.0.extend(std::env::vars_os());
-        vars
+        std::env::vars_os().collect()
     }
 
     /// The value; an empty one counts as none.
@@ -35,6 +34,6 @@ impl Vars {
 
 impl FromIterator<(OsString, OsString)> for Vars {
     fn from_iter<T: IntoIterator<Item = (OsString, OsString)>>(pairs: T) -> Self {
-        Self(pairs.into_iter().collect())
+        Self(Arc::new(pairs.into_iter().collect()))
     }
 }

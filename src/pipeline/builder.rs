@@ -38,8 +38,13 @@ impl Default for RyeBuilder {
 impl RyeBuilder {
     /// The environment and working directory of this process.
     pub fn new() -> Self {
+        Self::of(Vars::of_process())
+    }
+
+    /// The same where the environment was read already.
+    pub(crate) fn of(vars: Vars) -> Self {
         let bare = Self {
-            vars: Vars::of_process(),
+            vars,
             cwd: None,
             project: None,
             project_files: None,

@@ -55,7 +55,13 @@ impl<'a> HookRules<'a> {
 impl Rye {
     /// The rules of this moment.
     pub(super) fn rules(&self, hold: Hold) -> Rules<'_> {
-        Rules { rye: self, trust: Arc::new(self.trust()), dev: self.dev, hold, lock: OnceLock::new() }
+        Rules {
+            rye: self,
+            trust: Arc::new(self.trust()),
+            dev: self.dev,
+            hold,
+            lock: OnceLock::new(),
+        }
     }
 
     /// The same without dev mode and the lock: for work in hand.

@@ -1,12 +1,16 @@
-//! Signatures that this process found good.
+//! What this process computed of keys and need not compute again: signatures that it found good, and the
+//! public half of your own key.
 //!
 //! Whether a signature is a key's over a message never changes, so a process that runs many tools,
 //! such as a server, computes it once. Everything else about an item (its bytes, its place, whom you
-//! trust, what you revoked) is judged anew each time.
+//! trust, what you revoked) is judged anew each time. So is the file of your key, which is read each time;
+//! only the computation is saved.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
+use super::error::KeyError;
+use super::key::PublicKey;
 use crate::base::Digest;
 use crate::base::limits::KNOWN_SIGNATURES;
 
@@ -29,4 +33,24 @@ pub(super) fn keep(name: Digest) {
         known.clear();
     }
     known.insert(name);
+}
+
+/// The public half of the private key in a file of these bytes.
+///
+/// # Errors
+/// Those of `compute`, which are not kept.
+pub(super) fn public(
+    file: &Digest,
+    compute: impl FnOnce() -> Result<PublicKey, KeyError>,
+) -> Result<PublicKey, KeyError> {
+    static LAST: Mutex<Option<(Digest, PublicKey)>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((known, public)) = last.as_ref()
+        && known == file
+    {
+        return Ok(public.clone());
+    }
+    let public = compute()?;
+    *last = Some((file.clone(), public.clone()));
+    Ok(public)
 }

@@ -9,7 +9,9 @@ use zeroize::Zeroizing;
 
 use super::error::{KeyError, TrustError};
 use super::key::{KeyPair, PublicKey};
+use super::memo;
 use super::staged::finish;
+use crate::base::Digest;
 use crate::base::bytes::write_atomic;
 use crate::space::Root;
 
@@ -53,8 +55,8 @@ impl<'a> OwnKeys<'a> {
     /// The public half, computed from the private key; without one, what `public_key.pem` says
     /// (a machine that only verifies).
     pub(crate) fn find_public(&self) -> Result<Option<PublicKey>, KeyError> {
-        if let Some(pair) = self.find_pair()? {
-            let public = pair.public();
+        if let Some(bytes) = self.private_bytes()? {
+            let public = memo::public(&Digest::of(&bytes), || Ok(parsed(&bytes)?.public()))?;
             // Where nothing can be written, what a rotation left undone fails closed when it is read.
             let _ = finish(self.user, &public);
             return Ok(Some(public));
@@ -74,6 +76,11 @@ impl<'a> OwnKeys<'a> {
     }
 
     pub(super) fn find_pair(&self) -> Result<Option<KeyPair>, KeyError> {
+        self.private_bytes()?.map(|bytes| parsed(&bytes)).transpose()
+    }
+
+    /// What the file with the private key holds, if nobody else may read it.
+    fn private_bytes(&self) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
         let Some(bytes) = self.read("private_key.pem")?.map(Zeroizing::new) else {
             return Ok(None);
         };
@@ -84,10 +91,7 @@ impl<'a> OwnKeys<'a> {
         if mode & 0o077 != 0 {
             return Err(KeyError::Permissions { path });
         }
-        let text = std::str::from_utf8(&bytes).ok();
-        let pair = text.and_then(KeyPair::from_pem);
-        let name = "private_key.pem".into();
-        pair.map(Some).ok_or(KeyError::Malformed { name, what: "private key" })
+        Ok(Some(bytes))
     }
 
     /// Reads through the root, so that links, FIFOs and huge files are refused like everywhere.
@@ -146,4 +150,9 @@ impl<'a> OwnKeys<'a> {
 fn make_private(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+}
+
+fn parsed(private: &[u8]) -> Result<KeyPair, KeyError> {
+    let pair = std::str::from_utf8(private).ok().and_then(KeyPair::from_pem);
+    pair.ok_or(KeyError::Malformed { name: "private_key.pem".into(), what: "private key" })
 }
