@@ -493,7 +493,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
-    // 102c190c6c454a866863d8e7fdae4beb9d5f4410c8847497f5e3e7b0e627dbdd
+    // ab8c55ab60a6627b8c804e4302e23da1fef06bd276707ce4e5e08a66dfec9eeb
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
     // 760d1064f47eb25e7ae28d9974a002c3e4a8b25599e72259a19135663859841d
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },

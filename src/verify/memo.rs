@@ -51,6 +51,6 @@ pub(super) fn public(
         return Ok(public.clone());
     }
     let public = compute()?;
-    *last = Some((file.clone(), public.clone()));
+    *last = Some((*file, public.clone()));
     Ok(public)
 }
