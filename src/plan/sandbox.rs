@@ -363,12 +363,8 @@ impl<'a> Places<'a> {
             keep(&session, &[("rye", true)]);
         }
         kept.sort_by(|a, b| a.path.cmp(&b.path));
-        kept.dedup_by(|a, b| a.path == b.path);
-        // What lies in another one is kept with it.
-        let all = kept.clone();
-        let is_inner =
-            |path: &Path| all.iter().any(|k| k.path != path && path.starts_with(&k.path));
-        kept.retain(|kept| !is_inner(&kept.path));
+        // What lies in another one comes right after it, and is kept with it.
+        kept.dedup_by(|inner, outer| inner.path.starts_with(&outer.path));
         kept
     }
 
