@@ -249,6 +249,14 @@ pub(crate) const MCP_SESSIONS: usize = 256;
 /// How long a client may take for the head of an HTTP request, in milliseconds.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_HEADER_MS: u64 = 10_000;
+/// How long a client may take for the body of an HTTP request, in milliseconds: one on this machine
+/// needs less for the largest, and who never ends keeps nobody else out.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_BODY_MS: u64 = 10_000;
+/// How long a call goes on over HTTP when nobody reads its answer, in milliseconds: a client is told to
+/// come back after three seconds.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_LOST_MS: u64 = 5_000;
 /// Most pages of a server's list of tools that are read; a list that goes on has no end.
 pub(crate) const MCP_LIST_PAGES: usize = 64;
 /// Most tools of a server: more than any person reads.

@@ -1,9 +1,11 @@
 //! One session: what the protocol asks, put to a call on a thread of its own.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
     GetPromptRequestParams, GetPromptResponse, Implementation, InitializeResult, ListPromptsResult,
@@ -18,6 +20,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::calls::{Answer, Call, Refusal, Told};
+use super::lines::Line;
 use super::server::{Server, held};
 use super::tools::own;
 use crate::base::limits::{MCP_LOG_LINES, MCP_PROGRESS_MS};
@@ -55,6 +58,7 @@ impl Session {
         let ticket =
             self.server.workers.submit(work).map_err(|busy| Stopped::Refused(busy.into()))?;
         let token = context.meta.get_progress_token();
+        let mut is_gone = pin!(gone(context));
         let mut ticks = tokio::time::interval(Duration::from_millis(MCP_PROGRESS_MS));
         ticks.reset();
         let mut seconds = 0.0;
@@ -65,7 +69,7 @@ impl Session {
                     ticket.answered();
                     return answer.map(|answer| (answer, told)).map_err(|_| Stopped::Lost);
                 }
-                () = context.ct.cancelled() => {
+                () = &mut is_gone => {
                     drop(ticket);
                     // Its process group is gone when this comes back.
                     let _ = said.await;
@@ -99,6 +103,19 @@ impl Session {
                 return;
             }
         }
+    }
+}
+
+/// Comes back once the client cancelled the call, or went away and did not come back for it.
+async fn gone(context: &RequestContext<RoleServer>) {
+    let head = context.extensions.get::<Parts>();
+    let line = head.and_then(|head| head.extensions.get::<Arc<Line>>());
+    match line {
+        Some(line) => tokio::select! {
+            () = context.ct.cancelled() => (),
+            () = line.lost() => (),
+        },
+        None => context.ct.cancelled().await,
     }
 }
 
