@@ -242,8 +242,8 @@ pub(crate) const MCP_GONE_MS: u64 = 1_000;
 /// Most connections that an MCP server over HTTP has at once; others wait.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_CONNECTIONS: usize = 64;
-/// Most sessions that an MCP server over HTTP has at once: those that a client left without a word go
-/// after a day.
+/// Most sessions that an MCP server over HTTP has at once: the one that a client left longest makes room
+/// for another.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_SESSIONS: usize = 256;
 /// How long a client may take for the head of an HTTP request, in milliseconds.

@@ -8,11 +8,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full as Whole, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
@@ -21,11 +22,11 @@ use tokio::time::timeout;
 
 use super::error::McpError;
 use super::handler::Session;
-use super::lines::{Lines, Reader};
+use super::lines::{Full, Lines, Reader};
 use super::server::{NotServed, Server};
 use crate::base::Digest;
 use crate::base::limits::{
-    MCP_BODY_MS, MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES, MCP_SESSIONS, TIMEOUT_MAX_MS,
+    MCP_BODY_MS, MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES, TIMEOUT_MAX_MS,
 };
 
 /// Where clients are listened to.
@@ -119,29 +120,40 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
     }
     let header = |name: &str| Some(request.headers().get(name)?.to_str().ok()?.to_owned());
     let (session, last_event) = (header("mcp-session-id"), header("last-event-id"));
-    if session.is_none() && inside.sessions.sessions.read().await.len() >= MCP_SESSIONS {
-        let text = "too many sessions: end one with DELETE, or start the server again\n";
-        return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, text));
-    }
     let (mut head, body) = request.into_parts();
     let body = match read(body).await {
         Ok(body) => body,
         Err(answer) => return Ok(answer),
     };
     let method = head.method.clone();
+    if session.is_none() {
+        match inside.lines.make_room() {
+            Ok(None) => {}
+            Ok(Some(left)) => {
+                let _ = inside.sessions.close_session(&left.into()).await;
+            }
+            Err(Full) => {
+                let text = "too many sessions: end one with DELETE\n";
+                return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, text));
+            }
+        }
+    }
     let line = session.as_deref().and_then(|session| match (&method, last_event.as_deref()) {
-        (&Method::POST, _) => Some(inside.lines.begin(session)),
+        (&Method::DELETE, _) => None,
         (&Method::GET, Some(event)) => inside.lines.of_event(session, event),
-        _ => None,
+        _ => Some(inside.lines.begin(session)),
     });
     if let Some(line) = &line {
         head.extensions.insert(Arc::clone(line));
     }
-    let mut answer = inside.service.handle(Request::from_parts(head, Full::new(body))).await;
+    let mut answer = inside.service.handle(Request::from_parts(head, Whole::new(body))).await;
     if method == Method::DELETE && answer.status() == StatusCode::ACCEPTED {
         inside.lines.end(session.as_deref().unwrap_or_default());
         // What others say of a session that is no more.
         *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
+    if let (None, Some(session)) = (session, answer.headers().get("mcp-session-id")) {
+        inside.lines.knows(session.to_str().unwrap_or_default());
     }
     let Some(line) = line else { return Ok(answer) };
     // It is dropped with the body, however that ends.
@@ -169,7 +181,7 @@ async fn read(body: Incoming) -> Result<Bytes, Answer> {
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    let mut answer = Response::new(Whole::new(Bytes::from_static(text.as_bytes())).boxed());
     *answer.status_mut() = status;
     answer
 }

@@ -3,6 +3,7 @@
 //! A connection that breaks is no cancellation: a client is told to come back for the answer, by the id
 //! of the last event that it saw. One that does not come back is gone, and what it asked ends.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -11,11 +12,21 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::server::held;
-use crate::base::limits::MCP_LOST_MS;
+use crate::base::limits::{MCP_LOST_MS, MCP_SESSIONS};
 
-/// All that there are.
+/// All that there are, and the sessions that they belong to.
 #[derive(Default)]
-pub(super) struct Lines(Mutex<Vec<Weak<Line>>>);
+pub(super) struct Lines(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    lines: Vec<Weak<Line>>,
+    /// The one that was heard of last is the last.
+    sessions: VecDeque<String>,
+}
+
+/// There is no room for another session.
+pub(super) struct Full;
 
 /// What one request of a session is answered over.
 pub(super) struct Line {
@@ -37,17 +48,41 @@ impl Lines {
             number: OnceLock::new(),
             readers: watch::Sender::new(Some(0)),
         });
-        let mut lines = held(&self.0);
-        lines.retain(|line| line.strong_count() > 0);
-        lines.push(Arc::downgrade(&line));
+        let mut state = held(&self.0);
+        state.lines.retain(|line| line.strong_count() > 0);
+        state.lines.push(Arc::downgrade(&line));
+        if state.forget(session) {
+            state.sessions.push_back(session.to_owned());
+        }
         line
+    }
+
+    /// A session has begun.
+    pub(super) fn knows(&self, session: &str) {
+        held(&self.0).sessions.push_back(session.to_owned());
+    }
+
+    /// Forgets the session that was left longest, if there are too many and one was left: who comes
+    /// back to it is told that it is no more, and begins another.
+    ///
+    /// # Errors
+    /// There are too many, and something is read in each.
+    pub(super) fn make_room(&self) -> Result<Option<String>, Full> {
+        let mut state = held(&self.0);
+        if state.sessions.len() < MCP_SESSIONS {
+            return Ok(None);
+        }
+        let used: Vec<_> = state.lines.iter().filter_map(Weak::upgrade).collect();
+        let left = |session: &String| !used.iter().any(|line| line.session == *session);
+        let at = state.sessions.iter().position(left).ok_or(Full)?;
+        Ok(state.sessions.remove(at))
     }
 
     /// The line on which an event was sent.
     pub(super) fn of_event(&self, session: &str, id: &str) -> Option<Arc<Line>> {
         let (_, number) = id.split_once('/')?;
-        let lines = held(&self.0);
-        let mut lines = lines.iter().filter_map(Weak::upgrade);
+        let state = held(&self.0);
+        let mut lines = state.lines.iter().filter_map(Weak::upgrade);
         lines.find(|line| {
             line.session == session && line.number.get().is_some_and(|known| known == number)
         })
@@ -55,11 +90,21 @@ impl Lines {
 
     /// The session was ended, and what was asked in it.
     pub(super) fn end(&self, session: &str) {
-        for line in held(&self.0).iter().filter_map(Weak::upgrade) {
+        let mut state = held(&self.0);
+        state.forget(session);
+        for line in state.lines.iter().filter_map(Weak::upgrade) {
             if line.session == session {
                 line.readers.send_replace(None);
             }
         }
+    }
+}
+
+impl State {
+    fn forget(&mut self, session: &str) -> bool {
+        let many = self.sessions.len();
+        self.sessions.retain(|known| known != session);
+        self.sessions.len() < many
     }
 }
 
