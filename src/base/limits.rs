@@ -216,6 +216,10 @@ pub(crate) const MCP_WAITING: usize = 256;
 /// Largest message of an MCP client, in bytes: as large as what a tool may be given.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_MESSAGE_BYTES: usize = 16 << 20;
+/// Most messages that wait to be read by an MCP client before it is listened to again: what is answered
+/// to one that never reads must not fill the memory.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_UNREAD: usize = 64;
 /// How long an MCP server that ends waits for what it cancelled, in milliseconds: the time that a process
 /// group is given to end, and a little to kill it.
 #[cfg(feature = "mcp")]
