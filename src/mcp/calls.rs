@@ -144,6 +144,9 @@ struct Execute {
     thread: String,
     #[serde(default, rename = "async")]
     detached: bool,
+    /// Of a thread; what runs inline has no model and spends nothing.
+    model: Option<String>,
+    limit_overrides: Option<Map<String, Value>>,
     #[serde(default)]
     trace: bool,
 }
@@ -271,6 +274,10 @@ impl<'a> Call<'a> {
 
     fn execute(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
         let asked: Execute = read("rye_execute", arguments)?;
+        if asked.thread == "inline" && (asked.model.is_some() || asked.limit_overrides.is_some()) {
+            let why = "`model` and `limit_overrides` are of a thread: `thread` is `fork`".into();
+            return Err(McpError::Arguments { tool: "rye_execute".into(), why }.into());
+        }
         let rye = self.rye("rye_execute", &asked.project_path)?;
         let mut request = Request::new(asked.item_id).dry_run(asked.dry_run);
         request.params = asked.parameters;

@@ -123,6 +123,26 @@ fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_o
 }
 
 #[test]
+fn h04_what_is_of_a_thread_is_refused_where_there_is_none() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let mut client = Client::new(&world, &[]);
+    for (item, thread, more, code) in [
+        ("tool:acme/mark", "inline", json!({"model": "large"}), "mcp.arguments"),
+        ("tool:acme/mark", "inline", json!({"limit_overrides": {"turns": 3}}), "mcp.arguments"),
+        ("tool:acme/mark", "fork", json!({"model": "large"}), "matrix.tool_fork"),
+        ("directive:acme/greet", "fork", json!({"model": "large"}), "matrix.not_built"),
+        ("directive:acme/greet", "fork", json!({"limit_overrides": {}}), "matrix.not_built"),
+    ] {
+        let mut asked = json!({"item_id": item, "thread": thread, "parameters": {"who": "ann"}});
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!(client.refused("rye_execute", asked), code, "{item} {thread} {more}");
+    }
+    assert!(!world.project().join("marker").exists());
+}
+
+#[test]
 fn a_call_of_an_agent_passes_hooks_like_any_other() {
     let world = World::new();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
