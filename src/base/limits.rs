@@ -227,7 +227,8 @@ pub(crate) const MCP_END_MS: u64 = TERM_GRACE_MS + 3_000;
 /// How often a client that wants to know is told that a call still runs, in milliseconds.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_PROGRESS_MS: u64 = 1_000;
-/// Most lines of a tool's standard error that are sent to a client for one call: the last ones.
+/// Most lines of a tool's standard error that are sent to a client while a call runs, the first ones, and
+/// as many when it is done, the last ones.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_LOG_LINES: usize = 100;
 /// Most rows of a verification that a client is sent; of more only those that failed.

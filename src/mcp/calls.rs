@@ -1,6 +1,7 @@
 //! What each tool does: the facade is asked, and its answer given in its own words.
 
 use std::cell::OnceCell;
+use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 
 use super::error::McpError;
 use super::server::{Server, held};
@@ -88,12 +90,36 @@ impl Refusal {
 #[derive(Default)]
 pub(super) struct Told {
     /// What programs said on standard error, masked, and who said it.
-    said: Mutex<Vec<(Ref, String)>>,
+    said: Mutex<VecDeque<(Ref, String)>>,
+    is_said: Notify,
 }
 
 impl Told {
+    /// Comes back once something was said.
+    pub(super) async fn hears(&self) {
+        self.is_said.notified().await;
+    }
+
+    /// The first lines, at most `most`, which becomes less; what is behind them stays.
+    pub(super) fn first(&self, most: &mut usize) -> Vec<(Ref, String)> {
+        let mut said = held(&self.said);
+        let mut first = Vec::new();
+        while *most > 0
+            && let Some((item, mut text)) = said.pop_front()
+        {
+            let end = text.match_indices('\n').nth(*most - 1).map_or(text.len(), |(at, _)| at + 1);
+            let rest = text.split_off(end);
+            *most -= text.lines().count();
+            if !rest.is_empty() {
+                said.push_front((item.clone(), rest));
+            }
+            first.push((item, text));
+        }
+        first
+    }
+
     pub(super) fn take(&self) -> Vec<(Ref, String)> {
-        std::mem::take(&mut *held(&self.said))
+        std::mem::take(&mut *held(&self.said)).into()
     }
 }
 
@@ -115,7 +141,8 @@ impl Sink for Listening<'_> {
     }
 
     fn said(&self, item: &Ref, text: &dyn Fn() -> String) {
-        held(&self.told.said).push((item.clone(), text()));
+        held(&self.told.said).push_back((item.clone(), text()));
+        self.told.is_said.notify_one();
     }
 }
 

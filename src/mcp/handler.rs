@@ -23,6 +23,7 @@ use super::calls::{Answer, Call, Refusal, Told};
 use super::lines::Line;
 use super::server::{Server, held};
 use super::tools::own;
+use super::workers::Ticket;
 use crate::base::limits::{MCP_LOG_LINES, MCP_PROGRESS_MS};
 use crate::id::Ref;
 
@@ -61,28 +62,34 @@ impl Session {
         let mut is_gone = pin!(gone(context));
         let mut ticks = tokio::time::interval(Duration::from_millis(MCP_PROGRESS_MS));
         ticks.reset();
-        let mut seconds = 0.0;
+        let (mut seconds, mut lines) = (0.0, MCP_LOG_LINES);
         loop {
+            let mut progress = None;
             tokio::select! {
                 biased;
                 answer = &mut said => {
                     ticket.answered();
                     return answer.map(|answer| (answer, told)).map_err(|_| Stopped::Lost);
                 }
-                () = &mut is_gone => {
-                    drop(ticket);
-                    // Its process group is gone when this comes back.
-                    let _ = said.await;
-                    return Err(Stopped::Cancelled);
-                }
+                () = &mut is_gone => return stop(ticket, said).await,
+                () = told.hears(), if lines > 0 => {}
                 _ = ticks.tick(), if token.is_some() => {
                     seconds += Duration::from_millis(MCP_PROGRESS_MS).as_secs_f64();
-                    if let Some(token) = token.clone() {
-                        let progress = ProgressNotificationParam::new(token, seconds)
-                            .with_message(format!("it has run for {seconds} s"));
-                        let _ = context.peer.notify_progress(progress).await;
-                    }
+                    progress = token.clone();
                 }
+            }
+            let tells = async {
+                self.tell(told.first(&mut lines), context).await;
+                let Some(token) = progress else { return };
+                let progress = ProgressNotificationParam::new(token, seconds)
+                    .with_message(format!("it has run for {seconds} s"));
+                let _ = context.peer.notify_progress(progress).await;
+            };
+            // One that does not read may still cancel.
+            tokio::select! {
+                biased;
+                () = &mut is_gone => return stop(ticket, said).await,
+                () = tells => {}
             }
         }
     }
@@ -104,6 +111,13 @@ impl Session {
             }
         }
     }
+}
+
+/// Ends a call that nobody waits for. Its process group is gone when this comes back.
+async fn stop<T, R>(ticket: Ticket, said: oneshot::Receiver<T>) -> Result<R, Stopped> {
+    drop(ticket);
+    let _ = said.await;
+    Err(Stopped::Cancelled)
 }
 
 /// Comes back once the client cancelled the call, or went away and did not come back for it.

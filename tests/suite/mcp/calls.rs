@@ -356,6 +356,53 @@ fn a_long_run_tells_that_it_runs_and_what_a_tool_says_beside_its_data_is_logged_
 }
 
 #[test]
+fn what_a_tool_says_is_heard_while_it_runs_unless_a_part_of_it_may_be_a_secret() {
+    let world = World::new().env("TOKEN", "first-half\nsecond-half");
+    let tool = shell(
+        "echo one >&2; printf tw >&2; until [ -e go ]; do sleep 0.05; done; echo o >&2; echo '{}'\n",
+    );
+    world.signed(".ai/tools/acme/says.sh", &tool);
+    let tool = tool.replace("category =", "secrets = [\"TOKEN\"]\n# category =");
+    world.signed(".ai/tools/acme/hides.sh", &tool);
+    let mut client = Client::new(&world, &[]);
+    let (project, go) = (world.project().display().to_string(), world.project().join("go"));
+    let lines = |client: &mut Client, item: &str, is_early: bool| {
+        drop(fs::remove_file(&go));
+        let arguments = json!({"item_id": item, "project_path": project});
+        let call = json!({"name": "rye_execute", "arguments": arguments});
+        let id = client.begin("tools/call", &call);
+        let is_log = |message: &Value| message["method"] == "notifications/message";
+        let patience = if is_early { PATIENCE } else { Duration::from_millis(700) };
+        assert_eq!(client.hears(patience, is_log), is_early, "{item}");
+        fs::write(&go, "").unwrap();
+        let said = client.answer(id);
+        assert_eq!(said["result"]["structuredContent"]["status"], "success", "{said}");
+        let logged = client.kept.drain(..).filter(is_log);
+        logged.map(|m| m["params"]["data"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&mut client, "tool:acme/says", true), ["one", "two"]);
+    assert_eq!(lines(&mut client, "tool:acme/hides", false), ["one", "two"]);
+}
+
+#[test]
+fn a_flood_of_lines_is_told_in_part_and_keeps_no_cancellation_waiting() {
+    let world = World::new();
+    let flood = shell("yes line | head -n 100000 >&2; echo last >&2; echo $$ >own; sleep 600\n");
+    world.signed(".ai/tools/acme/flood.sh", &flood);
+    let mut client = Client::new(&world, &[]);
+    let arguments = json!({"item_id": "tool:acme/flood", "project_path": world.project()});
+    let call = json!({"name": "rye_execute", "arguments": arguments});
+    let id = client.begin("tools/call", &call);
+    let pid = number(&world.project().join("own"));
+    let cancel = json!({"requestId": id});
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    until("the call is ended", || !lives(&pid));
+    client.ask("ping", &json!({}));
+    let told = client.kept.iter().filter(|m| m["method"] == "notifications/message").count();
+    assert!((1..=100).contains(&told), "{told}");
+}
+
+#[test]
 fn a_number_reaches_the_tool_digit_for_digit() {
     let world = World::new();
     world.signed(".ai/tools/acme/cat.sh", &shell("cat\n"));
