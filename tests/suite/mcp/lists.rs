@@ -1,5 +1,7 @@
 //! What clients are told there is: tools of rye, items as tools, prompts, resources.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::client::{Client, PATIENCE};
@@ -113,6 +115,25 @@ fn i01_shown_names_that_collide_are_refused_at_start() {
     assert_eq!((said.code().as_str(), said.status), ("mcp.name_taken", 4), "{said:?}");
     let said = world.rye(&["mcp", "--expose", "tool:rye/bash"]);
     assert_eq!(said.code(), "mcp.name_taken", "{said:?}");
+}
+
+#[test]
+fn i01_a_name_that_is_taken_while_it_is_served_stays_with_its_tool() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let mut client = Client::new(&world, &["--expose", "tool:*", "--expose", "tool:acme/*"]);
+    let said = client.tool("acme_mark", &json!({}));
+    assert_eq!(said["structuredContent"], json!({"ran": true}), "{said}");
+    world.signed(".ai/tools/acme_mark.sh", &MARKER_SH.replace("true", "2"));
+    world.signed(".ai/tools/other.sh", MARKER_SH);
+    let changed = |message: &Value| message["method"] == "notifications/tools/list_changed";
+    assert!(!client.hears(Duration::from_secs(1), changed), "a list with a clash was taken");
+    let said = client.tool("acme_mark", &json!({}));
+    assert_eq!(said["structuredContent"], json!({"ran": true}), "{said}");
+    std::fs::remove_file(world.project().join(".ai/tools/acme_mark.sh")).unwrap();
+    client.wait_for_name("other");
+    let (_, stderr) = client.end(PATIENCE);
+    assert!(stderr.contains("mcp.name_taken"), "{stderr}");
 }
 
 #[test]
