@@ -186,22 +186,12 @@ fn inline() -> String {
     "inline".into()
 }
 
+/// The arguments of `rye_fetch` and `rye_search`: the second names no item.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fetch {
+struct Find {
     item_id: Option<String>,
     query: Option<String>,
-    project_path: PathBuf,
-    kind: Option<String>,
-    space: Option<String>,
-    limit: Option<usize>,
-    cursor: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Search {
-    query: String,
     project_path: PathBuf,
     kind: Option<String>,
     space: Option<String>,
@@ -344,21 +334,18 @@ impl<'a> Call<'a> {
     }
 
     fn fetch(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
-        let asked: Fetch = read("rye_fetch", arguments)?;
-        let Fetch { item_id, query, project_path, kind, space, limit, cursor } = asked;
-        let narrows = kind.is_some() || space.is_some() || limit.is_some() || cursor.is_some();
-        let item = match (item_id, query) {
+        let asked: Find = read("rye_fetch", arguments)?;
+        let narrows = asked.kind.is_some() || asked.space.is_some();
+        let narrows = narrows || asked.limit.is_some() || asked.cursor.is_some();
+        let item = match (&asked.item_id, &asked.query) {
             (Some(item), None) if !narrows => item,
-            (None, Some(query)) => {
-                let asked = Search { query, project_path, kind, space, limit, cursor };
-                return self.search("rye_fetch", asked);
-            }
+            (None, Some(query)) => return self.search("rye_fetch", query, &asked),
             _ => {
                 let why = "give `item_id` alone, or `query` and what narrows it".into();
                 return Err(McpError::Arguments { tool: "rye_fetch".into(), why }.into());
             }
         };
-        let rye = self.rye("rye_fetch", &project_path)?;
+        let rye = self.rye("rye_fetch", &asked.project_path)?;
         let described = rye.describe(&item.parse::<Query>()?)?;
         let mut out = json!({
             "status": "success", "item_id": described.detail.item,
@@ -371,18 +358,23 @@ impl<'a> Call<'a> {
     }
 
     fn find(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
-        self.search("rye_search", read("rye_search", arguments)?)
+        let asked: Find = read("rye_search", arguments)?;
+        if let (None, Some(query)) = (&asked.item_id, &asked.query) {
+            return self.search("rye_search", query, &asked);
+        }
+        let why = "give `query`, and no `item_id`".into();
+        Err(McpError::Arguments { tool: "rye_search".into(), why }.into())
     }
 
-    fn search(&self, tool: &str, asked: Search) -> Result<Answer, Refusal> {
+    fn search(&self, tool: &str, query: &str, asked: &Find) -> Result<Answer, Refusal> {
         let rye = self.rye(tool, &asked.project_path)?;
         let kind = asked.kind.as_deref().map(str::parse::<Kind>).transpose()?;
         let space = asked.space.as_deref().map(str::parse::<Space>).transpose()?;
-        let mut request = SearchRequest::new(asked.query).kind(kind).space(space);
+        let mut request = SearchRequest::new(query).kind(kind).space(space);
         if let Some(limit) = asked.limit {
             request = request.limit(limit);
         }
-        if let Some(cursor) = asked.cursor {
+        if let Some(cursor) = &asked.cursor {
             request = request.cursor(cursor);
         }
         let mut out = rye.search(&request)?.to_json();

@@ -100,6 +100,8 @@ fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_o
         ("rye_execute", json!({"item_id": "tool:acme/mark", "nonsense": true})),
         ("rye_execute", json!({"item_id": "tool:acme/mark", "parameters": []})),
         ("rye_fetch", json!({"item_id": null})),
+        ("rye_search", json!({})),
+        ("rye_search", json!({"query": "x", "item_id": "tool:acme/mark"})),
         ("rye_verify", json!({"items": ["tool:acme/[ab]*"]})),
         ("rye_verify", json!({"items": "tool:acme/mark"})),
         ("rye_sign", json!({"item_id": "tool:nothing/**"})),
