@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Full as Whole, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
@@ -155,7 +155,9 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
     if let (None, Some(session)) = (session, answer.headers().get("mcp-session-id")) {
         inside.lines.knows(session.to_str().unwrap_or_default());
     }
-    let Some(line) = line else { return Ok(answer) };
+    let is_stream =
+        answer.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
+    let Some(line) = line.filter(|_| is_stream) else { return Ok(answer) };
     // It is dropped with the body, however that ends.
     let reader = Reader::new(line);
     Ok(answer.map(|body| {

@@ -199,6 +199,33 @@ fn a_client_is_told_when_its_lists_change() {
 }
 
 #[test]
+fn a_folder_that_comes_or_comes_back_while_it_is_served_is_watched_too() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let users = world.home().join(".ai/tools");
+    assert!(!users.exists(), "the fixture has no tools of a user");
+    let mut client = Client::new(&world, &["--expose", "tool:*", "--expose", "tool:acme/*"]);
+    let said = client.ask("tools/list", &json!({}));
+    assert_eq!(names(&said, "tools")[5..], ["acme_mark"]);
+    std::fs::create_dir(&users).unwrap();
+    std::fs::write(users.join("mine.sh"), MARKER_SH).unwrap();
+    let said = world.rye(&["sign", "tool:mine", "--space", "user"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    client.next("notifications/tools/list_changed");
+    client.wait_for_name("mine");
+    // As git does when it goes to a branch without it, and back.
+    let (here, away) = (world.project().join(".ai"), world.project().join("away"));
+    std::fs::rename(&here, &away).unwrap();
+    client.next("notifications/tools/list_changed");
+    std::fs::rename(&away, &here).unwrap();
+    client.wait_for_name("acme_mark");
+    client.kept.clear();
+    world.signed(".ai/tools/acme/more.sh", MARKER_SH);
+    client.next("notifications/tools/list_changed");
+    client.wait_for_name("acme_more");
+}
+
+#[test]
 fn directives_are_prompts_and_knowledge_is_resources_page_by_page() {
     let world = World::new();
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
