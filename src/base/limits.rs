@@ -244,9 +244,10 @@ pub(crate) const MCP_QUIET_MS: u64 = 150;
 /// was asked just before is answered, and nothing is left running for nobody.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_GONE_MS: u64 = 1_000;
-/// Most connections that an MCP server over HTTP has at once; others wait.
+/// Most connections that an MCP server over HTTP has at once; others wait. Each call has one, and some
+/// are left to listen, and to cancel a call.
 #[cfg(feature = "mcp")]
-pub(crate) const MCP_CONNECTIONS: usize = 64;
+pub(crate) const MCP_CONNECTIONS: usize = MCP_CALLS + MCP_WAITING + 48;
 /// Most sessions that an MCP server over HTTP has at once: the one that a client left longest makes room
 /// for another.
 #[cfg(feature = "mcp")]

@@ -232,6 +232,31 @@ fn a_call_whose_client_does_not_come_back_for_the_answer_is_ended() {
 }
 
 #[test]
+fn with_as_many_calls_as_may_wait_there_is_a_way_to_cancel_one() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"));
+    let server = Server::with_token(&world, &[]);
+    let session = server.hello();
+    let head = [bearer(), ("Mcp-Session-Id", session.as_str())];
+    server.ask(&head, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let open = |id: i64| {
+        let arguments = json!({"item_id": "tool:acme/sleeps", "project_path": world.project()});
+        let params = json!({"name": "rye_execute", "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        server.open("POST", "/mcp", &head, &call.to_string())
+    };
+    let _first = open(2);
+    let pid = number(&world.project().join("own"));
+    let _others: Vec<_> = (3..103).map(open).collect();
+    let params = json!({"requestId": 2});
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+    let start = Instant::now();
+    assert_eq!(server.ask(&head, &cancel).0, 202);
+    until("the call is ended", || !lives(&pid));
+    assert!(start.elapsed() < Duration::from_secs(20), "only the time limit ended it");
+}
+
+#[test]
 fn a_body_that_never_ends_keeps_nobody_else_out() {
     let world = World::new();
     let server = Server::with_token(&world, &[]);
@@ -245,7 +270,7 @@ fn a_body_that_never_ends_keeps_nobody_else_out() {
         stream.write_all(text.as_bytes()).unwrap();
         stream
     };
-    let all: Vec<_> = (0..80).map(|_| slow()).collect();
+    let all: Vec<_> = (0..330).map(|_| slow()).collect();
     assert_eq!(server.ask(&[bearer()], &hello()).0, 200);
     drop(all);
 }
