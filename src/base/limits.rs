@@ -216,6 +216,10 @@ pub(crate) const MCP_WAITING: usize = 256;
 /// Largest message of an MCP client, in bytes: as large as what a tool may be given.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_MESSAGE_BYTES: usize = 16 << 20;
+/// Most messages that wait to be read by an MCP client before it is listened to again: what is answered
+/// to one that never reads must not fill the memory.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_UNREAD: usize = 64;
 /// How long an MCP server that ends waits for what it cancelled, in milliseconds: the time that a process
 /// group is given to end, and a little to kill it.
 #[cfg(feature = "mcp")]
@@ -223,7 +227,8 @@ pub(crate) const MCP_END_MS: u64 = TERM_GRACE_MS + 3_000;
 /// How often a client that wants to know is told that a call still runs, in milliseconds.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_PROGRESS_MS: u64 = 1_000;
-/// Most lines of a tool's standard error that are sent to a client for one call: the last ones.
+/// Most lines of a tool's standard error that are sent to a client while a call runs, the first ones, and
+/// as many when it is done, the last ones.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_LOG_LINES: usize = 100;
 /// Most rows of a verification that a client is sent; of more only those that failed.
@@ -239,16 +244,25 @@ pub(crate) const MCP_QUIET_MS: u64 = 150;
 /// was asked just before is answered, and nothing is left running for nobody.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_GONE_MS: u64 = 1_000;
-/// Most connections that an MCP server over HTTP has at once; others wait.
+/// Most connections that an MCP server over HTTP has at once; others wait. Each call has one, and some
+/// are left to listen, and to cancel a call.
 #[cfg(feature = "mcp")]
-pub(crate) const MCP_CONNECTIONS: usize = 64;
-/// Most sessions that an MCP server over HTTP has at once: those that a client left without a word go
-/// after a day.
+pub(crate) const MCP_CONNECTIONS: usize = MCP_CALLS + MCP_WAITING + 48;
+/// Most sessions that an MCP server over HTTP has at once: the one that a client left longest makes room
+/// for another.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_SESSIONS: usize = 256;
 /// How long a client may take for the head of an HTTP request, in milliseconds.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_HEADER_MS: u64 = 10_000;
+/// How long a client may take for the body of an HTTP request, in milliseconds: one on this machine
+/// needs less for the largest, and who never ends keeps nobody else out.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_BODY_MS: u64 = 10_000;
+/// How long a call goes on over HTTP when nobody reads its answer, in milliseconds: a client is told to
+/// come back after three seconds.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_LOST_MS: u64 = 5_000;
 /// Most pages of a server's list of tools that are read; a list that goes on has no end.
 pub(crate) const MCP_LIST_PAGES: usize = 64;
 /// Most tools of a server: more than any person reads.

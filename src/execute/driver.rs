@@ -5,7 +5,7 @@ use super::{ExecuteError, Outcome};
 use std::path::PathBuf;
 
 use crate::base::text::brief_line;
-use crate::host::{Ended, Level, Pin, PinError, Spawn};
+use crate::host::{Ended, Heard, Level, Pin, PinError, Spawn};
 use crate::plan::{Pinned, Plan, Spoken};
 use crate::trace::Event;
 
@@ -100,6 +100,7 @@ pub(crate) fn run_once(
     spawn: &Spawn,
     kept: Kept,
     running: &Running<'_>,
+    says: &mut dyn FnMut(&[u8]),
 ) -> Result<Ended, ExecuteError> {
     let item = || plan.item().clone();
     let sink = running.sink;
@@ -109,7 +110,10 @@ pub(crate) fn run_once(
     let own = own.flat_map(|cell| cell.pin.iter().chain(&cell.tmp));
     let real = |path: &PathBuf| running.host.real_folder(path);
     let own: Vec<_> = own.flat_map(|path| [Some(path.clone()), real(path)]).flatten().collect();
-    let ended = running.host.run(spawn, &mut |pid| sink.record(Event::Spawn { pid }));
+    let ended = running.host.run(spawn, &mut |heard| match heard {
+        Heard::Started(pid) => sink.record(Event::Spawn { pid }),
+        Heard::Said(bytes) => says(bytes),
+    });
     let program = spawn.program.clone();
     let ended = ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
     drop(kept);

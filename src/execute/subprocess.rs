@@ -21,10 +21,26 @@ impl Primitive for Subprocess {
             return Ok(if spoken.below_args { outcome } else { outcome.without_waiting() });
         }
         let (spawn, kept) = prepare(plan, running)?;
-        let ended = run_once(plan, &spawn, kept, running)?;
         let mask = Mask::of(plan.secrets());
-        if !ended.stderr.is_empty() {
+        // A part of a secret is not known as one: with secrets everything is told at the end.
+        let is_live = plan.secrets().next().is_none();
+        let mut line = Vec::new();
+        let ended = run_once(plan, &spawn, kept, running, &mut |bytes| {
+            if !is_live {
+                return;
+            }
+            let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            line.extend_from_slice(&bytes[..end]);
+            if end > 0 {
+                let lines = std::mem::take(&mut line);
+                running.sink.said(plan.item(), &|| String::from_utf8_lossy(&lines).into_owned());
+            }
+            line.extend_from_slice(&bytes[end..]);
+        })?;
+        if !is_live && !ended.stderr.is_empty() {
             running.sink.said(plan.item(), &|| shown_stderr(&ended, &mask));
+        } else if !line.is_empty() {
+            running.sink.said(plan.item(), &|| String::from_utf8_lossy(&line).into_owned());
         }
         if ended.timed_out {
             let (item, after) = (plan.item().clone(), plan.timeout());

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::{Ended, Host, Os, Spawn};
+use super::{Ended, Heard, Host, Os, Spawn};
 use crate::base::Digest;
 
 const MIB: usize = 1 << 20;
@@ -143,7 +143,13 @@ fn no_signal_is_blocked_and_none_passed_over(host: &dyn Host) {
 
 fn the_start_is_told_with_the_childs_number(host: &dyn Host) {
     let mut told = Vec::new();
-    let ended = host.run(&sh("echo $$"), &mut |pid| told.push(pid)).unwrap();
+    let ended = host
+        .run(&sh("echo $$"), &mut |heard| {
+            if let Heard::Started(pid) = heard {
+                told.push(pid);
+            }
+        })
+        .unwrap();
     assert_eq!(told, [number(&ended.stdout)]);
 }
 
@@ -251,11 +257,33 @@ fn an_answer_waits_for_nothing_once_the_pipes_are_closed(host: &dyn Host) {
     assert!(start.elapsed() < Duration::from_secs(19), "{:?}", start.elapsed());
 }
 
+fn what_is_said_is_heard_while_it_runs_up_to_what_is_kept(host: &dyn Host) {
+    let said = |spawn: &Spawn| {
+        let (mut child, mut words) = (0, String::new());
+        let ended = host.run(spawn, &mut |heard| match heard {
+            Heard::Started(pid) => child = pid,
+            Heard::Said(bytes) => {
+                words.push_str(text(bytes));
+                // It goes on when it was heard.
+                drop(Command::new("kill").args(["-USR1", &child.to_string()]).status());
+            }
+        });
+        assert_eq!(words, text(&ended.unwrap().stderr));
+        words
+    };
+    let waits = "trap 'echo two >&2; exit 0' USR1; echo one >&2; while :; do sleep 0.02; done";
+    assert_eq!(said(&sh(waits)), "one\ntwo\n");
+    let spawn = Spawn { output_cap: 5, ..sh("trap '' USR1; echo one two >&2; echo three >&2") };
+    assert_eq!(said(&spawn), "one t");
+}
+
 fn a_caller_that_gives_up_leaves_nothing_running(host: &dyn Host) {
     let mut child = 0;
     let told = catch_unwind(AssertUnwindSafe(|| {
-        let mut started = |pid| {
-            child = pid;
+        let mut started = |heard: Heard<'_>| {
+            if let Heard::Started(pid) = heard {
+                child = pid;
+            }
             std::panic::resume_unwind(Box::new("given up"));
         };
         drop(host.run(&sh("sleep 60 & sleep 60"), &mut started));
@@ -366,6 +394,7 @@ promises!(
     the_child_gets_three_descriptors_and_no_other,
     no_signal_is_blocked_and_none_passed_over,
     the_start_is_told_with_the_childs_number,
+    what_is_said_is_heard_while_it_runs_up_to_what_is_kept,
     what_cannot_start_is_an_error,
     sixty_four_mebibytes_flow_in_and_out_at_once,
     a_child_that_does_not_read_is_no_error,

@@ -99,6 +99,16 @@ impl Look {
     }
 }
 
+/// What is heard of a child while it runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Heard<'a> {
+    /// It has this process id.
+    Started(u32),
+    /// What it wrote to standard error since the last word, of what is kept; nothing where only the end
+    /// is.
+    Said(&'a [u8]),
+}
+
 /// Everything `plan` and `execute` may ask of the machine, and nothing else.
 pub(crate) trait Host: Sync {
     fn is_folder(&self, path: &Path) -> bool;
@@ -127,8 +137,8 @@ pub(crate) trait Host: Sync {
     /// group is asked to end and then killed; when this process is asked to end, the group is sent
     /// the same signal and then killed; when this returns, nothing of the group runs. The child has
     /// the given environment and folder, three streams and no other descriptor, and every signal is
-    /// let through and at its default. `started` is told the process id.
-    fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended>;
+    /// let through and at its default. `hears` is told of it while it runs.
+    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(Heard<'_>)) -> io::Result<Ended>;
 
     /// Starts a child that others talk with while it runs, in a process group of its own, with the
     /// given environment and folder, three streams and no other descriptor. A host that does not say

@@ -27,7 +27,7 @@ mod unix;
 mod vars;
 mod watch;
 
-pub(crate) use host::{Ended, Host, Look, Spawn};
+pub(crate) use host::{Ended, Heard, Host, Look, Spawn};
 pub(crate) use lasting::{Lasting, Turn};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;

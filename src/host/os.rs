@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use super::host::{Ended, Host, Look, Spawn};
+use super::host::{Ended, Heard, Host, Look, Spawn};
 use super::lasting::{Lasting, forget, start_known, sweep_others};
 use super::look;
 #[cfg(feature = "http")]
@@ -84,7 +84,7 @@ impl Host for Os {
         Lasting::start(spawn, self.adopt())
     }
 
-    fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {
+    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(Heard<'_>)) -> io::Result<Ended> {
         unconfined(spawn)?;
         let start = Instant::now();
         let strangers = self.adopt();
@@ -94,8 +94,8 @@ impl Host for Os {
             true => Watch::start(spawn).map(|(child, watch)| (child, Some(watch)))?,
         };
         let running = Running::new(child, spawn, start)?;
-        started(running.pid.as_raw_nonzero().get().cast_unsigned());
-        let ended = running.run_out(&signals);
+        hears(Heard::Started(running.pid.as_raw_nonzero().get().cast_unsigned()));
+        let ended = running.run_out(&signals, hears);
         if let Some(strangers) = strangers {
             sweep_others(&strangers);
         }
@@ -180,7 +180,7 @@ impl<'a> Running<'a> {
     }
 
     /// One loop hears the child, its three pipes and our signals.
-    fn run_out(mut self, signals: &Signals) -> io::Result<Ended> {
+    fn run_out(mut self, signals: &Signals, hears: &mut dyn FnMut(Heard<'_>)) -> io::Result<Ended> {
         let pidfd = pidfd_open(self.pid, PidfdFlags::empty())?;
         let mut phase = Phase::Running;
         loop {
@@ -210,7 +210,7 @@ impl<'a> Running<'a> {
                 };
                 continue;
             }
-            self.read_outputs();
+            self.read_outputs(hears);
             phase = match phase {
                 Phase::Running | Phase::Ending(_) if ready.exited => drain(),
                 Phase::Running if timed_out => {
@@ -288,7 +288,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn read_outputs(&mut self) {
+    fn read_outputs(&mut self, hears: &mut dyn FnMut(Heard<'_>)) {
         let Ended { stdout, stdout_truncated, stdout_digest, .. } = &mut self.ended;
         if let Some(pipe) = &self.stdout
             && drained(pipe, stdout, Kept::First(self.cap), stdout_truncated, stdout_digest)
@@ -297,10 +297,14 @@ impl<'a> Running<'a> {
         }
         let Ended { stderr, stderr_truncated, stderr_digest, .. } = &mut self.ended;
         let kept = self.stderr_end.map_or(Kept::First(self.cap), Kept::Last);
+        let heard = stderr.len();
         if let Some(pipe) = &self.stderr
             && drained(pipe, stderr, kept, stderr_truncated, stderr_digest)
         {
             self.stderr = None;
+        }
+        if self.stderr_end.is_none() && stderr.len() > heard {
+            hears(Heard::Said(&stderr[heard..]));
         }
     }
 

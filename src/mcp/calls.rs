@@ -1,6 +1,7 @@
 //! What each tool does: the facade is asked, and its answer given in its own words.
 
 use std::cell::OnceCell;
+use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 
 use super::error::McpError;
 use super::server::{Server, held};
@@ -88,12 +90,36 @@ impl Refusal {
 #[derive(Default)]
 pub(super) struct Told {
     /// What programs said on standard error, masked, and who said it.
-    said: Mutex<Vec<(Ref, String)>>,
+    said: Mutex<VecDeque<(Ref, String)>>,
+    is_said: Notify,
 }
 
 impl Told {
+    /// Comes back once something was said.
+    pub(super) async fn hears(&self) {
+        self.is_said.notified().await;
+    }
+
+    /// The first lines, at most `most`, which becomes less; what is behind them stays.
+    pub(super) fn first(&self, most: &mut usize) -> Vec<(Ref, String)> {
+        let mut said = held(&self.said);
+        let mut first = Vec::new();
+        while *most > 0
+            && let Some((item, mut text)) = said.pop_front()
+        {
+            let end = text.match_indices('\n').nth(*most - 1).map_or(text.len(), |(at, _)| at + 1);
+            let rest = text.split_off(end);
+            *most -= text.lines().count();
+            if !rest.is_empty() {
+                said.push_front((item.clone(), rest));
+            }
+            first.push((item, text));
+        }
+        first
+    }
+
     pub(super) fn take(&self) -> Vec<(Ref, String)> {
-        std::mem::take(&mut *held(&self.said))
+        std::mem::take(&mut *held(&self.said)).into()
     }
 }
 
@@ -115,7 +141,8 @@ impl Sink for Listening<'_> {
     }
 
     fn said(&self, item: &Ref, text: &dyn Fn() -> String) {
-        held(&self.told.said).push((item.clone(), text()));
+        held(&self.told.said).push_back((item.clone(), text()));
+        self.told.is_said.notify_one();
     }
 }
 
@@ -144,6 +171,9 @@ struct Execute {
     thread: String,
     #[serde(default, rename = "async")]
     detached: bool,
+    /// Of a thread; what runs inline has no model and spends nothing.
+    model: Option<String>,
+    limit_overrides: Option<Map<String, Value>>,
     #[serde(default)]
     trace: bool,
 }
@@ -156,22 +186,12 @@ fn inline() -> String {
     "inline".into()
 }
 
+/// The arguments of `rye_fetch` and `rye_search`: the second names no item.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fetch {
+struct Find {
     item_id: Option<String>,
     query: Option<String>,
-    project_path: PathBuf,
-    kind: Option<String>,
-    space: Option<String>,
-    limit: Option<usize>,
-    cursor: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Search {
-    query: String,
     project_path: PathBuf,
     kind: Option<String>,
     space: Option<String>,
@@ -271,6 +291,10 @@ impl<'a> Call<'a> {
 
     fn execute(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
         let asked: Execute = read("rye_execute", arguments)?;
+        if asked.thread == "inline" && (asked.model.is_some() || asked.limit_overrides.is_some()) {
+            let why = "`model` and `limit_overrides` are of a thread: `thread` is `fork`".into();
+            return Err(McpError::Arguments { tool: "rye_execute".into(), why }.into());
+        }
         let rye = self.rye("rye_execute", &asked.project_path)?;
         let mut request = Request::new(asked.item_id).dry_run(asked.dry_run);
         request.params = asked.parameters;
@@ -310,21 +334,18 @@ impl<'a> Call<'a> {
     }
 
     fn fetch(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
-        let asked: Fetch = read("rye_fetch", arguments)?;
-        let Fetch { item_id, query, project_path, kind, space, limit, cursor } = asked;
-        let narrows = kind.is_some() || space.is_some() || limit.is_some() || cursor.is_some();
-        let item = match (item_id, query) {
+        let asked: Find = read("rye_fetch", arguments)?;
+        let narrows = asked.kind.is_some() || asked.space.is_some();
+        let narrows = narrows || asked.limit.is_some() || asked.cursor.is_some();
+        let item = match (&asked.item_id, &asked.query) {
             (Some(item), None) if !narrows => item,
-            (None, Some(query)) => {
-                let asked = Search { query, project_path, kind, space, limit, cursor };
-                return self.search("rye_fetch", asked);
-            }
+            (None, Some(query)) => return self.search("rye_fetch", query, &asked),
             _ => {
                 let why = "give `item_id` alone, or `query` and what narrows it".into();
                 return Err(McpError::Arguments { tool: "rye_fetch".into(), why }.into());
             }
         };
-        let rye = self.rye("rye_fetch", &project_path)?;
+        let rye = self.rye("rye_fetch", &asked.project_path)?;
         let described = rye.describe(&item.parse::<Query>()?)?;
         let mut out = json!({
             "status": "success", "item_id": described.detail.item,
@@ -337,18 +358,23 @@ impl<'a> Call<'a> {
     }
 
     fn find(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
-        self.search("rye_search", read("rye_search", arguments)?)
+        let asked: Find = read("rye_search", arguments)?;
+        if let (None, Some(query)) = (&asked.item_id, &asked.query) {
+            return self.search("rye_search", query, &asked);
+        }
+        let why = "give `query`, and no `item_id`".into();
+        Err(McpError::Arguments { tool: "rye_search".into(), why }.into())
     }
 
-    fn search(&self, tool: &str, asked: Search) -> Result<Answer, Refusal> {
+    fn search(&self, tool: &str, query: &str, asked: &Find) -> Result<Answer, Refusal> {
         let rye = self.rye(tool, &asked.project_path)?;
         let kind = asked.kind.as_deref().map(str::parse::<Kind>).transpose()?;
         let space = asked.space.as_deref().map(str::parse::<Space>).transpose()?;
-        let mut request = SearchRequest::new(asked.query).kind(kind).space(space);
+        let mut request = SearchRequest::new(query).kind(kind).space(space);
         if let Some(limit) = asked.limit {
             request = request.limit(limit);
         }
-        if let Some(cursor) = asked.cursor {
+        if let Some(cursor) = &asked.cursor {
             request = request.cursor(cursor);
         }
         let mut out = rye.search(&request)?.to_json();

@@ -1,9 +1,11 @@
 //! One session: what the protocol asks, put to a call on a thread of its own.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
     GetPromptRequestParams, GetPromptResponse, Implementation, InitializeResult, ListPromptsResult,
@@ -18,8 +20,10 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::calls::{Answer, Call, Refusal, Told};
+use super::lines::Line;
 use super::server::{Server, held};
 use super::tools::own;
+use super::workers::Ticket;
 use crate::base::limits::{MCP_LOG_LINES, MCP_PROGRESS_MS};
 use crate::id::Ref;
 
@@ -55,30 +59,37 @@ impl Session {
         let ticket =
             self.server.workers.submit(work).map_err(|busy| Stopped::Refused(busy.into()))?;
         let token = context.meta.get_progress_token();
+        let mut is_gone = pin!(gone(context));
         let mut ticks = tokio::time::interval(Duration::from_millis(MCP_PROGRESS_MS));
         ticks.reset();
-        let mut seconds = 0.0;
+        let (mut seconds, mut lines) = (0.0, MCP_LOG_LINES);
         loop {
+            let mut progress = None;
             tokio::select! {
                 biased;
                 answer = &mut said => {
                     ticket.answered();
                     return answer.map(|answer| (answer, told)).map_err(|_| Stopped::Lost);
                 }
-                () = context.ct.cancelled() => {
-                    drop(ticket);
-                    // Its process group is gone when this comes back.
-                    let _ = said.await;
-                    return Err(Stopped::Cancelled);
-                }
+                () = &mut is_gone => return stop(ticket, said).await,
+                () = told.hears(), if lines > 0 => {}
                 _ = ticks.tick(), if token.is_some() => {
                     seconds += Duration::from_millis(MCP_PROGRESS_MS).as_secs_f64();
-                    if let Some(token) = token.clone() {
-                        let progress = ProgressNotificationParam::new(token, seconds)
-                            .with_message(format!("it has run for {seconds} s"));
-                        let _ = context.peer.notify_progress(progress).await;
-                    }
+                    progress = token.clone();
                 }
+            }
+            let tells = async {
+                self.tell(told.first(&mut lines), context).await;
+                let Some(token) = progress else { return };
+                let progress = ProgressNotificationParam::new(token, seconds)
+                    .with_message(format!("it has run for {seconds} s"));
+                let _ = context.peer.notify_progress(progress).await;
+            };
+            // One that does not read may still cancel.
+            tokio::select! {
+                biased;
+                () = &mut is_gone => return stop(ticket, said).await,
+                () = tells => {}
             }
         }
     }
@@ -99,6 +110,26 @@ impl Session {
                 return;
             }
         }
+    }
+}
+
+/// Ends a call that nobody waits for. Its process group is gone when this comes back.
+async fn stop<T, R>(ticket: Ticket, said: oneshot::Receiver<T>) -> Result<R, Stopped> {
+    drop(ticket);
+    let _ = said.await;
+    Err(Stopped::Cancelled)
+}
+
+/// Comes back once the client cancelled the call, or went away and did not come back for it.
+async fn gone(context: &RequestContext<RoleServer>) {
+    let head = context.extensions.get::<Parts>();
+    let line = head.and_then(|head| head.extensions.get::<Arc<Line>>());
+    match line {
+        Some(line) => tokio::select! {
+            () = context.ct.cancelled() => (),
+            () = line.lost() => (),
+        },
+        None => context.ct.cancelled().await,
     }
 }
 

@@ -8,22 +8,25 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full as Whole, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
-use hyper::{Request, Response, StatusCode};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::error::McpError;
 use super::handler::Session;
+use super::lines::{Full, Lines, Reader};
 use super::server::{NotServed, Server};
 use crate::base::Digest;
 use crate::base::limits::{
-    MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES, MCP_SESSIONS, TIMEOUT_MAX_MS,
+    MCP_BODY_MS, MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES, TIMEOUT_MAX_MS,
 };
 
 /// Where clients are listened to.
@@ -63,6 +66,7 @@ pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), No
     let (each, known) = (Arc::clone(server), Arc::clone(&sessions));
     let service = Service::new(move || Ok(Session::new(&each)), sessions, config);
     let token = Digest::of(format!("Bearer {}", listen.token).as_bytes());
+    let lines = Arc::new(Lines::default());
     let places = Arc::new(Semaphore::new(MCP_CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
@@ -72,7 +76,12 @@ pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), No
             continue;
         };
         let _ = stream.set_nodelay(true);
-        let inside = Inside { service: service.clone(), sessions: Arc::clone(&known), token };
+        let inside = Inside {
+            service: service.clone(),
+            sessions: Arc::clone(&known),
+            lines: Arc::clone(&lines),
+            token,
+        };
         tokio::spawn(async move {
             let answer = hyper::service::service_fn(move |request| answer(inside.clone(), request));
             let _ = hyper::server::conn::http1::Builder::new()
@@ -90,6 +99,7 @@ pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), No
 struct Inside {
     service: Service,
     sessions: Arc<LocalSessionManager>,
+    lines: Arc<Lines>,
     /// Of the header that is wanted.
     token: Digest,
 }
@@ -108,16 +118,72 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
     if request.uri().path() != PATH {
         return Ok(plain(StatusCode::NOT_FOUND, "the server is at /mcp\n"));
     }
-    let is_new = !request.headers().contains_key("mcp-session-id");
-    if is_new && inside.sessions.sessions.read().await.len() >= MCP_SESSIONS {
-        let text = "too many sessions: end one with DELETE, or start the server again\n";
-        return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, text));
+    let header = |name: &str| Some(request.headers().get(name)?.to_str().ok()?.to_owned());
+    let (session, last_event) = (header("mcp-session-id"), header("last-event-id"));
+    let (mut head, body) = request.into_parts();
+    let body = match read(body).await {
+        Ok(body) => body,
+        Err(answer) => return Ok(answer),
+    };
+    let method = head.method.clone();
+    if session.is_none() {
+        match inside.lines.make_room() {
+            Ok(None) => {}
+            Ok(Some(left)) => {
+                let _ = inside.sessions.close_session(&left.into()).await;
+            }
+            Err(Full) => {
+                let text = "too many sessions: end one with DELETE\n";
+                return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, text));
+            }
+        }
     }
-    Ok(inside.service.handle(request).await)
+    let line = session.as_deref().and_then(|session| match (&method, last_event.as_deref()) {
+        (&Method::DELETE, _) => None,
+        (&Method::GET, Some(event)) => inside.lines.of_event(session, event),
+        _ => Some(inside.lines.begin(session)),
+    });
+    if let Some(line) = &line {
+        head.extensions.insert(Arc::clone(line));
+    }
+    let mut answer = inside.service.handle(Request::from_parts(head, Whole::new(body))).await;
+    if method == Method::DELETE && answer.status() == StatusCode::ACCEPTED {
+        inside.lines.end(session.as_deref().unwrap_or_default());
+        // What others say of a session that is no more.
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
+    if let (None, Some(session)) = (session, answer.headers().get("mcp-session-id")) {
+        inside.lines.knows(session.to_str().unwrap_or_default());
+    }
+    let is_stream =
+        answer.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
+    let Some(line) = line.filter(|_| is_stream) else { return Ok(answer) };
+    // It is dropped with the body, however that ends.
+    let reader = Reader::new(line);
+    Ok(answer.map(|body| {
+        body.map_frame(move |frame| {
+            reader.sees(&frame);
+            frame
+        })
+        .boxed()
+    }))
+}
+
+/// The body of a request, of a bounded size and in a bounded time.
+async fn read(body: Incoming) -> Result<Bytes, Answer> {
+    let whole = Limited::new(body, MCP_MESSAGE_BYTES).collect();
+    match timeout(Duration::from_millis(MCP_BODY_MS), whole).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "the message is too large\n"))
+        }
+        Ok(Err(_)) => Err(plain(StatusCode::BAD_REQUEST, "the body was cut short\n")),
+        Err(_) => Err(plain(StatusCode::REQUEST_TIMEOUT, "the body took too long\n")),
+    }
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    let mut answer = Response::new(Whole::new(Bytes::from_static(text.as_bytes())).boxed());
     *answer.status_mut() = status;
     answer
 }

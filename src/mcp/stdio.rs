@@ -15,12 +15,12 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleServer, serve_server};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::error::McpError;
 use super::handler::{Session, versions};
 use super::server::{NotServed, Server};
-use crate::base::limits::{MCP_GONE_MS, MCP_MESSAGE_BYTES};
+use crate::base::limits::{MCP_GONE_MS, MCP_MESSAGE_BYTES, MCP_UNREAD};
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
@@ -31,7 +31,12 @@ pub(super) async fn serve(server: &Arc<Server>) -> Result<(), NotServed> {
     let is_gone = Arc::new(Notify::new());
     let inner = AsyncRwTransport::new_server(reader()?, writer()?);
     let inner = inner.with_max_line_length(MCP_MESSAGE_BYTES);
-    let transport = Patient { inner, is_gone: Arc::clone(&is_gone), has_begun: false };
+    let transport = Patient {
+        inner,
+        is_gone: Arc::clone(&is_gone),
+        has_begun: false,
+        unread: watch::Sender::new(0),
+    };
     let served = async {
         match serve_server(Session::new(server), transport).await {
             Ok(running) => {
@@ -106,11 +111,29 @@ fn own(fd: BorrowedFd<'_>, path: &str, reads: bool) -> Option<Own> {
 }
 
 /// Passes over what is no request before a session has begun, which the library would take for an end;
-/// and says when the client is gone.
+/// listens no further to a client that does not read; and says when the client is gone.
 struct Patient {
     inner: AsyncRwTransport<RoleServer, Reader, Writer>,
     is_gone: Arc<Notify>,
     has_begun: bool,
+    /// How many messages wait to be read by the client.
+    unread: watch::Sender<usize>,
+}
+
+/// A message that waits to be read.
+struct Unread(watch::Sender<usize>);
+
+impl Unread {
+    fn new(all: &watch::Sender<usize>) -> Self {
+        all.send_modify(|many| *many += 1);
+        Self(all.clone())
+    }
+}
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        self.0.send_modify(|many| *many -= 1);
+    }
 }
 
 impl Transport<RoleServer> for Patient {
@@ -120,11 +143,24 @@ impl Transport<RoleServer> for Patient {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.inner.send(message)
+        let (unread, is_gone) = (Unread::new(&self.unread), Arc::clone(&self.is_gone));
+        let sent = self.inner.send(message);
+        async move {
+            let sent = sent.await;
+            drop(unread);
+            if sent.is_err() {
+                // Nobody will ever read an answer.
+                is_gone.notify_one();
+            }
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
+            let mut unread = self.unread.subscribe();
+            // It cannot fail: the other half is ours.
+            let _ = unread.wait_for(|many| *many < MCP_UNREAD).await;
             let message = self.inner.receive().await;
             match &message {
                 None => self.is_gone.notify_one(),

@@ -25,6 +25,8 @@ fn execute() -> Tool {
         "dry_run": {"type": "boolean", "description": "check everything and show the plan; start nothing", "default": false},
         "target": {"type": "string", "description": "where to run: `local`, `remote` or `remote:<name>`", "default": "local"},
         "thread": {"type": "string", "description": "who runs it: `inline`, or `fork` for a model thread", "default": "inline"},
+        "model": {"type": "string", "description": "of a thread: the model that runs it"},
+        "limit_overrides": {"type": "object", "description": "of a thread: what it may spend, by name"},
         "async": {"type": "boolean", "description": "detach and return at once", "default": false},
         "trace": {"type": "boolean", "description": "give each decision with its time", "default": false},
     });

@@ -1,5 +1,6 @@
 //! Hints that files changed, for clients that keep lists.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -19,32 +20,67 @@ use crate::space::Root;
 const TOOLS: u8 = 1;
 const PROMPTS: u8 = 2;
 const RESOURCES: u8 = 4;
+/// A folder that is watched came or went.
+const PLACES: u8 = 8;
 
 /// Where the items and the trust of a user lie.
 const ITEMS: [&str; 4] = [".ai/tools", ".ai/directives", ".ai/knowledge", ".ai/config"];
 
 /// Watches as long as it lives.
-pub(super) struct Watch {
-    _watcher: RecommendedWatcher,
-    task: JoinHandle<()>,
-}
+pub(super) struct Watch(JoinHandle<()>);
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.task.abort();
+        self.0.abort();
     }
 }
 
-/// Watches the items that clients are told of. `None` where that cannot be done: lists are then as they
-/// are when they are asked for, and nobody is told that they changed.
+/// The folders that are watched, those that are not there as well.
+struct Places {
+    watcher: RecommendedWatcher,
+    places: Arc<[(PathBuf, RecursiveMode)]>,
+}
+
+impl Places {
+    /// Watches what is there now: a folder that was away is another one.
+    fn renew(&mut self) {
+        for (place, mode) in &*self.places {
+            let _ = self.watcher.unwatch(place);
+            if place.is_dir() {
+                let _ = self.watcher.watch(place, *mode);
+            }
+        }
+    }
+}
+
+/// Watches the items that clients are told of. `None` where that cannot be done: nobody is told then that
+/// a list changed.
 pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
+    let rye = (server.setup.project)(&server.setup.roots[0]).ok()?;
+    let base = |space| rye.spaces().get(space).map(Root::base);
+    let mut places = Vec::new();
+    if let Some(project) = base(Space::Project) {
+        places.push((project.to_owned(), RecursiveMode::NonRecursive));
+        places.push((project.join(".ai"), RecursiveMode::Recursive));
+    }
+    if let Some(user) = base(Space::User) {
+        // Each run writes into the state that lies beside the items.
+        places.push((user.join(".ai"), RecursiveMode::NonRecursive));
+        places.extend(ITEMS.map(|kind| (user.join(kind), RecursiveMode::Recursive)));
+    }
+    let places: Arc<[_]> = places.into();
+    let known = Arc::clone(&places);
     let hint = Arc::new((Notify::new(), AtomicU8::new(0)));
     let heard = Arc::clone(&hint);
     let told = move |event: notify::Result<notify::Event>| {
+        let about = |path: &PathBuf| match known.iter().any(|(place, _)| place == path) {
+            true => PLACES | TOOLS | PROMPTS | RESOURCES,
+            false => about(&path.to_string_lossy()),
+        };
         let about = match &event {
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => return,
             Ok(event) if !event.need_rescan() => {
-                event.paths.iter().map(|path| about(&path.to_string_lossy())).fold(0, |a, b| a | b)
+                event.paths.iter().map(about).fold(0, |a, b| a | b)
             }
             _ => TOOLS | PROMPTS | RESOURCES,
         };
@@ -53,20 +89,10 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
             heard.0.notify_one();
         }
     };
-    let mut watcher = notify::recommended_watcher(told).ok()?;
-    let rye = (server.setup.project)(&server.setup.roots[0]).ok()?;
-    let base = |space| rye.spaces().get(space).filter(|root| root.exists()).map(Root::base);
-    if let Some(project) = base(Space::Project) {
-        let _ = watcher.watch(&project.join(".ai"), RecursiveMode::Recursive);
-    }
-    // Each run writes into the state that lies beside these.
-    for folder in base(Space::User).into_iter().flat_map(|user| ITEMS.map(|kind| user.join(kind))) {
-        if folder.is_dir() {
-            let _ = watcher.watch(&folder, RecursiveMode::Recursive);
-        }
-    }
-    let task = tokio::spawn(tell(Arc::clone(server), hint));
-    Some(Watch { _watcher: watcher, task })
+    let watcher = notify::recommended_watcher(told).ok()?;
+    let mut places = Places { watcher, places };
+    places.renew();
+    Some(Watch(tokio::spawn(tell(Arc::clone(server), hint, places))))
 }
 
 /// Which lists a file decides about; trust and policy decide about every one.
@@ -81,12 +107,15 @@ fn about(path: &str) -> u8 {
     }
 }
 
-async fn tell(server: Arc<Server>, hint: Arc<(Notify, AtomicU8)>) {
+async fn tell(server: Arc<Server>, hint: Arc<(Notify, AtomicU8)>, mut places: Places) {
     loop {
         hint.0.notified().await;
         // An editor takes several steps to save.
         tokio::time::sleep(Duration::from_millis(MCP_QUIET_MS)).await;
         let about = hint.1.swap(0, Ordering::Relaxed);
+        if about & PLACES != 0 {
+            places.renew();
+        }
         let tools_changed = about & TOOLS != 0 && renewed(&server).await;
         for peer in server.peers() {
             if tools_changed {

@@ -13,7 +13,7 @@ pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
     let Call { plan, spoken, running } = call;
     let (mut spawn, kept) = prepare(plan, running)?;
     spawn.stdin = one_line(request(&spawn.stdin, spoken.below_args, running.approval));
-    let ended = run_once(plan, &spawn, kept, running)?;
+    let ended = run_once(plan, &spawn, kept, running, &mut |_| ())?;
     let mask = Mask::of(plan.secrets());
     let mut notes = if ended.stderr_truncated { Notes::amid() } else { Notes::default() };
     notes.take(plan.item(), &ended.stderr, &mask);

@@ -11,8 +11,8 @@ use super::probe::{Found, found};
 use super::{bwrap, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
-    Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Host, Ladder, Lasting, Level,
-    Look, NetFault, Policy, Restrict, Spawn,
+    Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Heard, Host, Ladder, Lasting,
+    Level, Look, NetFault, Policy, Restrict, Spawn,
 };
 
 /// See the module.
@@ -55,10 +55,10 @@ impl Host for Confined {
         self.host.digest_file(path)
     }
 
-    fn run(&self, spawn: &Spawn, started: &mut dyn FnMut(u32)) -> io::Result<Ended> {
-        let Some(cell) = &spawn.cell else { return self.host.run(spawn, started) };
+    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(Heard<'_>)) -> io::Result<Ended> {
+        let Some(cell) = &spawn.cell else { return self.host.run(spawn, hears) };
         let (held, points) = held(spawn, cell)?;
-        let ended = self.host.run(&held, started);
+        let ended = self.host.run(&held, hears);
         drop(points);
         ended
     }

@@ -100,6 +100,8 @@ fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_o
         ("rye_execute", json!({"item_id": "tool:acme/mark", "nonsense": true})),
         ("rye_execute", json!({"item_id": "tool:acme/mark", "parameters": []})),
         ("rye_fetch", json!({"item_id": null})),
+        ("rye_search", json!({})),
+        ("rye_search", json!({"query": "x", "item_id": "tool:acme/mark"})),
         ("rye_verify", json!({"items": ["tool:acme/[ab]*"]})),
         ("rye_verify", json!({"items": "tool:acme/mark"})),
         ("rye_sign", json!({"item_id": "tool:nothing/**"})),
@@ -120,6 +122,26 @@ fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_o
     );
     let (said, is_error) = client.call("rye_verify", json!({"items": ["tool:acme/**"]}));
     assert!(!is_error && said["status"] == "refused" && said["refused"] == 1, "{said}");
+}
+
+#[test]
+fn h04_what_is_of_a_thread_is_refused_where_there_is_none() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let mut client = Client::new(&world, &[]);
+    for (item, thread, more, code) in [
+        ("tool:acme/mark", "inline", json!({"model": "large"}), "mcp.arguments"),
+        ("tool:acme/mark", "inline", json!({"limit_overrides": {"turns": 3}}), "mcp.arguments"),
+        ("tool:acme/mark", "fork", json!({"model": "large"}), "matrix.tool_fork"),
+        ("directive:acme/greet", "fork", json!({"model": "large"}), "matrix.not_built"),
+        ("directive:acme/greet", "fork", json!({"limit_overrides": {}}), "matrix.not_built"),
+    ] {
+        let mut asked = json!({"item_id": item, "thread": thread, "parameters": {"who": "ann"}});
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!(client.refused("rye_execute", asked), code, "{item} {thread} {more}");
+    }
+    assert!(!world.project().join("marker").exists());
 }
 
 #[test]
@@ -333,6 +355,53 @@ fn a_long_run_tells_that_it_runs_and_what_a_tool_says_beside_its_data_is_logged_
     client.ask("logging/setLevel", &json!({"level": "error"}));
     let (said, _) = client.call("rye_execute", json!({"item_id": "tool:acme/long"}));
     assert_eq!((&said["status"], client.kept.len()), (&json!("success"), 0));
+}
+
+#[test]
+fn what_a_tool_says_is_heard_while_it_runs_unless_a_part_of_it_may_be_a_secret() {
+    let world = World::new().env("TOKEN", "first-half\nsecond-half");
+    let tool = shell(
+        "echo one >&2; printf tw >&2; until [ -e go ]; do sleep 0.05; done; echo o >&2; echo '{}'\n",
+    );
+    world.signed(".ai/tools/acme/says.sh", &tool);
+    let tool = tool.replace("category =", "secrets = [\"TOKEN\"]\n# category =");
+    world.signed(".ai/tools/acme/hides.sh", &tool);
+    let mut client = Client::new(&world, &[]);
+    let (project, go) = (world.project().display().to_string(), world.project().join("go"));
+    let lines = |client: &mut Client, item: &str, is_early: bool| {
+        drop(fs::remove_file(&go));
+        let arguments = json!({"item_id": item, "project_path": project});
+        let call = json!({"name": "rye_execute", "arguments": arguments});
+        let id = client.begin("tools/call", &call);
+        let is_log = |message: &Value| message["method"] == "notifications/message";
+        let patience = if is_early { PATIENCE } else { Duration::from_millis(700) };
+        assert_eq!(client.hears(patience, is_log), is_early, "{item}");
+        fs::write(&go, "").unwrap();
+        let said = client.answer(id);
+        assert_eq!(said["result"]["structuredContent"]["status"], "success", "{said}");
+        let logged = client.kept.drain(..).filter(is_log);
+        logged.map(|m| m["params"]["data"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&mut client, "tool:acme/says", true), ["one", "two"]);
+    assert_eq!(lines(&mut client, "tool:acme/hides", false), ["one", "two"]);
+}
+
+#[test]
+fn a_flood_of_lines_is_told_in_part_and_keeps_no_cancellation_waiting() {
+    let world = World::new();
+    let flood = shell("yes line | head -n 100000 >&2; echo last >&2; echo $$ >own; sleep 600\n");
+    world.signed(".ai/tools/acme/flood.sh", &flood);
+    let mut client = Client::new(&world, &[]);
+    let arguments = json!({"item_id": "tool:acme/flood", "project_path": world.project()});
+    let call = json!({"name": "rye_execute", "arguments": arguments});
+    let id = client.begin("tools/call", &call);
+    let pid = number(&world.project().join("own"));
+    let cancel = json!({"requestId": id});
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    until("the call is ended", || !lives(&pid));
+    client.ask("ping", &json!({}));
+    let told = client.kept.iter().filter(|m| m["method"] == "notifications/message").count();
+    assert!((1..=100).contains(&told), "{told}");
 }
 
 #[test]

@@ -201,7 +201,7 @@ impl Drop for Client {
 
 /// Waits until it is so.
 #[track_caller]
-pub fn until(what: &str, is_so: impl Fn() -> bool) {
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < Duration::from_secs(30), "not so after 30 s: {what}");

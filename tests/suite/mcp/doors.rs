@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -180,9 +181,11 @@ fn a_tool_is_called_over_http_and_a_session_that_is_ended_leaves_nothing_running
     let pid = number(&world.project().join("own"));
     assert!(lives(&pid));
     let mut text = String::new();
+    let start = Instant::now();
     drop(server.open("DELETE", "/mcp", &head, "").read_to_string(&mut text));
-    assert!(text.starts_with("HTTP/1.1 2"), "{text}");
+    assert!(text.starts_with("HTTP/1.1 204"), "{text}");
     until("the call is ended", || !lives(&pid));
+    assert!(start.elapsed() < Duration::from_secs(4), "the call was not ended with its session");
     drop(waiting);
     // And so does the end of the server.
     fs::remove_file(world.project().join("own")).unwrap();
@@ -195,19 +198,99 @@ fn a_tool_is_called_over_http_and_a_session_that_is_ended_leaves_nothing_running
 }
 
 #[test]
-fn sessions_that_nobody_ends_are_bounded() {
+fn a_call_whose_client_does_not_come_back_for_the_answer_is_ended() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"));
+    world.signed(".ai/tools/acme/long.sh", &shell("echo $$ >long; sleep 8; echo '{\"v\": 7}'\n"));
+    let server = Server::with_token(&world, &[]);
+    let session = server.hello();
+    let head = [bearer(), ("Mcp-Session-Id", session.as_str())];
+    server.ask(&head, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let call = |id: i64, item: &str| {
+        let arguments = json!({"item_id": item, "project_path": world.project()});
+        let params = json!({"name": "rye_execute", "arguments": arguments});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+    };
+    let gone = server.open("POST", "/mcp", &head, &call(2, "tool:acme/sleeps"));
+    let broken = server.open("POST", "/mcp", &head, &call(3, "tool:acme/long"));
+    let (sleeps, long) =
+        (number(&world.project().join("own")), number(&world.project().join("long")));
+    let mut said = BufReader::new(broken.try_clone().unwrap()).lines().map(Result::unwrap);
+    let event = said.find_map(|line| Some(line.strip_prefix("id: ")?.to_owned())).unwrap();
+    drop((gone, broken, said));
+    let start = Instant::now();
+    // It is told to come back after three seconds.
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(lives(&sleeps) && lives(&long), "a connection that breaks is no cancellation");
+    let again = [head[0], head[1], ("Last-Event-ID", event.as_str())];
+    let back = server.open("GET", "/mcp", &again, "");
+    until("the call that nobody reads is ended", || !lives(&sleeps));
+    assert!(start.elapsed() < Duration::from_secs(20), "only the time limit ended it");
+    let mut said = BufReader::new(back).lines().map(Result::unwrap);
+    let answer = said.find(|line| line.contains("structuredContent")).unwrap();
+    assert!(answer.contains("\"data\":{\"v\":7}"), "{answer}");
+}
+
+#[test]
+fn with_as_many_calls_as_may_wait_there_is_a_way_to_cancel_one() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"));
+    let server = Server::with_token(&world, &[]);
+    let session = server.hello();
+    let head = [bearer(), ("Mcp-Session-Id", session.as_str())];
+    server.ask(&head, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let open = |id: i64| {
+        let arguments = json!({"item_id": "tool:acme/sleeps", "project_path": world.project()});
+        let params = json!({"name": "rye_execute", "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        server.open("POST", "/mcp", &head, &call.to_string())
+    };
+    let _first = open(2);
+    let pid = number(&world.project().join("own"));
+    let _others: Vec<_> = (3..103).map(open).collect();
+    let params = json!({"requestId": 2});
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+    let start = Instant::now();
+    assert_eq!(server.ask(&head, &cancel).0, 202);
+    until("the call is ended", || !lives(&pid));
+    assert!(start.elapsed() < Duration::from_secs(20), "only the time limit ended it");
+}
+
+#[test]
+fn a_body_that_never_ends_keeps_nobody_else_out() {
     let world = World::new();
     let server = Server::with_token(&world, &[]);
-    let first = server.hello();
-    for _ in 1..256 {
+    let slow = || {
+        let mut stream = TcpStream::connect(&server.at).unwrap();
+        let (name, token) = bearer();
+        let text = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\n{name}: {token}\r\nAccept: application/json, \
+             text/event-stream\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{{"
+        );
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    };
+    let all: Vec<_> = (0..330).map(|_| slow()).collect();
+    assert_eq!(server.ask(&[bearer()], &hello()).0, 200);
+    drop(all);
+}
+
+#[test]
+fn of_the_sessions_that_nobody_ends_the_one_that_was_left_longest_makes_room() {
+    let world = World::new();
+    let server = Server::with_token(&world, &[]);
+    let ping = json!({"jsonrpc": "2.0", "id": 7, "method": "ping"});
+    let says = |session: &str| server.ask(&[bearer(), ("Mcp-Session-Id", session)], &ping).0;
+    let [listens, comes_back, left] = [(); 3].map(|()| server.hello());
+    let mut stream = server.open("GET", "/mcp", &[bearer(), ("Mcp-Session-Id", &listens)], "");
+    stream.read_exact(&mut [0; 12]).unwrap();
+    for _ in 3..256 {
         server.hello();
     }
-    assert_eq!(server.ask(&[bearer()], &hello()).0, 503);
-    let head = [bearer(), ("Mcp-Session-Id", first.as_str())];
-    let mut text = String::new();
-    drop(server.open("DELETE", "/mcp", &head, "").read_to_string(&mut text));
-    assert!(text.starts_with("HTTP/1.1 2"), "{text}");
-    server.hello();
+    assert_eq!(says(&comes_back), 200);
+    let last = server.hello();
+    let all = [&listens, &comes_back, &last, &left].map(|session| says(session));
+    assert_eq!(all, [200, 200, 200, 404]);
 }
 
 #[test]

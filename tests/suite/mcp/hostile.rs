@@ -1,8 +1,14 @@
 //! Bytes that are no message, and messages that mean harm: the server lives on.
 
-use serde_json::json;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use super::client::{Client, PATIENCE};
+use serde_json::{Value, json};
+
+use super::client::{Client, PATIENCE, until};
 use crate::world::World;
 
 /// Lines that are no JSON, no message, or one that asks for too much.
@@ -117,6 +123,49 @@ fn whatever_comes_in_the_server_lives_and_answers_the_next_request() {
     client.send_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":");
     let (status, stderr) = client.end(PATIENCE);
     assert!(status.success() && stderr.is_empty(), "{status:?} {stderr}");
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_not_listened_to_and_misses_nothing_when_it_does() {
+    const ASKED: usize = 1_500;
+    let world = World::new();
+    let mut command = world.command(&["mcp"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let asks = std::thread::spawn(move || {
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }});
+        let begun = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        write!(input, "{hello}\n{begun}\n").unwrap();
+        let cursor = "x".repeat(4096);
+        for id in 1..=ASKED {
+            let list = json!({"cursor": cursor});
+            let ask = json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": list});
+            writeln!(input, "{ask}").unwrap();
+            counted.store(id, Ordering::Relaxed);
+        }
+    });
+    let mut before = usize::MAX;
+    until("it is not listened to", || {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = asked.load(Ordering::Relaxed);
+        now > 0 && std::mem::replace(&mut before, now) == now
+    });
+    assert!(before < ASKED / 2, "{before} answers wait for nobody");
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut heard: Vec<u64> = lines
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()["id"].as_u64().unwrap())
+        .take(ASKED + 1)
+        .collect();
+    heard.sort_unstable();
+    assert!(heard.into_iter().eq(0..=ASKED as u64));
+    asks.join().unwrap();
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

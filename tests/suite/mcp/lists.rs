@@ -1,5 +1,7 @@
 //! What clients are told there is: tools of rye, items as tools, prompts, resources.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::client::{Client, PATIENCE};
@@ -116,6 +118,25 @@ fn i01_shown_names_that_collide_are_refused_at_start() {
 }
 
 #[test]
+fn i01_a_name_that_is_taken_while_it_is_served_stays_with_its_tool() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let mut client = Client::new(&world, &["--expose", "tool:*", "--expose", "tool:acme/*"]);
+    let said = client.tool("acme_mark", &json!({}));
+    assert_eq!(said["structuredContent"], json!({"ran": true}), "{said}");
+    world.signed(".ai/tools/acme_mark.sh", &MARKER_SH.replace("true", "2"));
+    world.signed(".ai/tools/other.sh", MARKER_SH);
+    let changed = |message: &Value| message["method"] == "notifications/tools/list_changed";
+    assert!(!client.hears(Duration::from_secs(1), changed), "a list with a clash was taken");
+    let said = client.tool("acme_mark", &json!({}));
+    assert_eq!(said["structuredContent"], json!({"ran": true}), "{said}");
+    std::fs::remove_file(world.project().join(".ai/tools/acme_mark.sh")).unwrap();
+    client.wait_for_name("other");
+    let (_, stderr) = client.end(PATIENCE);
+    assert!(stderr.contains("mcp.name_taken"), "{stderr}");
+}
+
+#[test]
 fn e07_a_description_that_hides_something_is_shown_to_nobody() {
     let world = World::new();
     let tool = cat("description: Says it\n");
@@ -175,6 +196,33 @@ fn a_client_is_told_when_its_lists_change() {
     client.next("notifications/tools/list_changed");
     let said = client.ask("tools/list", &json!({}));
     assert!(!names(&said, "tools").contains(&"acme_more".into()), "{said}");
+}
+
+#[test]
+fn a_folder_that_comes_or_comes_back_while_it_is_served_is_watched_too() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let users = world.home().join(".ai/tools");
+    assert!(!users.exists(), "the fixture has no tools of a user");
+    let mut client = Client::new(&world, &["--expose", "tool:*", "--expose", "tool:acme/*"]);
+    let said = client.ask("tools/list", &json!({}));
+    assert_eq!(names(&said, "tools")[5..], ["acme_mark"]);
+    std::fs::create_dir(&users).unwrap();
+    std::fs::write(users.join("mine.sh"), MARKER_SH).unwrap();
+    let said = world.rye(&["sign", "tool:mine", "--space", "user"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    client.next("notifications/tools/list_changed");
+    client.wait_for_name("mine");
+    // As git does when it goes to a branch without it, and back.
+    let (here, away) = (world.project().join(".ai"), world.project().join("away"));
+    std::fs::rename(&here, &away).unwrap();
+    client.next("notifications/tools/list_changed");
+    std::fs::rename(&away, &here).unwrap();
+    client.wait_for_name("acme_mark");
+    client.kept.clear();
+    world.signed(".ai/tools/acme/more.sh", MARKER_SH);
+    client.next("notifications/tools/list_changed");
+    client.wait_for_name("acme_more");
 }
 
 #[test]
