@@ -21,7 +21,7 @@ use crate::host::{Restrict, Spawn};
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::{fill, listed_files, yaml};
 use crate::pipeline::Rye;
-use crate::plan::{MCP_TOOL, McpTool, PINNED, names_exact_code};
+use crate::plan::{MCP_TOOL, McpTool, PINNED, names_exact_code, script_at};
 use crate::protocol::{At, Offer, Remote, offer};
 use crate::space::{HeaderStyle, RelPath, is_test_spec};
 
@@ -213,12 +213,15 @@ impl Launch {
             false => command.clone(),
         };
         let mut written_args: Vec<Value> = Vec::new();
-        for argument in args {
+        let script = script_at(command, args);
+        let mut is_copied = program.is_some();
+        for (at, argument) in args.iter().enumerate() {
             let taken = taking.take(argument)?;
+            is_copied |= taken.is_some() && script == Some(at);
             written_args
                 .push(taken.map_or(argument.clone(), |path| format!("{{tool_dir}}/{path}")).into());
         }
-        let is_pinned = names_exact_code(command, args) || !taking.files.is_empty();
+        let is_pinned = is_copied || names_exact_code(command, args);
         if !is_pinned {
             taking.remarks.push(EXTERNAL.into());
         }
@@ -299,8 +302,8 @@ impl Launch {
     }
 }
 
-const EXTERNAL: &str = "integrity: external. The command line names no exact version, no digest and no file \
-    that is copied, so other code may run tomorrow; what the tools say of themselves is pinned all the same";
+const EXTERNAL: &str = "integrity: external. The command line names no exact version, no digest and no \
+    copied file that is what runs, so other code may run tomorrow; what the tools say of themselves is pinned all the same";
 const EXTERNAL_URL: &str = "integrity: external. The server is not on this machine; what its tools say of \
     themselves is pinned, and not what they do";
 

@@ -1,7 +1,8 @@
 //! Tools of MCP servers: `rye import mcp`, and that nothing is called which is not what was signed.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -297,6 +298,48 @@ fn i01_a_command_without_a_version_is_shown_as_external_and_a_url_without_tls_is
     world.signed(".ai/tools/acme/open.yaml", text);
     let said = world.rye(&["execute", "acme/open", "--json"]);
     assert_eq!(said.code(), "plan.bad_config", "{said:?}");
+}
+
+#[test]
+fn i01_a_command_that_leaves_open_what_runs_is_external_whatever_else_it_names() {
+    let world = world();
+    world.write("conf.json", "{}");
+    // Programs that are found first, and start the server whatever they are asked for.
+    let bin = world.outside().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let python = python_folder().join("python3").display().to_string();
+    let server = world.project().join("server.py").display().to_string();
+    for name in ["npx", "uvx", "docker", "acme-server"] {
+        let file = bin.join(name);
+        fs::write(&file, format!("#!/bin/sh\nexec {python} {server}\n")).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}:/usr/bin:/bin", bin.display(), python_folder().display());
+    let world = world.env("PATH", &path);
+    let digest = format!("acme/x@sha256:{}", "a".repeat(64));
+    let label = format!("made={digest}");
+    for (words, want) in [
+        (&["npx", "-y", "acme@1.2.3", "conf.json"][..], "pinned"),
+        (&["npx", "-y", "acme", "conf.json"], "external"),
+        (&["npx", "-p", "acme@1.2.3", "-p", "other", "serve"], "external"),
+        (&["npx", "https://acme.example/x@1.2.3"], "external"),
+        (&["npx", "acme@npm:other@1.2.3"], "external"),
+        (&["uvx", "acme==1.2"], "pinned"),
+        (&["uvx", "--from", "git+https://acme.example/x@1.2.0", "serve"], "external"),
+        (&["uvx", "--with=other", "acme==1.2"], "external"),
+        (&["docker", "run", "-i", "--rm", "-e", "A=b", &digest], "pinned"),
+        (&["docker", "run", "-i", "--label", &label, "acme/x:latest"], "external"),
+        (&["docker", "run", "-i", "acme/x:latest", &digest], "external"),
+        (&["acme-server", "conf.json"], "external"),
+        (&["python3", "server.py", "conf.json"], "pinned"),
+        (&["python3", "-u", "server.py"], "pinned"),
+        (&["python3", "-m", "server", "conf.json"], "external"),
+    ] {
+        let said = import(&world, &[&["--dry-run"], words].concat());
+        let got = said.json();
+        let text = got["items"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains(&format!("\nintegrity: {want}\n")), "{words:?}: {said:?}");
+    }
 }
 
 #[test]
