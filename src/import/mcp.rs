@@ -13,7 +13,7 @@ use super::error::{ImportError, NAME, NotImported, VALUE};
 use super::files::{Folder, Named, Taken};
 use super::yaml::{entry, list, scalar};
 use crate::base::limits::{MCP_IMPORT_MS, OUTPUT_BYTES, SMALL_TEXT_BYTES};
-use crate::base::text::{escape_line, unfit};
+use crate::base::text::{brief_line, escape_line, unfit};
 use crate::base::{Address, Digest};
 use crate::diag::{Code, Diagnostic};
 use crate::execute::McpFault;
@@ -38,6 +38,12 @@ pub(crate) struct McpImport<'a> {
     /// The folder of the items.
     pub(crate) category: &'a ItemId,
 }
+
+/// Longest name of an item, in bytes: with `.yaml` it is a file's name, of which systems take 255.
+const NAME_BYTES: usize = 250;
+
+/// Shortest secret that a tool may not tell, in bytes: a shorter one may be a word of its own.
+const SECRET_BYTES: usize = 8;
 
 /// Programs that fetch what they run, and where below the home they keep it.
 const FETCH: [(&str, &[&str]); 5] = [
@@ -70,23 +76,29 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, No
     let mut names = BTreeSet::new();
     let mut items = Vec::new();
     for tool in &tools {
-        if let Some(fault) = hidden(tool) {
+        if let Some(fault) = tells_a_secret(tool, &launch.secrets).or_else(|| hidden(tool)) {
             faults.push(fault);
             continue;
         }
         let name = item_name(&tool.name);
         let id = format!("{}/{name}", import.category).parse::<ItemId>();
-        let Some(id) = id.ok().filter(|_| !is_test_spec(Kind::Tool, &name, "yaml")) else {
-            faults.push(fault(NAME, tool, "no item can have a name like it"));
+        let fits =
+            |_: &ItemId| name.len() <= NAME_BYTES && !is_test_spec(Kind::Tool, &name, "yaml");
+        let Some(id) = id.ok().filter(fits) else {
+            faults.push(fault(NAME, &tool.name, "no item can have a name like it"));
             continue;
         };
         if !names.insert(name.to_lowercase()) {
-            faults.push(fault(NAME, tool, "another tool's item would have the same name"));
+            faults.push(fault(NAME, &tool.name, "another tool's item would have the same name"));
             continue;
         }
         let text = launch.text(import, tool);
         if !reads_the_same(&text, tool) {
-            faults.push(fault(VALUE, tool, "what it says of itself cannot be written as an item"));
+            faults.push(fault(
+                VALUE,
+                &tool.name,
+                "what it says of itself cannot be written as an item",
+            ));
             continue;
         }
         // They are the same for each item, and lie there once.
@@ -417,10 +429,10 @@ fn item_name(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-fn fault(code: Code, tool: &McpTool, why: &str) -> Diagnostic {
+fn fault(code: Code, tool: &str, why: &str) -> Diagnostic {
     Diagnostic {
         code,
-        message: format!("the server's tool `{}` is not imported: {why}", escape_line(&tool.name)),
+        message: format!("the server's tool `{}` is not imported: {why}", brief_line(tool)),
         help: Some("nothing of this server was imported; tell its makers".into()),
         place: None,
         item: None,
@@ -428,17 +440,40 @@ fn fault(code: Code, tool: &McpTool, why: &str) -> Diagnostic {
     }
 }
 
-/// What a tool says that nobody would see, in any of its fields: a person could not judge it.
-fn hidden(tool: &McpTool) -> Option<Diagnostic> {
-    let fields = tool.pins.iter().map(|(field, value)| (field.as_str(), value));
-    let name = Value::from(tool.name.as_str());
-    for (field, value) in fields.chain([("name", &name)]) {
+/// Every text that a tool says of itself, by field.
+fn said(tool: &McpTool) -> Vec<(&str, Vec<&str>)> {
+    let mut fields = vec![("name", vec![tool.name.as_str()])];
+    for (field, value) in &tool.pins {
         let mut texts = Vec::new();
         all_texts(value, &mut texts);
+        fields.push((field, texts));
+    }
+    fields
+}
+
+/// A secret of the server that would stand in its item, for everybody who reads the project.
+fn tells_a_secret(tool: &McpTool, secrets: &[(String, String)]) -> Option<Diagnostic> {
+    for (field, texts) in said(tool) {
+        let is_told = |(_, value): &&(String, String)| {
+            let value = value.trim();
+            value.len() >= SECRET_BYTES && texts.iter().any(|text| text.contains(value))
+        };
+        if let Some((secret, _)) = secrets.iter().find(is_told) {
+            let name = if field == "name" { "***" } else { &tool.name };
+            let why = format!("its `{field}` holds the value of `{}`", escape_line(secret));
+            return Some(fault(VALUE, name, &why));
+        }
+    }
+    None
+}
+
+/// What a tool says that nobody would see, in any of its fields: a person could not judge it.
+fn hidden(tool: &McpTool) -> Option<Diagnostic> {
+    for (field, texts) in said(tool) {
         let Some(found) = texts.into_iter().find_map(unfit) else { continue };
         let code = if found.invisible { "parse.invisible_text" } else { "parse.control_text" };
         let why = format!("its `{field}` holds the character U+{:04X}", u32::from(found.char));
-        return Some(fault(Code(code), tool, &why));
+        return Some(fault(Code(code), &tool.name, &why));
     }
     None
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::wire::{VERSIONS, bad, called, changes, notification, request, result, tool};
-use crate::base::limits::{MCP_CANCEL_MS, MCP_LIST_PAGES, MCP_LIST_TOOLS};
+use crate::base::limits::{MCP_ANSWER_BYTES, MCP_CANCEL_MS, MCP_LIST_PAGES, MCP_LIST_TOOLS};
 use crate::execute::{ExecuteError, Mask, McpFault};
 use crate::host::{Host, Signals, Vars};
 use crate::id::Ref;
@@ -140,12 +140,14 @@ impl Session {
     fn list(&mut self, talk: &Talk<'_>) -> Result<BTreeMap<String, McpTool>, Lost> {
         let mut tools = BTreeMap::new();
         let mut params = json!({});
+        let mut bytes = 0;
         for _ in 0..MCP_LIST_PAGES {
             let answer = self.ask("tools/list", &params, talk)?;
             let page = result(answer, "tools/list")?;
             let listed = page.get("tools").and_then(Value::as_array);
             for listed in listed.ok_or_else(|| bad("its list of tools is none"))? {
                 let tool = tool(listed)?;
+                bytes += listed.to_string().len();
                 let name = tool.name.clone();
                 if tools.insert(name.clone(), tool).is_some() {
                     return Err(bad(format!("it lists two tools `{name}`")).into());
@@ -153,6 +155,10 @@ impl Session {
             }
             if tools.len() > MCP_LIST_TOOLS {
                 return Err(bad(format!("it lists more than {MCP_LIST_TOOLS} tools")).into());
+            }
+            if bytes > MCP_ANSWER_BYTES {
+                let why = format!("all pages of its list have more than {MCP_ANSWER_BYTES} bytes");
+                return Err(bad(why).into());
             }
             match page.get("nextCursor").filter(|cursor| !cursor.is_null()) {
                 None => return Ok(tools),

@@ -343,6 +343,86 @@ fn i01_a_command_that_leaves_open_what_runs_is_external_whatever_else_it_names()
 }
 
 #[test]
+fn f08_a_server_s_secret_is_in_no_item_and_no_message() {
+    let world = world().env("SHOP_TOKEN", "hush-a-by-baby");
+    let secret = ["--yes", "--secret", "SHOP_TOKEN", "python3", "server.py"];
+    for mode in ["leak-error", "leak-name", "leak-title", "leak-key"] {
+        world.write("mode", mode);
+        let said = import(&world, &secret);
+        assert!(!format!("{said:?}").contains("baby"), "{mode}: {said:?}");
+        let shop = world.project().join(".ai/tools/shop");
+        assert_eq!(shop.exists(), said.status == 0, "{mode}");
+        let _ = fs::remove_dir_all(shop);
+        if mode == "leak-title" {
+            assert_eq!((said.status, said.code().as_str()), (5, "import.value"), "{said:?}");
+            assert!(said.json()["error"].as_str().unwrap().contains("SHOP_TOKEN"), "{said:?}");
+        }
+    }
+    fs::remove_file(world.project().join("mode")).unwrap();
+    let said = import(&world, &secret);
+    assert_eq!(said.status, 0, "without the leak it is imported: {said:?}");
+    assert_eq!(call(&world, "say", &json!({})).status, 0);
+    for mode in ["leak-key", "leak-title", "leak-error"] {
+        world.write("mode", mode);
+        let said = call(&world, "say", &json!({}));
+        assert_ne!(said.status, 0, "{mode}");
+        assert!(!format!("{said:?}").contains("baby"), "{mode}: {said:?}");
+    }
+}
+
+#[test]
+fn a_list_of_tools_that_is_larger_than_a_message_may_be_is_refused() {
+    let world = world();
+    world.write("mode", "large-pages");
+    let said = import(&world, &["--yes", "python3", "server.py"]);
+    assert_eq!((said.status, said.code().as_str()), (7, "mcp.bad_answer"), "{said:?}");
+    let pages = asked(&world).iter().filter(|it| *it == "tools/list").count();
+    assert!(pages <= 5, "{pages} pages of 4 MiB were read");
+    assert!(!world.project().join(".ai/tools/shop").exists());
+}
+
+#[test]
+fn what_a_server_says_in_an_error_is_cut_where_nobody_would_read_on() {
+    let world = imported();
+    world.write("mode", "long-error");
+    for said in [
+        call(&world, "say", &json!({})),
+        import(&world, &["--yes", "--force", "python3", "server.py"]),
+    ] {
+        assert_eq!((said.status, said.code().as_str()), (7, "mcp.server_failed"), "{said:?}");
+        let error = said.json()["error"].as_str().unwrap().to_owned();
+        assert!(error.len() < 1_000, "{} bytes", error.len());
+    }
+}
+
+#[test]
+fn a_tool_whose_name_no_file_can_have_is_a_fault_before_anything_is_written() {
+    let world = world();
+    for (length, status) in [(230, 0), (251, 5)] {
+        put(
+            &world,
+            &json!([
+                {"name": "a", "inputSchema": {"type": "object"}},
+                {"name": "x".repeat(length), "inputSchema": {"type": "object"}},
+            ]),
+        );
+        let _ = fs::remove_dir_all(world.project().join(".ai/tools/s"));
+        let said = world.rye(&[
+            "import",
+            "mcp",
+            "--category",
+            "s",
+            "--json",
+            "--yes",
+            "python3",
+            "server.py",
+        ]);
+        assert_eq!(said.status, status, "{said:?}");
+        assert_eq!(world.project().join(".ai/tools/s").exists(), status == 0, "{length}");
+    }
+}
+
+#[test]
 fn e07_hidden_text_in_what_a_server_says_of_a_tool_is_not_imported() {
     let world = world();
     for (pointer, text) in [
