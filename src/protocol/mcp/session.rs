@@ -13,6 +13,9 @@ use crate::id::Ref;
 use crate::plan::McpTool;
 use crate::protocol::wire::Answer;
 
+/// How often a list is read that changes while it is read.
+const LISTS: usize = 3;
+
 /// What one conversation may use, and until when.
 pub(super) struct Talk<'a> {
     pub(super) host: &'a dyn Host,
@@ -56,6 +59,9 @@ pub(super) trait Carrier: Send {
 
     /// Whether the list of tools may be another one than was read, since this was last asked.
     fn list_changed(&mut self, talk: &Talk<'_>) -> Result<bool, Lost>;
+
+    /// Whether the server said so while it answered, since this or the other was last asked.
+    fn changed_meanwhile(&mut self) -> bool;
 
     /// The version that both understand.
     fn agreed(&mut self, version: &str);
@@ -129,12 +135,16 @@ impl Session {
     /// The server's tools, read anew where they may have changed.
     pub(super) fn tools(&mut self, talk: &Talk<'_>) -> Result<&BTreeMap<String, McpTool>, Lost> {
         let changed = self.carrier.list_changed(talk)?;
-        let known = self.tools.take().filter(|_| !changed);
-        let tools = match known {
-            Some(tools) => tools,
-            None => self.list(talk)?,
-        };
-        Ok(self.tools.insert(tools))
+        if let Some(tools) = self.tools.take().filter(|_| !changed) {
+            return Ok(self.tools.insert(tools));
+        }
+        for _ in 0..LISTS {
+            let tools = self.list(talk)?;
+            if !self.carrier.changed_meanwhile() {
+                return Ok(self.tools.insert(tools));
+            }
+        }
+        Err(bad("its list of tools changes while it is read").into())
     }
 
     fn list(&mut self, talk: &Talk<'_>) -> Result<BTreeMap<String, McpTool>, Lost> {

@@ -180,6 +180,17 @@ fn a_tool_that_is_another_one_than_was_signed_is_not_called() {
 }
 
 #[test]
+fn a_list_that_changes_while_it_is_read_is_read_again_before_a_call() {
+    let world = imported();
+    world.write("mode", "change-amid");
+    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
+    assert_eq!((said.status, said.code().as_str()), (4, "mcp.tool_changed"), "{said:?}");
+    assert!(!asked(&world).contains(&"tools/call".to_owned()));
+    let list = asked(&world).iter().filter(|it| *it == "tools/list").count();
+    assert_eq!(list, 8, "twice, in four pages each");
+}
+
+#[test]
 fn what_the_server_does_too_late_is_cancelled_and_ended() {
     let world = imported();
     let said = world.rye(&["execute", "shop/slow", "--timeout", "2", "--json"]);

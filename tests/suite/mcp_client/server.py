@@ -81,6 +81,9 @@ def answer(message):
             if mode == "leak-key":
                 tool["inputSchema"][token] = 1
         start = int(params.get("cursor") or 0)
+        if start and mode == "change-amid":
+            os.remove(at("mode"))
+            call("change", None)
         result = {"tools": tools[start : start + 2]}
         if len(tools) > start + 2:
             result["nextCursor"] = str(start + 2)
