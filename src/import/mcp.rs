@@ -244,7 +244,11 @@ impl Launch {
         let net = import.net.unwrap_or(if fetches.is_some() { "any" } else { "none" });
         let home = rye.located().vars.text("HOME").unwrap_or("/").trim_end_matches('/').to_owned();
         let kept = fetches.into_iter().flat_map(|(_, kept)| *kept);
-        let mut writes: Vec<String> = kept.map(|path| format!("{home}/{path}")).collect();
+        // Whoever else runs the items has a home of their own.
+        let is_user_space =
+            rye.spaces().user().is_ok_and(|root| root.base() == Path::new(home.as_str()));
+        let below = if is_user_space { "{user_space}" } else { home.as_str() };
+        let mut writes: Vec<String> = kept.map(|path| format!("{below}/{path}")).collect();
         writes.extend(import.writes.iter().cloned());
         let spawn = spawn(import, rye, &secrets)?;
         let reads = read_by_script(rye, &spawn.program, Path::new(&home));

@@ -69,6 +69,21 @@ fn with_new_items(world: World) -> World {
     world.env("RYE_SYSTEM_SPACE", &system.display().to_string())
 }
 
+/// Programs that are found first, and start the server whatever they are asked for.
+fn with_programs(world: World, names: &[&str]) -> World {
+    let bin = world.outside().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let python = python_folder().join("python3").display().to_string();
+    let server = world.project().join("server.py").display().to_string();
+    for name in names {
+        let file = bin.join(name);
+        fs::write(&file, format!("#!/bin/sh\nexec {python} {server}\n")).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}:/usr/bin:/bin", bin.display(), python_folder().display());
+    world.env("PATH", &path)
+}
+
 fn put(world: &World, offer: &Value) {
     world.write("offer.json", offer.to_string());
 }
@@ -313,20 +328,8 @@ fn i01_a_command_without_a_version_is_shown_as_external_and_a_url_without_tls_is
 
 #[test]
 fn i01_a_command_that_leaves_open_what_runs_is_external_whatever_else_it_names() {
-    let world = world();
+    let world = with_programs(world(), &["npx", "uvx", "docker", "acme-server"]);
     world.write("conf.json", "{}");
-    // Programs that are found first, and start the server whatever they are asked for.
-    let bin = world.outside().join("bin");
-    fs::create_dir(&bin).unwrap();
-    let python = python_folder().join("python3").display().to_string();
-    let server = world.project().join("server.py").display().to_string();
-    for name in ["npx", "uvx", "docker", "acme-server"] {
-        let file = bin.join(name);
-        fs::write(&file, format!("#!/bin/sh\nexec {python} {server}\n")).unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
-    }
-    let path = format!("{}:{}:/usr/bin:/bin", bin.display(), python_folder().display());
-    let world = world.env("PATH", &path);
     let digest = format!("acme/x@sha256:{}", "a".repeat(64));
     let label = format!("made={digest}");
     for (words, want) in [
@@ -351,6 +354,33 @@ fn i01_a_command_that_leaves_open_what_runs_is_external_whatever_else_it_names()
         let text = got["items"][0]["text"].as_str().unwrap_or_default();
         assert!(text.contains(&format!("\nintegrity: {want}\n")), "{words:?}: {said:?}");
     }
+}
+
+#[test]
+fn what_a_program_that_fetches_keeps_is_named_below_the_home_of_whoever_runs_it() {
+    let world = with_programs(world(), &["npx"]);
+    let text = |world: &World| {
+        let got = import(world, &["--dry-run", "npx", "-y", "acme@1.2.3"]).json();
+        got["items"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let said = text(&world);
+    assert!(said.contains("    write: [\"{user_space}/.npm/\"]\n"), "{said}");
+    assert!(!said.contains(&world.home().display().to_string()), "{said}");
+    // Where the user space is another folder, the home is what it is.
+    let elsewhere = world.outside().join("elsewhere").display().to_string();
+    let user = world.home().display().to_string();
+    let world = world.env("USER_SPACE", &user).env("HOME", &elsewhere);
+    let said = text(&world);
+    assert!(said.contains(&format!("    write: [\"{elsewhere}/.npm/\"]\n")), "{said}");
+}
+
+#[test]
+fn a_server_that_ends_at_once_is_told_with_what_it_said_last() {
+    let world = world();
+    world.write("broken.py", "import a_module_that_is_none\n");
+    let said = world.rye(&["import", "mcp", "--category", "shop", "python3", "broken.py"]);
+    assert_eq!((said.status, said.code().as_str()), (7, "mcp.server_failed"), "{said:?}");
+    assert!(said.stderr.contains("No module named 'a_module_that_is_none'"), "{said:?}");
 }
 
 #[test]
