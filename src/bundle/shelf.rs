@@ -208,7 +208,7 @@ impl<'a> Shelf<'a> {
         let aside = self.work_folder()?;
         let step = || -> io::Result<Left> {
             // An empty folder gives way.
-            fs::rename(&place, &aside)?;
+            fs::rename(&place, &aside).inspect_err(|_| drop(fs::remove_dir(&aside)))?;
             File::open(&self.folder)?.sync_all()?;
             self.clear(name.as_str(), &aside)
         };
