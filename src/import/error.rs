@@ -92,7 +92,7 @@ impl Diagnose for ImportError {
                     .into()
             }
             Self::There { .. } => "name another folder with `--to`, or move that one".into(),
-            Self::Io { .. } => "mend the cause and import again with `--force`".into(),
+            Self::Io { .. } => "mend the cause and import again; nothing new was left".into(),
             Self::NotASkill { .. } => {
                 "a skill has a name of small letters, digits and `-`, a description, and no inputs".into()
             }

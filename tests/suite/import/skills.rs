@@ -209,6 +209,20 @@ fn a_skill_of_more_than_a_tool_can_have_is_a_fault_before_it_is_read_whole() {
 }
 
 #[test]
+fn an_import_that_cannot_be_written_to_its_end_leaves_nothing_of_itself() {
+    let world = world();
+    world.write(".ai/directives/skills", "a file where a folder should be");
+    world.write(".ai/tools/skills/mine.txt", "mine");
+    let (status, said) = import(&world, &["--yes"]);
+    assert_eq!((status, said["code"].as_str()), (6, Some("import.io")), "{said}");
+    let tools: Vec<_> = tree(&world.project().join(".ai/tools")).into_keys().collect();
+    assert_eq!(tools, ["skills/mine.txt"]);
+    assert!(!world.project().join(".ai/tools/skills/pdf_forms.files").exists());
+    fs::remove_file(world.project().join(".ai/directives/skills")).unwrap();
+    assert_eq!(import(&world, &["--yes"]).0, 0, "once the cause is mended it is imported");
+}
+
+#[test]
 fn e07_a_skill_with_text_that_nobody_sees_is_shown_escaped_and_not_signed() {
     let world = world();
     let text = SKILL_MD.replace("See [the", "See \u{e0041}\u{202e}[the");
