@@ -43,11 +43,7 @@ pub(crate) struct Put {
 /// `space.symlink` where a folder on the way is a link: then nothing was written. `import.io`; then
 /// what was written is taken back, but for what it was written over.
 pub(crate) fn write(rye: &Rye, drafts: &[Draft], into: Put) -> Result<Vec<Written>, NotImported> {
-    let root = match rye.spaces().get(into.space) {
-        Some(root) => root,
-        // The folder one stands in is the user space; there is no project.
-        None => rye.spaces().user().map_err(Failure::from)?,
-    };
+    let root = root(rye, into.space)?;
     for draft in drafts {
         may_write(rye, root, draft, into.force)?;
     }
@@ -57,6 +53,28 @@ pub(crate) fn write(rye: &Rye, drafts: &[Draft], into: Put) -> Result<Vec<Writte
         done.iter().rev().for_each(|step| step.undo(root));
     }
     written
+}
+
+/// Gives a file its older signature back, where the item that it became could not be signed.
+///
+/// # Errors
+/// `import.io`
+pub(crate) fn give_back(rye: &Rye, draft: &Draft, space: Space) -> Result<(), NotImported> {
+    let root = root(rye, space)?;
+    let Some(was) = in_place(root, draft) else { return Ok(()) };
+    let own = own_path(draft);
+    // What somebody has changed by now is theirs.
+    let given = replace_if(&root.path(&own), draft.text.as_bytes(), was);
+    let io = |source| ImportError::Io { place: root.shown(&own), source };
+    Ok(given.map(drop).map_err(io)?)
+}
+
+fn root(rye: &Rye, space: Space) -> Result<&Root, Failure> {
+    match rye.spaces().get(space) {
+        Some(root) => Ok(root),
+        // The folder one stands in is the user space; there is no project.
+        None => rye.spaces().user().map_err(Failure::from),
+    }
 }
 
 /// What was written where.
