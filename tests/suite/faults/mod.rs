@@ -4,7 +4,7 @@
 //! last, then its second, until a run comes to its end without meeting the fault. After each, the
 //! disk holds the old state or the other, never neither, and the next call works.
 //!
-//! - `cases.rs` what is tried, and how its state is told, `bundles.rs` what of bundles · `tracer.rs` the faults · `calls.rs` which
+//! - `cases.rs` what is tried, and how its state is told, `bundles.rs` what of bundles, `imports.rs` what of imports · `tracer.rs` the faults · `calls.rs` which
 //!   calls count · `tree.rs` a folder's content · `full.rs` a disk that is really full, or read-only
 //!   · `names.rs` temporary names
 
@@ -12,6 +12,7 @@ mod bundles;
 mod calls;
 mod cases;
 mod full;
+mod imports;
 mod names;
 mod tracer;
 mod tree;
@@ -203,6 +204,9 @@ fn whole(path: &Path, bytes: &[u8]) -> bool {
         return text.starts_with("-----BEGIN ") && text.trim_end().ends_with(" KEY-----");
     }
     // What these say is told by the case.
+    if path.to_string_lossy().contains("/skills/") {
+        return text.ends_with('\n');
+    }
     if path.to_string_lossy().contains("/.ai/bundles/") {
         return true;
     }
