@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ use crate::base::{Address, Digest};
 use crate::diag::{Code, Diagnostic};
 use crate::execute::McpFault;
 use crate::host::{Restrict, Spawn};
-use crate::id::{ItemId, Kind, Ref};
+use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{fill, listed_files, yaml};
 use crate::pipeline::Rye;
 use crate::plan::{MCP_TOOL, McpTool, PINNED, names_exact_code, script_at};
@@ -42,7 +42,7 @@ pub(crate) struct McpImport<'a> {
 /// Longest name of an item, in bytes: with `.yaml` it is a file's name, of which systems take 255.
 const NAME_BYTES: usize = 250;
 
-/// Shortest secret that a tool may not tell, in bytes: a shorter one may be a word of its own.
+/// Shortest secret that no item may hold, in bytes: a shorter one may be a word of its own.
 const SECRET_BYTES: usize = 8;
 
 /// Programs that fetch what they run, and where below the home they keep it.
@@ -148,6 +148,13 @@ impl Launch {
                 let why = format!("`{name}` is not set in your environment");
                 return Err(refused(import, why));
             };
+            if import.words.iter().any(|word| is_in(word, value)) {
+                let why =
+                    format!("its command line holds the value of `{name}`, and so would the items");
+                let server = import.words.join(" ").replace(value.trim(), "***");
+                let (fault, stderr_tail) = (McpFault::ServerFailed { why }, String::new());
+                return Err(ImportError::Server { server, fault, stderr_tail }.into());
+            }
             secrets.push((name.clone(), value.to_owned()));
         }
         let is_url = |word: &String| word.starts_with("http://") || word.starts_with("https://");
@@ -249,7 +256,7 @@ impl Launch {
             rye.spaces().user().is_ok_and(|root| root.base() == Path::new(home.as_str()));
         let below = if is_user_space { "{user_space}" } else { home.as_str() };
         let mut writes: Vec<String> = kept.map(|path| format!("{below}/{path}")).collect();
-        writes.extend(import.writes.iter().cloned());
+        writes.extend(import.writes.iter().map(|path| from_here(path, rye)));
         let spawn = spawn(import, rye, &secrets)?;
         let reads = read_by_script(rye, &spawn.program, Path::new(&home));
         Ok(Self {
@@ -354,6 +361,29 @@ impl Taking {
     }
 }
 
+/// A folder as the items name it: one that is named from here lies in the project, or is absolute.
+fn from_here(path: &str, rye: &Rye) -> String {
+    if path.starts_with(['/', '{']) {
+        return path.to_owned();
+    }
+    let mut place = rye.located().cwd.clone();
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir => drop(place.pop()),
+            Component::Normal(name) => place.push(name),
+            _ => {}
+        }
+    }
+    let project = rye.spaces().get(Space::Project);
+    let named = match project.and_then(|root| place.strip_prefix(root.base()).ok()) {
+        Some(rest) => Path::new("{project_path}").join(rest),
+        None => place,
+    };
+    let named = named.display().to_string();
+    let named = named.trim_end_matches('/');
+    format!("{named}{}", if path.ends_with('/') { "/" } else { "" })
+}
+
 /// The server as the person's own command line starts it: in this folder, with what every tool gets of
 /// the environment.
 fn spawn(
@@ -455,13 +485,15 @@ fn said(tool: &McpTool) -> Vec<(&str, Vec<&str>)> {
     fields
 }
 
+fn is_in(text: &str, secret: &str) -> bool {
+    let secret = secret.trim();
+    secret.len() >= SECRET_BYTES && text.contains(secret)
+}
+
 /// A secret of the server that would stand in its item, for everybody who reads the project.
 fn tells_a_secret(tool: &McpTool, secrets: &[(String, String)]) -> Option<Diagnostic> {
     for (field, texts) in said(tool) {
-        let is_told = |(_, value): &&(String, String)| {
-            let value = value.trim();
-            value.len() >= SECRET_BYTES && texts.iter().any(|text| text.contains(value))
-        };
+        let is_told = |(_, value): &&(String, String)| texts.iter().any(|text| is_in(text, value));
         if let Some((secret, _)) = secrets.iter().find(is_told) {
             let name = if field == "name" { "***" } else { &tool.name };
             let why = format!("its `{field}` holds the value of `{}`", escape_line(secret));

@@ -375,6 +375,24 @@ fn what_a_program_that_fetches_keeps_is_named_below_the_home_of_whoever_runs_it(
 }
 
 #[test]
+fn a_folder_that_the_server_may_write_is_named_from_here() {
+    let world = world();
+    let elsewhere = world.outside().join("elsewhere/").display().to_string();
+    for (write, want) in [
+        ("out/", "{project_path}/out/"),
+        (".", "{project_path}"),
+        ("./a/b", "{project_path}/a/b"),
+        ("{user_space}/x", "{user_space}/x"),
+        ("../elsewhere/", &elsewhere),
+        (&elsewhere, &elsewhere),
+    ] {
+        let got = import(&world, &["--dry-run", "--write", write, "python3", "server.py"]).json();
+        let text = got["items"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("    write: [\"{want}\"]\n")), "{write}: {text}");
+    }
+}
+
+#[test]
 fn a_server_that_ends_at_once_is_told_with_what_it_said_last() {
     let world = world();
     world.write("broken.py", "import a_module_that_is_none\n");
@@ -400,6 +418,10 @@ fn f08_a_server_s_secret_is_in_no_item_and_no_message() {
         }
     }
     fs::remove_file(world.project().join("mode")).unwrap();
+    let said = import(&world, &[&secret[..], &["--token=hush-a-by-baby"]].concat());
+    assert_eq!((said.status, said.code().as_str()), (7, "mcp.server_failed"), "{said:?}");
+    assert!(said.json()["error"].as_str().unwrap().contains("`SHOP_TOKEN`"), "{said:?}");
+    assert!(!format!("{said:?}").contains("baby"), "in the command line: {said:?}");
     let said = import(&world, &secret);
     assert_eq!(said.status, 0, "without the leak it is imported: {said:?}");
     assert_eq!(call(&world, "say", &json!({})).status, 0);
