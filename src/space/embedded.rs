@@ -449,7 +449,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.expired.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.expired.md") },
     // 6c82c7bdf9b3cf1dbaa21d481e2ea230b6e88f656f01150a8c4c1abbc6751f4d
     File { path: "knowledge/rye/errors/verify.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.forged.md") },
-    // aa81ff5be214967297d6a857b136c7b4904d39e95dc8bce5c26c9805dd1f743d
+    // 6c717025a7fed15b02e680831357bd6eee434950afb964f6fc90a9080b5a25c5
     File { path: "knowledge/rye/errors/verify.legacy.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.legacy.md") },
     // bd65aa90bc866f81eca258d9aabea34b533c721440e997f3ecc3095b6b6fe842
     File { path: "knowledge/rye/errors/verify.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.malformed.md") },
@@ -487,7 +487,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // 22fefaa3cd33d11d3ece3ba7d3ebd496574e32d8d5c807a584b165cc30b0ca6d
+    // 91dfb764205a7d4e116897e88b2d8165aa0af98dc25e01af175540380162e89e
     File { path: "knowledge/rye/mcp-client.md", bytes: include_bytes!("../../.ai/knowledge/rye/mcp-client.md") },
     // 1f4c2a4e9c2fd63e4532057a287a404875a07f8f76986f61a6047661003113ff
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
