@@ -341,7 +341,12 @@ struct Taking {
 impl Taking {
     /// The path of the copy, where a word names a file.
     fn take(&mut self, word: &str) -> Result<Option<String>, NotImported> {
-        match self.folder.find(word)? {
+        let found = match self.folder.find(word)? {
+            // Such as `.env`: what is in it is nobody's to read.
+            Named::File(taken) if is_hidden(&taken.path) => Named::Left("is hidden".into()),
+            found => found,
+        };
+        match found {
             Named::File(taken) => {
                 let path = format!("{}/{}", self.below, taken.path);
                 if let Ok(relative) = path.parse() {
@@ -359,6 +364,10 @@ impl Taking {
             _ => Ok(None),
         }
     }
+}
+
+fn is_hidden(path: &RelPath) -> bool {
+    path.as_str().rsplit('/').next().is_some_and(|name| name.starts_with('.'))
 }
 
 /// A folder as the items name it: one that is named from here lies in the project, or is absolute.

@@ -375,6 +375,20 @@ fn what_a_program_that_fetches_keeps_is_named_below_the_home_of_whoever_runs_it(
 }
 
 #[test]
+fn a_hidden_file_of_the_command_line_is_not_copied_and_that_is_told() {
+    let world = world();
+    world.write("conf/.env", "TOKEN=1\n");
+    world.write("conf/open.json", "{}\n");
+    let said =
+        import(&world, &["--dry-run", "python3", "server.py", "conf/.env", "conf/open.json"]);
+    let got = said.json();
+    let files: Vec<_> = got["items"][0]["files"].as_array().unwrap().iter().collect();
+    let from: Vec<_> = files.iter().map(|file| file["from"].as_str().unwrap()).collect();
+    assert_eq!(from, ["conf/open.json", "server.py"], "{said:?}");
+    assert!(got["remarks"].to_string().contains("`conf/.env` is hidden"), "{said:?}");
+}
+
+#[test]
 fn a_folder_that_the_server_may_write_is_named_from_here() {
     let world = world();
     let elsewhere = world.outside().join("elsewhere/").display().to_string();
