@@ -25,7 +25,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 381bfd066dd3c1c41fe89a44acce00a0dcb4b90e18d37dc4a1451971f936de46
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 2f0a35827a9ff12582c768282e62038c18d49275f8bd3e8cc671566ec1307c95
+    // 97bf4f7c7cc5f78a434719e5865e47127681928740a54973f3d735aa3c0c2e34
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
