@@ -267,7 +267,8 @@ pub(crate) const MCP_LOST_MS: u64 = 5_000;
 pub(crate) const MCP_LIST_PAGES: usize = 64;
 /// Most tools of a server: more than any person reads.
 pub(crate) const MCP_LIST_TOOLS: usize = 1_000;
-/// Largest message of an MCP server, in bytes: as large as an HTTP answer may be.
+/// Largest message of an MCP server, and largest list of tools on all its pages, in bytes: as large as
+/// an HTTP answer may be.
 pub(crate) const MCP_ANSWER_BYTES: usize = 16 << 20;
 /// Most bytes that wait to be written to an MCP server beside a call: answers to what it asks.
 pub(crate) const MCP_REPLY_BYTES: usize = 1 << 20;

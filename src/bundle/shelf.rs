@@ -208,7 +208,7 @@ impl<'a> Shelf<'a> {
         let aside = self.work_folder()?;
         let step = || -> io::Result<Left> {
             // An empty folder gives way.
-            fs::rename(&place, &aside)?;
+            fs::rename(&place, &aside).inspect_err(|_| drop(fs::remove_dir(&aside)))?;
             File::open(&self.folder)?.sync_all()?;
             self.clear(name.as_str(), &aside)
         };
@@ -222,7 +222,8 @@ impl<'a> Shelf<'a> {
         }
     }
 
-    /// An older version, and one of another publisher, do not take a bundle's place unasked.
+    /// An older version, one of the same version that was packed earlier, and one of another publisher
+    /// do not take a bundle's place unasked.
     fn may_replace(&self, bundle: &Bundle) -> Result<(), BundleError> {
         let name = &bundle.manifest.predicate.name;
         if !self.is_there(name) {
@@ -236,11 +237,15 @@ impl<'a> Shelf<'a> {
             return no(format!("nobody can say what was put there: {why}"));
         }
         let (old, new) = (&there.predicate.version, &bundle.manifest.predicate.version);
+        let (before, at) = (&there.predicate.packed_at, &bundle.manifest.predicate.packed_at);
         match () {
             () if key != bundle.key => {
                 no(format!("it is signed by `{key}`, this by `{}`", bundle.key))
             }
             () if new < old => no(format!("in version {old}, and this is {new}")),
+            () if new == old && at < before => {
+                no(format!("it was packed at {before}, and this earlier, at {at}"))
+            }
             () => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! `rye list`: what is here, by space.
+//! `rye list`: what is here, by space, and by the bundle that it came in.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::{escape_line, near};
 use crate::diag::Style;
-use crate::id::{Kind, Space};
+use crate::id::{BundleName, Kind, Query, Space};
 use crate::pipeline::{Described, Rye};
 
 /// How much of a description a row shows, in characters.
@@ -38,6 +38,8 @@ pub(super) struct Args {
 struct Row {
     item: String,
     space: Space,
+    /// The bundle that it came in.
+    bundle: Option<BundleName>,
     shadowed: bool,
     described: Option<Result<Described, (String, String)>>,
 }
@@ -107,31 +109,34 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, CliError> {
     let mut seen = std::collections::HashSet::new();
     let mut queries = Vec::new();
     for space in Space::NEAREST_FIRST {
+        let mut entries = Vec::new();
         for kind in &kinds {
-            for entry in rye.list(space, *kind)? {
-                let id = entry.item.id.as_str();
-                let is_part =
-                    id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/");
-                if is_part && !args.all && args.prefix.is_none() {
-                    continue;
-                }
-                if args.prefix.as_ref().is_some_and(|prefix| !id.starts_with(prefix.as_str())) {
-                    continue;
-                }
-                // The repository of rye holds the system's items to the byte.
-                if entry.item.id.is_reserved()
-                    && space != Space::System
-                    && rye.is_system_copy(&entry)
-                {
-                    continue;
-                }
-                let shadowed = !seen.insert(entry.item.clone());
-                if args.space.is_some_and(|wanted| wanted != space) {
-                    continue;
-                }
-                queries.push(crate::id::Query { space: Some(space), ..entry.item.clone().into() });
-                rows.push(Row { item: entry.item.to_string(), space, shadowed, described: None });
+            entries.extend(rye.list(space, *kind)?);
+        }
+        // What came in a bundle stands behind what lies in the space itself.
+        entries.sort_by(|a, b| a.bundle.cmp(&b.bundle));
+        for entry in entries {
+            let id = entry.item.id.as_str();
+            let is_part =
+                id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/");
+            if is_part && !args.all && args.prefix.is_none() {
+                continue;
             }
+            if args.prefix.as_ref().is_some_and(|prefix| !id.starts_with(prefix.as_str())) {
+                continue;
+            }
+            // The repository of rye holds the system's items to the byte.
+            if entry.item.id.is_reserved() && space != Space::System && rye.is_system_copy(&entry) {
+                continue;
+            }
+            let shadowed = !seen.insert(entry.item.clone());
+            if args.space.is_some_and(|wanted| wanted != space) {
+                continue;
+            }
+            let (item, bundle) = (entry.item.to_string(), entry.bundle.clone());
+            let query = Query { space: Some(space), bundle: entry.bundle, ..entry.item.into() };
+            queries.push(query);
+            rows.push(Row { item, space, bundle, shadowed, described: None });
         }
     }
     if args.long {
@@ -149,12 +154,14 @@ fn text(rows: &[Row], out: &mut Out) {
     let width = rows.iter().map(|row| row.item.len()).max().unwrap_or(0).min(48);
     let mut last = None;
     for row in rows {
-        if last != Some(row.space) {
+        let home = (row.space, &row.bundle);
+        if last != Some(home) {
             if last.is_some() {
                 out.line("");
             }
-            out.line(&paint.style(Style::Strong, row.space.as_str()));
-            last = Some(row.space);
+            let bundle = row.bundle.as_ref().map(|name| format!(":{name}")).unwrap_or_default();
+            out.line(&paint.style(Style::Strong, &format!("{}{bundle}", row.space.as_str())));
+            last = Some(home);
         }
         let mut line = match &row.described {
             None => format!("  {}", row.item),
@@ -190,6 +197,9 @@ fn text(rows: &[Row], out: &mut Out) {
 fn to_json(row: &Row) -> Value {
     let mut out = json!({"item_id": row.item, "space": row.space, "shadowed": row.shadowed});
     let Value::Object(map) = &mut out else { return out };
+    if let Some(bundle) = &row.bundle {
+        map.insert("bundle".into(), json!(bundle));
+    }
     match &row.described {
         None => {}
         Some(Ok(described)) => {

@@ -6,7 +6,7 @@ use super::ExecuteError;
 use super::fault::seconds;
 use super::outcome::Outcome;
 use super::primitive::{Primitive, Running};
-use crate::base::text::{brief_line, escape_line};
+use crate::base::text::brief_line;
 use crate::plan::{MCP_CLIENT, Plan};
 
 /// See the module. The driver keeps the sessions, one a server.
@@ -43,7 +43,7 @@ impl Change {
 
     fn sentence(&self) -> String {
         let (old, new) = (Self::side(self.old.as_ref()), Self::side(self.new.as_ref()));
-        format!("`{}` was {old} and is {new}", escape_line(&self.field))
+        format!("`{}` was {old} and is {new}", brief_line(&self.field))
     }
 
     fn to_json(&self) -> Value {
@@ -54,13 +54,13 @@ impl Change {
 /// Why an MCP server's tool was not called, or gave nothing; a clause to stand behind a name.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum McpFault {
-    #[error("was not called: its server's tool `{}` is another one than was signed: {}", escape_line(.tool), sentences(.changes))]
+    #[error("was not called: its server's tool `{}` is another one than was signed: {}", brief_line(.tool), sentences(.changes))]
     ToolChanged { tool: String, changes: Vec<Change> },
-    #[error("cannot be asked at its MCP server: {}", escape_line(.why))]
+    #[error("cannot be asked at its MCP server: {}", brief_line(.why))]
     ServerFailed { why: String },
-    #[error("was answered what is no answer of an MCP server: {}", escape_line(.why))]
+    #[error("was answered what is no answer of an MCP server: {}", brief_line(.why))]
     BadAnswer { why: String },
-    #[error("was answered what its output schema does not allow: {}", escape_line(.why))]
+    #[error("was answered what its output schema does not allow: {}", brief_line(.why))]
     OutputSchema { why: String },
     #[error("did not answer within {}", seconds(*.after))]
     TimedOut { after: std::time::Duration },

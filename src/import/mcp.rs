@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -13,15 +13,15 @@ use super::error::{ImportError, NAME, NotImported, VALUE};
 use super::files::{Folder, Named, Taken};
 use super::yaml::{entry, list, scalar};
 use crate::base::limits::{MCP_IMPORT_MS, OUTPUT_BYTES, SMALL_TEXT_BYTES};
-use crate::base::text::{escape_line, unfit};
+use crate::base::text::{brief_line, escape_line, unfit};
 use crate::base::{Address, Digest};
 use crate::diag::{Code, Diagnostic};
 use crate::execute::McpFault;
 use crate::host::{Restrict, Spawn};
-use crate::id::{ItemId, Kind, Ref};
+use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{fill, listed_files, yaml};
 use crate::pipeline::Rye;
-use crate::plan::{MCP_TOOL, McpTool, PINNED, names_exact_code};
+use crate::plan::{MCP_TOOL, McpTool, PINNED, names_exact_code, script_at};
 use crate::protocol::{At, Offer, Remote, offer};
 use crate::space::{HeaderStyle, RelPath, is_test_spec};
 
@@ -38,6 +38,12 @@ pub(crate) struct McpImport<'a> {
     /// The folder of the items.
     pub(crate) category: &'a ItemId,
 }
+
+/// Longest name of an item, in bytes: with `.yaml` it is a file's name, of which systems take 255.
+const NAME_BYTES: usize = 250;
+
+/// Shortest secret that no item may hold, in bytes: a shorter one may be a word of its own.
+const SECRET_BYTES: usize = 8;
 
 /// Programs that fetch what they run, and where below the home they keep it.
 const FETCH: [(&str, &[&str]); 5] = [
@@ -70,23 +76,29 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, No
     let mut names = BTreeSet::new();
     let mut items = Vec::new();
     for tool in &tools {
-        if let Some(fault) = hidden(tool) {
+        if let Some(fault) = tells_a_secret(tool, &launch.secrets).or_else(|| hidden(tool)) {
             faults.push(fault);
             continue;
         }
         let name = item_name(&tool.name);
         let id = format!("{}/{name}", import.category).parse::<ItemId>();
-        let Some(id) = id.ok().filter(|_| !is_test_spec(Kind::Tool, &name, "yaml")) else {
-            faults.push(fault(NAME, tool, "no item can have a name like it"));
+        let fits =
+            |_: &ItemId| name.len() <= NAME_BYTES && !is_test_spec(Kind::Tool, &name, "yaml");
+        let Some(id) = id.ok().filter(fits) else {
+            faults.push(fault(NAME, &tool.name, "no item can have a name like it"));
             continue;
         };
         if !names.insert(name.to_lowercase()) {
-            faults.push(fault(NAME, tool, "another tool's item would have the same name"));
+            faults.push(fault(NAME, &tool.name, "another tool's item would have the same name"));
             continue;
         }
         let text = launch.text(import, tool);
         if !reads_the_same(&text, tool) {
-            faults.push(fault(VALUE, tool, "what it says of itself cannot be written as an item"));
+            faults.push(fault(
+                VALUE,
+                &tool.name,
+                "what it says of itself cannot be written as an item",
+            ));
             continue;
         }
         // They are the same for each item, and lie there once.
@@ -136,6 +148,13 @@ impl Launch {
                 let why = format!("`{name}` is not set in your environment");
                 return Err(refused(import, why));
             };
+            if import.words.iter().any(|word| is_in(word, value)) {
+                let why =
+                    format!("its command line holds the value of `{name}`, and so would the items");
+                let server = import.words.join(" ").replace(value.trim(), "***");
+                let (fault, stderr_tail) = (McpFault::ServerFailed { why }, String::new());
+                return Err(ImportError::Server { server, fault, stderr_tail }.into());
+            }
             secrets.push((name.clone(), value.to_owned()));
         }
         let is_url = |word: &String| word.starts_with("http://") || word.starts_with("https://");
@@ -213,12 +232,15 @@ impl Launch {
             false => command.clone(),
         };
         let mut written_args: Vec<Value> = Vec::new();
-        for argument in args {
+        let script = script_at(command, args);
+        let mut is_copied = program.is_some();
+        for (at, argument) in args.iter().enumerate() {
             let taken = taking.take(argument)?;
+            is_copied |= taken.is_some() && script == Some(at);
             written_args
                 .push(taken.map_or(argument.clone(), |path| format!("{{tool_dir}}/{path}")).into());
         }
-        let is_pinned = names_exact_code(command, args) || !taking.files.is_empty();
+        let is_pinned = is_copied || names_exact_code(command, args);
         if !is_pinned {
             taking.remarks.push(EXTERNAL.into());
         }
@@ -229,8 +251,12 @@ impl Launch {
         let net = import.net.unwrap_or(if fetches.is_some() { "any" } else { "none" });
         let home = rye.located().vars.text("HOME").unwrap_or("/").trim_end_matches('/').to_owned();
         let kept = fetches.into_iter().flat_map(|(_, kept)| *kept);
-        let mut writes: Vec<String> = kept.map(|path| format!("{home}/{path}")).collect();
-        writes.extend(import.writes.iter().cloned());
+        // Whoever else runs the items has a home of their own.
+        let is_user_space =
+            rye.spaces().user().is_ok_and(|root| root.base() == Path::new(home.as_str()));
+        let below = if is_user_space { "{user_space}" } else { home.as_str() };
+        let mut writes: Vec<String> = kept.map(|path| format!("{below}/{path}")).collect();
+        writes.extend(import.writes.iter().map(|path| from_here(path, rye)));
         let spawn = spawn(import, rye, &secrets)?;
         let reads = read_by_script(rye, &spawn.program, Path::new(&home));
         Ok(Self {
@@ -299,8 +325,8 @@ impl Launch {
     }
 }
 
-const EXTERNAL: &str = "integrity: external. The command line names no exact version, no digest and no file \
-    that is copied, so other code may run tomorrow; what the tools say of themselves is pinned all the same";
+const EXTERNAL: &str = "integrity: external. The command line names no exact version, no digest and no \
+    copied file that is what runs, so other code may run tomorrow; what the tools say of themselves is pinned all the same";
 const EXTERNAL_URL: &str = "integrity: external. The server is not on this machine; what its tools say of \
     themselves is pinned, and not what they do";
 
@@ -315,7 +341,12 @@ struct Taking {
 impl Taking {
     /// The path of the copy, where a word names a file.
     fn take(&mut self, word: &str) -> Result<Option<String>, NotImported> {
-        match self.folder.find(word)? {
+        let found = match self.folder.find(word)? {
+            // Such as `.env`: what is in it is nobody's to read.
+            Named::File(taken) if is_hidden(&taken.path) => Named::Left("is hidden".into()),
+            found => found,
+        };
+        match found {
             Named::File(taken) => {
                 let path = format!("{}/{}", self.below, taken.path);
                 if let Ok(relative) = path.parse() {
@@ -333,6 +364,33 @@ impl Taking {
             _ => Ok(None),
         }
     }
+}
+
+fn is_hidden(path: &RelPath) -> bool {
+    path.as_str().rsplit('/').next().is_some_and(|name| name.starts_with('.'))
+}
+
+/// A folder as the items name it: one that is named from here lies in the project, or is absolute.
+fn from_here(path: &str, rye: &Rye) -> String {
+    if path.starts_with(['/', '{']) {
+        return path.to_owned();
+    }
+    let mut place = rye.located().cwd.clone();
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir => drop(place.pop()),
+            Component::Normal(name) => place.push(name),
+            _ => {}
+        }
+    }
+    let project = rye.spaces().get(Space::Project);
+    let named = match project.and_then(|root| place.strip_prefix(root.base()).ok()) {
+        Some(rest) => Path::new("{project_path}").join(rest),
+        None => place,
+    };
+    let named = named.display().to_string();
+    let named = named.trim_end_matches('/');
+    format!("{named}{}", if path.ends_with('/') { "/" } else { "" })
 }
 
 /// The server as the person's own command line starts it: in this folder, with what every tool gets of
@@ -414,10 +472,10 @@ fn item_name(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-fn fault(code: Code, tool: &McpTool, why: &str) -> Diagnostic {
+fn fault(code: Code, tool: &str, why: &str) -> Diagnostic {
     Diagnostic {
         code,
-        message: format!("the server's tool `{}` is not imported: {why}", escape_line(&tool.name)),
+        message: format!("the server's tool `{}` is not imported: {why}", brief_line(tool)),
         help: Some("nothing of this server was imported; tell its makers".into()),
         place: None,
         item: None,
@@ -425,17 +483,42 @@ fn fault(code: Code, tool: &McpTool, why: &str) -> Diagnostic {
     }
 }
 
-/// What a tool says that nobody would see, in any of its fields: a person could not judge it.
-fn hidden(tool: &McpTool) -> Option<Diagnostic> {
-    let fields = tool.pins.iter().map(|(field, value)| (field.as_str(), value));
-    let name = Value::from(tool.name.as_str());
-    for (field, value) in fields.chain([("name", &name)]) {
+/// Every text that a tool says of itself, by field.
+fn said(tool: &McpTool) -> Vec<(&str, Vec<&str>)> {
+    let mut fields = vec![("name", vec![tool.name.as_str()])];
+    for (field, value) in &tool.pins {
         let mut texts = Vec::new();
         all_texts(value, &mut texts);
+        fields.push((field, texts));
+    }
+    fields
+}
+
+fn is_in(text: &str, secret: &str) -> bool {
+    let secret = secret.trim();
+    secret.len() >= SECRET_BYTES && text.contains(secret)
+}
+
+/// A secret of the server that would stand in its item, for everybody who reads the project.
+fn tells_a_secret(tool: &McpTool, secrets: &[(String, String)]) -> Option<Diagnostic> {
+    for (field, texts) in said(tool) {
+        let is_told = |(_, value): &&(String, String)| texts.iter().any(|text| is_in(text, value));
+        if let Some((secret, _)) = secrets.iter().find(is_told) {
+            let name = if field == "name" { "***" } else { &tool.name };
+            let why = format!("its `{field}` holds the value of `{}`", escape_line(secret));
+            return Some(fault(VALUE, name, &why));
+        }
+    }
+    None
+}
+
+/// What a tool says that nobody would see, in any of its fields: a person could not judge it.
+fn hidden(tool: &McpTool) -> Option<Diagnostic> {
+    for (field, texts) in said(tool) {
         let Some(found) = texts.into_iter().find_map(unfit) else { continue };
         let code = if found.invisible { "parse.invisible_text" } else { "parse.control_text" };
         let why = format!("its `{field}` holds the character U+{:04X}", u32::from(found.char));
-        return Some(fault(Code(code), tool, &why));
+        return Some(fault(Code(code), &tool.name, &why));
     }
     None
 }

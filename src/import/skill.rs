@@ -19,6 +19,7 @@ use super::error::{FILE, ImportError, MISSING, NAME, NotImported, VALUE};
 use super::files::Taken;
 use super::yaml::entry;
 use crate::base::bytes::write_new;
+use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::{escape_line, unfit};
 use crate::diag::Place;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
@@ -151,18 +152,31 @@ pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, NotImpor
         let front = Front::read(&doc, &value, &own);
         let mut taken = BTreeMap::new();
         let walked = files.walk("", &|path| !is_hidden(path));
+        let too_many = || {
+            let most = PARTS_BYTES >> 20;
+            let why = format!("stands beside more than {PARTS} files, or {most} MiB of them");
+            Spot::top(&doc).fault(FILE, &why);
+        };
         if walked.is_none() {
-            Spot::top(&doc).fault(FILE, "stands beside more files than a tool can have");
+            too_many();
         }
+        let mut bytes = 0;
         for file in walked.unwrap_or_default() {
             let shown = escape_line(&file.path);
             if is_hidden(&file.path) {
                 remarks.push(format!("`{shown}` is hidden, and not copied"));
             } else if file.path != SKILL {
                 match take(&root, &files, &file.path) {
-                    Ok(file) => drop(taken.insert(file.path.clone(), file)),
+                    Ok(file) => {
+                        bytes += file.bytes.len();
+                        taken.insert(file.path.clone(), file);
+                    }
                     Err(why) => Spot::top(&doc)
                         .fault(FILE, &format!("stands beside `{shown}`, which {why}")),
+                }
+                if bytes > PARTS_BYTES || taken.len() > PARTS {
+                    too_many();
+                    break;
                 }
             }
         }

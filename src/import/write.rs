@@ -40,17 +40,70 @@ pub(crate) struct Put {
 ///
 /// # Errors
 /// `import.exists` for what is there already, unless `force` is given; `sign.reserved` below `rye/`;
-/// `space.symlink` where a folder on the way is a link: then nothing was written. `import.io`.
+/// `space.symlink` where a folder on the way is a link: then nothing was written. `import.io`; then
+/// what was written is taken back, but for what it was written over.
 pub(crate) fn write(rye: &Rye, drafts: &[Draft], into: Put) -> Result<Vec<Written>, NotImported> {
-    let root = match rye.spaces().get(into.space) {
-        Some(root) => root,
-        // The folder one stands in is the user space; there is no project.
-        None => rye.spaces().user().map_err(Failure::from)?,
-    };
+    let root = root(rye, into.space)?;
     for draft in drafts {
         may_write(rye, root, draft, into.force)?;
     }
-    drafts.iter().map(|draft| write_one(root, draft, into)).collect()
+    let mut done = Vec::new();
+    let written = drafts.iter().map(|draft| write_one(root, draft, into, &mut done)).collect();
+    if Result::is_err(&written) {
+        done.iter().rev().for_each(|step| step.undo(root));
+    }
+    written
+}
+
+/// Gives a file its older signature back, where the item that it became could not be signed.
+///
+/// # Errors
+/// `import.io`
+pub(crate) fn give_back(rye: &Rye, draft: &Draft, space: Space) -> Result<(), NotImported> {
+    let root = root(rye, space)?;
+    let Some(was) = in_place(root, draft) else { return Ok(()) };
+    let own = own_path(draft);
+    // What somebody has changed by now is theirs.
+    let given = replace_if(&root.path(&own), draft.text.as_bytes(), was);
+    let io = |source| ImportError::Io { place: root.shown(&own), source };
+    Ok(given.map(drop).map_err(io)?)
+}
+
+fn root(rye: &Rye, space: Space) -> Result<&Root, Failure> {
+    match rye.spaces().get(space) {
+        Some(root) => Ok(root),
+        // The folder one stands in is the user space; there is no project.
+        None => rye.spaces().user().map_err(Failure::from),
+    }
+}
+
+/// What was written where.
+enum Done<'d> {
+    /// There was nothing, at this path below `.ai`.
+    Made(String),
+    /// An item of the older form, by what it became.
+    Replaced { path: String, was: &'d [u8], by: &'d [u8] },
+}
+
+impl Done<'_> {
+    /// Takes it back as far as that goes: the cause of it is what is told.
+    fn undo(&self, root: &Root) {
+        match self {
+            Self::Made(path) => {
+                let _ = std::fs::remove_file(root.path(path));
+                // Folders that hold nothing now, below that of the kind.
+                let mut path = path.as_str();
+                while let Some((folder, _)) = path.rsplit_once('/').filter(|(f, _)| f.contains('/'))
+                {
+                    if std::fs::remove_dir(root.path(folder)).is_err() {
+                        break;
+                    }
+                    path = folder;
+                }
+            }
+            Self::Replaced { path, was, by } => drop(replace_if(&root.path(path), by, was)),
+        }
+    }
 }
 
 /// Where an item's own file lies below `.ai`.
@@ -110,16 +163,22 @@ fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), N
     Ok(())
 }
 
-fn write_one(root: &Root, draft: &Draft, into: Put) -> Result<Written, NotImported> {
+fn write_one<'d>(
+    root: &Root,
+    draft: &'d Draft,
+    into: Put,
+    done: &mut Vec<Done<'d>>,
+) -> Result<Written, NotImported> {
     let own = own_path(draft);
     if let Some(was) = in_place(root, draft) {
         let place = root.shown(&own);
         let io = |source| ImportError::Io { place: place.clone(), source };
-        if into.signed_next
-            && draft.is_vouched_for
-            && !replace_if(&root.path(&own), was, draft.text.as_bytes()).map_err(io)?
-        {
-            return Err(io(io::Error::other("it was changed in the meantime")).into());
+        if into.signed_next && draft.is_vouched_for {
+            let by = draft.text.as_bytes();
+            if !replace_if(&root.path(&own), was, by).map_err(io)? {
+                return Err(io(io::Error::other("it was changed in the meantime")).into());
+            }
+            done.push(Done::Replaced { path: own, was, by });
         }
         let (item, space) = (draft.item.clone(), root.space());
         return Ok(Written { item, space, place, left_over: Vec::new() });
@@ -127,7 +186,9 @@ fn write_one(root: &Root, draft: &Draft, into: Put) -> Result<Written, NotImport
     let mut mine = BTreeSet::new();
     for (path, bytes, mode) in parts(draft) {
         let io = |source| ImportError::Io { place: root.shown(&path), source };
+        let is_new = root.path(&path).symlink_metadata().is_err();
         put(root, &path, bytes, mode, into.force).map_err(io)?;
+        done.extend(is_new.then(|| Done::Made(path.clone())));
         mine.insert(path);
     }
     let folder = format!("{}/{}.files", draft.item.kind.folder(), draft.item.id);

@@ -91,58 +91,160 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<(), String> {
 /// Whether the words of a command line say exactly which code they start: a version or a digest for a
 /// program that fetches packages. Of what lies on this machine it is not known here.
 pub(crate) fn names_exact_code(command: &str, args: &[String]) -> bool {
-    let program = command.rsplit('/').next().unwrap_or_default();
-    let words = || args.iter().map(String::as_str);
-    match program {
-        "npx" | "bunx" | "pnpx" => package(args, &["-p", "--package"]).is_some_and(is_npm_exact),
-        "uvx" => package(args, &["--from"]).is_some_and(is_pypi_exact),
-        "uv" | "pipx" => {
-            let at = words().position(|word| word == "run").map_or(args.len(), |at| at + 1);
-            package(&args[at..], &["--from", "--spec"]).is_some_and(is_pypi_exact)
-        }
-        "docker" | "podman" => words().any(|word| {
-            let digest = word.split_once("@sha256:").map(|(_, digest)| digest);
-            digest.is_some_and(|it| it.len() == 64 && it.bytes().all(|b| b.is_ascii_hexdigit()))
-        }),
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let exact = |found: Option<Vec<&str>>, is_exact: fn(&str) -> bool| {
+        found.is_some_and(|found| found.into_iter().all(is_exact))
+    };
+    match (command.rsplit('/').next().unwrap_or_default(), words.as_slice()) {
+        ("npx" | "bunx" | "pnpx", rest) => exact(NPM.wanted(rest), is_npm_exact),
+        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) => exact(UV.wanted(rest), is_pypi_exact),
+        ("pipx", ["run", rest @ ..]) => exact(PIPX.wanted(rest), is_pypi_exact),
+        ("docker" | "podman", ["run", rest @ ..]) => exact(IMAGE.wanted(rest), has_digest),
         _ => false,
     }
 }
 
-/// The package that is fetched: behind one of `options`, or the first word that is no option.
-fn package<'a>(args: &'a [String], options: &[&str]) -> Option<&'a str> {
-    let mut first = None;
-    let mut words = args.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        if first.is_none() && options.contains(&word) {
-            return words.next();
-        }
-        let attached = options.iter().find_map(|o| word.strip_prefix(o)?.strip_prefix('='));
-        if first.is_none() && attached.is_some() {
-            return attached;
-        }
-        if !word.starts_with('-') {
-            first = first.or(Some(word));
-        }
-    }
-    first
+/// Where the words of a command line name the file that an interpreter runs.
+pub(crate) fn script_at(command: &str, args: &[String]) -> Option<usize> {
+    let program = command.rsplit('/').next().unwrap_or_default();
+    let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let flags: &[&str] = match program {
+        "python" => &["-u", "-B", "-E", "-I", "-s"],
+        "node" | "bash" | "sh" | "ruby" | "perl" | "lua" | "php" => &[],
+        _ => return None,
+    };
+    let at = args.iter().position(|word| !flags.contains(&word.as_str()))?;
+    (!args[at].starts_with('-')).then_some(at)
 }
 
+/// The options of a program that fetches code, before the word that says which. What any other may do is
+/// not known: it leaves open what runs.
+struct Fetcher {
+    flags: &'static [&'static str],
+    valued: &'static [&'static str],
+    /// Options with a value that name a package; the first word is then a program of one of them.
+    packages: &'static [&'static str],
+}
+
+const NPM: Fetcher = Fetcher {
+    flags: &["-y", "--yes", "-q", "--quiet"],
+    valued: &[],
+    packages: &["-p", "--package"],
+};
+const UV: Fetcher = Fetcher {
+    flags: &["-q", "--quiet", "--isolated", "--offline", "-n", "--no-cache"],
+    valued: &["-p", "--python"],
+    packages: &["--from", "--with"],
+};
+const PIPX: Fetcher = Fetcher {
+    flags: &["-q", "--quiet", "--no-cache"],
+    valued: &["--python"],
+    packages: &["--spec"],
+};
+const IMAGE: Fetcher = Fetcher {
+    flags: &["-i", "-t", "-it", "-ti", "--interactive", "--tty", "--rm", "--init", "--read-only"],
+    valued: &[
+        "-e",
+        "--env",
+        "--env-file",
+        "-v",
+        "--volume",
+        "--mount",
+        "--tmpfs",
+        "-w",
+        "--workdir",
+        "-u",
+        "--user",
+        "--name",
+        "-l",
+        "--label",
+        "--network",
+        "--net",
+        "-p",
+        "--publish",
+        "-m",
+        "--memory",
+        "--cpus",
+        "--cap-drop",
+        "--security-opt",
+        "--pull",
+    ],
+    packages: &[],
+};
+
+impl Fetcher {
+    /// What is fetched; `None` where an option is not known, or nothing is named.
+    fn wanted<'a>(&self, args: &[&'a str]) -> Option<Vec<&'a str>> {
+        let mut found = Vec::new();
+        let mut is_from = false;
+        let mut words = args.iter();
+        while let Some(&word) = words.next() {
+            if !word.starts_with('-') {
+                // Beside `--with` the first word names one more.
+                if !is_from {
+                    found.push(word);
+                }
+                return Some(found);
+            }
+            if self.flags.contains(&word) {
+                continue;
+            }
+            let (option, attached) = match word.split_once('=') {
+                Some((option, value)) => (option, Some(value)),
+                None => (word, None),
+            };
+            let is_package = self.packages.contains(&option);
+            if !is_package && !self.valued.contains(&option) {
+                return None;
+            }
+            let value = attached.or_else(|| words.next().copied())?;
+            if is_package {
+                found.push(value);
+                is_from |= option != "--with";
+            }
+        }
+        None
+    }
+}
+
+/// A name of the registry and a version: no address, no other name, no range.
 fn is_npm_exact(package: &str) -> bool {
-    let version = package.get(1..).and_then(|rest| rest.rsplit_once('@')).map(|(_, v)| v);
-    version.is_some_and(|version| semver::Version::parse(version).is_ok())
+    let Some((name, version)) = package.rsplit_once('@') else { return false };
+    let is_name = match name.split('/').collect::<Vec<_>>().as_slice() {
+        [name] => is_plain(name),
+        [scope, name] => scope.strip_prefix('@').is_some_and(is_plain) && is_plain(name),
+        _ => false,
+    };
+    is_name && semver::Version::parse(version).is_ok()
 }
 
 fn is_pypi_exact(package: &str) -> bool {
-    let version = package.split_once("==").or_else(|| package.split_once('@')).map(|(_, v)| v);
+    let Some((name, version)) = package.split_once("==").or_else(|| package.split_once('@')) else {
+        return false;
+    };
+    let name = match name.strip_suffix(']') {
+        Some(name) => name.split_once('[').map_or("", |(name, _)| name),
+        None => name,
+    };
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '!' | '-' | '_');
-    version.is_some_and(|version| {
-        version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(plain)
-    })
+    is_plain(name)
+        && version.starts_with(|c: char| c.is_ascii_digit())
+        && version.chars().all(plain)
+}
+
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    !name.is_empty() && name.chars().all(plain)
+}
+
+fn has_digest(image: &str) -> bool {
+    let digest = image.split_once("@sha256:").map(|(_, digest)| digest);
+    digest.is_some_and(|it| it.len() == 64 && it.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::names_exact_code;
+    use super::{names_exact_code, script_at};
 
     #[test]
     fn i01_a_version_or_a_digest_is_exact_and_everything_else_is_not() {
@@ -172,12 +274,53 @@ mod tests {
             ("docker run --rm -i acme/x:1.2", false),
             (&format!("docker run --rm -i {digest}"), true),
             ("docker run --rm -i acme/x@sha256:abc", false),
+            ("npx -p acme@1.2.3 -p other serve", false),
+            ("npx -p acme@1.2.3 -p other@2.0.0 serve", true),
+            ("npx --call=other acme@1.2.3", false),
+            ("npx --registry=https://acme.example acme@1.2.3", false),
+            ("npx https://acme.example/x@1.2.3", false),
+            ("npx acme@npm:other@1.2.3", false),
+            ("npx @acme/x/y@1.2.3", false),
+            ("npx @1.2.3", false),
+            ("uvx acme[cli]==1.2", true),
+            ("uvx --python 3.12 --from acme==1.2 serve", true),
+            ("uvx --from git+https://acme.example/x@1.2.0 serve", false),
+            ("uvx --with other acme==1.2", false),
+            ("uvx --with other==2 acme==1.2", true),
+            ("uvx --with=other acme==1.2", false),
+            ("uv run acme==1.2", false),
+            ("docker run --rm -i acme/x", false),
+            (&format!("docker run -i -v /srv:/srv {digest} /srv"), true),
+            (&format!("docker run -i --label a={digest} acme/x"), false),
+            (&format!("docker run -i -e {digest} acme/x"), false),
+            (&format!("docker run -i acme/x {digest}"), false),
+            (&format!("docker run --unknown acme/x {digest}"), false),
+            (&format!("docker build {digest}"), false),
             ("python3 -m server", false),
             ("./server", false),
         ] {
             let mut words = line.split(' ').map(str::to_owned);
             let command = words.next().unwrap();
             assert_eq!(names_exact_code(&command, &words.collect::<Vec<_>>()), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_interpreter_runs_its_first_word_unless_an_option_says_otherwise() {
+        for (line, want) in [
+            ("python3 server.py", Some(0)),
+            ("/usr/bin/python3.12 -u -B server.py x.py", Some(2)),
+            ("node server.js", Some(0)),
+            ("python3 -m server", None),
+            ("python3 -c x server.py", None),
+            ("node --require=./x.js server.js", None),
+            ("bash -s x.sh", None),
+            ("python3", None),
+            ("acme-server conf.json", None),
+        ] {
+            let mut words = line.split(' ').map(str::to_owned);
+            let command = words.next().unwrap();
+            assert_eq!(script_at(&command, &words.collect::<Vec<_>>()), want, "{line}");
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) use exec::Spoken;
 pub(crate) use http::{HTTP_CLIENT, HttpRequest};
 pub(crate) use machine::{Survey, file_identity, find_program};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
-pub(crate) use mcp::{MCP_CLIENT, MCP_TOOL, McpTool, PINNED, names_exact_code};
+pub(crate) use mcp::{MCP_CLIENT, MCP_TOOL, McpTool, PINNED, names_exact_code, script_at};
 pub(crate) use params::{
     Params, check_config, check_examples, check_schema, misfits, typed, unknown_names,
 };

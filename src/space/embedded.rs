@@ -23,9 +23,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
     // ab9bc7064a61784904a122c29dc8ce892dc68b9365da01d7e561c3ced18e0792
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
-    // 3c3c79108949cd6c891ca24e8cc294377af1cdda7043e08bce27f41ed35d4b5c
+    // 381bfd066dd3c1c41fe89a44acce00a0dcb4b90e18d37dc4a1451971f936de46
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 2f0a35827a9ff12582c768282e62038c18d49275f8bd3e8cc671566ec1307c95
+    // 97bf4f7c7cc5f78a434719e5865e47127681928740a54973f3d735aa3c0c2e34
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -51,7 +51,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/bundle.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.exists.md") },
     // 51020f2b7b1d61c1a0048310d8a14b85e0fa18eaac41a334afdcdc9a08b2e24e
     File { path: "knowledge/rye/errors/bundle.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.forged.md") },
-    // 9daa5c753fa3139a4039f58af13009cf602fb41008a71bdd7b1a7deacf7fbc84
+    // a6510549055f2acb4040f4f8601c3a798db287ad147782671a3232d6b1e88e18
     File { path: "knowledge/rye/errors/bundle.installed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.installed.md") },
     // 54572b42598a8405ce92686f2cae3ce35a39a2d7ce6fa80c795e70ad428eb45b
     File { path: "knowledge/rye/errors/bundle.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.io.md") },
@@ -143,7 +143,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/import.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.exists.md") },
     // db7fe5aebfec45c3d8185e03c9c7e58bdc640cd7c567251b84e921af13b54570
     File { path: "knowledge/rye/errors/import.file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.file.md") },
-    // 82b7f6840388f4641cd2844f71db7e76bf70b9cf257e7ee7538464ee35a08b1e
+    // 935fc3731e7e7eab13a2adff802a404b7de630da0e303d5e3a5d0f4cd943eb81
     File { path: "knowledge/rye/errors/import.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.io.md") },
     // ce7b15e219d51a4c246d4531b3f1dd3b106990d5f495227709f1f4efcd313d24
     File { path: "knowledge/rye/errors/import.missing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.missing.md") },
@@ -449,7 +449,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.expired.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.expired.md") },
     // 6c82c7bdf9b3cf1dbaa21d481e2ea230b6e88f656f01150a8c4c1abbc6751f4d
     File { path: "knowledge/rye/errors/verify.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.forged.md") },
-    // aa81ff5be214967297d6a857b136c7b4904d39e95dc8bce5c26c9805dd1f743d
+    // 6c717025a7fed15b02e680831357bd6eee434950afb964f6fc90a9080b5a25c5
     File { path: "knowledge/rye/errors/verify.legacy.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.legacy.md") },
     // bd65aa90bc866f81eca258d9aabea34b533c721440e997f3ecc3095b6b6fe842
     File { path: "knowledge/rye/errors/verify.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.malformed.md") },
@@ -487,7 +487,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // e5c2a5eb3e67315661cca3aefadd6137dbeb9428a07ee44a3e536cebfa6ff19c
+    // ef12ac5428d6119740fdcc5aad5fe1cd5ed78be86ee2cb8e675825b433b064c0
     File { path: "knowledge/rye/mcp-client.md", bytes: include_bytes!("../../.ai/knowledge/rye/mcp-client.md") },
     // 1f4c2a4e9c2fd63e4532057a287a404875a07f8f76986f61a6047661003113ff
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },

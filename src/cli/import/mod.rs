@@ -20,9 +20,9 @@ use crate::diag::{Diagnostic, Style};
 use crate::id::{ItemId, Space};
 use crate::import::{
     Draft, Drafts, Import, LeftOut, McpImport, NotImported, OlderFolder, OlderKey, Put, Written,
-    drafts, mcp_drafts, nothing, older_items, skill, write,
+    drafts, give_back, mcp_drafts, nothing, older_items, skill, write,
 };
-use crate::pipeline::SignReport;
+use crate::pipeline::{SignReport, Signed};
 use crate::resolve::Found;
 
 /// Turn what others wrote into signed items
@@ -272,7 +272,15 @@ impl Foreign<'_> {
         let written = write(&rye, &drafts, Put { space, force: to.force, signed_next: sign })?;
         let mut signed = Vec::new();
         if sign {
-            signed = sign_all(&drafts, &written, wired, out)?;
+            let done = sign_all(&drafts, &written, wired, out);
+            let is_signed = |draft: &Draft| {
+                let mut rows = done.iter().flatten().filter(|row| row.item == draft.item);
+                rows.any(|row| !matches!(row.signed, Signed::Failed(_)))
+            };
+            for draft in drafts.iter().filter(|draft| draft.is_vouched_for && !is_signed(draft)) {
+                give_back(&rye, draft, space)?;
+            }
+            signed = done?;
         }
         Ok(tell(&drafts, &written, &signed, told, sign, out))
     }

@@ -29,6 +29,7 @@ pub(super) struct Http {
     session: Option<String>,
     version: Option<String>,
     is_known: bool,
+    list_changed: bool,
 }
 
 /// Longest name of a session, in bytes.
@@ -36,7 +37,7 @@ const SESSION_BYTES: usize = 1024;
 
 impl Http {
     pub(super) fn new(remote: Remote) -> Self {
-        Self { remote, session: None, version: None, is_known: false }
+        Self { remote, session: None, version: None, is_known: false, list_changed: false }
     }
 
     fn send(&self, message: &Value, talk: &Talk<'_>) -> Result<Answer, Lost> {
@@ -135,8 +136,10 @@ impl Carrier for Http {
         }
         let mut found = None;
         for text in Self::messages(&answer)? {
-            if let Heard::Answer(answer) = heard(&text, id)? {
-                found = found.or(Some(answer));
+            match heard(&text, id)? {
+                Heard::Answer(answer) => found = found.or(Some(answer)),
+                Heard::ListChanged => self.list_changed = true,
+                Heard::Asked(_) | Heard::Nothing => {}
             }
         }
         Ok(found.ok_or_else(|| bad("its answer holds none to what was asked"))?)
@@ -148,6 +151,10 @@ impl Carrier for Http {
 
     fn list_changed(&mut self, _: &Talk<'_>) -> Result<bool, Lost> {
         Ok(std::mem::replace(&mut self.is_known, true))
+    }
+
+    fn changed_meanwhile(&mut self) -> bool {
+        std::mem::take(&mut self.list_changed)
     }
 
     fn agreed(&mut self, version: &str) {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::http::{Http, Remote};
 use super::session::{Carrier, Lost, Session, Talk};
-use super::sessions::end;
+use super::sessions::{end, masked};
 use super::stdio::Stdio;
 use crate::base::limits::MCP_IMPORT_MS;
 use crate::execute::{Kept, Mask, McpFault};
@@ -21,16 +21,16 @@ pub(crate) enum At {
 /// What a server says of itself.
 #[derive(Debug)]
 pub(crate) struct Offer {
-    /// Its name and version.
+    /// Its name and version, without secrets.
     pub(crate) server: String,
-    /// Sorted by name.
+    /// Sorted by name, each as it was said.
     pub(crate) tools: Vec<McpTool>,
 }
 
 /// Asks a server for its tools, and ends it. `item` stands for it in the log.
 ///
 /// # Errors
-/// Why not, and the end of what it said on standard error.
+/// Why not, and the end of what it said on standard error, both without secrets.
 pub(crate) fn offer(
     at: &At,
     host: &dyn Host,
@@ -56,12 +56,12 @@ pub(crate) fn offer(
     let mut session = Session::new(carrier);
     let listed = session.greet(&talk).and_then(|()| {
         let tools = session.tools(&talk)?.values().cloned().collect();
-        Ok(Offer { server: session.server.clone(), tools })
+        Ok(Offer { server: mask.text(&session.server), tools })
     });
     let tail = session.carrier.tail(&talk);
     end(vec![session]);
     listed.map_err(|lost| match lost {
-        Lost::Fault(fault) => (fault, tail),
+        Lost::Fault(fault) => (masked(fault, &mask), tail),
         Lost::TimedOut => (McpFault::TimedOut { after: time }, tail),
         Lost::Interrupted(signal) => {
             (McpFault::ServerFailed { why: format!("signal {signal} came") }, tail)

@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::wire::{VERSIONS, bad, called, changes, notification, request, result, tool};
-use crate::base::limits::{MCP_CANCEL_MS, MCP_LIST_PAGES, MCP_LIST_TOOLS};
+use crate::base::limits::{MCP_ANSWER_BYTES, MCP_CANCEL_MS, MCP_LIST_PAGES, MCP_LIST_TOOLS};
 use crate::execute::{ExecuteError, Mask, McpFault};
 use crate::host::{Host, Signals, Vars};
 use crate::id::Ref;
 use crate::plan::McpTool;
 use crate::protocol::wire::Answer;
+
+/// How often a list is read that changes while it is read.
+const LISTS: usize = 3;
 
 /// What one conversation may use, and until when.
 pub(super) struct Talk<'a> {
@@ -56,6 +59,9 @@ pub(super) trait Carrier: Send {
 
     /// Whether the list of tools may be another one than was read, since this was last asked.
     fn list_changed(&mut self, talk: &Talk<'_>) -> Result<bool, Lost>;
+
+    /// Whether the server said so while it answered, since this or the other was last asked.
+    fn changed_meanwhile(&mut self) -> bool;
 
     /// The version that both understand.
     fn agreed(&mut self, version: &str);
@@ -129,23 +135,29 @@ impl Session {
     /// The server's tools, read anew where they may have changed.
     pub(super) fn tools(&mut self, talk: &Talk<'_>) -> Result<&BTreeMap<String, McpTool>, Lost> {
         let changed = self.carrier.list_changed(talk)?;
-        let known = self.tools.take().filter(|_| !changed);
-        let tools = match known {
-            Some(tools) => tools,
-            None => self.list(talk)?,
-        };
-        Ok(self.tools.insert(tools))
+        if let Some(tools) = self.tools.take().filter(|_| !changed) {
+            return Ok(self.tools.insert(tools));
+        }
+        for _ in 0..LISTS {
+            let tools = self.list(talk)?;
+            if !self.carrier.changed_meanwhile() {
+                return Ok(self.tools.insert(tools));
+            }
+        }
+        Err(bad("its list of tools changes while it is read").into())
     }
 
     fn list(&mut self, talk: &Talk<'_>) -> Result<BTreeMap<String, McpTool>, Lost> {
         let mut tools = BTreeMap::new();
         let mut params = json!({});
+        let mut bytes = 0;
         for _ in 0..MCP_LIST_PAGES {
             let answer = self.ask("tools/list", &params, talk)?;
             let page = result(answer, "tools/list")?;
             let listed = page.get("tools").and_then(Value::as_array);
             for listed in listed.ok_or_else(|| bad("its list of tools is none"))? {
                 let tool = tool(listed)?;
+                bytes += listed.to_string().len();
                 let name = tool.name.clone();
                 if tools.insert(name.clone(), tool).is_some() {
                     return Err(bad(format!("it lists two tools `{name}`")).into());
@@ -153,6 +165,10 @@ impl Session {
             }
             if tools.len() > MCP_LIST_TOOLS {
                 return Err(bad(format!("it lists more than {MCP_LIST_TOOLS} tools")).into());
+            }
+            if bytes > MCP_ANSWER_BYTES {
+                let why = format!("all pages of its list have more than {MCP_ANSWER_BYTES} bytes");
+                return Err(bad(why).into());
             }
             match page.get("nextCursor").filter(|cursor| !cursor.is_null()) {
                 None => return Ok(tools),

@@ -236,13 +236,14 @@ fn key(plan: &Plan) -> Digest {
 }
 
 /// The same without secrets.
-fn masked(fault: McpFault, mask: &Mask) -> McpFault {
+pub(super) fn masked(fault: McpFault, mask: &Mask) -> McpFault {
     match fault {
         McpFault::ServerFailed { why } => McpFault::ServerFailed { why: mask.text(&why) },
         McpFault::BadAnswer { why } => McpFault::BadAnswer { why: mask.text(&why) },
         McpFault::OutputSchema { why } => McpFault::OutputSchema { why: mask.text(&why) },
         McpFault::ToolChanged { tool, mut changes } => {
             for change in &mut changes {
+                change.field = mask.text(&change.field);
                 change.new = change.new.take().map(|value| mask.value(value));
             }
             McpFault::ToolChanged { tool, changes }

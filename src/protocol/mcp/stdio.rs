@@ -125,7 +125,11 @@ impl Carrier for Stdio {
                 break;
             }
         }
-        Ok(std::mem::take(&mut self.list_changed))
+        Ok(self.changed_meanwhile())
+    }
+
+    fn changed_meanwhile(&mut self) -> bool {
+        std::mem::take(&mut self.list_changed)
     }
 
     fn agreed(&mut self, _: &str) {}

@@ -46,9 +46,13 @@ fn manifest(key: &SigningKey, files: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn sealed(key: &SigningKey, rows: &[Value]) -> Vec<u8> {
+    sealed_at(key, rows, "2026-11-21T00:00:00Z")
+}
+
+fn sealed_at(key: &SigningKey, rows: &[Value], packed_at: &str) -> Vec<u8> {
     let statement = json!({
         "_type": "https://in-toto.io/Statement/v1",
-        "predicate": {"description": "", "name": "acme-words", "packed_at": "2026-11-21T00:00:00Z",
+        "predicate": {"description": "", "name": "acme-words", "packed_at": packed_at,
                       "rye": "0.1.0", "version": "1.0.0"},
         "predicateType": "urn:rye:bundle:v1",
         "subject": rows,
@@ -148,6 +152,30 @@ fn h07_an_archive_that_is_not_just_what_its_signed_manifest_lists_writes_nothing
             assert_eq!(files, json!([{"path": path, "sha256": sha256(&good)}]), "byte {at}");
         }
     }
+}
+
+#[test]
+fn of_one_version_the_bundle_that_was_packed_earlier_does_not_take_the_place() {
+    let pair = Pair::new();
+    let key = pair.publisher.own_key();
+    let bytes = tool(&key, "acme/x");
+    let row = json!({"annotations": {"is_program": false, "size": bytes.len()},
+                     "digest": {"sha256": sha256(&bytes)}, "name": "tools/acme/x.sh"});
+    let packed = |name: &str, at: &str| {
+        let signed = sealed_at(&key, std::slice::from_ref(&row), at);
+        let head = entry(EntryType::Regular, "bundle.json", "", &signed);
+        let file = entry(EntryType::Regular, "tools/acme/x.sh", "", &bytes);
+        archive(&pair.user.outside().join(name), &[head, file])
+    };
+    let earlier = packed("earlier", "2026-11-20T00:00:00Z");
+    let later = packed("later", "2026-11-21T00:00:00Z");
+    for (file, status) in [(&earlier, 0), (&later, 0), (&later, 0), (&earlier, 4)] {
+        let said = pair.user.rye(&["bundle", "install", file, "--json"]);
+        assert_eq!(said.status, status, "{said:?}");
+        assert!(status == 0 || said.code() == "bundle.installed", "{said:?}");
+    }
+    let said = pair.user.rye(&["bundle", "verify", "acme-words", "--json"]).json();
+    assert_eq!(said["bundle"]["packed_at"], "2026-11-21T00:00:00Z", "{said}");
 }
 
 #[test]

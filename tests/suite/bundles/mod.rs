@@ -148,6 +148,13 @@ fn a_bundle_is_packed_verified_installed_run_and_removed() {
         said.stdout.contains("system:acme-words .ai/tools/acme/words/count.py  answers"),
         "{said:?}"
     );
+    let said = pair.user.rye(&["list"]);
+    let listed = "\n\nsystem:acme-words\n  tool:acme/words/count\n";
+    assert!(said.stdout.ends_with(listed), "{said:?}");
+    let (_, said) = pair.user.json(&["list", "--long", "acme"]);
+    let row = &said["items"][0];
+    assert_eq!((&row["space"], &row["bundle"]), (&json!("system"), &json!("acme-words")), "{said}");
+    assert_eq!(row["description"], "Counts words", "{said}");
     let (_, said) = pair.user.json(&["bundle", "list"]);
     let row = &said["bundles"][0];
     assert_eq!((&row["name"], &row["version"]), (&json!("acme-words"), &json!("1.0.0")), "{said}");

@@ -4,13 +4,15 @@
 //! last, then its second, until a run comes to its end without meeting the fault. After each, the
 //! disk holds the old state or the other, never neither, and the next call works.
 //!
-//! - `cases.rs` what is tried, and how its state is told · `tracer.rs` the faults · `calls.rs` which
+//! - `cases.rs` what is tried, and how its state is told, `bundles.rs` what of bundles, `imports.rs` what of imports · `tracer.rs` the faults · `calls.rs` which
 //!   calls count · `tree.rs` a folder's content · `full.rs` a disk that is really full, or read-only
 //!   · `names.rs` temporary names
 
+mod bundles;
 mod calls;
 mod cases;
 mod full;
+mod imports;
 mod names;
 mod tracer;
 mod tree;
@@ -110,7 +112,9 @@ fn check(
     for path in before.differences(&now) {
         // A remembered version carries its time in its name.
         let is_version = path.to_string_lossy().contains("/.ai/state/items");
-        if touched.contains(&path) || (is_version && !is_leftover(&path)) {
+        // And so does what was put aside of a bundle.
+        let is_aside = path.to_string_lossy().contains("/.ai/bundles/.kept-");
+        if touched.contains(&path) || is_aside || (is_version && !is_leftover(&path)) {
             let is_whole = now
                 .bytes(&path)
                 .is_none_or(|bytes| before.bytes(&path) == Some(bytes) || whole(&path, bytes));
@@ -121,8 +125,16 @@ fn check(
         }
     }
     // Only a process that is gone, or may not remove files any more, leaves some behind; and the
-    // documents of a rotation that is decided wait for the next call.
-    let waits = leftovers.iter().all(|path| path.ancestors().any(|p| p.ends_with("rotation")));
+    // documents of a rotation that is decided wait for the next call, as what is left of a bundle does
+    // in whose place there is another.
+    let waits = |path: &PathBuf| {
+        path.ancestors().any(|p| {
+            let is_work =
+                p.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b".at-work-"));
+            p.ends_with("rotation") || is_work && now.bytes(&p.join("receipt.json")).is_some()
+        })
+    };
+    let waits = leftovers.iter().all(waits);
     let may_leave = killed || fault == Fault::ReadOnly || hit.removes() || waits;
     assert!(may_leave || leftovers.is_empty(), "{leftovers:?} is left: {what}");
 
@@ -168,6 +180,7 @@ fn is_leftover(path: &Path) -> bool {
         temporary.is_some_and(|random| random.len() == 16)
             || is_pin(&name, above)
             || above.ends_with("state/rotation")
+            || (above.ends_with(".ai/bundles") && name.starts_with(".at-work-"))
     })
 }
 
@@ -191,6 +204,12 @@ fn whole(path: &Path, bytes: &[u8]) -> bool {
         return text.starts_with("-----BEGIN ") && text.trim_end().ends_with(" KEY-----");
     }
     // What these say is told by the case.
+    if path.to_string_lossy().contains("/skills/") {
+        return text.ends_with('\n');
+    }
+    if path.to_string_lossy().contains("/.ai/bundles/") {
+        return true;
+    }
     let told = [".ai/rye.lock", "plan.json", "receipt.json"];
     if told.iter().any(|told| path.ends_with(told)) {
         return text.ends_with('\n');

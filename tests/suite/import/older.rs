@@ -189,6 +189,23 @@ fn a_project_of_the_older_form_is_signed_anew_where_it_is() {
 }
 
 #[test]
+fn what_cannot_be_signed_anew_where_it_is_keeps_its_older_signature() {
+    let world = World::new();
+    let (key, folder) = old(&world);
+    for item in ["tools/acme/mark.py", "directives/acme/tell.md"] {
+        let text = fs::read(folder.join(".ai").join(item)).unwrap();
+        put(&world.project().join(".ai").join(item), text);
+    }
+    let text = MARKER_PY.replace("Leaves a marker", "Leaves \u{202e}a marker");
+    let signed = format!("# {}\n{text}", older_line(&key, &text));
+    put(&world.project().join(".ai/tools/acme/hidden.py"), &signed);
+    let said = world.rye(&[&["import", "rye", ".", "--yes"], &KEY[..]].concat());
+    assert_eq!((said.code().as_str(), said.status), ("parse.invisible_text", 5), "{said:?}");
+    world.works("tool:acme/mark");
+    assert_eq!(world.read(".ai/tools/acme/hidden.py"), signed.as_bytes());
+}
+
+#[test]
 fn e07_what_a_reader_cannot_see_is_escaped_when_shown_and_not_signed() {
     let world = World::new();
     let (key, folder) = old(&world);

@@ -192,6 +192,37 @@ fn a_link_in_a_skill_is_a_fault_and_a_hidden_file_is_told() {
 }
 
 #[test]
+fn a_skill_of_more_than_a_tool_can_have_is_a_fault_before_it_is_read_whole() {
+    let world = world();
+    for at in 0..20 {
+        let file = fs::File::create(skill(&world).join(format!("assets/{at}.bin"))).unwrap();
+        file.set_len(4 << 20).unwrap();
+        if at == 14 {
+            let (status, said) = import(&world, &["--dry-run"]);
+            assert_eq!(status, 0, "60 MiB are not too much: {said}");
+        }
+    }
+    let (status, said) = import(&world, &["--yes"]);
+    assert_eq!((status, said["code"].as_str()), (5, Some("import.file")), "{said}");
+    assert_eq!(said["findings"].as_array().map(Vec::len), Some(1), "{said}");
+    assert!(!world.project().join(".ai/tools/skills").exists());
+}
+
+#[test]
+fn an_import_that_cannot_be_written_to_its_end_leaves_nothing_of_itself() {
+    let world = world();
+    world.write(".ai/directives/skills", "a file where a folder should be");
+    world.write(".ai/tools/skills/mine.txt", "mine");
+    let (status, said) = import(&world, &["--yes"]);
+    assert_eq!((status, said["code"].as_str()), (6, Some("import.io")), "{said}");
+    let tools: Vec<_> = tree(&world.project().join(".ai/tools")).into_keys().collect();
+    assert_eq!(tools, ["skills/mine.txt"]);
+    assert!(!world.project().join(".ai/tools/skills/pdf_forms.files").exists());
+    fs::remove_file(world.project().join(".ai/directives/skills")).unwrap();
+    assert_eq!(import(&world, &["--yes"]).0, 0, "once the cause is mended it is imported");
+}
+
+#[test]
 fn e07_a_skill_with_text_that_nobody_sees_is_shown_escaped_and_not_signed() {
     let world = world();
     let text = SKILL_MD.replace("See [the", "See \u{e0041}\u{202e}[the");

@@ -1,7 +1,8 @@
 //! Tools of MCP servers: `rye import mcp`, and that nothing is called which is not what was signed.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -66,6 +67,21 @@ fn with_new_items(world: World) -> World {
         world.rye(&["trust", "add", &pem.display().to_string(), "--items", "tool:rye/core/**"]);
     assert_eq!(said.status, 0, "{said:?}");
     world.env("RYE_SYSTEM_SPACE", &system.display().to_string())
+}
+
+/// Programs that are found first, and start the server whatever they are asked for.
+fn with_programs(world: World, names: &[&str]) -> World {
+    let bin = world.outside().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let python = python_folder().join("python3").display().to_string();
+    let server = world.project().join("server.py").display().to_string();
+    for name in names {
+        let file = bin.join(name);
+        fs::write(&file, format!("#!/bin/sh\nexec {python} {server}\n")).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}:/usr/bin:/bin", bin.display(), python_folder().display());
+    world.env("PATH", &path)
 }
 
 fn put(world: &World, offer: &Value) {
@@ -176,6 +192,17 @@ fn a_tool_that_is_another_one_than_was_signed_is_not_called() {
     }
     put(&world, &offer());
     assert_eq!(call(&world, "add", &json!({"a": 1, "b": 2})).status, 0);
+}
+
+#[test]
+fn a_list_that_changes_while_it_is_read_is_read_again_before_a_call() {
+    let world = imported();
+    world.write("mode", "change-amid");
+    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
+    assert_eq!((said.status, said.code().as_str()), (4, "mcp.tool_changed"), "{said:?}");
+    assert!(!asked(&world).contains(&"tools/call".to_owned()));
+    let list = asked(&world).iter().filter(|it| *it == "tools/list").count();
+    assert_eq!(list, 8, "twice, in four pages each");
 }
 
 #[test]
@@ -297,6 +324,179 @@ fn i01_a_command_without_a_version_is_shown_as_external_and_a_url_without_tls_is
     world.signed(".ai/tools/acme/open.yaml", text);
     let said = world.rye(&["execute", "acme/open", "--json"]);
     assert_eq!(said.code(), "plan.bad_config", "{said:?}");
+}
+
+#[test]
+fn i01_a_command_that_leaves_open_what_runs_is_external_whatever_else_it_names() {
+    let world = with_programs(world(), &["npx", "uvx", "docker", "acme-server"]);
+    world.write("conf.json", "{}");
+    let digest = format!("acme/x@sha256:{}", "a".repeat(64));
+    let label = format!("made={digest}");
+    for (words, want) in [
+        (&["npx", "-y", "acme@1.2.3", "conf.json"][..], "pinned"),
+        (&["npx", "-y", "acme", "conf.json"], "external"),
+        (&["npx", "-p", "acme@1.2.3", "-p", "other", "serve"], "external"),
+        (&["npx", "https://acme.example/x@1.2.3"], "external"),
+        (&["npx", "acme@npm:other@1.2.3"], "external"),
+        (&["uvx", "acme==1.2"], "pinned"),
+        (&["uvx", "--from", "git+https://acme.example/x@1.2.0", "serve"], "external"),
+        (&["uvx", "--with=other", "acme==1.2"], "external"),
+        (&["docker", "run", "-i", "--rm", "-e", "A=b", &digest], "pinned"),
+        (&["docker", "run", "-i", "--label", &label, "acme/x:latest"], "external"),
+        (&["docker", "run", "-i", "acme/x:latest", &digest], "external"),
+        (&["acme-server", "conf.json"], "external"),
+        (&["python3", "server.py", "conf.json"], "pinned"),
+        (&["python3", "-u", "server.py"], "pinned"),
+        (&["python3", "-m", "server", "conf.json"], "external"),
+    ] {
+        let said = import(&world, &[&["--dry-run"], words].concat());
+        let got = said.json();
+        let text = got["items"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains(&format!("\nintegrity: {want}\n")), "{words:?}: {said:?}");
+    }
+}
+
+#[test]
+fn what_a_program_that_fetches_keeps_is_named_below_the_home_of_whoever_runs_it() {
+    let world = with_programs(world(), &["npx"]);
+    let text = |world: &World| {
+        let got = import(world, &["--dry-run", "npx", "-y", "acme@1.2.3"]).json();
+        got["items"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let said = text(&world);
+    assert!(said.contains("    write: [\"{user_space}/.npm/\"]\n"), "{said}");
+    assert!(!said.contains(&world.home().display().to_string()), "{said}");
+    // Where the user space is another folder, the home is what it is.
+    let elsewhere = world.outside().join("elsewhere").display().to_string();
+    let user = world.home().display().to_string();
+    let world = world.env("USER_SPACE", &user).env("HOME", &elsewhere);
+    let said = text(&world);
+    assert!(said.contains(&format!("    write: [\"{elsewhere}/.npm/\"]\n")), "{said}");
+}
+
+#[test]
+fn a_hidden_file_of_the_command_line_is_not_copied_and_that_is_told() {
+    let world = world();
+    world.write("conf/.env", "TOKEN=1\n");
+    world.write("conf/open.json", "{}\n");
+    let said =
+        import(&world, &["--dry-run", "python3", "server.py", "conf/.env", "conf/open.json"]);
+    let got = said.json();
+    let files: Vec<_> = got["items"][0]["files"].as_array().unwrap().iter().collect();
+    let from: Vec<_> = files.iter().map(|file| file["from"].as_str().unwrap()).collect();
+    assert_eq!(from, ["conf/open.json", "server.py"], "{said:?}");
+    assert!(got["remarks"].to_string().contains("`conf/.env` is hidden"), "{said:?}");
+}
+
+#[test]
+fn a_folder_that_the_server_may_write_is_named_from_here() {
+    let world = world();
+    let elsewhere = world.outside().join("elsewhere/").display().to_string();
+    for (write, want) in [
+        ("out/", "{project_path}/out/"),
+        (".", "{project_path}"),
+        ("./a/b", "{project_path}/a/b"),
+        ("{user_space}/x", "{user_space}/x"),
+        ("../elsewhere/", &elsewhere),
+        (&elsewhere, &elsewhere),
+    ] {
+        let got = import(&world, &["--dry-run", "--write", write, "python3", "server.py"]).json();
+        let text = got["items"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("    write: [\"{want}\"]\n")), "{write}: {text}");
+    }
+}
+
+#[test]
+fn a_server_that_ends_at_once_is_told_with_what_it_said_last() {
+    let world = world();
+    world.write("broken.py", "import a_module_that_is_none\n");
+    let said = world.rye(&["import", "mcp", "--category", "shop", "python3", "broken.py"]);
+    assert_eq!((said.status, said.code().as_str()), (7, "mcp.server_failed"), "{said:?}");
+    assert!(said.stderr.contains("No module named 'a_module_that_is_none'"), "{said:?}");
+}
+
+#[test]
+fn f08_a_server_s_secret_is_in_no_item_and_no_message() {
+    let world = world().env("SHOP_TOKEN", "hush-a-by-baby");
+    let secret = ["--yes", "--secret", "SHOP_TOKEN", "python3", "server.py"];
+    for mode in ["leak-error", "leak-name", "leak-title", "leak-key"] {
+        world.write("mode", mode);
+        let said = import(&world, &secret);
+        assert!(!format!("{said:?}").contains("baby"), "{mode}: {said:?}");
+        let shop = world.project().join(".ai/tools/shop");
+        assert_eq!(shop.exists(), said.status == 0, "{mode}");
+        let _ = fs::remove_dir_all(shop);
+        if mode == "leak-title" {
+            assert_eq!((said.status, said.code().as_str()), (5, "import.value"), "{said:?}");
+            assert!(said.json()["error"].as_str().unwrap().contains("SHOP_TOKEN"), "{said:?}");
+        }
+    }
+    fs::remove_file(world.project().join("mode")).unwrap();
+    let said = import(&world, &[&secret[..], &["--token=hush-a-by-baby"]].concat());
+    assert_eq!((said.status, said.code().as_str()), (7, "mcp.server_failed"), "{said:?}");
+    assert!(said.json()["error"].as_str().unwrap().contains("`SHOP_TOKEN`"), "{said:?}");
+    assert!(!format!("{said:?}").contains("baby"), "in the command line: {said:?}");
+    let said = import(&world, &secret);
+    assert_eq!(said.status, 0, "without the leak it is imported: {said:?}");
+    assert_eq!(call(&world, "say", &json!({})).status, 0);
+    for mode in ["leak-key", "leak-title", "leak-error"] {
+        world.write("mode", mode);
+        let said = call(&world, "say", &json!({}));
+        assert_ne!(said.status, 0, "{mode}");
+        assert!(!format!("{said:?}").contains("baby"), "{mode}: {said:?}");
+    }
+}
+
+#[test]
+fn a_list_of_tools_that_is_larger_than_a_message_may_be_is_refused() {
+    let world = world();
+    world.write("mode", "large-pages");
+    let said = import(&world, &["--yes", "python3", "server.py"]);
+    assert_eq!((said.status, said.code().as_str()), (7, "mcp.bad_answer"), "{said:?}");
+    let pages = asked(&world).iter().filter(|it| *it == "tools/list").count();
+    assert!(pages <= 5, "{pages} pages of 4 MiB were read");
+    assert!(!world.project().join(".ai/tools/shop").exists());
+}
+
+#[test]
+fn what_a_server_says_in_an_error_is_cut_where_nobody_would_read_on() {
+    let world = imported();
+    world.write("mode", "long-error");
+    for said in [
+        call(&world, "say", &json!({})),
+        import(&world, &["--yes", "--force", "python3", "server.py"]),
+    ] {
+        assert_eq!((said.status, said.code().as_str()), (7, "mcp.server_failed"), "{said:?}");
+        let error = said.json()["error"].as_str().unwrap().to_owned();
+        assert!(error.len() < 1_000, "{} bytes", error.len());
+    }
+}
+
+#[test]
+fn a_tool_whose_name_no_file_can_have_is_a_fault_before_anything_is_written() {
+    let world = world();
+    for (length, status) in [(230, 0), (251, 5)] {
+        put(
+            &world,
+            &json!([
+                {"name": "a", "inputSchema": {"type": "object"}},
+                {"name": "x".repeat(length), "inputSchema": {"type": "object"}},
+            ]),
+        );
+        let _ = fs::remove_dir_all(world.project().join(".ai/tools/s"));
+        let said = world.rye(&[
+            "import",
+            "mcp",
+            "--category",
+            "s",
+            "--json",
+            "--yes",
+            "python3",
+            "server.py",
+        ]);
+        assert_eq!(said.status, status, "{said:?}");
+        assert_eq!(world.project().join(".ai/tools/s").exists(), status == 0, "{length}");
+    }
 }
 
 #[test]

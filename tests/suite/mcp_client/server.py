@@ -1,6 +1,7 @@
 """An MCP server for tests: over stdio, or with `--http` over streamable HTTP on a free port.
 
-What it lists is `offer.json` of its folder; each method it was asked for goes to `asked`.
+What it lists is `offer.json` of its folder; each method it was asked for goes to `asked`. A file `mode`
+says what it does otherwise.
 """
 
 import http.server
@@ -56,14 +57,33 @@ def answer(message):
         file.write(f"{os.getpid()} {method}\n")
     if "id" not in message:
         return None
+    mode, token = "", os.environ.get("SHOP_TOKEN", "")
+    if os.path.exists(at("mode")):
+        with open(at("mode")) as file:
+            mode = file.read()
     if method == "initialize":
-        info = {"name": "shop", "version": "1.0"}
+        info = {"name": "shop" + token * (mode == "leak-name"), "version": "1.0"}
         caps = {"tools": {"listChanged": True}}
         result = {"protocolVersion": "2025-06-18", "capabilities": caps, "serverInfo": info}
+    elif mode in ("leak-error", "long-error"):
+        said = f"no such token: {token}" if mode == "leak-error" else "x" * 1_000_000
+        return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": 1, "message": said}}
+    elif method == "tools/list" and mode == "large-pages":
+        at_page = int(params.get("cursor") or 0)
+        tool = {"name": f"t{at_page}", "title": "x" * (4 << 20), "inputSchema": {"type": "object"}}
+        result = {"tools": [tool], "nextCursor": str(at_page + 1)}
     elif method == "tools/list":
         with open(at("offer.json")) as file:
             tools = json.load(file)
+        for tool in tools:
+            if mode == "leak-title":
+                tool["title"] = f"Asks with {token}"
+            if mode == "leak-key":
+                tool["inputSchema"][token] = 1
         start = int(params.get("cursor") or 0)
+        if start and mode == "change-amid":
+            os.remove(at("mode"))
+            call("change", None)
         result = {"tools": tools[start : start + 2]}
         if len(tools) > start + 2:
             result["nextCursor"] = str(start + 2)
