@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
+
 use super::{Ended, Heard, Host, Os, Spawn};
 use crate::base::Digest;
 
@@ -259,13 +261,16 @@ fn an_answer_waits_for_nothing_once_the_pipes_are_closed(host: &dyn Host) {
 
 fn what_is_said_is_heard_while_it_runs_up_to_what_is_kept(host: &dyn Host) {
     let said = |spawn: &Spawn| {
-        let (mut child, mut words) = (0, String::new());
+        let (mut child, mut words) = (0_u32, String::new());
         let ended = host.run(spawn, &mut |heard| match heard {
             Heard::Started(pid) => child = pid,
             Heard::Said(bytes) => {
-                words.push_str(text(bytes));
                 // It goes on when it was heard.
-                drop(Command::new("kill").args(["-USR1", &child.to_string()]).status());
+                if words.is_empty() {
+                    let pid = Pid::from_raw(child.cast_signed()).unwrap();
+                    rustix::process::kill_process(pid, Signal::USR1).unwrap();
+                }
+                words.push_str(text(bytes));
             }
         });
         assert_eq!(words, text(&ended.unwrap().stderr));

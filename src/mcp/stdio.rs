@@ -1,13 +1,15 @@
 //! The door that a client opens by starting rye: a line of JSON is a message.
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetMeta, ProtocolVersion,
+    RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::Transport;
@@ -19,7 +21,7 @@ use tokio::sync::{Notify, watch};
 
 use super::error::McpError;
 use super::handler::{Session, versions};
-use super::server::{NotServed, Server};
+use super::server::{NotServed, Server, held};
 use crate::base::limits::{MCP_GONE_MS, MCP_MESSAGE_BYTES, MCP_UNREAD};
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
@@ -36,6 +38,7 @@ pub(super) async fn serve(server: &Arc<Server>) -> Result<(), NotServed> {
         is_gone: Arc::clone(&is_gone),
         has_begun: false,
         unread: watch::Sender::new(0),
+        open: Arc::default(),
     };
     let served = async {
         match serve_server(Session::new(server), transport).await {
@@ -111,6 +114,7 @@ fn own(fd: BorrowedFd<'_>, path: &str, reads: bool) -> Option<Own> {
 }
 
 /// Passes over what is no request before a session has begun, which the library would take for an end;
+/// and a second request with the id of one that is not answered, which could not be cancelled then;
 /// listens no further to a client that does not read; and says when the client is gone.
 struct Patient {
     inner: AsyncRwTransport<RoleServer, Reader, Writer>,
@@ -118,6 +122,8 @@ struct Patient {
     has_begun: bool,
     /// How many messages wait to be read by the client.
     unread: watch::Sender<usize>,
+    /// The ids of the requests that are neither answered nor cancelled.
+    open: Arc<Mutex<HashSet<RequestId>>>,
 }
 
 /// A message that waits to be read.
@@ -143,6 +149,14 @@ impl Transport<RoleServer> for Patient {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = match &message {
+            ServerJsonRpcMessage::Response(answer) => Some(&answer.id),
+            ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        if let Some(id) = answered {
+            held(&self.open).remove(id);
+        }
         let (unread, is_gone) = (Unread::new(&self.unread), Arc::clone(&self.is_gone));
         let sent = self.inner.send(message);
         async move {
@@ -166,8 +180,21 @@ impl Transport<RoleServer> for Patient {
                 None => self.is_gone.notify_one(),
                 Some(ClientJsonRpcMessage::Request(asked)) => {
                     self.has_begun |= begins(&asked.request);
+                    if !held(&self.open).insert(asked.id.clone()) {
+                        // With its id this would answer the first.
+                        let error = ErrorData::invalid_request("the id is that of a request", None);
+                        let _ = self.inner.send(ServerJsonRpcMessage::error(error, None)).await;
+                        continue;
+                    }
                 }
                 Some(_) if !self.has_begun => continue,
+                Some(ClientJsonRpcMessage::Notification(told)) => {
+                    if let ClientNotification::CancelledNotification(cancelled) = &told.notification
+                        && let Some(id) = &cancelled.params.request_id
+                    {
+                        held(&self.open).remove(id);
+                    }
+                }
                 Some(_) => {}
             }
             return message;

@@ -64,6 +64,7 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
         places.push((project.join(".ai"), RecursiveMode::Recursive));
     }
     if let Some(user) = base(Space::User) {
+        places.push((user.to_owned(), RecursiveMode::NonRecursive));
         // Each run writes into the state that lies beside the items.
         places.push((user.join(".ai"), RecursiveMode::NonRecursive));
         places.extend(ITEMS.map(|kind| (user.join(kind), RecursiveMode::Recursive)));

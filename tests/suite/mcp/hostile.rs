@@ -4,11 +4,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{Client, PATIENCE, until};
+use super::client::{Client, PATIENCE, lives, number, until};
+use crate::tools::shell;
 use crate::world::World;
 
 /// Lines that are no JSON, no message, or one that asks for too much.
@@ -166,6 +167,36 @@ fn a_client_that_reads_nothing_is_not_listened_to_and_misses_nothing_when_it_doe
     assert!(heard.into_iter().eq(0..=ASKED as u64));
     asks.join().unwrap();
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_second_request_with_the_id_of_one_that_runs_is_refused_and_the_first_can_be_cancelled() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"));
+    world.signed(".ai/tools/acme/other.sh", &shell("echo $$ >other; sleep 600\n"));
+    let mut client = Client::new(&world, &[]);
+    let call = |item: &str| {
+        let arguments = json!({"item_id": item, "project_path": world.project()});
+        let params = json!({"name": "rye_execute", "arguments": arguments});
+        json!({"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": params})
+    };
+    client.send(&call("tool:acme/sleeps"));
+    let pid = number(&world.project().join("own"));
+    client.send(&call("tool:acme/other"));
+    let said = client.wait(|message| message.get("error").is_some());
+    assert_eq!(said["error"]["code"], -32600, "{said}");
+    assert!(said.get("id").is_none_or(Value::is_null), "it would answer the first: {said}");
+    let cancel = json!({"requestId": "x"});
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    let start = Instant::now();
+    until("the first is ended", || !lives(&pid));
+    assert!(start.elapsed() < Duration::from_secs(20), "only the time limit ended it");
+    assert!(!world.project().join("other").exists());
+    // What was answered or cancelled may be used again.
+    for _ in 0..2 {
+        client.send(&json!({"jsonrpc": "2.0", "id": "x", "method": "ping"}));
+        assert!(client.wait(|message| message["id"] == "x").get("result").is_some());
+    }
 }
 
 #[test]

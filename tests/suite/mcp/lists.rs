@@ -213,13 +213,16 @@ fn a_folder_that_comes_or_comes_back_while_it_is_served_is_watched_too() {
     assert_eq!(said.status, 0, "{said:?}");
     client.next("notifications/tools/list_changed");
     client.wait_for_name("mine");
-    // As git does when it goes to a branch without it, and back.
-    let (here, away) = (world.project().join(".ai"), world.project().join("away"));
-    std::fs::rename(&here, &away).unwrap();
-    client.next("notifications/tools/list_changed");
-    std::fs::rename(&away, &here).unwrap();
-    client.wait_for_name("acme_mark");
-    client.kept.clear();
+    // As git does when it goes to a branch without it, and back; and as before `rye init`.
+    for base in [world.project(), world.home()] {
+        let (here, away) = (base.join(".ai"), base.join("away"));
+        std::fs::rename(&here, &away).unwrap();
+        client.next("notifications/tools/list_changed");
+        std::fs::rename(&away, &here).unwrap();
+        client.wait_for_name("acme_mark");
+        client.hears(Duration::from_millis(500), |_| false);
+        client.kept.clear();
+    }
     world.signed(".ai/tools/acme/more.sh", MARKER_SH);
     client.next("notifications/tools/list_changed");
     client.wait_for_name("acme_more");
