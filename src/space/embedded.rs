@@ -21,11 +21,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // ab9bc7064a61784904a122c29dc8ce892dc68b9365da01d7e561c3ced18e0792
+    // 16ac043a4f894a5f0675dea3b85236e2a750ef3c6224070e05415b062b831b29
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
-    // 381bfd066dd3c1c41fe89a44acce00a0dcb4b90e18d37dc4a1451971f936de46
+    // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 97bf4f7c7cc5f78a434719e5865e47127681928740a54973f3d735aa3c0c2e34
+    // 23e95213a56b1f244fe42f833070c0059eb00cd8b74c2fdf1bfc1df323d1c374
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -51,7 +51,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/bundle.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.exists.md") },
     // 51020f2b7b1d61c1a0048310d8a14b85e0fa18eaac41a334afdcdc9a08b2e24e
     File { path: "knowledge/rye/errors/bundle.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.forged.md") },
-    // a6510549055f2acb4040f4f8601c3a798db287ad147782671a3232d6b1e88e18
+    // 1ab38309676255a089b845a670fd1d018ef113984cd2885ec8da834de0199a0e
     File { path: "knowledge/rye/errors/bundle.installed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.installed.md") },
     // 54572b42598a8405ce92686f2cae3ce35a39a2d7ce6fa80c795e70ad428eb45b
     File { path: "knowledge/rye/errors/bundle.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/bundle.io.md") },
@@ -143,7 +143,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/import.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.exists.md") },
     // db7fe5aebfec45c3d8185e03c9c7e58bdc640cd7c567251b84e921af13b54570
     File { path: "knowledge/rye/errors/import.file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.file.md") },
-    // 935fc3731e7e7eab13a2adff802a404b7de630da0e303d5e3a5d0f4cd943eb81
+    // 66dbfb27727f0734361ca0d26cd065bbfacd87ae85a739a195e6dc2b222ce393
     File { path: "knowledge/rye/errors/import.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.io.md") },
     // ce7b15e219d51a4c246d4531b3f1dd3b106990d5f495227709f1f4efcd313d24
     File { path: "knowledge/rye/errors/import.missing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/import.missing.md") },
@@ -449,7 +449,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.expired.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.expired.md") },
     // 6c82c7bdf9b3cf1dbaa21d481e2ea230b6e88f656f01150a8c4c1abbc6751f4d
     File { path: "knowledge/rye/errors/verify.forged.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.forged.md") },
-    // 6c717025a7fed15b02e680831357bd6eee434950afb964f6fc90a9080b5a25c5
+    // 02dfb036c44948a28276925c4d6a6c5ff83bca31c36e61fc337230d6e9f139ad
     File { path: "knowledge/rye/errors/verify.legacy.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.legacy.md") },
     // bd65aa90bc866f81eca258d9aabea34b533c721440e997f3ecc3095b6b6fe842
     File { path: "knowledge/rye/errors/verify.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.malformed.md") },
@@ -487,7 +487,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // ef12ac5428d6119740fdcc5aad5fe1cd5ed78be86ee2cb8e675825b433b064c0
+    // 865e0b4e8e1e924b561b1caffec2f55540a0edb2be4b824b7bf0ae33c41a43b0
     File { path: "knowledge/rye/mcp-client.md", bytes: include_bytes!("../../.ai/knowledge/rye/mcp-client.md") },
     // 1f4c2a4e9c2fd63e4532057a287a404875a07f8f76986f61a6047661003113ff
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
@@ -501,7 +501,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // b922d271e3a7840633f09011b5cdf7ae7f302487ec462b4320d2c9cac01dc9b2
+    // e09383be8e9af17f47b8145351ae16984bf20d65efdc8e814a0ccc919f2051be
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 8d34dcad3cbb3a6ba907409369da8b7f1385f01651ec2f9c70a820b622002774
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
