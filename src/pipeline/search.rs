@@ -197,7 +197,9 @@ impl Rye {
         };
         let parts = Parts { rye: self, shelves: &shelves, tools: OnceCell::new() };
         let is_hit = |spot: &Spot<'_>| {
-            let mut nearer = shelves.iter().filter(|shelf| shelf.space() > spot.space);
+            // A bundle answers for what no space and no other bundle has.
+            let mut nearer =
+                shelves.iter().take_while(|shelf| !std::ptr::eq(**shelf, spot.shelf()));
             !nearer.any(|shelf| shelf.holds(spot.kind, spot.id)) && !parts.hold(spot)
         };
         let filters = json!([request.kind, request.space, request.all]).to_string();

@@ -80,14 +80,13 @@ pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, Se
         Some(text) => Some(Cursor::read(text, &asked, wanted.filters)?),
         None => None,
     };
-    let places = |shelf: &&Shelf| -> Vec<u32> {
-        let takes = |file: &File| (wanted.takes)(&shelf.spot(file));
-        let files = shelf.files.iter().enumerate();
-        files.filter(|(_, file)| takes(file)).map(|(place, _)| at(place)).collect()
+    let files = |shelf: &&Shelf| -> Vec<File> {
+        let files = shelf.places().map(|place| shelf.file(place));
+        files.filter(|file| (wanted.takes)(&shelf.spot(file))).collect()
     };
-    let taking_part: Vec<Vec<u32>> = shelves.iter().map(places).collect();
-    let matched = Matched::of(shelves, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
-    let mut found: Vec<(u32, Spot<'_>)> = matched.scored(shelves, &taking_part);
+    let taking_part: Vec<Vec<File>> = shelves.iter().map(files).collect();
+    let matched = Matched::of(shelves, taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
+    let mut found: Vec<(u32, Spot<'_>)> = matched.scored(shelves);
     found.retain(|(_, spot)| (wanted.is_hit)(spot));
     let total = found.len();
     if let Some(cursor) = &cursor {
@@ -102,13 +101,11 @@ pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, Se
     }
     found.sort_unstable_by(|a, b| order(a).cmp(&order(b)));
     let found = found.iter().filter_map(|(score, spot)| Some((*score, spot.entry()?)));
-    let mut hits: Vec<Hit> = found.map(|(score, entry)| Hit { entry, score }).collect();
+    let hits: Vec<Hit> = found.map(|(score, entry)| Hit { entry, score }).collect();
     let next = hits.last().filter(|_| left > limit).map(|last| {
         let (item, frozen) = (last.entry.item.clone(), matched.frozen.clone());
         Cursor { frozen, score: last.score, item }.write(&asked, wanted.filters)
     });
-    // Two files of one id are one item that nobody can use.
-    hits.dedup_by(|a, b| a.entry.item == b.entry.item);
     Ok(Page { hits, total, next })
 }
 
@@ -122,6 +119,8 @@ type Meant = Vec<Vec<f32>>;
 /// The words of a query, matched.
 struct Matched {
     words: Vec<Meant>,
+    /// The files of each shelf that have any of them; all where nothing is asked.
+    files: Vec<Vec<File>>,
     frozen: Frozen,
 }
 
@@ -129,72 +128,84 @@ impl Matched {
     /// Matches the words, by the numbers of an earlier page if there is one.
     fn of(
         shelves: &[&Shelf],
-        taking_part: &[Vec<u32>],
+        taking_part: Vec<Vec<File>>,
         asked: &[String],
         frozen: Option<&Frozen>,
     ) -> Self {
         let on_shelves = |word: &str, slips: bool| -> Meant {
             shelves.iter().map(|shelf| meant(shelf, word, slips)).collect()
         };
+        let slips = |at: usize| frozen.is_some_and(|frozen| frozen.words[at].slips);
+        let words = asked.iter().enumerate().map(|(at, word)| on_shelves(word, slips(at)));
+        let mut words: Vec<Meant> = words.collect();
+        let (mut having, mut files) = having(shelves, &taking_part, &words);
         if let Some(frozen) = frozen {
-            let words = asked.iter().zip(&frozen.words);
-            let words = words.map(|(word, stats)| on_shelves(word, stats.slips)).collect();
-            return Self { words, frozen: frozen.clone() };
+            return Self { words, files, frozen: frozen.clone() };
         }
-        let mut words: Vec<Meant> = asked.iter().map(|word| on_shelves(word, false)).collect();
-        let mut having = having(shelves, taking_part, &words);
         let slips: Vec<bool> = having.iter().map(|count| *count == 0).collect();
         if slips.contains(&true) {
             for (at, word) in asked.iter().enumerate().filter(|(at, _)| slips[*at]) {
                 words[at] = on_shelves(word, true);
             }
-            having = self::having(shelves, taking_part, &words);
+            (having, files) = self::having(shelves, &taking_part, &words);
         }
-        let files: usize = taking_part.iter().map(Vec::len).sum();
-        let each = shelves.iter().zip(taking_part);
-        let lengths = each.flat_map(|(shelf, places)| shelf.at(places).map(|file| file.length));
-        let lengths: usize = lengths.map(|length| length as usize).sum();
+        let all: usize = taking_part.iter().map(Vec::len).sum();
+        let lengths: usize = taking_part.iter().flatten().map(|file| file.length as usize).sum();
         let stats = having.into_iter().zip(slips);
         let stats = stats.map(|(having, slips)| WordStats { having: at(having), slips });
-        let length = at(lengths / files.max(1)).max(1);
-        let frozen = Frozen { files: at(files), length, words: stats.collect() };
-        Self { words, frozen }
+        let length = at(lengths / all.max(1)).max(1);
+        let frozen = Frozen { files: at(all), length, words: stats.collect() };
+        Self { words, files, frozen }
     }
 
-    /// What each file gets; those that get nothing are left out.
-    fn scored<'s>(&self, shelves: &[&'s Shelf], taking_part: &[Vec<u32>]) -> Vec<(u32, Spot<'s>)> {
-        let all = shelves.iter().copied().zip(taking_part);
-        if self.words.is_empty() {
-            let spots = |(shelf, places): (&'s Shelf, &Vec<u32>)| -> Vec<(u32, Spot<'s>)> {
-                shelf.at(places).map(|file| (0, shelf.spot(file))).collect()
-            };
-            return all.flat_map(spots).collect();
-        }
-        let mut found = Vec::new();
+    /// What each file gets. Two files of one id are one item, which nobody can use: it gets what the
+    /// better of them gets.
+    fn scored<'s>(&self, shelves: &[&'s Shelf]) -> Vec<(u32, Spot<'s>)> {
+        let mut found: Vec<(u32, Spot<'s>)> = Vec::new();
         let rarity: Vec<f32> = self.frozen.words.iter().map(|word| self.rarity(word)).collect();
-        let average = to_f32(self.frozen.length);
         let mut best = vec![0.0_f32; self.words.len()];
-        for (number, (shelf, places)) in all.enumerate() {
-            let any = any(&self.words, number, shelf.ends.len());
-            for file in shelf.at(places) {
-                best.fill(0.0);
-                let long = K1 * (1.0 - B + B * to_f32(file.length) / average);
-                for (term, times) in shelf.counts(file).iter().filter(|(t, _)| any[*t as usize]) {
-                    let times = to_f32(*times);
-                    let counted = times * (K1 + 1.0) / (times + long);
-                    for (best, word) in best.iter_mut().zip(&self.words) {
-                        *best = best.max(word[number][*term as usize] * counted);
+        for (number, (shelf, files)) in shelves.iter().zip(&self.files).enumerate() {
+            let first = found.len();
+            for file in files {
+                let (score, spot) =
+                    (self.score(number, shelf, file, &rarity, &mut best), shelf.spot(file));
+                // They stand side by side on their shelf.
+                match found[first..].last_mut() {
+                    Some((of_twin, twin)) if (twin.id, twin.kind) == (spot.id, spot.kind) => {
+                        *of_twin = score.max(*of_twin);
                     }
-                }
-                let had = best.iter().filter(|best| **best > 0.0).count();
-                if had > 0 {
-                    let sum: f32 = best.iter().zip(&rarity).map(|(best, rare)| best * rare).sum();
-                    let share = to_f32(at(had)) / to_f32(at(best.len()));
-                    found.push((in_units(sum * share).max(1), shelf.spot(file)));
+                    _ => found.push((score, spot)),
                 }
             }
         }
         found
+    }
+
+    /// What one file gets on the shelf of that number; 0 where nothing is asked.
+    fn score(
+        &self,
+        number: usize,
+        shelf: &Shelf,
+        file: &File,
+        rarity: &[f32],
+        best: &mut [f32],
+    ) -> u32 {
+        if self.words.is_empty() {
+            return 0;
+        }
+        best.fill(0.0);
+        let long = K1 * (1.0 - B + B * to_f32(file.length) / to_f32(self.frozen.length));
+        for (term, times) in shelf.counts(file) {
+            let times = to_f32(times);
+            let counted = times * (K1 + 1.0) / (times + long);
+            for (best, word) in best.iter_mut().zip(&self.words) {
+                *best = best.max(word[number][term as usize] * counted);
+            }
+        }
+        let had = best.iter().filter(|best| **best > 0.0).count();
+        let sum: f32 = best.iter().zip(rarity).map(|(best, rare)| best * rare).sum();
+        let share = to_f32(at(had)) / to_f32(at(best.len()));
+        in_units(sum * share).max(1)
     }
 
     /// How much a word tells: the fewer files have it, the more.
@@ -222,44 +233,48 @@ fn meant(shelf: &Shelf, word: &str, slips: bool) -> Vec<f32> {
         let near = |text: &str| strsim::osa_distance(word, text) <= allowed;
         near(&beginning) || (beginning.len() < term.len() && near(term))
     };
-    let terms = shelf.terms().map(|term| {
-        if term == word {
-            1.0
-        } else if length > 1 && term.starts_with(word) {
-            BEGINS
-        } else if slips && allowed > 0 && is_slip(term) {
-            SLIP
-        } else {
-            0.0
-        }
+    let terms = shelf.terms().map(|term| match term.strip_prefix(word) {
+        Some("") => 1.0,
+        Some(_) if length > 1 => BEGINS,
+        _ if slips && allowed > 0 && is_slip(term) => SLIP,
+        _ => 0.0,
     });
     terms.collect()
 }
 
-/// Whether any word means a term.
-fn any(words: &[Meant], shelf: usize, terms: usize) -> Vec<bool> {
-    (0..terms).map(|term| words.iter().any(|word| word[shelf][term] > 0.0)).collect()
-}
-
-/// How many files have each word.
-fn having(shelves: &[&Shelf], taking_part: &[Vec<u32>], words: &[Meant]) -> Vec<usize> {
-    let mut having = vec![0; words.len()];
-    let mut terms = Vec::new();
-    for (number, (shelf, places)) in shelves.iter().zip(taking_part).enumerate() {
-        let any = any(words, number, shelf.ends.len());
-        for file in shelf.at(places) {
-            terms.clear();
-            let counts = shelf.counts(file).iter();
-            terms.extend(counts.map(|(term, _)| *term as usize).filter(|term| any[*term]));
-            if terms.is_empty() {
-                continue;
-            }
-            for (count, word) in having.iter_mut().zip(words) {
-                *count += usize::from(terms.iter().any(|term| word[number][*term] > 0.0));
-            }
-        }
+/// How many files have each word, and which files have any; all where nothing is asked.
+fn having(
+    shelves: &[&Shelf],
+    taking_part: &[Vec<File>],
+    words: &[Meant],
+) -> (Vec<usize>, Vec<Vec<File>>) {
+    if words.is_empty() {
+        return (Vec::new(), taking_part.to_vec());
     }
-    having
+    let mut having = vec![0; words.len()];
+    let mut all = Vec::new();
+    let mut has = vec![false; words.len()];
+    for (number, (shelf, files)) in shelves.iter().zip(taking_part).enumerate() {
+        let terms = 0..shelf.ends.len();
+        let any: Vec<bool> =
+            terms.map(|term| words.iter().any(|word| word[number][term] > 0.0)).collect();
+        let mut with_any = Vec::new();
+        for file in files {
+            let mut terms =
+                shelf.counts(file).map(|(term, _)| term as usize).filter(|term| any[*term]);
+            let Some(first) = terms.next() else { continue };
+            has.fill(false);
+            for term in std::iter::once(first).chain(terms) {
+                for (has, word) in has.iter_mut().zip(words) {
+                    *has |= word[number][term] > 0.0;
+                }
+            }
+            having.iter_mut().zip(&has).for_each(|(count, has)| *count += usize::from(*has));
+            with_any.push(*file);
+        }
+        all.push(with_any);
+    }
+    (having, all)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rank of counts far below 2^24")]
