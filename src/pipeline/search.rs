@@ -282,12 +282,12 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// Whether a file lies there as one of a tool's. Who has a signature line is always an item.
     fn hold(&self, spot: &Spot<'_>) -> bool {
-        if !spot.glance.unsigned || spot.kind != Kind::Tool {
+        if !spot.unsigned || spot.kind != Kind::Tool {
             return false;
         }
         let tools = self.tools.get_or_init(|| {
             let spots = self.shelves.iter().flat_map(|shelf| shelf.spots());
-            let listing = spots.filter(|spot| spot.glance.lists).filter_map(|spot| spot.entry());
+            let listing = spots.filter(|spot| spot.lists).filter_map(|spot| spot.entry());
             self.rye.beside(listing.collect())
         });
         !tools.is_empty() && spot.entry().is_some_and(|entry| is_part(&entry, tools))

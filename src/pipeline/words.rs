@@ -287,14 +287,16 @@ impl Rye {
     fn read_words(&self, root: &Root, kind: Kind, path: &str, stamp: Stamp) -> Option<Read> {
         let (id, ext) = path.rsplit_once('.')?;
         let item = Ref::new(kind, id.parse().ok()?);
-        let nothing =
-            Read { doc: Doc::of(&item, None), glance: Glance { stamp, ..Glance::default() } };
+        let by_id = || {
+            let glance = Glance { stamp, ..Glance::default() };
+            Some(Read { doc: Doc::of(&item, None), glance })
+        };
         if kind == Kind::Config {
-            return Some(nothing);
+            return by_id();
         }
         let bytes = root.read(&format!("{}/{path}", kind.folder())).ok().flatten();
         let (Some(bytes), Some(file_type)) = (bytes, self.types.find(kind, ext)) else {
-            return Some(nothing);
+            return by_id();
         };
         let unsigned = has_no_line(&bytes, &file_type);
         let text = std::str::from_utf8(&bytes).ok();

@@ -137,7 +137,7 @@ impl Cache {
             put(&mut body, &[number(folder.kind), path.0, path.1, files.0, files.1]);
             body.extend(stamp_bytes(folder.stamp));
         }
-        body.extend(&shelf.rows.bytes);
+        body.extend(&shelf.rows.bytes[shelf.rows.from..]);
         self.with_head(&body)
     }
 
@@ -192,11 +192,8 @@ impl Cache {
         let all_known =
             counted.iter().all(|&[a, b, c, _]| (u32::from_le_bytes([a, b, c, 0]) as usize) < known);
         (all_inside && all_counted && terms_are_short && all_known).then_some(())?;
-        // The records stay where they were read.
-        let behind = bytes.len() - wanted;
-        let mut bytes = bytes;
-        bytes.drain(..behind);
-        Some(Shelf { names, terms, rows: Rows { bytes, files }, ..shelf })
+        let rows = Rows { from: bytes.len() - wanted, bytes, files };
+        Some(Shelf { names, terms, rows, ..shelf })
     }
 }
 

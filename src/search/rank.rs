@@ -80,12 +80,12 @@ pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, Se
         Some(text) => Some(Cursor::read(text, &asked, wanted.filters)?),
         None => None,
     };
-    let files = |shelf: &&Shelf| -> Vec<File> {
-        let files = shelf.places().map(|place| shelf.file(place));
-        files.filter(|file| (wanted.takes)(&shelf.spot(file))).collect()
+    let places = |shelf: &&Shelf| -> Vec<u32> {
+        let takes = |place: &u32| (wanted.takes)(&shelf.spot(&shelf.file(*place)));
+        shelf.places().filter(takes).collect()
     };
-    let taking_part: Vec<Vec<File>> = shelves.iter().map(files).collect();
-    let matched = Matched::of(shelves, taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
+    let taking_part: Vec<Vec<u32>> = shelves.iter().map(places).collect();
+    let matched = Matched::of(shelves, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
     let mut found: Vec<(u32, Spot<'_>)> = matched.scored(shelves);
     found.retain(|(_, spot)| (wanted.is_hit)(spot));
     let total = found.len();
@@ -119,8 +119,8 @@ type Meant = Vec<Vec<f32>>;
 /// The words of a query, matched.
 struct Matched {
     words: Vec<Meant>,
-    /// The files of each shelf that have any of them; all where nothing is asked.
-    files: Vec<Vec<File>>,
+    /// The places of files of each shelf that have any of them; of all where nothing is asked.
+    places: Vec<Vec<u32>>,
     frozen: Frozen,
 }
 
@@ -128,7 +128,7 @@ impl Matched {
     /// Matches the words, by the numbers of an earlier page if there is one.
     fn of(
         shelves: &[&Shelf],
-        taking_part: Vec<Vec<File>>,
+        taking_part: &[Vec<u32>],
         asked: &[String],
         frozen: Option<&Frozen>,
     ) -> Self {
@@ -138,24 +138,26 @@ impl Matched {
         let slips = |at: usize| frozen.is_some_and(|frozen| frozen.words[at].slips);
         let words = asked.iter().enumerate().map(|(at, word)| on_shelves(word, slips(at)));
         let mut words: Vec<Meant> = words.collect();
-        let (mut having, mut files) = having(shelves, &taking_part, &words);
+        let (mut having, mut places) = having(shelves, taking_part, &words);
         if let Some(frozen) = frozen {
-            return Self { words, files, frozen: frozen.clone() };
+            return Self { words, places, frozen: frozen.clone() };
         }
         let slips: Vec<bool> = having.iter().map(|count| *count == 0).collect();
         if slips.contains(&true) {
             for (at, word) in asked.iter().enumerate().filter(|(at, _)| slips[*at]) {
                 words[at] = on_shelves(word, true);
             }
-            (having, files) = self::having(shelves, &taking_part, &words);
+            (having, places) = self::having(shelves, taking_part, &words);
         }
         let all: usize = taking_part.iter().map(Vec::len).sum();
-        let lengths: usize = taking_part.iter().flatten().map(|file| file.length as usize).sum();
+        let each = shelves.iter().zip(taking_part);
+        let lengths = each.flat_map(|(shelf, places)| shelf.at(places).map(|file| file.length));
+        let lengths: usize = lengths.map(|length| length as usize).sum();
         let stats = having.into_iter().zip(slips);
         let stats = stats.map(|(having, slips)| WordStats { having: at(having), slips });
         let length = at(lengths / all.max(1)).max(1);
         let frozen = Frozen { files: at(all), length, words: stats.collect() };
-        Self { words, files, frozen }
+        Self { words, places, frozen }
     }
 
     /// What each file gets. Two files of one id are one item, which nobody can use: it gets what the
@@ -164,15 +166,19 @@ impl Matched {
         let mut found: Vec<(u32, Spot<'s>)> = Vec::new();
         let rarity: Vec<f32> = self.frozen.words.iter().map(|word| self.rarity(word)).collect();
         let mut best = vec![0.0_f32; self.words.len()];
-        for (number, (shelf, files)) in shelves.iter().zip(&self.files).enumerate() {
+        for (number, (shelf, places)) in shelves.iter().zip(&self.places).enumerate() {
             let first = found.len();
-            for file in files {
-                let (score, spot) =
-                    (self.score(number, shelf, file, &rarity, &mut best), shelf.spot(file));
+            for file in shelf.at(places) {
+                let score = self.score(number, shelf, &file, &rarity, &mut best);
+                let spot = shelf.spot(&file);
                 // They stand side by side on their shelf.
                 match found[first..].last_mut() {
                     Some((of_twin, twin)) if (twin.id, twin.kind) == (spot.id, spot.kind) => {
                         *of_twin = score.max(*of_twin);
+                        // One with a signature line is an item, whoever lists the other.
+                        if twin.unsigned {
+                            *twin = spot;
+                        }
                     }
                     _ => found.push((score, spot)),
                 }
@@ -196,10 +202,12 @@ impl Matched {
         best.fill(0.0);
         let long = K1 * (1.0 - B + B * to_f32(file.length) / to_f32(self.frozen.length));
         for (term, times) in shelf.counts(file) {
-            let times = to_f32(times);
-            let counted = times * (K1 + 1.0) / (times + long);
             for (best, word) in best.iter_mut().zip(&self.words) {
-                *best = best.max(word[number][term as usize] * counted);
+                let means = word[number][term as usize];
+                if means > 0.0 {
+                    let times = to_f32(times);
+                    *best = best.max(means * times * (K1 + 1.0) / (times + long));
+                }
             }
         }
         let had = best.iter().filter(|best| **best > 0.0).count();
@@ -242,26 +250,26 @@ fn meant(shelf: &Shelf, word: &str, slips: bool) -> Vec<f32> {
     terms.collect()
 }
 
-/// How many files have each word, and which files have any; all where nothing is asked.
+/// How many files have each word, and the places of those that have any; of all where nothing is asked.
 fn having(
     shelves: &[&Shelf],
-    taking_part: &[Vec<File>],
+    taking_part: &[Vec<u32>],
     words: &[Meant],
-) -> (Vec<usize>, Vec<Vec<File>>) {
+) -> (Vec<usize>, Vec<Vec<u32>>) {
     if words.is_empty() {
         return (Vec::new(), taking_part.to_vec());
     }
     let mut having = vec![0; words.len()];
     let mut all = Vec::new();
     let mut has = vec![false; words.len()];
-    for (number, (shelf, files)) in shelves.iter().zip(taking_part).enumerate() {
+    for (number, (shelf, places)) in shelves.iter().zip(taking_part).enumerate() {
         let terms = 0..shelf.ends.len();
         let any: Vec<bool> =
             terms.map(|term| words.iter().any(|word| word[number][term] > 0.0)).collect();
         let mut with_any = Vec::new();
-        for file in files {
+        for (place, file) in places.iter().zip(shelf.at(places)) {
             let mut terms =
-                shelf.counts(file).map(|(term, _)| term as usize).filter(|term| any[*term]);
+                shelf.counts(&file).map(|(term, _)| term as usize).filter(|term| any[*term]);
             let Some(first) = terms.next() else { continue };
             has.fill(false);
             for term in std::iter::once(first).chain(terms) {
@@ -270,7 +278,7 @@ fn having(
                 }
             }
             having.iter_mut().zip(&has).for_each(|(count, has)| *count += usize::from(*has));
-            with_any.push(*file);
+            with_any.push(*place);
         }
         all.push(with_any);
     }

@@ -18,6 +18,8 @@ const STAMP: usize = 24;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
     pub(super) bytes: Vec<u8>,
+    /// Where they begin: what was read is left where it was.
+    pub(super) from: usize,
     /// How many records are of files.
     pub(super) files: usize,
 }
@@ -26,7 +28,7 @@ impl Rows {
     /// The file at a place; one without a name and words where there is none.
     #[inline]
     pub(super) fn file(&self, place: u32) -> File {
-        let from = place as usize * FILE;
+        let from = self.from + place as usize * FILE;
         let record = self.bytes.get(from..from + FILE).filter(|_| (place as usize) < self.files);
         record.and_then(read_file).unwrap_or(File {
             kind: Kind::Config,
@@ -41,7 +43,7 @@ impl Rows {
     /// Terms and what they count, between two places among the counts.
     #[inline]
     pub(super) fn counts(&self, (from, to): Span) -> impl Iterator<Item = (u32, u32)> {
-        let begin = self.files * FILE;
+        let begin = self.from + self.files * FILE;
         let range = begin + from as usize * COUNT..begin + to as usize * COUNT;
         let counts = self.bytes.get(range).unwrap_or_default().as_chunks::<COUNT>().0;
         counts.iter().map(|bytes| {
@@ -52,7 +54,7 @@ impl Rows {
 
     /// How many counts there are.
     pub(super) fn counted(&self) -> usize {
-        self.bytes.len().saturating_sub(self.files * FILE) / COUNT
+        self.bytes.len().saturating_sub(self.from + self.files * FILE) / COUNT
     }
 
     /// Puts a file behind the others; counts come when all are there.

@@ -4,7 +4,7 @@
 //! files are read from the cache without copying one.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::rows::{COUNT, Rows, count_bytes};
@@ -27,7 +27,18 @@ const REPEATED: u32 = 2;
 /// The words of one file, each with what it counts, by how often and where it stands.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doc {
-    words: HashMap<String, u32>,
+    words: BTreeMap<String, Told>,
+    /// The field that is being added, from 1.
+    field: u8,
+}
+
+/// What a word of a file counts.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    counts: u32,
+    /// The last field that it stands in, and how often it counts there.
+    field: u8,
+    times: u32,
 }
 
 impl Doc {
@@ -48,24 +59,22 @@ impl Doc {
 
     /// The texts of one field, in which a word counts at most so often.
     fn add<'t>(&mut self, texts: impl Iterator<Item = &'t str>, weight: u32, most: u32) {
-        let mut here: HashMap<String, u32> = HashMap::new();
+        self.field += 1;
+        let (words, field) = (&mut self.words, self.field);
         for text in texts {
             let text = &text[..text.floor_char_boundary(SEARCH_TEXT_BYTES)];
             each_word(text, &mut |word| {
-                if let Some(count) = here.get_mut(word) {
-                    *count = most.min(*count + 1);
-                } else if here.len() < SEARCH_DOC_WORDS {
-                    here.insert(word.to_owned(), 1);
+                let Some(told) = words.get_mut(word) else {
+                    if words.len() < SEARCH_DOC_WORDS {
+                        words.insert(word.to_owned(), Told { counts: weight, field, times: 1 });
+                    }
+                    return;
+                };
+                let times = if told.field == field { told.times } else { 0 };
+                if times < most {
+                    *told = Told { counts: told.counts + weight, field, times: times + 1 };
                 }
             });
-        }
-        for (word, count) in here {
-            let more = count * weight;
-            if let Some(count) = self.words.get_mut(&word) {
-                *count += more;
-            } else if self.words.len() < SEARCH_DOC_WORDS {
-                self.words.insert(word, more);
-            }
         }
     }
 }
@@ -140,7 +149,8 @@ pub(crate) struct Spot<'s> {
     pub(crate) kind: Kind,
     pub(crate) id: &'s str,
     pub(crate) ext: &'s str,
-    pub(crate) glance: Glance,
+    pub(crate) unsigned: bool,
+    pub(crate) lists: bool,
 }
 
 impl<'s> Spot<'s> {
@@ -198,7 +208,8 @@ impl Shelf {
         let ext = path.len().saturating_sub(usize::from(file.ext));
         let id = path.get(..ext.saturating_sub(1)).unwrap_or_default();
         let ext = path.get(ext..).unwrap_or_default();
-        Spot { shelf: self, kind: file.kind, id, ext, glance: file.glance }
+        let Glance { unsigned, lists, .. } = file.glance;
+        Spot { shelf: self, kind: file.kind, id, ext, unsigned, lists }
     }
 
     /// The folders: kind, path below `.ai`, stamp.
@@ -247,6 +258,11 @@ impl Shelf {
             .map(|(from, to)| self.terms.get(span((*from, *to))).unwrap_or_default())
     }
 
+    /// The files at these places.
+    pub(super) fn at(&self, places: &[u32]) -> impl Iterator<Item = File> {
+        places.iter().map(|place| self.file(*place))
+    }
+
     /// The terms of a file, each with what it counts.
     pub(super) fn counts(&self, file: &File) -> impl Iterator<Item = (u32, u32)> {
         self.rows.counts(file.words)
@@ -288,7 +304,8 @@ impl<'o> Filling<'o> {
 
     /// A file whose path below its kind's folder ends in a dot and its extension.
     pub(crate) fn file(&mut self, kind: Kind, path: &str, glance: Glance, doc: &Doc) {
-        let words = doc.words.iter().filter_map(|(word, count)| Some((self.term(word)?, *count)));
+        let words =
+            doc.words.iter().filter_map(|(word, told)| Some((self.term(word)?, told.counts)));
         let words = words.collect();
         self.put(kind, path, glance, words);
     }

@@ -179,3 +179,16 @@ fn kept_words_that_would_cost_more_than_any_of_ours_are_as_good_as_none() {
     long.ends.push(u32::try_from(long.terms.len()).expect("few"));
     assert!(!decodes(&long), "a word without end");
 }
+
+#[test]
+fn the_corpus_holds_kept_words_of_this_version() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fuzz/corpus/kept_words");
+    let cache = Cache::of("/".as_ref(), &[b"fuzz"]);
+    let files = std::fs::read_dir(folder).expect("a corpus");
+    let shelves = files.filter_map(|file| {
+        let body = std::fs::read(file.expect("a file").path()).expect("bytes");
+        cache.decode(cache.with_head(&body), Space::Project)
+    });
+    let files: usize = shelves.map(|shelf| shelf.places().len()).sum();
+    assert!(files > 0, "mutants of nothing find nothing");
+}

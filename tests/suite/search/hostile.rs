@@ -95,3 +95,16 @@ fn only_kept_words_are_removed_where_there_are_too_many() {
     assert_eq!(letters.len(), 80, "what is not ours stays");
     assert_eq!(kept.len(), 64, "of ours the oldest go");
 }
+
+#[test]
+fn a_file_that_a_tool_lists_hides_no_signed_item_of_its_id() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/parts/wombat.sh", MARKER_SH);
+    assert_eq!(found(&world, "wombat"), ["tool:acme/parts/wombat"], "the fixture is good");
+    world.write(".ai/tools/acme/parts/wombat.py", "print(1)\n");
+    let listing = MARKER_SH.replace("# ///\n:", "# files = [\"parts/*.py\"]\n# ///\n:");
+    world.write(".ai/tools/acme/lists.sh", listing);
+    let (_, page) = world.json(&["search", "wombat", "--space", "project"]);
+    assert_eq!(refs(&page), ["tool:acme/parts/wombat"], "{page}");
+    assert_eq!(page["hits"][0]["refused"]["code"], "resolve.ambiguous_file", "{page}");
+}
