@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 
 use super::{found, refs, tool};
-use crate::world::{MARKER_SH, World};
+use crate::world::{GREET_MD, MARKER_SH, World, line};
 
 #[test]
 fn a_word_that_tags_or_parameters_repeat_counts_less_than_a_name() {
@@ -107,4 +107,44 @@ fn a_file_that_a_tool_lists_hides_no_signed_item_of_its_id() {
     let (_, page) = world.json(&["search", "wombat", "--space", "project"]);
     assert_eq!(refs(&page), ["tool:acme/parts/wombat"], "{page}");
     assert_eq!(page["hits"][0]["refused"]["code"], "resolve.ambiguous_file", "{page}");
+}
+
+#[test]
+fn a_heading_cannot_hold_by_an_entity_what_no_file_may_hold() {
+    let world = World::new();
+    let page = |heading: &str| format!("# A zebra {heading}\n\nWords.\n");
+    world.signed(".ai/knowledge/acme/good.md", &page("&amp; &eacute;"));
+    let (_, good) = world.json(&["describe", "knowledge:acme/good"]);
+    assert_eq!(good["summary"], "A zebra & é", "the fixture is good");
+    for (entity, code) in [
+        ("&#x202e;", "parse.invisible_text"),
+        ("&#xe0049;", "parse.invisible_text"),
+        ("&shy;", "parse.invisible_text"),
+        ("&#27;[31m", "parse.control_text"),
+    ] {
+        world.write(".ai/knowledge/acme/bad.md", page(entity));
+        let said = world.rye(&["sign", "knowledge:acme/bad"]);
+        assert_eq!((said.status, said.code().as_str()), (5, code), "{entity}: {said:?}");
+        // Signed by other means it is refused as well.
+        let rest = page(entity);
+        let line = line(
+            &world.own_key(),
+            "knowledge:acme/bad",
+            "md",
+            "2026-01-01T00:00:00Z",
+            rest.as_bytes(),
+        );
+        world.write(".ai/knowledge/acme/bad.md", format!("<!-- {line} -->\n{rest}"));
+        let (_, found) = world.json(&["search", "zebra", "--space", "project"]);
+        let refs = refs(&found);
+        assert_eq!(refs.len(), 1, "its words are not read: {found}");
+        let said = world.rye(&["describe", "knowledge:acme/bad"]);
+        assert_eq!((said.status, said.code().as_str()), (5, code), "{entity}: {said:?}");
+        world.write(
+            ".ai/directives/acme/bad.md",
+            GREET_MD.replace("# Greet", &format!("# {entity}")),
+        );
+        let said = world.rye(&["sign", "directive:acme/bad"]);
+        assert_eq!((said.status, said.code().as_str()), (5, code), "{entity}: {said:?}");
+    }
 }
