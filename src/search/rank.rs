@@ -5,6 +5,7 @@
 //! share of the words that it has, so that a file with all of them comes before one that repeats one.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::cursor::{Cursor, Frozen, WordStats};
 use super::error::SearchError;
@@ -224,22 +225,26 @@ impl Matched {
 }
 
 /// What each term of the shelf counts for a word.
-fn meant(shelf: &Shelf, word: &str, slips: bool) -> Vec<f32> {
+fn meant<'s>(shelf: &'s Shelf, word: &str, slips: bool) -> Vec<f32> {
     let (own, length) = (letters(word), word.chars().count());
     let allowed = match length {
         0..4 => 0,
         4..8 => 1,
         _ => 2,
     };
-    let is_slip = |term: &str| {
+    let allowed_slips = allowed as usize;
+    let near = |text: &str| strsim::osa_distance(word, text) <= allowed_slips;
+    // Many terms begin alike.
+    let mut near_beginnings: HashMap<&str, bool> = HashMap::new();
+    let mut is_slip = |term: &'s str| {
         // Letters that only the word has: each takes a slip of its own.
         if (own & !letters(term)).count_ones() > allowed {
             return false;
         }
-        let allowed = allowed as usize;
-        let beginning: String = term.chars().take(length).collect();
-        let near = |text: &str| strsim::osa_distance(word, text) <= allowed;
-        near(&beginning) || (beginning.len() < term.len() && near(term))
+        let end = term.char_indices().nth(length).map_or(term.len(), |(at, _)| at);
+        let (beginning, rest) = term.split_at(end);
+        *near_beginnings.entry(beginning).or_insert_with(|| near(beginning))
+            || (1..=allowed_slips).contains(&rest.chars().count()) && near(term)
     };
     let terms = shelf.terms().map(|term| match term.strip_prefix(word) {
         Some("") => 1.0,
