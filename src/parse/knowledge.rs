@@ -25,13 +25,14 @@ impl Knowledge {
     /// the first is a rule, and all of the text is body.
     ///
     /// # Errors
-    /// `parse.yaml`, `parse.limit`, `parse.metadata` for front matter that is no mapping.
+    /// `parse.yaml`, `parse.limit`, `parse.metadata` for front matter that is no mapping; `parse.invisible_text`
+    /// and `parse.control_text` for what title, description and tags may not hold.
     pub(crate) fn markdown(text: &str) -> Result<Self, Fault> {
         let blanked = without_signature(text);
         let signed = if blanked == text { 0 } else { text.find('\n').map_or(0, |at| at + 1) };
         let rest = &text[signed..];
         let Some((front, body)) = front_matter(rest) else {
-            let title = first_heading(rest);
+            let title = first_heading(rest)?;
             return Ok(Self { title, body: rest.to_owned(), ..Self::default() });
         };
         // Line feeds keep the places of faults those of the file.
@@ -47,7 +48,10 @@ impl Knowledge {
             }
         };
         let described = described(&map)?;
-        let title = described.title.or_else(|| first_heading(body));
+        let title = match described.title {
+            Some(title) => Some(title),
+            None => first_heading(body)?,
+        };
         Ok(Self { title, body: body.to_owned(), ..described })
     }
 

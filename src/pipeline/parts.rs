@@ -10,7 +10,9 @@ use crate::id::{Kind, Ref, Space};
 use crate::parse::{Item, listed_files, may_list_files};
 use crate::resolve::Found;
 use crate::space::{Entry, FileType, Root, Spaces};
-use crate::verify::{Listed, PartFinding, Refused, Scan, Source, path_below_base, scan};
+use crate::verify::{
+    Listed, PartFinding, Refused, Scan, Source, line_range, path_below_base, scan,
+};
 
 /// The source with what its header lists, if it is a tool that lists files. What does not parse is
 /// left to those who parse it.
@@ -218,5 +220,7 @@ pub(super) fn is_part(entry: &Entry, tools: &HashMap<Entry, Beside>) -> bool {
 }
 
 pub(super) fn has_no_line(bytes: &[u8], file_type: &FileType) -> bool {
-    matches!(scan(bytes, &file_type.comment), Ok(Scan::None))
+    // One in its place needs no look at the rest.
+    line_range(bytes, &file_type.comment).is_empty()
+        && matches!(scan(bytes, &file_type.comment), Ok(Scan::None))
 }

@@ -197,7 +197,9 @@ impl Rye {
         };
         let parts = Parts { rye: self, shelves: &shelves, tools: OnceCell::new() };
         let is_hit = |spot: &Spot<'_>| {
-            let mut nearer = shelves.iter().filter(|shelf| shelf.space() > spot.space);
+            // A bundle answers for what no space and no other bundle has.
+            let mut nearer =
+                shelves.iter().take_while(|shelf| !std::ptr::eq(**shelf, spot.shelf()));
             !nearer.any(|shelf| shelf.holds(spot.kind, spot.id)) && !parts.hold(spot)
         };
         let filters = json!([request.kind, request.space, request.all]).to_string();
@@ -280,12 +282,12 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// Whether a file lies there as one of a tool's. Who has a signature line is always an item.
     fn hold(&self, spot: &Spot<'_>) -> bool {
-        if !spot.glance.unsigned || spot.kind != Kind::Tool {
+        if !spot.unsigned || spot.kind != Kind::Tool {
             return false;
         }
         let tools = self.tools.get_or_init(|| {
             let spots = self.shelves.iter().flat_map(|shelf| shelf.spots());
-            let listing = spots.filter(|spot| spot.glance.lists).filter_map(|spot| spot.entry());
+            let listing = spots.filter(|spot| spot.lists).filter_map(|spot| spot.entry());
             self.rye.beside(listing.collect())
         });
         !tools.is_empty() && spot.entry().is_some_and(|entry| is_part(&entry, tools))

@@ -8,7 +8,7 @@
 //! - Of a project that is not accepted no file is read, and nothing is kept (core 4.3).
 //! - A stamp so young that a change might have left it as it is counts as none.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -19,8 +19,8 @@ use super::sign::parallel;
 use crate::base::limits::{LISTED_FILES, SEARCH_LOOK_MS, WALK_DEPTH};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::outline;
-use crate::search::{Cache, Doc, Filling, Glance, Shelf, sum};
-use crate::space::{Root, Stamp, is_test_spec};
+use crate::search::{Cache, Doc, Filling, Glance, Shelf};
+use crate::space::{EMBEDDED_DIGEST, Entry, Root, Stamp, is_test_spec};
 
 /// From so many files on they are looked at on all cores: a thread costs as much as these.
 const TOGETHER: usize = 64;
@@ -68,27 +68,24 @@ impl Rye {
             let memory = self.shelves.0.lock().unwrap_or_else(PoisonError::into_inner);
             memory.get(root.base()).cloned()
         };
-        // A process has one binary.
-        if let Some(kept) = kept.as_ref().filter(|_| root.is_embedded()) {
-            return Some(Arc::clone(&kept.shelf));
-        }
         let cache = self.cache(root);
         let kept = kept.or_else(|| {
             let (shelf, looked) = cache.as_ref()?.read(space)?;
-            Some(Kept { shelf: Arc::new(shelf), looked })
+            Some(Kept { shelf: Arc::new(shelf.of_bundle(root.bundle())), looked })
         });
         if let Some(kept) = kept.as_ref().filter(|kept| is_as_it_was(root, kept)) {
             self.keep(root, kept.clone());
             return Some(Arc::clone(&kept.shelf));
         }
         let started = SystemTime::now();
-        let old = kept.map_or_else(|| Arc::new(Shelf::empty(space)), |kept| kept.shelf);
+        let empty = || Arc::new(Shelf::empty(space).of_bundle(root.bundle()));
+        let old = kept.map_or_else(empty, |kept| kept.shelf);
         let looked = match root.is_embedded() {
             true => self.look_at_embedded(root),
             false => self.look_at(root, &old),
         };
         let shelf = if is_same(&old, &looked) {
-            if let Some(cache) = cache.filter(|_| !root.is_embedded()) {
+            if let Some(cache) = cache {
                 cache.touch(started);
             }
             old
@@ -108,10 +105,11 @@ impl Rye {
         memory.insert(root.base().to_owned(), kept);
     }
 
-    /// Where the words of a root are kept: by its place, by how files are read, and by this rye.
+    /// Where the words of a root are kept: by its place, by how files are read, and by this rye. Those of
+    /// embedded files are kept by what the files are.
     fn cache(&self, root: &Root) -> Option<Cache> {
         let place = match root.is_embedded() {
-            true => "embedded".into(),
+            true => EMBEDDED_DIGEST.into(),
             false => root.base().as_os_str().as_encoded_bytes().to_vec(),
         };
         let types: Vec<&str> = self.types.extensions(Kind::Tool).collect();
@@ -126,37 +124,37 @@ impl Rye {
         let empty = Shelf::empty(root.space());
         let mut filling = Filling::beside(&empty);
         for kind in Kind::ALL {
-            filling.folder(kind, kind.folder(), Stamp::default());
             let listed = root.list(kind, &self.types).unwrap_or_default();
-            for entry in listed.entries {
-                let path = format!("{}.{}", entry.item.id, entry.ext);
-                filling.file(kind, &path, Glance::default(), &Doc::of(&entry.item, None));
+            for (folder, entries) in in_folders(kind, listed.entries) {
+                filling.folder(kind, &folder, Stamp::default());
+                for entry in entries {
+                    let path = format!("{}.{}", entry.item.id, entry.ext);
+                    filling.file(kind, &path, Glance::default(), &Doc::of(&entry.item, None));
+                }
             }
         }
         filling.done()
     }
 
-    /// The embedded files, whose content is their stamp: the line of its signature has its digest.
+    /// The embedded files, each of which is as old as the binary.
     fn look_at_embedded(&self, root: &Root) -> Vec<Looked> {
-        let looked = Kind::ALL.into_iter().map(|kind| {
+        let looked = Kind::ALL.into_iter().flat_map(|kind| {
             let listed = root.list(kind, &self.types).unwrap_or_default();
-            let files = listed.entries.into_iter().filter_map(|entry| {
-                let bytes = root.read(&entry.relative()).ok()??;
-                let head = bytes.get(..SIGNED_HEAD).unwrap_or(&bytes);
+            let is_item = |entry: &Entry| {
                 // Every shipped item is signed; what is not is a file of one.
-                let file_type = self.types.find(kind, &entry.ext)?;
-                if has_no_line(head, &file_type) {
-                    return None;
-                }
-                let stamp = Stamp {
-                    size: bytes.len().try_into().ok()?,
-                    inode: sum(head),
-                    ..Stamp::default()
-                };
-                Some((format!("{}.{}", entry.item.id, entry.ext), stamp))
-            });
-            let (path, files) = (kind.folder().to_owned(), files.collect());
-            Looked { kind, path, stamp: Stamp::default(), files, folders: Vec::new() }
+                let bytes = root.read(&entry.relative()).ok().flatten();
+                let file_type = self.types.find(kind, &entry.ext);
+                bytes
+                    .zip(file_type)
+                    .is_some_and(|(bytes, file_type)| !has_no_line(&bytes, &file_type))
+            };
+            let items = listed.entries.into_iter().filter(is_item).collect();
+            in_folders(kind, items).into_iter().map(move |(path, entries)| {
+                let name = |entry: Entry| format!("{}.{}", entry.item.id.name(), entry.ext);
+                let files = entries.into_iter().map(|entry| (name(entry), Stamp::default()));
+                let (files, folders) = (files.collect(), Vec::new());
+                Looked { kind, path, stamp: Stamp::default(), files, folders }
+            })
         });
         looked.collect()
     }
@@ -199,6 +197,8 @@ impl Rye {
                     None => {
                         let (mut files, folders) = held.names();
                         files.retain(|name| self.may_be_item(kind, &path, name));
+                        // Files of one id side by side.
+                        files.sort_by(|a, b| a.rsplit_once('.').cmp(&b.rsplit_once('.')));
                         (files, folders)
                     }
                 };
@@ -240,10 +240,9 @@ impl Rye {
         for folder in looked {
             let before = known.get(folder.path.as_str()).into_iter();
             let before = before.flat_map(|(at, _)| old.inside(*at));
-            let before: HashMap<&str, (usize, Stamp)> =
+            let before: HashMap<&str, (u32, Stamp)> =
                 before.map(|(at, name, stamp)| (name, (at, stamp))).collect();
             for (name, stamp) in &folder.files {
-                // An embedded name is a path already.
                 let path = match folder.path.split_once('/') {
                     Some((_, below)) => format!("{below}/{name}"),
                     None => name.clone(),
@@ -253,7 +252,7 @@ impl Rye {
                 files.push((folder.kind, path, *stamp, kept));
             }
         }
-        let read = |(kind, path, stamp, kept): (Kind, String, Stamp, Option<usize>)| {
+        let read = |(kind, path, stamp, kept): (Kind, String, Stamp, Option<u32>)| {
             let read = match kept {
                 Some(_) => None,
                 None => self.read_words(root, kind, &path, settled(stamp, now)),
@@ -288,14 +287,16 @@ impl Rye {
     fn read_words(&self, root: &Root, kind: Kind, path: &str, stamp: Stamp) -> Option<Read> {
         let (id, ext) = path.rsplit_once('.')?;
         let item = Ref::new(kind, id.parse().ok()?);
-        let nothing =
-            Read { doc: Doc::of(&item, None), glance: Glance { stamp, ..Glance::default() } };
+        let by_id = || {
+            let glance = Glance { stamp, ..Glance::default() };
+            Some(Read { doc: Doc::of(&item, None), glance })
+        };
         if kind == Kind::Config {
-            return Some(nothing);
+            return by_id();
         }
         let bytes = root.read(&format!("{}/{path}", kind.folder())).ok().flatten();
         let (Some(bytes), Some(file_type)) = (bytes, self.types.find(kind, ext)) else {
-            return Some(nothing);
+            return by_id();
         };
         let unsigned = has_no_line(&bytes, &file_type);
         let text = std::str::from_utf8(&bytes).ok();
@@ -306,14 +307,26 @@ impl Rye {
     }
 }
 
-/// So much of an embedded file holds its signature line, which has its digest.
-const SIGNED_HEAD: usize = 2048;
+/// Entries by the folders that they lie in, each with its path below `.ai`; sorted as they were.
+fn in_folders(kind: Kind, entries: Vec<Entry>) -> BTreeMap<String, Vec<Entry>> {
+    let mut folders: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    for entry in entries {
+        let path = match entry.item.id.folder() {
+            "" => kind.folder().to_owned(),
+            folder => format!("{}/{folder}", kind.folder()),
+        };
+        folders.entry(path).or_default().push(entry);
+    }
+    folders
+}
 
-/// Whether the files were looked at a moment ago, and no folder changed since.
+/// Whether the files were looked at a moment ago, and no folder changed since; of embedded files nothing
+/// ever does.
 fn is_as_it_was(root: &Root, kept: &Kept) -> bool {
     let recent = kept.looked.elapsed().is_ok_and(|age| age < Duration::from_millis(SEARCH_LOOK_MS));
     let stamp = |path: &str| root.folder_stamp(path).unwrap_or_default();
-    recent && !root.is_embedded() && kept.shelf.folders().all(|(_, path, was)| stamp(path) == was)
+    let is_same = || kept.shelf.folders().all(|(_, path, was)| stamp(path) == was);
+    root.is_embedded() || recent && is_same()
 }
 
 /// Whether what was looked at is what the shelf is of.

@@ -5,7 +5,7 @@
 //! damaged, or that is of another rye is as good as none: it is made anew, and nobody is told.
 //!
 //! Numbers are little-endian: the magic, the digest, a sum of the rest, six lengths, then names, terms,
-//! ends, folders, files and counts.
+//! ends, folders, and files and counts as they are in memory (`rows.rs`).
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,19 +15,21 @@ use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
-use super::shelf::{File, Folder, Glance, Shelf, Span, span};
+use super::rows::{COUNT, FILE, Rows, kind_of, number, read_file, read_stamp, stamp_bytes};
+use super::shelf::{Folder, Shelf, Span, span};
 use crate::base::Digest;
 use crate::base::bytes::{sweep, temporary};
-use crate::base::limits::{ID_BYTES, SEARCH_CACHE_BYTES, SEARCH_CACHES, SEARCH_TERMS};
-use crate::id::{Kind, Space};
-use crate::space::Stamp;
+use crate::base::limits::{
+    ID_BYTES, SEARCH_CACHE_BYTES, SEARCH_CACHES, SEARCH_TERMS, SEARCH_WORD_BYTES,
+};
+use crate::id::Space;
 
 /// Its last sign is the version of the format.
 const MAGIC: &[u8; 8] = b"ryewords";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-/// A word in bytes, about; its last letter may become several.
-const WORD: u32 = 64;
+/// Longest word in bytes: the small form of its last letter may be several.
+const WORD: usize = SEARCH_WORD_BYTES + 16;
 /// Longest path of a file below its kind's folder: an id, a dot and an extension.
 const NAME_BYTES: usize = 2 * ID_BYTES;
 
@@ -65,7 +67,7 @@ impl Cache {
         }
         let mut bytes = vec![0; size];
         file.read_exact(&mut bytes).ok()?;
-        Some((self.decode(&bytes, space)?, stat.modified().ok()?))
+        Some((self.decode(bytes, space)?, stat.modified().ok()?))
     }
 
     /// Keeps a shelf. That it cannot is nobody's concern.
@@ -101,7 +103,10 @@ impl Cache {
     /// Removes what was used least lately, where there are too many.
     fn forget(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        // Whatever else lies there is not ours to remove.
+        let is_ours = |name: &str| name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit());
         let entries = entries.flatten().filter_map(|entry| {
+            entry.file_name().to_str().filter(|name| is_ours(name))?;
             let stat = entry.metadata().ok()?;
             Some((stat.modified().ok()?, entry.path()))
         });
@@ -120,8 +125,8 @@ impl Cache {
             shelf.terms.len(),
             shelf.ends.len(),
             shelf.folders.len(),
-            shelf.files.len(),
-            shelf.counts.len(),
+            shelf.rows.files,
+            shelf.rows.counted(),
         ];
         put(&mut body, &lengths.map(super::shelf::at));
         body.extend(shelf.names.as_bytes());
@@ -130,17 +135,9 @@ impl Cache {
         for folder in &shelf.folders {
             let (path, files) = (folder.path, folder.files);
             put(&mut body, &[number(folder.kind), path.0, path.1, files.0, files.1]);
-            put_stamp(&mut body, folder.stamp);
+            body.extend(stamp_bytes(folder.stamp));
         }
-        for file in &shelf.files {
-            let Glance { stamp, unsigned, lists } = file.glance;
-            let flags = u32::from(unsigned) | u32::from(lists) << 1 | u32::from(file.ext) << 8;
-            let (path, words) = (file.path, file.words);
-            let kind = number(file.kind);
-            put(&mut body, &[kind, flags, path.0, path.1, words.0, words.1, file.length]);
-            put_stamp(&mut body, stamp);
-        }
-        shelf.counts.iter().for_each(|(term, count)| put(&mut body, &[*term, *count]));
+        body.extend(&shelf.rows.bytes[shelf.rows.from..]);
         self.with_head(&body)
     }
 
@@ -150,100 +147,83 @@ impl Cache {
         [MAGIC, &version[..], key.as_bytes(), &sum(body).to_le_bytes(), body].concat()
     }
 
-    /// The shelf in the bytes, if they are one in every part.
-    pub(super) fn decode(&self, bytes: &[u8], space: Space) -> Option<Shelf> {
-        let mut from = Bytes(bytes);
+    /// The shelf in the bytes, if they are one in every part. A file that somebody made up must not cost
+    /// more than one of ours, so spans follow each other and terms have the length of words.
+    pub(super) fn decode(&self, bytes: Vec<u8>, space: Space) -> Option<Shelf> {
+        let mut from = Bytes(&bytes);
         let is_ours = from.take(MAGIC.len())? == MAGIC
             && from.number()? == VERSION
             && from.take(64)? == self.key.to_string().as_bytes();
         if !is_ours || from.long()? != sum(from.0) {
             return None;
         }
-        let mut lengths = [0_usize; 6];
-        for length in &mut lengths {
-            *length = from.number()? as usize;
-        }
-        let [names, terms, ends, folders, files, counts] = lengths;
+        let [names, terms, ends, folders, files, counts] = from.array()?.map(|len| len as usize);
         let names = std::str::from_utf8(from.take(names)?).ok()?.to_owned();
         let terms = std::str::from_utf8(from.take(terms)?).ok()?.to_owned();
         let ends = from.numbers(ends)?;
-        // A file that somebody made up must not cost more than one of ours.
-        let short = ends.len() <= SEARCH_TERMS;
-        let rising = ends
-            .first()
-            .is_none_or(|first| *first <= 4 * WORD && terms.is_char_boundary(*first as usize))
-            && ends
-                .windows(2)
-                .all(|pair| pair[0] <= pair[1] && terms.is_char_boundary(pair[1] as usize));
-        let whole = ends.last().is_none_or(|last| *last as usize == terms.len());
         let named = |at: Span| names.get(span(at)).is_some_and(|name| name.len() <= NAME_BYTES);
-        let within = |at: Span, len: usize| at.0 <= at.1 && at.1 as usize <= len;
+        // It is looked at by this path.
+        let plain = |path: &str| path.split('/').all(|part| !matches!(part, "" | "." | ".."));
         let mut shelf = Shelf { ends, ..Shelf::empty(space) };
-        // Never more than the bytes that are left may hold.
-        shelf.files.reserve(files.min(from.0.len() / 60));
+        let mut before = 0;
         for _ in 0..folders {
             let [kind, path0, path1, first, last] = from.array()?;
             let (path, inside) = ((path0, path1), (first, last));
-            let stamp = from.stamp()?;
-            let folder = Folder { kind: kind_of(kind)?, path, stamp, files: inside };
-            // It is looked at by this path.
-            let plain = |path: &str| path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            let stamp = read_stamp(from.take(32)?.try_into().ok()?);
             let is_plain = names.get(span(path)).is_some_and(plain);
-            (named(path) && is_plain && within(inside, files)).then_some(())?;
-            shelf.folders.push(folder);
+            (named(path) && is_plain && first == before && first <= last).then_some(())?;
+            before = last;
+            shelf.folders.push(Folder { kind: kind_of(kind)?, path, stamp, files: inside });
         }
-        for _ in 0..files {
-            let [kind, flags, path0, path1, first, last, length] = from.array()?;
-            let (path, words, stamp) = ((path0, path1), (first, last), from.stamp()?);
-            let glance = Glance { stamp, unsigned: flags & 1 != 0, lists: flags & 2 != 0 };
-            let ext = u8::try_from(flags >> 8).ok().filter(|_| flags & 0xfc == 0)?;
-            (named(path) && within(words, counts)).then_some(())?;
-            shelf.files.push(File { kind: kind_of(kind)?, path, ext, glance, words, length });
+        let all_inside = before as usize == files;
+        let wanted = files.checked_mul(FILE)?.checked_add(counts.checked_mul(COUNT)?)?;
+        let (records, counted) = from.0.split_at_checked(files * FILE)?;
+        let mut before = 0;
+        for record in records.chunks_exact(FILE) {
+            let file = read_file(record)?;
+            let (first, last) = file.words;
+            (named(file.path) && first == before && first <= last).then_some(())?;
+            before = last;
         }
-        shelf.counts = from.pairs(counts)?;
-        let known = shelf.counts.iter().all(|(term, _)| (*term as usize) < shelf.ends.len());
-        let is_whole = short && rising && whole && known && from.0.is_empty();
-        is_whole.then_some(Shelf { names, terms, ..shelf })
+        let all_counted = before as usize == counts && wanted == from.0.len();
+        let terms_are_short = shelf.ends.len() <= SEARCH_TERMS && are_words(&terms, &shelf.ends);
+        let known = shelf.ends.len();
+        let (counted, _) = counted.as_chunks::<COUNT>();
+        let all_known =
+            counted.iter().all(|&[a, b, c, _]| (u32::from_le_bytes([a, b, c, 0]) as usize) < known);
+        (all_inside && all_counted && terms_are_short && all_known).then_some(())?;
+        let rows = Rows { from: bytes.len() - wanted, bytes, files };
+        Some(Shelf { names, terms, rows, ..shelf })
     }
+}
+
+/// Whether the ends part a text into what may be words, to its end.
+fn are_words(terms: &str, ends: &[u32]) -> bool {
+    let mut before = 0;
+    let rising = ends.iter().all(|end| {
+        let (from, end) = (before, *end as usize);
+        before = end;
+        from <= end && end - from <= WORD && terms.is_char_boundary(end)
+    });
+    rising && before == terms.len()
 }
 
 fn put(to: &mut Vec<u8>, numbers: &[u32]) {
     to.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
-fn put_stamp(to: &mut Vec<u8>, stamp: Stamp) {
-    to.extend(stamp.size.to_le_bytes());
-    to.extend(stamp.modified.to_le_bytes());
-    to.extend(stamp.changed.to_le_bytes());
-    to.extend(stamp.inode.to_le_bytes());
-}
-
-fn number(kind: Kind) -> u32 {
-    match kind {
-        Kind::Tool => 0,
-        Kind::Directive => 1,
-        Kind::Knowledge => 2,
-        Kind::Config => 3,
+/// A sum that tells damage, not malice: four at once, each of every fourth number.
+fn sum(bytes: &[u8]) -> u64 {
+    let mix = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x0517_cc1b_7272_20a9);
+    let mut sums = [0xcbf2_9ce4_8422_2325_u64 ^ bytes.len() as u64; 4];
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    for block in blocks {
+        for (sum, word) in sums.iter_mut().zip(block.as_chunks().0) {
+            *sum = mix(*sum, u64::from_le_bytes(*word));
+        }
     }
-}
-
-fn kind_of(number: u32) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|kind| self::number(*kind) == number)
-}
-
-/// A sum that tells damage, not malice.
-pub(crate) fn sum(bytes: &[u8]) -> u64 {
-    let mut sum = 0xcbf2_9ce4_8422_2325_u64 ^ bytes.len() as u64;
-    let mut mix = |word: u64| sum = (sum.rotate_left(5) ^ word).wrapping_mul(0x0517_cc1b_7272_20a9);
-    let words = bytes.chunks_exact(8);
-    let rest = words.remainder();
-    for word in words {
-        mix(u64::from_le_bytes(word.try_into().unwrap_or_default()));
-    }
-    for byte in rest {
-        mix(u64::from(*byte));
-    }
-    sum
+    let rest = rest.iter().fold(0, |sum, byte| mix(sum, (*byte).into()));
+    sums.into_iter().fold(rest, mix)
 }
 
 /// Bytes that are read from the front.
@@ -273,29 +253,7 @@ impl<'b> Bytes<'b> {
     }
 
     fn numbers(&mut self, count: usize) -> Option<Vec<u32>> {
-        let bytes = self.take(count.checked_mul(4)?)?;
-        let words = bytes.chunks_exact(4);
-        Some(words.map(|word| u32::from_le_bytes(word.try_into().unwrap_or_default())).collect())
-    }
-
-    fn pairs(&mut self, count: usize) -> Option<Vec<(u32, u32)>> {
-        let bytes = self.take(count.checked_mul(8)?)?;
-        let pair = |bytes: &[u8]| {
-            let both = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
-            // The first is the lower half.
-            #[expect(clippy::cast_possible_truncation, reason = "the two halves of it")]
-            let halves = (both as u32, (both >> 32) as u32);
-            halves
-        };
-        Some(bytes.chunks_exact(8).map(pair).collect())
-    }
-
-    fn stamp(&mut self) -> Option<Stamp> {
-        Some(Stamp {
-            size: self.long()?,
-            modified: self.long()?.cast_signed(),
-            changed: self.long()?.cast_signed(),
-            inode: self.long()?,
-        })
+        let (numbers, _) = self.take(count.checked_mul(4)?)?.as_chunks();
+        Some(numbers.iter().map(|number| u32::from_le_bytes(*number)).collect())
     }
 }

@@ -10,7 +10,7 @@ use crate::id::Space;
 pub(crate) fn kept_words(data: &[u8]) {
     let cache = Cache::of("/".as_ref(), &[b"fuzz"]);
     let bytes = cache.with_head(data);
-    let Some(shelf) = cache.decode(&bytes, Space::Project) else { return };
+    let Some(shelf) = cache.decode(bytes.clone(), Space::Project) else { return };
     assert_eq!(cache.encode(&shelf), bytes, "nothing is passed over");
     let known = shelf.folder_at();
     let mut filling = Filling::beside(&shelf);

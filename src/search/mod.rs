@@ -16,8 +16,8 @@
 //! tolerance of slips, its ranking cannot be frozen in a cursor, and opening its file costs more than
 //! reading ours.
 //!
-//! Start at `rank.rs`; `words.rs` splits texts, `shelf.rs` holds a space's words, `cache.rs` keeps
-//! them in a file, `cursor.rs` pages.
+//! Start at `rank.rs`; `words.rs` splits texts, `shelf.rs` holds a space's words in the records of
+//! `rows.rs`, `cache.rs` keeps them in a file, `cursor.rs` pages.
 
 mod cache;
 mod cursor;
@@ -25,12 +25,13 @@ mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod rank;
+mod rows;
 mod shelf;
 #[cfg(test)]
 mod tests;
 mod words;
 
-pub(crate) use cache::{Cache, sum};
+pub(crate) use cache::Cache;
 pub(crate) use error::{CODES, SearchError};
 pub(crate) use rank::{Hit, Wanted, search};
 pub(crate) use shelf::{Doc, Filling, Glance, Shelf, Spot};

@@ -5,6 +5,7 @@
 //! share of the words that it has, so that a file with all of them comes before one that repeats one.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::cursor::{Cursor, Frozen, WordStats};
 use super::error::SearchError;
@@ -81,13 +82,12 @@ pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, Se
         None => None,
     };
     let places = |shelf: &&Shelf| -> Vec<u32> {
-        let takes = |file: &File| (wanted.takes)(&shelf.spot(file));
-        let files = shelf.files.iter().enumerate();
-        files.filter(|(_, file)| takes(file)).map(|(place, _)| at(place)).collect()
+        let takes = |place: &u32| (wanted.takes)(&shelf.spot(&shelf.file(*place)));
+        shelf.places().filter(takes).collect()
     };
     let taking_part: Vec<Vec<u32>> = shelves.iter().map(places).collect();
     let matched = Matched::of(shelves, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
-    let mut found: Vec<(u32, Spot<'_>)> = matched.scored(shelves, &taking_part);
+    let mut found: Vec<(u32, Spot<'_>)> = matched.scored(shelves);
     found.retain(|(_, spot)| (wanted.is_hit)(spot));
     let total = found.len();
     if let Some(cursor) = &cursor {
@@ -102,13 +102,11 @@ pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, Se
     }
     found.sort_unstable_by(|a, b| order(a).cmp(&order(b)));
     let found = found.iter().filter_map(|(score, spot)| Some((*score, spot.entry()?)));
-    let mut hits: Vec<Hit> = found.map(|(score, entry)| Hit { entry, score }).collect();
+    let hits: Vec<Hit> = found.map(|(score, entry)| Hit { entry, score }).collect();
     let next = hits.last().filter(|_| left > limit).map(|last| {
         let (item, frozen) = (last.entry.item.clone(), matched.frozen.clone());
         Cursor { frozen, score: last.score, item }.write(&asked, wanted.filters)
     });
-    // Two files of one id are one item that nobody can use.
-    hits.dedup_by(|a, b| a.entry.item == b.entry.item);
     Ok(Page { hits, total, next })
 }
 
@@ -122,6 +120,8 @@ type Meant = Vec<Vec<f32>>;
 /// The words of a query, matched.
 struct Matched {
     words: Vec<Meant>,
+    /// The places of files of each shelf that have any of them; of all where nothing is asked.
+    places: Vec<Vec<u32>>,
     frozen: Frozen,
 }
 
@@ -136,65 +136,85 @@ impl Matched {
         let on_shelves = |word: &str, slips: bool| -> Meant {
             shelves.iter().map(|shelf| meant(shelf, word, slips)).collect()
         };
+        let slips = |at: usize| frozen.is_some_and(|frozen| frozen.words[at].slips);
+        let words = asked.iter().enumerate().map(|(at, word)| on_shelves(word, slips(at)));
+        let mut words: Vec<Meant> = words.collect();
+        let (mut having, mut places) = having(shelves, taking_part, &words);
         if let Some(frozen) = frozen {
-            let words = asked.iter().zip(&frozen.words);
-            let words = words.map(|(word, stats)| on_shelves(word, stats.slips)).collect();
-            return Self { words, frozen: frozen.clone() };
+            return Self { words, places, frozen: frozen.clone() };
         }
-        let mut words: Vec<Meant> = asked.iter().map(|word| on_shelves(word, false)).collect();
-        let mut having = having(shelves, taking_part, &words);
         let slips: Vec<bool> = having.iter().map(|count| *count == 0).collect();
         if slips.contains(&true) {
             for (at, word) in asked.iter().enumerate().filter(|(at, _)| slips[*at]) {
                 words[at] = on_shelves(word, true);
             }
-            having = self::having(shelves, taking_part, &words);
+            (having, places) = self::having(shelves, taking_part, &words);
         }
-        let files: usize = taking_part.iter().map(Vec::len).sum();
+        let all: usize = taking_part.iter().map(Vec::len).sum();
         let each = shelves.iter().zip(taking_part);
         let lengths = each.flat_map(|(shelf, places)| shelf.at(places).map(|file| file.length));
         let lengths: usize = lengths.map(|length| length as usize).sum();
         let stats = having.into_iter().zip(slips);
         let stats = stats.map(|(having, slips)| WordStats { having: at(having), slips });
-        let length = at(lengths / files.max(1)).max(1);
-        let frozen = Frozen { files: at(files), length, words: stats.collect() };
-        Self { words, frozen }
+        let length = at(lengths / all.max(1)).max(1);
+        let frozen = Frozen { files: at(all), length, words: stats.collect() };
+        Self { words, places, frozen }
     }
 
-    /// What each file gets; those that get nothing are left out.
-    fn scored<'s>(&self, shelves: &[&'s Shelf], taking_part: &[Vec<u32>]) -> Vec<(u32, Spot<'s>)> {
-        let all = shelves.iter().copied().zip(taking_part);
-        if self.words.is_empty() {
-            let spots = |(shelf, places): (&'s Shelf, &Vec<u32>)| -> Vec<(u32, Spot<'s>)> {
-                shelf.at(places).map(|file| (0, shelf.spot(file))).collect()
-            };
-            return all.flat_map(spots).collect();
-        }
-        let mut found = Vec::new();
+    /// What each file gets. Two files of one id are one item, which nobody can use: it gets what the
+    /// better of them gets.
+    fn scored<'s>(&self, shelves: &[&'s Shelf]) -> Vec<(u32, Spot<'s>)> {
+        let mut found: Vec<(u32, Spot<'s>)> = Vec::new();
         let rarity: Vec<f32> = self.frozen.words.iter().map(|word| self.rarity(word)).collect();
-        let average = to_f32(self.frozen.length);
         let mut best = vec![0.0_f32; self.words.len()];
-        for (number, (shelf, places)) in all.enumerate() {
-            let any = any(&self.words, number, shelf.ends.len());
+        for (number, (shelf, places)) in shelves.iter().zip(&self.places).enumerate() {
+            let first = found.len();
             for file in shelf.at(places) {
-                best.fill(0.0);
-                let long = K1 * (1.0 - B + B * to_f32(file.length) / average);
-                for (term, times) in shelf.counts(file).iter().filter(|(t, _)| any[*t as usize]) {
-                    let times = to_f32(*times);
-                    let counted = times * (K1 + 1.0) / (times + long);
-                    for (best, word) in best.iter_mut().zip(&self.words) {
-                        *best = best.max(word[number][*term as usize] * counted);
+                let score = self.score(number, shelf, &file, &rarity, &mut best);
+                let spot = shelf.spot(&file);
+                // They stand side by side on their shelf.
+                match found[first..].last_mut() {
+                    Some((of_twin, twin)) if (twin.id, twin.kind) == (spot.id, spot.kind) => {
+                        *of_twin = score.max(*of_twin);
+                        // One with a signature line is an item, whoever lists the other.
+                        if twin.unsigned {
+                            *twin = spot;
+                        }
                     }
-                }
-                let had = best.iter().filter(|best| **best > 0.0).count();
-                if had > 0 {
-                    let sum: f32 = best.iter().zip(&rarity).map(|(best, rare)| best * rare).sum();
-                    let share = to_f32(at(had)) / to_f32(at(best.len()));
-                    found.push((in_units(sum * share).max(1), shelf.spot(file)));
+                    _ => found.push((score, spot)),
                 }
             }
         }
         found
+    }
+
+    /// What one file gets on the shelf of that number; 0 where nothing is asked.
+    fn score(
+        &self,
+        number: usize,
+        shelf: &Shelf,
+        file: &File,
+        rarity: &[f32],
+        best: &mut [f32],
+    ) -> u32 {
+        if self.words.is_empty() {
+            return 0;
+        }
+        best.fill(0.0);
+        let long = K1 * (1.0 - B + B * to_f32(file.length) / to_f32(self.frozen.length));
+        for (term, times) in shelf.counts(file) {
+            for (best, word) in best.iter_mut().zip(&self.words) {
+                let means = word[number][term as usize];
+                if means > 0.0 {
+                    let times = to_f32(times);
+                    *best = best.max(means * times * (K1 + 1.0) / (times + long));
+                }
+            }
+        }
+        let had = best.iter().filter(|best| **best > 0.0).count();
+        let sum: f32 = best.iter().zip(rarity).map(|(best, rare)| best * rare).sum();
+        let share = to_f32(at(had)) / to_f32(at(best.len()));
+        in_units(sum * share).max(1)
     }
 
     /// How much a word tells: the fewer files have it, the more.
@@ -205,61 +225,69 @@ impl Matched {
 }
 
 /// What each term of the shelf counts for a word.
-fn meant(shelf: &Shelf, word: &str, slips: bool) -> Vec<f32> {
+fn meant<'s>(shelf: &'s Shelf, word: &str, slips: bool) -> Vec<f32> {
     let (own, length) = (letters(word), word.chars().count());
     let allowed = match length {
         0..4 => 0,
         4..8 => 1,
         _ => 2,
     };
-    let is_slip = |term: &str| {
+    let allowed_slips = allowed as usize;
+    let near = |text: &str| strsim::osa_distance(word, text) <= allowed_slips;
+    // Many terms begin alike.
+    let mut near_beginnings: HashMap<&str, bool> = HashMap::new();
+    let mut is_slip = |term: &'s str| {
         // Letters that only the word has: each takes a slip of its own.
         if (own & !letters(term)).count_ones() > allowed {
             return false;
         }
-        let allowed = allowed as usize;
-        let beginning: String = term.chars().take(length).collect();
-        let near = |text: &str| strsim::osa_distance(word, text) <= allowed;
-        near(&beginning) || (beginning.len() < term.len() && near(term))
+        let end = term.char_indices().nth(length).map_or(term.len(), |(at, _)| at);
+        let (beginning, rest) = term.split_at(end);
+        *near_beginnings.entry(beginning).or_insert_with(|| near(beginning))
+            || (1..=allowed_slips).contains(&rest.chars().count()) && near(term)
     };
-    let terms = shelf.terms().map(|term| {
-        if term == word {
-            1.0
-        } else if length > 1 && term.starts_with(word) {
-            BEGINS
-        } else if slips && allowed > 0 && is_slip(term) {
-            SLIP
-        } else {
-            0.0
-        }
+    let terms = shelf.terms().map(|term| match term.strip_prefix(word) {
+        Some("") => 1.0,
+        Some(_) if length > 1 => BEGINS,
+        _ if slips && allowed > 0 && is_slip(term) => SLIP,
+        _ => 0.0,
     });
     terms.collect()
 }
 
-/// Whether any word means a term.
-fn any(words: &[Meant], shelf: usize, terms: usize) -> Vec<bool> {
-    (0..terms).map(|term| words.iter().any(|word| word[shelf][term] > 0.0)).collect()
-}
-
-/// How many files have each word.
-fn having(shelves: &[&Shelf], taking_part: &[Vec<u32>], words: &[Meant]) -> Vec<usize> {
-    let mut having = vec![0; words.len()];
-    let mut terms = Vec::new();
-    for (number, (shelf, places)) in shelves.iter().zip(taking_part).enumerate() {
-        let any = any(words, number, shelf.ends.len());
-        for file in shelf.at(places) {
-            terms.clear();
-            let counts = shelf.counts(file).iter();
-            terms.extend(counts.map(|(term, _)| *term as usize).filter(|term| any[*term]));
-            if terms.is_empty() {
-                continue;
-            }
-            for (count, word) in having.iter_mut().zip(words) {
-                *count += usize::from(terms.iter().any(|term| word[number][*term] > 0.0));
-            }
-        }
+/// How many files have each word, and the places of those that have any; of all where nothing is asked.
+fn having(
+    shelves: &[&Shelf],
+    taking_part: &[Vec<u32>],
+    words: &[Meant],
+) -> (Vec<usize>, Vec<Vec<u32>>) {
+    if words.is_empty() {
+        return (Vec::new(), taking_part.to_vec());
     }
-    having
+    let mut having = vec![0; words.len()];
+    let mut all = Vec::new();
+    let mut has = vec![false; words.len()];
+    for (number, (shelf, places)) in shelves.iter().zip(taking_part).enumerate() {
+        let terms = 0..shelf.ends.len();
+        let any: Vec<bool> =
+            terms.map(|term| words.iter().any(|word| word[number][term] > 0.0)).collect();
+        let mut with_any = Vec::new();
+        for (place, file) in places.iter().zip(shelf.at(places)) {
+            let mut terms =
+                shelf.counts(&file).map(|(term, _)| term as usize).filter(|term| any[*term]);
+            let Some(first) = terms.next() else { continue };
+            has.fill(false);
+            for term in std::iter::once(first).chain(terms) {
+                for (has, word) in has.iter_mut().zip(words) {
+                    *has |= word[number][term] > 0.0;
+                }
+            }
+            having.iter_mut().zip(&has).for_each(|(count, has)| *count += usize::from(*has));
+            with_any.push(*place);
+        }
+        all.push(with_any);
+    }
+    (having, all)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rank of counts far below 2^24")]

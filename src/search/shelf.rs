@@ -1,14 +1,16 @@
 //! The words of one space's files.
 //!
-//! Names and terms lie in one text each, and places in them are numbers: ten thousand files are read from
-//! the cache without an allocation for each.
+//! Names and terms lie in one text each, files and counts in one run of bytes, as they are kept: ten thousand
+//! files are read from the cache without copying one.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use super::rows::{COUNT, Rows, count_bytes};
 use super::words::{each_word, words};
-use crate::base::limits::{SEARCH_DOC_WORDS, SEARCH_TEXT_BYTES};
-use crate::id::{Kind, Ref, Space};
+use crate::base::limits::{SEARCH_DOC_WORDS, SEARCH_TERMS, SEARCH_TEXT_BYTES};
+use crate::id::{BundleName, Kind, Ref, Space};
 use crate::parse::Outline;
 use crate::space::{Entry, Stamp};
 
@@ -18,57 +20,70 @@ const NAMESPACE: u32 = 2;
 const TAG: u32 = 2;
 const DESCRIPTION: u32 = 1;
 const PARAMETER: u32 = 1;
-/// How often a word counts in one text: whoever repeats it more wants to be found, not to tell more.
+/// How often a word counts in title and description: whoever repeats it more wants to be found, not to tell
+/// more. Elsewhere it counts once.
 const REPEATED: u32 = 2;
 
 /// The words of one file, each with what it counts, by how often and where it stands.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doc {
-    words: HashMap<String, u32>,
+    words: BTreeMap<String, Told>,
+    /// The field that is being added, from 1.
+    field: u8,
+}
+
+/// What a word of a file counts.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    counts: u32,
+    /// The last field that it stands in, and how often it counts there.
+    field: u8,
+    times: u32,
 }
 
 impl Doc {
     /// What an item is found by: its id, and what it says of itself if that was read.
     pub(crate) fn of(item: &Ref, outline: Option<&Outline>) -> Self {
         let mut doc = Self::default();
-        doc.segment(item.id.name(), NAME);
-        item.id.folder().split('/').for_each(|segment| doc.segment(segment, NAMESPACE));
+        let (name, folder) = (segment(item.id.name()), item.id.folder().split('/'));
+        doc.add(name.iter().map(AsRef::as_ref), NAME, 1);
+        let folder: Vec<_> = folder.flat_map(segment).collect();
+        doc.add(folder.iter().map(AsRef::as_ref), NAMESPACE, 1);
         let Some(outline) = outline else { return doc };
-        outline.tags.iter().for_each(|tag| doc.add(tag, TAG));
-        outline.title.iter().for_each(|title| doc.add(title, DESCRIPTION));
-        outline.description.iter().for_each(|text| doc.add(text, DESCRIPTION));
-        outline.parameters.iter().for_each(|name| doc.add(name, PARAMETER));
+        doc.add(outline.tags.iter().map(String::as_str), TAG, 1);
+        let about = outline.title.iter().chain(&outline.description);
+        doc.add(about.map(String::as_str), DESCRIPTION, REPEATED);
+        doc.add(outline.parameters.iter().map(String::as_str), PARAMETER, 1);
         doc
     }
 
-    fn add(&mut self, text: &str, weight: u32) {
-        let text = &text[..text.floor_char_boundary(SEARCH_TEXT_BYTES)];
-        let mut here: HashMap<String, u32> = HashMap::new();
-        each_word(text, &mut |word| {
-            if let Some(count) = here.get_mut(word) {
-                *count = REPEATED.min(*count + 1);
-            } else if here.len() < SEARCH_DOC_WORDS {
-                here.insert(word.to_owned(), 1);
-            }
-        });
-        for (word, count) in here {
-            let more = count * weight;
-            if let Some(count) = self.words.get_mut(&word) {
-                *count = count.saturating_add(more);
-            } else if self.words.len() < SEARCH_DOC_WORDS {
-                self.words.insert(word, more);
-            }
+    /// The texts of one field, in which a word counts at most so often.
+    fn add<'t>(&mut self, texts: impl Iterator<Item = &'t str>, weight: u32, most: u32) {
+        self.field += 1;
+        let (words, field) = (&mut self.words, self.field);
+        for text in texts {
+            let text = &text[..text.floor_char_boundary(SEARCH_TEXT_BYTES)];
+            each_word(text, &mut |word| {
+                let Some(told) = words.get_mut(word) else {
+                    if words.len() < SEARCH_DOC_WORDS {
+                        words.insert(word.to_owned(), Told { counts: weight, field, times: 1 });
+                    }
+                    return;
+                };
+                let times = if told.field == field { told.times } else { 0 };
+                if times < most {
+                    *told = Told { counts: told.counts + weight, field, times: times + 1 };
+                }
+            });
         }
     }
+}
 
-    /// A segment of an id: its words, and all of them as one, as `filesystem` for `file-system`.
-    fn segment(&mut self, segment: &str, weight: u32) {
-        self.add(segment, weight);
-        let parts = words(segment);
-        if parts.len() > 1 {
-            self.add(&parts.concat(), weight);
-        }
-    }
+/// A segment of an id, and all its words as one, as `filesystem` for `file-system`.
+fn segment(segment: &str) -> Vec<Cow<'_, str>> {
+    let parts = words(segment);
+    let whole = (parts.len() > 1).then(|| Cow::Owned(parts.concat()));
+    [Cow::Borrowed(segment)].into_iter().chain(whole).collect()
 }
 
 /// What is known of a file beside its words.
@@ -91,7 +106,7 @@ pub(super) struct Folder {
     /// Its path below `.ai`, in `names`.
     pub(super) path: Span,
     pub(super) stamp: Stamp,
-    /// Its files, in `files`, by name.
+    /// Its files, by their ids and then their extensions; they begin where those of the folder before end.
     pub(super) files: Span,
 }
 
@@ -104,7 +119,7 @@ pub(super) struct File {
     /// The length of its extension.
     pub(super) ext: u8,
     pub(super) glance: Glance,
-    /// Its words, in `counts`.
+    /// Its words, in the counts; they begin where those of the file before end.
     pub(super) words: Span,
     /// What its words count together.
     pub(super) length: u32,
@@ -116,27 +131,34 @@ pub(super) struct File {
 #[derive(Debug, Clone)]
 pub(crate) struct Shelf {
     pub(super) space: Space,
+    /// The bundle of the system space that it is of.
+    pub(super) bundle: Option<BundleName>,
     pub(super) names: String,
     pub(super) folders: Vec<Folder>,
-    pub(super) files: Vec<File>,
     pub(super) terms: String,
     /// Where each term ends, and the next one begins.
     pub(super) ends: Vec<u32>,
-    /// A term, and what it counts.
-    pub(super) counts: Vec<(u32, u32)>,
+    /// Records as they are kept: of the files, and behind them the counts.
+    pub(super) rows: Rows,
 }
 
 /// A file as a filter sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Spot<'s> {
-    pub(crate) space: Space,
+    shelf: &'s Shelf,
     pub(crate) kind: Kind,
     pub(crate) id: &'s str,
     pub(crate) ext: &'s str,
-    pub(crate) glance: Glance,
+    pub(crate) unsigned: bool,
+    pub(crate) lists: bool,
 }
 
-impl Spot<'_> {
+impl<'s> Spot<'s> {
+    /// Where it stands.
+    pub(crate) fn shelf(&self) -> &'s Shelf {
+        self.shelf
+    }
+
     /// A document about keys, which is for nobody to find.
     pub(crate) fn is_about_keys(&self) -> bool {
         self.kind == Kind::Config && self.id.starts_with("keys/")
@@ -145,30 +167,40 @@ impl Spot<'_> {
     /// `None` only if what was kept is damaged.
     pub(crate) fn entry(&self) -> Option<Entry> {
         let item = Ref::new(self.kind, self.id.parse().ok()?);
-        Some(Entry { item, space: self.space, bundle: None, ext: self.ext.to_owned() })
+        let (space, bundle) = (self.shelf.space, self.shelf.bundle.clone());
+        Some(Entry { item, space, bundle, ext: self.ext.to_owned() })
     }
 }
 
 impl Shelf {
-    pub(crate) fn space(&self) -> Space {
-        self.space
-    }
-
     pub(crate) fn empty(space: Space) -> Self {
         Self {
             space,
+            bundle: None,
             names: String::new(),
             folders: Vec::new(),
-            files: Vec::new(),
             terms: String::new(),
             ends: Vec::new(),
-            counts: Vec::new(),
+            rows: Rows::default(),
         }
+    }
+
+    /// The same as one of a bundle.
+    pub(crate) fn of_bundle(self, bundle: Option<&BundleName>) -> Self {
+        Self { bundle: bundle.cloned(), ..self }
     }
 
     /// The files, in the order of the shelf.
     pub(crate) fn spots(&self) -> impl Iterator<Item = Spot<'_>> {
-        self.files.iter().map(|file| self.spot(file))
+        self.places().map(|place| self.spot(&self.file(place)))
+    }
+
+    pub(super) fn places(&self) -> Range<u32> {
+        0..at(self.rows.files)
+    }
+
+    pub(super) fn file(&self, place: u32) -> File {
+        self.rows.file(place)
     }
 
     pub(super) fn spot(&self, file: &File) -> Spot<'_> {
@@ -176,7 +208,8 @@ impl Shelf {
         let ext = path.len().saturating_sub(usize::from(file.ext));
         let id = path.get(..ext.saturating_sub(1)).unwrap_or_default();
         let ext = path.get(ext..).unwrap_or_default();
-        Spot { space: self.space, kind: file.kind, id, ext, glance: file.glance }
+        let Glance { unsigned, lists, .. } = file.glance;
+        Spot { shelf: self, kind: file.kind, id, ext, unsigned, lists }
     }
 
     /// The folders: kind, path below `.ai`, stamp.
@@ -191,27 +224,26 @@ impl Shelf {
     }
 
     /// The files of a folder: the place of each, its path from there, and its stamp.
-    pub(crate) fn inside(&self, folder: usize) -> impl Iterator<Item = (usize, &str, Stamp)> {
+    pub(crate) fn inside(&self, folder: usize) -> impl Iterator<Item = (u32, &str, Stamp)> {
         let folder = self.folders.get(folder);
         let below = folder.map(|folder| self.name(folder.path));
         let below = below.and_then(|path| path.split_once('/')).map_or(0, |(_, b)| b.len() + 1);
-        let range = folder.map_or(0..0, |folder| span(folder.files));
-        let files = self.files.get(range.clone()).unwrap_or_default();
-        range.zip(files).map(move |(at, file)| {
+        let (first, last) = folder.map_or((0, 0), |folder| folder.files);
+        (first..last).map(move |place| {
+            let file = self.file(place);
             let path = self.name(file.path);
-            (at, path.get(below..).unwrap_or(path), file.glance.stamp)
+            (place, path.get(below..).unwrap_or(path), file.glance.stamp)
         })
     }
 
     /// Whether a file answers to the kind and id.
     pub(crate) fn holds(&self, kind: Kind, id: &str) -> bool {
-        let folder = match id.rsplit_once('/') {
-            Some((folder, _)) => format!("{}/{folder}", kind.folder()),
-            None => kind.folder().to_owned(),
-        };
-        let found = self.folders.iter().find(|one| self.name(one.path) == folder);
-        let files = found.and_then(|folder| self.files.get(span(folder.files)));
-        files.into_iter().flatten().any(|file| self.spot(file).id == id)
+        let folder = id.rsplit_once('/').map_or("", |(folder, _)| folder);
+        // A folder's path is its kind's, a slash and its own, or its kind's alone.
+        let is_it = |path: &str| path.split_once('/').map_or("", |(_, below)| below) == folder;
+        let found = self.folders.iter().find(|one| one.kind == kind && is_it(self.name(one.path)));
+        let (first, last) = found.map_or((0, 0), |folder| folder.files);
+        (first..last).any(|place| self.spot(&self.file(place)).id == id)
     }
 
     fn name(&self, at: Span) -> &str {
@@ -227,12 +259,13 @@ impl Shelf {
     }
 
     /// The files at these places.
-    pub(super) fn at<'s>(&'s self, places: &'s [u32]) -> impl Iterator<Item = &'s File> {
-        places.iter().filter_map(|place| self.files.get(*place as usize))
+    pub(super) fn at(&self, places: &[u32]) -> impl Iterator<Item = File> {
+        places.iter().map(|place| self.file(*place))
     }
 
-    pub(super) fn counts(&self, file: &File) -> &[(u32, u32)] {
-        self.counts.get(span(file.words)).unwrap_or_default()
+    /// The terms of a file, each with what it counts.
+    pub(super) fn counts(&self, file: &File) -> impl Iterator<Item = (u32, u32)> {
+        self.rows.counts(file.words)
     }
 }
 
@@ -247,6 +280,8 @@ pub(super) fn at(len: usize) -> u32 {
 /// A shelf that is being filled: folders in the order they are looked into, each followed by its files.
 pub(crate) struct Filling<'o> {
     shelf: Shelf,
+    /// Behind the files once there is no more of them.
+    counts: Vec<u8>,
     known: HashMap<String, u32>,
     old: &'o Shelf,
     /// The term here of each term there; `u32::MAX` where it was not needed yet.
@@ -258,53 +293,59 @@ impl<'o> Filling<'o> {
     /// Begins beside an older shelf, whose files may be kept.
     pub(crate) fn beside(old: &'o Shelf) -> Self {
         let (moved, old_terms) = (vec![u32::MAX; old.ends.len()], old.terms().collect());
-        Self { shelf: Shelf::empty(old.space), known: HashMap::new(), old, moved, old_terms }
+        let shelf = Shelf::empty(old.space).of_bundle(old.bundle.as_ref());
+        Self { shelf, counts: Vec::new(), known: HashMap::new(), old, moved, old_terms }
     }
 
     pub(crate) fn folder(&mut self, kind: Kind, path: &str, stamp: Stamp) {
-        let (path, here) = (self.named(path), at(self.shelf.files.len()));
+        let (path, here) = (self.named(path), at(self.shelf.rows.files));
         self.shelf.folders.push(Folder { kind, path, stamp, files: (here, here) });
     }
 
     /// A file whose path below its kind's folder ends in a dot and its extension.
     pub(crate) fn file(&mut self, kind: Kind, path: &str, glance: Glance, doc: &Doc) {
-        let from = at(self.shelf.counts.len());
-        for (word, count) in &doc.words {
-            let term = self.term(word);
-            self.shelf.counts.push((term, *count));
-        }
-        self.put(kind, path, glance, from);
+        let words =
+            doc.words.iter().filter_map(|(word, told)| Some((self.term(word)?, told.counts)));
+        let words = words.collect();
+        self.put(kind, path, glance, words);
     }
 
     /// A file of the older shelf, as it was.
-    pub(crate) fn keep(&mut self, place: usize) {
-        let Some(file) = self.old.files.get(place) else { return };
-        let from = at(self.shelf.counts.len());
-        for (term, count) in self.old.counts(file) {
-            let place = *term as usize;
+    pub(crate) fn keep(&mut self, place: u32) {
+        let file = self.old.file(place);
+        let mut words = Vec::new();
+        for (term, count) in self.old.counts(&file) {
+            let place = term as usize;
             let term = match self.moved[place] {
                 u32::MAX => self.term(self.old_terms[place]),
-                known => known,
+                known => Some(known),
             };
+            let Some(term) = term else { continue };
             self.moved[place] = term;
-            self.shelf.counts.push((term, *count));
+            words.push((term, count));
         }
-        self.put(file.kind, self.old.name(file.path), file.glance, from);
+        self.put(file.kind, self.old.name(file.path), file.glance, words);
     }
 
     pub(crate) fn done(self) -> Shelf {
-        self.shelf
+        let mut shelf = self.shelf;
+        shelf.rows.bytes.extend(self.counts);
+        shelf
     }
 
-    fn put(&mut self, kind: Kind, path: &str, glance: Glance, from: u32) {
+    fn put(&mut self, kind: Kind, path: &str, glance: Glance, words: Vec<(u32, u32)>) {
         let ext = path.rsplit_once('.').map_or(0, |(_, ext)| ext.len());
         let ext = u8::try_from(ext).unwrap_or(u8::MAX);
         let path = self.named(path);
-        let words = (from, at(self.shelf.counts.len()));
-        let counts = self.shelf.counts.get(span(words)).unwrap_or_default();
-        let length = counts.iter().fold(0_u32, |sum, (_, count)| sum.saturating_add(*count));
-        self.shelf.files.push(File { kind, path, ext, glance, words, length });
-        let here = at(self.shelf.files.len());
+        let from = at(self.counts.len() / COUNT);
+        let mut length = 0_u32;
+        for (term, count) in words {
+            length = length.saturating_add(count);
+            self.counts.extend(count_bytes(term, count));
+        }
+        let words = (from, at(self.counts.len() / COUNT));
+        self.shelf.rows.push(&File { kind, path, ext, glance, words, length });
+        let here = at(self.shelf.rows.files);
         if let Some(folder) = self.shelf.folders.last_mut() {
             folder.files.1 = here;
         }
@@ -316,14 +357,18 @@ impl<'o> Filling<'o> {
         (from, at(self.shelf.names.len()))
     }
 
-    fn term(&mut self, word: &str) -> u32 {
+    /// `None` where there are too many.
+    fn term(&mut self, word: &str) -> Option<u32> {
         if let Some(term) = self.known.get(word) {
-            return *term;
+            return Some(*term);
         }
         let term = at(self.shelf.ends.len());
+        if self.shelf.ends.len() >= SEARCH_TERMS {
+            return None;
+        }
         self.shelf.terms.push_str(word);
         self.shelf.ends.push(at(self.shelf.terms.len()));
         self.known.insert(word.to_owned(), term);
-        term
+        Some(term)
     }
 }

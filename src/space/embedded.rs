@@ -560,3 +560,7 @@ pub(super) const EMBEDDED: &[File] = &[
     // 6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77
     File { path: "tools/rye/lib/walk.py", bytes: include_bytes!("../../.ai/tools/rye/lib/walk.py") },
 ];
+
+/// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
+pub(crate) const EMBEDDED_DIGEST: &str =
+    "b5fd48dfbbbc6213ee1a278116c31516f767597ef931ecdfde84642d9efdb687";

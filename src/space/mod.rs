@@ -24,6 +24,7 @@ mod rel_path;
 mod root;
 mod roots;
 
+pub(crate) use embedded::EMBEDDED_DIGEST;
 pub(crate) use entry::{Entry, Listing, Odd, ai_folders, is_test_spec};
 pub(crate) use error::{CODES, SpaceError};
 pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};

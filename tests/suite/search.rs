@@ -1,6 +1,8 @@
 //! `rye search`, `rye describe` and `rye fetch --query`: what is found, in which order, and what may be
 //! shown of it.
 
+mod hostile;
+
 use std::fs;
 
 use serde_json::{Value, json};
@@ -433,15 +435,17 @@ fn with_words(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let at = bytes.windows(old.len()).position(|part| part == old).unwrap();
     bytes[at..at + old.len()].copy_from_slice(new);
-    let mut sum = 0xcbf2_9ce4_8422_2325_u64 ^ (bytes.len() - head - 8) as u64;
-    let mut mix = |word: u64| sum = (sum.rotate_left(5) ^ word).wrapping_mul(0x0517_cc1b_7272_20a9);
-    let body = bytes[head + 8..].to_vec();
-    let words = body.chunks_exact(8);
-    let rest = words.remainder();
-    words.for_each(|word| mix(u64::from_le_bytes(word.try_into().unwrap())));
-    for byte in rest {
-        mix(u64::from(*byte));
+    let mix = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x0517_cc1b_7272_20a9);
+    let body = &bytes[head + 8..];
+    let mut sums = [0xcbf2_9ce4_8422_2325_u64 ^ body.len() as u64; 4];
+    let (blocks, rest) = body.as_chunks::<32>();
+    for block in blocks {
+        for (sum, word) in sums.iter_mut().zip(block.as_chunks().0) {
+            *sum = mix(*sum, u64::from_le_bytes(*word));
+        }
     }
+    let rest = rest.iter().fold(0, |sum, byte| mix(sum, u64::from(*byte)));
+    let sum = sums.into_iter().fold(rest, mix);
     bytes[head..head + 8].copy_from_slice(&sum.to_le_bytes());
     bytes
 }

@@ -58,7 +58,8 @@ pub(crate) fn plain(value: &Value) -> Result<(), Fault> {
     }
 }
 
-fn plain_text(text: &str) -> Result<(), Fault> {
+/// The same of one text.
+pub(crate) fn plain_text(text: &str) -> Result<(), Fault> {
     let Some(found) = unfit(text) else { return Ok(()) };
     let code = if found.invisible { INVISIBLE_TEXT } else { CONTROL_TEXT };
     Err(Fault::new(code, format!("a value holds the character U+{:04X}", u32::from(found.char))))

@@ -7,6 +7,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use crate::base::limits::FENCE_BYTES;
 use crate::base::text::position;
 use crate::diag::Code;
+use crate::parse::data::plain_text;
 use crate::parse::error::{DIRECTIVE, Fault, LIMIT, NO_DIRECTIVE_FENCE, TWO_DIRECTIVE_FENCES};
 
 /// Where the parts of a directive lie, as byte ranges of its text.
@@ -33,7 +34,7 @@ struct Fence {
 ///
 /// # Errors
 /// `parse.no_directive_fence`, `parse.two_directive_fences`, `parse.limit` for a fence of more
-/// than `FENCE_BYTES`, `parse.directive` for metadata in a tilde fence.
+/// than `FENCE_BYTES`, `parse.directive` for metadata in a tilde fence; those of [`first_heading`].
 pub(super) fn cut(text: &str) -> Result<Layout, Fault> {
     let fault =
         |code: Code, at: usize, why: &str| Fault::new(code, why).at(position(text.as_bytes(), at));
@@ -59,7 +60,7 @@ pub(super) fn cut(text: &str) -> Result<Layout, Fault> {
     if !text[inside.end..block.end].trim().starts_with("```") {
         return Err(fault(NO_DIRECTIVE_FENCE, block.start, "its metadata fence is not closed"));
     }
-    let heading = heading(text).filter(|(_, heading)| heading.end <= block.start);
+    let heading = heading(text)?.filter(|(_, heading)| heading.end <= block.start);
     let (title, start) = match heading {
         Some((title, heading)) => (Some(title), heading.end),
         None => (None, 0),
@@ -85,12 +86,15 @@ pub(crate) fn metadata_range(text: &str) -> Result<Range<usize>, Fault> {
 }
 
 /// The title of a Markdown text: its first heading.
-pub(crate) fn first_heading(text: &str) -> Option<String> {
-    heading(text).map(|(title, _)| title)
+///
+/// # Errors
+/// `parse.invisible_text`, `parse.control_text`: an entity says what the look at the file passed over.
+pub(crate) fn first_heading(text: &str) -> Result<Option<String>, Fault> {
+    Ok(heading(text)?.map(|(title, _)| title))
 }
 
 /// The text and the range of the first heading at top level.
-fn heading(text: &str) -> Option<(String, Range<usize>)> {
+fn heading(text: &str) -> Result<Option<(String, Range<usize>)>, Fault> {
     let (mut depth, mut title) = (0_usize, None::<String>);
     for (event, range) in Parser::new(text).into_offset_iter() {
         match (event, &mut title) {
@@ -99,7 +103,8 @@ fn heading(text: &str) -> Option<(String, Range<usize>)> {
                 depth += 1;
             }
             (Event::End(TagEnd::Heading(_)), Some(words)) => {
-                return Some((words.trim().to_owned(), range));
+                plain_text(words)?;
+                return Ok(Some((words.trim().to_owned(), range)));
             }
             (Event::Text(part) | Event::Code(part), Some(words)) => words.push_str(&part),
             (Event::SoftBreak | Event::HardBreak, Some(words)) => words.push(' '),
@@ -108,7 +113,7 @@ fn heading(text: &str) -> Option<(String, Range<usize>)> {
             _ => {}
         }
     }
-    None
+    Ok(None)
 }
 
 /// The `xml` fences at top level whose root element is `<directive>`.
@@ -265,7 +270,7 @@ mod tests {
             ("```\n# code\n```", None),
         ];
         for (text, want) in rows {
-            assert_eq!(first_heading(text).as_deref(), want, "{text:?}");
+            assert_eq!(first_heading(text), Ok(want.map(str::to_owned)), "{text:?}");
         }
     }
 }

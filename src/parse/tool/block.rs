@@ -26,6 +26,9 @@ use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
 pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, Fault> {
     let comment = comment.trim();
     let opener = format!("{comment} /// rye");
+    if !text.contains(&opener) {
+        return Ok(Map::new());
+    }
     let opens = |line: &str| line.trim_end() == opener;
     let lines: Vec<&str> = text.split('\n').collect();
     let mut openers = lines.iter().enumerate().filter(|(_, line)| opens(line)).map(|(at, _)| at);

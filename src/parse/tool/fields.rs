@@ -48,7 +48,11 @@ impl<'m> Fields<'m> {
     }
 
     pub(super) fn string(&self, key: &str) -> Result<Option<String>, Fault> {
-        self.get(key).map(|value| string(value, &self.pointer(key))).transpose()
+        let read = |value: &Value| match value.as_str() {
+            Some(text) => Ok(text.to_owned()),
+            None => Err(wrong(&self.pointer(key), "a string", value)),
+        };
+        self.get(key).map(read).transpose()
     }
 
     pub(super) fn truth(&self, key: &str) -> Result<Option<bool>, Fault> {

@@ -68,7 +68,12 @@ struct Line {
 impl Line {
     fn read(bytes: &[u8], start: usize) -> Option<Self> {
         let (mut at, mut open, mut last) = (start, Vec::new(), b' ');
-        while let Some(&byte) = bytes.get(at) {
+        loop {
+            let plain = bytes[at..].iter().take_while(|byte| is_plain(**byte)).count();
+            let before = bytes[at..at + plain].iter().rfind(|byte| !byte.is_ascii_whitespace());
+            last = before.copied().unwrap_or(last);
+            at += plain;
+            let Some(&byte) = bytes.get(at) else { break };
             match byte {
                 b'\n' if open.is_empty() => {
                     return Some(Self { end: at + 1, ends_in_colon: last == b':' });
@@ -94,6 +99,20 @@ impl Line {
         }
         open.is_empty().then_some(Self { end: at, ends_in_colon: last == b':' })
     }
+}
+
+/// A byte that decides nothing about where a line ends. Most are.
+fn is_plain(byte: u8) -> bool {
+    const PLAIN: [bool; 256] = {
+        let (mut plain, mut at) = ([true; 256], 0);
+        let others = b"\n#\\\"'([{)]}";
+        while at < others.len() {
+            plain[others[at] as usize] = false;
+            at += 1;
+        }
+        plain
+    };
+    PLAIN[byte as usize]
 }
 
 /// The place of the quote that closes the string whose first quote is at `at`.

@@ -174,6 +174,19 @@ fn a_bundle_is_packed_verified_installed_run_and_removed() {
 }
 
 #[test]
+fn a_search_finds_the_tool_of_a_bundle_and_not_its_files() {
+    let pair = Pair::new();
+    let refs = |world: &World| -> Vec<String> {
+        let page = world.json(&["search", "words", "--kind", "tool"]).1;
+        let hits = page["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["item_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(refs(&pair.publisher), ["tool:acme/words/count"], "the fixture is good");
+    pair.installed("1.0.0");
+    assert_eq!(refs(&pair.user), ["tool:acme/words/count"]);
+}
+
+#[test]
 fn what_is_changed_after_it_was_installed_is_refused_and_kept_when_it_is_removed() {
     let pair = Pair::new();
     let file = pair.installed("1.0.0");
