@@ -495,7 +495,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // ab8c55ab60a6627b8c804e4302e23da1fef06bd276707ce4e5e08a66dfec9eeb
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
-    // 760d1064f47eb25e7ae28d9974a002c3e4a8b25599e72259a19135663859841d
+    // 612a9149b51e6f9e9492f68b9adb977127562e9755f731921e79a02bf0bfb161
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
     // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
@@ -563,4 +563,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "b5fd48dfbbbc6213ee1a278116c31516f767597ef931ecdfde84642d9efdb687";
+    "c6f2bdacb4c870972ddaa7b69d824fdaf7b2785d2ef0f58b6a46e30412b75377";
