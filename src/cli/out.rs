@@ -161,7 +161,11 @@ impl Out {
             };
             self.object(&value);
         } else {
-            self.flush();
+            // What a program said last stands before why it failed, as it does where it ran in a terminal.
+            match diagnostic.data.get("stderr_tail").and_then(Value::as_str).map(str::trim_end) {
+                None | Some("") => self.flush(),
+                Some(said) => self.foreign_err(&format!("{said}\n")),
+            }
             let text = error_text(&diagnostic, self.paint_err);
             let _ = io::stderr().write_all(text.as_bytes());
         }

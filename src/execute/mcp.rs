@@ -92,7 +92,7 @@ impl McpFault {
                 "read what changed; if you want it, import it again with `rye import mcp --force`"
             }
             Self::ServerFailed { .. } => {
-                "run the server by hand; what it said last is in `stderr_tail`, and what it may touch in the item's `sandbox`"
+                "see what it said last, or run it by hand; what it may touch is in the item's `sandbox`"
             }
             Self::BadAnswer { .. } => {
                 "see whether it is an MCP server that speaks over this transport, and tell its makers"

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::text::{brief_line, escape_line};
+use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose, Place};
 use crate::execute::McpFault;
 use crate::id::Ref;
@@ -32,9 +32,6 @@ pub(crate) const CODES: &[Code] = &[
     Code("import.nothing"),
 ];
 
-/// Lines of a server's standard error that are shown: the end of a traceback, or of a usage.
-const LINES_SHOWN: usize = 5;
-
 /// What to do about a fault of a document.
 pub(super) fn help(code: Code) -> String {
     let text = match code {
@@ -57,21 +54,14 @@ pub(crate) enum ImportError {
     Exists { item: Ref, place: Place },
     #[error("`{}` is there already, and is not overwritten", .place.path)]
     There { place: Place },
-    #[error("`{}` {fault}{}", escape_line(.server), last_lines(.stderr_tail))]
-    Server { server: String, fault: McpFault, stderr_tail: String },
+    #[error("`{}` {fault}", escape_line(.server))]
+    Server { server: String, fault: McpFault, stderr_tail: String, is_copy: bool },
     #[error("cannot write `{}`: {source}", .place.path)]
     Io { place: Place, source: std::io::Error },
     #[error("`{item}` cannot be a skill: {why}")]
     NotASkill { item: Ref, why: String },
     #[error("`{}` holds nothing that may be imported", escape_line(.path))]
     Nothing { path: String, left_out: Vec<Value> },
-}
-
-/// The end of what a program said, each line below the sentence.
-fn last_lines(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-    let from = lines.len().saturating_sub(LINES_SHOWN);
-    lines[from..].iter().map(|line| format!("\n{}", brief_line(line))).collect()
 }
 
 impl Diagnose for ImportError {
@@ -104,6 +94,9 @@ impl Diagnose for ImportError {
             }
             Self::Server { server, .. } if server.starts_with("http") => {
                 "see whether it is the address of an MCP server; where it wants a token, `--secret` names the variable that holds it".into()
+            }
+            Self::Server { is_copy: true, .. } => {
+                "it was started from a copy of the files that its command line names, as each call does: name what else it loads with `--file`".into()
             }
             Self::Server { .. } => {
                 "run it by hand and see what it says; `rye import mcp --help` shows how it is named"

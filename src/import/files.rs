@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::id::Space;
 use crate::pipeline::Failure;
-use crate::space::{RelPath, Root};
+use crate::space::{RelPath, Root, Walked};
 use crate::verify::Glob;
 
 /// What stands behind a text that may be a path.
@@ -79,6 +79,25 @@ impl Folder {
                 Err(_) => Named::Left(error.to_string()),
             },
         })
+    }
+
+    /// Whether a plain path is a folder in it, through no link.
+    pub(super) fn is_folder(&self, path: &str) -> bool {
+        let is_there = self.path.join(path).symlink_metadata().is_ok_and(|stat| stat.is_dir());
+        is_there && path.parse::<RelPath>().is_ok() && self.is_straight(path)
+    }
+
+    /// The files below a folder in it, but for what is hidden; `None` if there are more than a tool can have.
+    ///
+    /// # Errors
+    /// `space.io`
+    pub(super) fn below(&self, folder: &str) -> Result<Option<Vec<String>>, Failure> {
+        let is_hidden =
+            |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
+        let Some(root) = self.root.base_folder()? else { return Ok(Some(Vec::new())) };
+        let walked = root.walk(folder, &|path| !is_hidden(path));
+        let paths = |walked: Vec<Walked>| walked.into_iter().map(|it| it.path);
+        Ok(walked.map(|walked| paths(walked).filter(|path| !is_hidden(path)).collect()))
     }
 
     /// Whether no folder on the way is a link.

@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::copies::{Taking, laid_out, package_of, started};
 use super::draft::{Draft, Drafts};
 use super::error::{ImportError, NAME, NotImported, VALUE};
-use super::files::{Folder, Named, Taken};
+use super::files::Taken;
 use super::yaml::{entry, list, scalar};
 use crate::base::limits::{MCP_IMPORT_MS, OUTPUT_BYTES, SMALL_TEXT_BYTES};
 use crate::base::text::{brief_line, escape_line, unfit};
 use crate::base::{Address, Digest};
 use crate::diag::{Code, Diagnostic};
 use crate::execute::McpFault;
-use crate::host::{Restrict, Spawn};
+use crate::host::{Pin, Restrict, Spawn};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{fill, listed_files, yaml};
 use crate::pipeline::Rye;
@@ -35,6 +36,8 @@ pub(crate) struct McpImport<'a> {
     pub(crate) net: Option<&'a str>,
     /// Folders that the server may write.
     pub(crate) writes: &'a [String],
+    /// Files and folders of this folder that the server loads beside those that its command line names.
+    pub(crate) files: &'a [String],
     /// The folder of the items.
     pub(crate) category: &'a ItemId,
 }
@@ -67,8 +70,8 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, No
     let values: Vec<String> = launch.secrets.iter().map(|(_, value)| value.clone()).collect();
     let asked = offer(&launch.at, rye.host(), &rye.located().vars, &values, &item);
     let Offer { server, tools } = asked.map_err(|(fault, stderr_tail)| {
-        let server = import.words.join(" ");
-        ImportError::Server { server, fault, stderr_tail }
+        let (server, is_copy) = (import.words.join(" "), launch.copies.is_some());
+        ImportError::Server { server, fault, stderr_tail, is_copy }
     })?;
     let mut faults = Vec::new();
     let mut remarks = vec![format!("the server is {}", escape_line(&server))];
@@ -130,6 +133,8 @@ struct Launch {
     /// The `config` of the items, but for `mcp`.
     config: Map<String, Value>,
     files: BTreeMap<RelPath, Taken>,
+    /// They, laid out as a call does it: what starts from there starts from the items.
+    copies: Option<Pin>,
     /// The file that is started, where it is one of them.
     program: Option<String>,
     /// What the items' sandbox lets through; none of a server elsewhere.
@@ -153,7 +158,8 @@ impl Launch {
                     format!("its command line holds the value of `{name}`, and so would the items");
                 let server = import.words.join(" ").replace(value.trim(), "***");
                 let (fault, stderr_tail) = (McpFault::ServerFailed { why }, String::new());
-                return Err(ImportError::Server { server, fault, stderr_tail }.into());
+                let is_copy = false;
+                return Err(ImportError::Server { server, fault, stderr_tail, is_copy }.into());
             }
             secrets.push((name.clone(), value.to_owned()));
         }
@@ -194,6 +200,7 @@ impl Launch {
             secrets,
             config,
             files: BTreeMap::new(),
+            copies: None,
             program: None,
             sandbox: None,
             is_pinned: false,
@@ -209,12 +216,8 @@ impl Launch {
         let [command, args @ ..] = import.words else {
             return Err(refused(import, "no command was given".into()));
         };
-        let mut taking = Taking {
-            folder: Folder::open(Path::new("./server"))?,
-            below: format!("{}.files", import.category.name()),
-            files: BTreeMap::new(),
-            remarks: Vec::new(),
-        };
+        let below = format!("{}.files", import.category.name());
+        let mut taking = Taking::here(rye.located().cwd.clone(), below)?;
         let mut program = None;
         let is_local = command.contains('/') && !command.starts_with('/');
         let written = match is_local {
@@ -231,22 +234,27 @@ impl Launch {
             }
             false => command.clone(),
         };
-        let mut written_args: Vec<Value> = Vec::new();
+        let mut written_args: Vec<String> = Vec::new();
         let script = script_at(command, args);
         let mut is_copied = program.is_some();
         for (at, argument) in args.iter().enumerate() {
             let taken = taking.take(argument)?;
             is_copied |= taken.is_some() && script == Some(at);
             written_args
-                .push(taken.map_or(argument.clone(), |path| format!("{{tool_dir}}/{path}")).into());
+                .push(taken.map_or(argument.clone(), |path| format!("{{tool_dir}}/{path}")));
+        }
+        for named in import.files {
+            taking.take_beside(named)?.map_err(|why| refused(import, why))?;
         }
         let is_pinned = is_copied || names_exact_code(command, args);
         if !is_pinned {
             taking.remarks.push(EXTERNAL.into());
         }
         let mut config = Map::new();
+        let copies = laid_out(&taking.files, rye).map_err(|why| refused(import, why))?;
+        let started = started(import.words, &written, &written_args, copies.as_ref());
         config.insert("command".into(), written.into());
-        config.insert("args".into(), written_args.into());
+        config.insert("args".into(), written_args.into_iter().map(Value::from).collect());
         let fetches = FETCH.iter().find(|(name, _)| command.rsplit('/').next() == Some(*name));
         let net = import.net.unwrap_or(if fetches.is_some() { "any" } else { "none" });
         let home = rye.located().vars.text("HOME").unwrap_or("/").trim_end_matches('/').to_owned();
@@ -257,13 +265,17 @@ impl Launch {
         let below = if is_user_space { "{user_space}" } else { home.as_str() };
         let mut writes: Vec<String> = kept.map(|path| format!("{below}/{path}")).collect();
         writes.extend(import.writes.iter().map(|path| from_here(path, rye)));
-        let spawn = spawn(import, rye, &secrets)?;
-        let reads = read_by_script(rye, &spawn.program, Path::new(&home));
+        let spawn = spawn(import, rye, &started, &secrets)?;
+        let mut reads = read_by_script(rye, &spawn.program, Path::new(&home));
+        // A script that stays where it is, and what it loads from there.
+        let script = script.map(|at| args[at].as_str()).filter(|_| !is_copied);
+        reads.extend(script.and_then(|script| package_of(Path::new(script), Path::new(&home))));
         Ok(Self {
             at: At::Program(Box::new(spawn)),
             secrets,
             config,
             files: taking.files,
+            copies,
             program,
             sandbox: Some(Sandbox { net: net.to_owned(), reads, writes }),
             is_pinned,
@@ -330,46 +342,6 @@ const EXTERNAL: &str = "integrity: external. The command line names no exact ver
 const EXTERNAL_URL: &str = "integrity: external. The server is not on this machine; what its tools say of \
     themselves is pinned, and not what they do";
 
-/// Files of the working folder that the command line names.
-struct Taking {
-    folder: Folder,
-    below: String,
-    files: BTreeMap<RelPath, Taken>,
-    remarks: Vec<String>,
-}
-
-impl Taking {
-    /// The path of the copy, where a word names a file.
-    fn take(&mut self, word: &str) -> Result<Option<String>, NotImported> {
-        let found = match self.folder.find(word)? {
-            // Such as `.env`: what is in it is nobody's to read.
-            Named::File(taken) if is_hidden(&taken.path) => Named::Left("is hidden".into()),
-            found => found,
-        };
-        match found {
-            Named::File(taken) => {
-                let path = format!("{}/{}", self.below, taken.path);
-                if let Ok(relative) = path.parse() {
-                    self.files.insert(relative, taken);
-                }
-                Ok(Some(path))
-            }
-            Named::Left(why) if !word.starts_with('-') && word.contains(['/', '.']) => {
-                let word = escape_line(word);
-                self.remarks.push(format!(
-                    "`{word}` {why}: it is not copied, and its bytes are not signed"
-                ));
-                Ok(None)
-            }
-            _ => Ok(None),
-        }
-    }
-}
-
-fn is_hidden(path: &RelPath) -> bool {
-    path.as_str().rsplit('/').next().is_some_and(|name| name.starts_with('.'))
-}
-
 /// A folder as the items name it: one that is named from here lies in the project, or is absolute.
 fn from_here(path: &str, rye: &Rye) -> String {
     if path.starts_with(['/', '{']) {
@@ -398,10 +370,11 @@ fn from_here(path: &str, rye: &Rye) -> String {
 fn spawn(
     import: &McpImport<'_>,
     rye: &Rye,
+    words: &[String],
     secrets: &[(String, String)],
 ) -> Result<Spawn, NotImported> {
     let (vars, cwd) = (&rye.located().vars, rye.located().cwd.clone());
-    let command = &import.words[0];
+    let command = &words[0];
     let path = vars.text("PATH").unwrap_or("/usr/local/bin:/usr/bin:/bin");
     let places: Vec<PathBuf> = match command.contains('/') {
         true => vec![cwd.join(command)],
@@ -422,7 +395,7 @@ fn spawn(
     let secrets = secrets.iter().map(|(name, value)| (name.clone(), value.into()));
     Ok(Spawn {
         program,
-        args: import.words[1..].iter().map(OsString::from).collect(),
+        args: words[1..].iter().map(OsString::from).collect(),
         env: host.chain(secrets).collect(),
         cwd,
         stdin: Vec::new(),
@@ -462,8 +435,9 @@ fn read_by_script(rye: &Rye, script: &Path, home: &Path) -> Vec<String> {
 }
 
 fn refused(import: &McpImport<'_>, why: String) -> NotImported {
-    let (server, stderr_tail) = (import.words.join(" "), String::new());
-    ImportError::Server { server, fault: McpFault::ServerFailed { why }, stderr_tail }.into()
+    let (server, stderr_tail, is_copy) = (import.words.join(" "), String::new(), false);
+    let fault = McpFault::ServerFailed { why };
+    ImportError::Server { server, fault, stderr_tail, is_copy }.into()
 }
 
 /// A name that an item may have: what may not stand in one becomes `_`.

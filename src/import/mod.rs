@@ -6,12 +6,14 @@
 //!      items that are signed in the older form; a skill.
 //! Out: drafts of items, each with copies of the files that belong to it.
 //!
-//! In:  an MCP server. Out: one item for each of its tools, pinned to what it says of itself (`mcp.rs`).
+//! In:  an MCP server. Out: one item for each of its tools, pinned to what it says of itself.
 //!
-//! - `skill.rs` a skill as a directive, and back, with `skill_files.py` for its files · `older.rs` the older signature form · `folder.rs` a folder of it · `doc.rs` a document whose every fault has its line and column · `runtimeconfig.rs` what it binds ·
-//!   `hook.rs` the keys of a hook · `pack.rs` descriptions and schemas · `files.rs` the files that
-//!   arguments name · `draft.rs` the text of an item, `yaml.rs` its values · `write.rs` the only place
-//!   that writes
+//! `mcp.rs` the tools of a server · `copies.rs` what a server is started from · `skill.rs` a skill as a
+//! directive, and back, with `skill_files.py` for its files · `older.rs` the older signature form ·
+//! `folder.rs` a folder of it · `runtimeconfig.rs` what it binds · `hook.rs` the keys of a hook ·
+//! `pack.rs` descriptions and schemas · `doc.rs` a document whose every fault has its line and column ·
+//! `files.rs` the files that arguments name · `draft.rs` the text of an item, `yaml.rs` its values ·
+//! `write.rs` the only place that writes
 //!
 //! Invariants
 //! - A key that is not known, or a value that is none, is a fault: nothing is passed over in silence.
@@ -19,6 +21,7 @@
 //! - No file from outside the configuration's folder is copied, and none through a link.
 //! - Nothing is signed here.
 
+mod copies;
 mod doc;
 mod draft;
 mod error;

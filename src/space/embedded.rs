@@ -487,7 +487,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // 865e0b4e8e1e924b561b1caffec2f55540a0edb2be4b824b7bf0ae33c41a43b0
+    // f05af12f5cbb53067fc1bd5a98cec2f0dec49c435af8e86c7cda437145f55d6f
     File { path: "knowledge/rye/mcp-client.md", bytes: include_bytes!("../../.ai/knowledge/rye/mcp-client.md") },
     // 1f4c2a4e9c2fd63e4532057a287a404875a07f8f76986f61a6047661003113ff
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
@@ -563,4 +563,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "c6f2bdacb4c870972ddaa7b69d824fdaf7b2785d2ef0f58b6a46e30412b75377";
+    "f9e730b92055d32f03c98b33e5779bf919cd4a72c59941fae822b42caf54eb63";

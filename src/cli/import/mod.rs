@@ -126,6 +126,10 @@ struct Mcp {
     /// A folder that the server may write
     #[arg(long, value_name = "PATH")]
     write: Vec<String>,
+    /// A file or folder of this folder that the server loads beside those that the command line names; it
+    /// is copied and signed with them
+    #[arg(long, value_name = "PATH")]
+    file: Vec<String>,
     /// The folder of the items
     #[arg(long, value_name = "FOLDER", default_value = "imported")]
     category: String,
@@ -163,6 +167,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
                 secrets: &args.secret,
                 net: args.net.as_deref(),
                 writes: &args.write,
+                files: &args.file,
                 category: &category,
             };
             let drafts = mcp_drafts(&import, &wired.rye()?)?;

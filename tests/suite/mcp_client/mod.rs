@@ -1,5 +1,7 @@
 //! Tools of MCP servers: `rye import mcp`, and that nothing is called which is not what was signed.
 
+mod files;
+
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -372,20 +374,6 @@ fn what_a_program_that_fetches_keeps_is_named_below_the_home_of_whoever_runs_it(
     let world = world.env("USER_SPACE", &user).env("HOME", &elsewhere);
     let said = text(&world);
     assert!(said.contains(&format!("    write: [\"{elsewhere}/.npm/\"]\n")), "{said}");
-}
-
-#[test]
-fn a_hidden_file_of_the_command_line_is_not_copied_and_that_is_told() {
-    let world = world();
-    world.write("conf/.env", "TOKEN=1\n");
-    world.write("conf/open.json", "{}\n");
-    let said =
-        import(&world, &["--dry-run", "python3", "server.py", "conf/.env", "conf/open.json"]);
-    let got = said.json();
-    let files: Vec<_> = got["items"][0]["files"].as_array().unwrap().iter().collect();
-    let from: Vec<_> = files.iter().map(|file| file["from"].as_str().unwrap()).collect();
-    assert_eq!(from, ["conf/open.json", "server.py"], "{said:?}");
-    assert!(got["remarks"].to_string().contains("`conf/.env` is hidden"), "{said:?}");
 }
 
 #[test]

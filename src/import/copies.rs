@@ -1,0 +1,150 @@
+//! What a server is started from: copies of files of the working folder, or a script elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::error::NotImported;
+use super::files::{Folder, Named, Taken};
+use crate::base::limits::{PARTS, PARTS_BYTES};
+use crate::base::text::escape_line;
+use crate::host::Pin;
+use crate::pipeline::Rye;
+use crate::space::RelPath;
+
+/// Files of the working folder that the command line names.
+pub(super) struct Taking {
+    folder: Folder,
+    /// Where it is.
+    here: PathBuf,
+    below: String,
+    pub(super) files: BTreeMap<RelPath, Taken>,
+    pub(super) remarks: Vec<String>,
+}
+
+impl Taking {
+    /// Of the working folder, for copies below `below`.
+    ///
+    /// # Errors
+    /// `space.*`
+    pub(super) fn here(here: PathBuf, below: String) -> Result<Self, NotImported> {
+        let folder = Folder::open(Path::new("./server"))?;
+        Ok(Self { folder, here, below, files: BTreeMap::new(), remarks: Vec::new() })
+    }
+
+    /// Takes a file, or all below a folder, that no word names; the inner error says why it cannot be.
+    pub(super) fn take_beside(&mut self, named: &str) -> Result<Result<(), String>, NotImported> {
+        let named = named.trim_start_matches("./").trim_end_matches('/');
+        let shown = escape_line(named);
+        let paths = match self.folder.is_folder(named) {
+            true => match self.folder.below(named)? {
+                Some(paths) => paths,
+                None => return Ok(Err(too_much(&shown))),
+            },
+            false => match self.find(named)? {
+                Named::File(taken) => vec![taken.path.to_string()],
+                Named::Left(why) => return Ok(Err(format!("`{shown}` {why}"))),
+                Named::Nothing => return Ok(Err(format!("there is no `{shown}` here"))),
+            },
+        };
+        for path in paths {
+            match self.find(&path)? {
+                Named::File(taken) => {
+                    if let Ok(copy) = format!("{}/{}", self.below, taken.path).parse() {
+                        self.files.insert(copy, taken);
+                    }
+                }
+                Named::Left(why) => {
+                    self.remarks.push(format!("`{}` {why}: it is not copied", escape_line(&path)));
+                }
+                Named::Nothing => {}
+            }
+            let bytes: usize = self.files.values().map(|taken| taken.bytes.len()).sum();
+            if self.files.len() > PARTS || bytes > PARTS_BYTES {
+                return Ok(Err(too_much(&shown)));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn find(&self, path: &str) -> Result<Named, NotImported> {
+        Ok(match self.folder.find(path)? {
+            // Such as `.env`: what is in it is nobody's to read.
+            Named::File(taken) if is_hidden(&taken.path) => Named::Left("is hidden".into()),
+            found => found,
+        })
+    }
+
+    /// The path of the copy, where a word names a file.
+    pub(super) fn take(&mut self, word: &str) -> Result<Option<String>, NotImported> {
+        // A file of this folder is one however it is named.
+        let named = Path::new(word).strip_prefix(&self.here).ok().and_then(Path::to_str);
+        match self.find(named.unwrap_or(word))? {
+            Named::File(taken) => {
+                let path = format!("{}/{}", self.below, taken.path);
+                if let Ok(relative) = path.parse() {
+                    self.files.insert(relative, taken);
+                }
+                Ok(Some(path))
+            }
+            Named::Left(why) if !word.starts_with('-') && word.contains(['/', '.']) => {
+                let word = escape_line(word);
+                self.remarks.push(format!(
+                    "`{word}` {why}: it is not copied, and its bytes are not signed"
+                ));
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn too_much(folder: &str) -> String {
+    let most = PARTS_BYTES >> 20;
+    format!(
+        "`{folder}` holds more than the {PARTS} files, or {most} MiB of them, that a tool can have: make one \
+         file of the server, or name its package with a version"
+    )
+}
+
+fn is_hidden(path: &RelPath) -> bool {
+    path.as_str().rsplit('/').next().is_some_and(|name| name.starts_with('.'))
+}
+
+/// The copies as a call lays them out, as long as this lives; `None` where there are none.
+pub(super) fn laid_out(files: &BTreeMap<RelPath, Taken>, rye: &Rye) -> Result<Option<Pin>, String> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let user = rye.spaces().user().ok().map(|user| Pin::home(user.base()));
+    let pin = Pin::new(&rye.located().vars, user.as_deref());
+    let pin = pin.map_err(|error| format!("its files cannot be laid out: {}", error.source))?;
+    for (path, taken) in files {
+        pin.write(path.as_str(), &taken.bytes, taken.is_program)
+            .map_err(|error| format!("`{path}` cannot be laid out: {error}"))?;
+    }
+    Ok(Some(pin))
+}
+
+/// The words that start the server from the copies.
+pub(super) fn started(
+    words: &[String],
+    command: &str,
+    args: &[String],
+    copies: Option<&Pin>,
+) -> Vec<String> {
+    let Some(copies) = copies else { return words.to_vec() };
+    let folder = copies.path().display().to_string();
+    let written = std::iter::once(command).chain(args.iter().map(String::as_str));
+    written.map(|word| word.replace("{tool_dir}", &folder)).collect()
+}
+
+/// The folder that a script outside of this folder needs, with the packages that it loads.
+pub(super) fn package_of(script: &Path, home: &Path) -> Option<String> {
+    let folder = script.is_absolute().then(|| script.parent()).flatten()?;
+    let modules = folder.ancestors().filter(|above| above.ends_with("node_modules")).last();
+    let is_root = |above: &&Path| {
+        ["package.json", "pyproject.toml"].iter().any(|name| above.join(name).is_file())
+    };
+    let own = || folder.ancestors().take_while(|above| *above != home).find(is_root);
+    Some(modules.or_else(own).unwrap_or(folder).display().to_string())
+}

@@ -1,0 +1,90 @@
+//! What of a server's files is copied and signed with its items.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{SERVER_PY, call, import, imported, world};
+
+#[test]
+fn a_hidden_file_of_the_command_line_is_not_copied_and_that_is_told() {
+    let world = world();
+    world.write("conf/.env", "TOKEN=1\n");
+    world.write("conf/open.json", "{}\n");
+    let said =
+        import(&world, &["--dry-run", "python3", "server.py", "conf/.env", "conf/open.json"]);
+    let got = said.json();
+    let files: Vec<_> = got["items"][0]["files"].as_array().unwrap().iter().collect();
+    let from: Vec<_> = files.iter().map(|file| file["from"].as_str().unwrap()).collect();
+    assert_eq!(from, ["conf/open.json", "server.py"], "{said:?}");
+    assert!(got["remarks"].to_string().contains("`conf/.env` is hidden"), "{said:?}");
+}
+
+#[test]
+fn a_server_of_several_files_starts_from_its_copies_or_says_what_is_missing() {
+    let world = world();
+    world.write("several.py", "from shop import words\nimport server\n");
+    world.write("shop/words.py", "PRICE = 1\n");
+    world.write("shop/.secret", "hush");
+    let command = ["python3", "several.py"];
+    let alone =
+        world.rye(&[&["import", "mcp", "--yes", "--category", "shop"], &command[..]].concat());
+    assert_eq!(alone.status, 7, "{alone:?}");
+    assert!(alone.stderr.contains("No module named 'shop'"), "{alone:?}");
+    assert!(alone.stderr.contains("name what else it loads with `--file`"), "{alone:?}");
+    assert!(!world.project().join(".ai/tools/shop").exists());
+    let with = ["--yes", "--file", "shop", "--file", "./server.py"];
+    let whole = import(&world, &[&with[..], &command[..]].concat());
+    assert_eq!(whole.status, 0, "{whole:?}");
+    let beside = world.project().join(".ai/tools/shop/shop.files");
+    assert!(beside.join("shop/words.py").exists() && !beside.join("shop/.secret").exists());
+    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
+    assert_eq!(said.json()["data"]["total"], json!(3), "{said:?}");
+    fs::write(beside.join("shop/words.py"), "PRICE = 2\n").unwrap();
+    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
+    assert_eq!(said.code(), "verify.dependency", "{said:?}");
+    for (file, want) in [("none.py", "there is no `none.py` here"), ("../home", "`../home`")] {
+        let said = import(&world, &["--file", file, "python3", "server.py"]);
+        assert_eq!(said.status, 7, "{said:?}");
+        assert!(said.json()["error"].as_str().unwrap().contains(want), "{said:?}");
+    }
+}
+
+#[test]
+fn a_script_that_stays_where_it_is_is_shown_to_its_sandbox_with_its_package() {
+    let world = world();
+    let elsewhere = world.outside().join("elsewhere");
+    let package = elsewhere.join("package");
+    fs::create_dir_all(package.join("bin")).unwrap();
+    fs::write(package.join("bin/server.py"), SERVER_PY).unwrap();
+    let script = package.join("bin/server.py").display().to_string();
+    let reads = |script: &str| {
+        let said = import(&world, &["--dry-run", "python3", script]).json();
+        let text = said["items"][0]["text"].as_str().unwrap_or_else(|| panic!("{said}")).to_owned();
+        text.lines().find_map(|line| line.strip_prefix("    read: ")).map(str::to_owned)
+    };
+    let shown = |folder: &Path| Some(format!("[\"{{project_path}}\", \"{}\"]", folder.display()));
+    assert_eq!(reads(&script), shown(&package.join("bin")));
+    fs::write(package.join("pyproject.toml"), "").unwrap();
+    assert_eq!(reads(&script), shown(&package));
+    let modules = elsewhere.join("node_modules/deep/node_modules/x");
+    fs::create_dir_all(&modules).unwrap();
+    fs::copy(&script, modules.join("server.py")).unwrap();
+    let script = modules.join("server.py").display().to_string();
+    assert_eq!(reads(&script), shown(&elsewhere.join("node_modules")));
+    // One of this folder is copied, however it is named.
+    let own = world.project().join("server.py").display().to_string();
+    let said = import(&world, &["--dry-run", "python3", &own]).json();
+    let text = said["items"][0]["text"].as_str().unwrap();
+    assert!(text.contains("integrity: pinned") && text.contains("{tool_dir}/shop.files/server.py"));
+    assert_eq!(reads("server.py"), None);
+}
+
+#[test]
+fn what_a_server_said_last_stands_before_why_it_failed() {
+    let world = imported();
+    let said = world.rye(&["execute", "shop/die"]);
+    let (last, why) = (said.stderr.find("no more"), said.stderr.find("error[mcp.server_failed]"));
+    assert!(last.is_some() && last < why, "{said:?}");
+}
