@@ -291,9 +291,9 @@ pub(super) fn names_any(text: &str) -> bool {
 
 /// Whether a text begins with one of the names as a word.
 pub(super) fn begins_with_any(text: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
-    let rest = |(name, _): &(&str, &str)| text.strip_prefix(name);
-    NAMES.iter().filter_map(rest).any(|rest| !rest.starts_with(part))
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let word = &text[..text.find(|c| !is_part(c)).unwrap_or(text.len())];
+    NAMES.iter().any(|(name, _)| *name == word)
 }
 
 fn says(text: &str, name: &str) -> bool {
