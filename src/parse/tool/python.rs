@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::python_literal::literal;
 use super::python_outline::{declarations, outline};
-use super::syntax::{Form, Grammar, Step, header as read, tree};
+use super::syntax::{Form, Grammar, NAMES, Step, header as read, tree};
 use crate::base::limits::LONE_BACKSLASHES;
 use crate::base::text::Position;
 use crate::parse::error::{ENCODING, Fault, LIMIT};
@@ -22,11 +22,33 @@ pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
 
 /// The same of the declarations alone: for finding a file, and for nothing else.
 pub(super) fn declared(text: &str) -> Result<Map<String, Value>, Fault> {
-    match declarations(text) {
-        Some(declarations) if declarations.is_empty() => Ok(Map::new()),
-        Some(declarations) => read(&declarations, &grammar()),
-        None => header(text),
+    let Some(lines) = declarations(text) else { return header(text) };
+    let (mut map, mut others) = (Map::new(), String::new());
+    for line in &lines {
+        match plain(line) {
+            Some((key, value)) if !map.contains_key(key) => {
+                map.insert(key.into(), value.into());
+            }
+            _ => others.push_str(line),
+        }
     }
+    if !others.is_empty() {
+        for (key, value) in read(&others, &grammar())? {
+            if map.insert(key, value).is_some() {
+                // A name that is bound twice is told as it is everywhere.
+                return read(&lines.concat(), &grammar());
+            }
+        }
+    }
+    Ok(map)
+}
+
+/// What a line binds to a text without quotes and escapes, which is read without a grammar.
+fn plain(line: &str) -> Option<(&'static str, &str)> {
+    let (name, rest) = line.split_once(" = \"")?;
+    let (_, key) = NAMES.iter().find(|(known, _)| *known == name)?;
+    let value = rest.trim_end_matches(['\r', '\n']).strip_suffix('"')?;
+    (!value.contains(['"', '\\', '\r', '\n'])).then_some((key, value))
 }
 
 /// The syntax tree of a file that has a header; bodies of functions may be left out of it.

@@ -46,12 +46,12 @@ pub(super) fn outline(text: &str) -> Option<Vec<Range<usize>>> {
 
 /// The lines at top level that begin with one of the names, and nothing else; `None` for a text that this
 /// file is not sure of. What is found by them is for finding alone: a name may be bound elsewhere too.
-pub(super) fn declarations(text: &str) -> Option<String> {
-    let (bytes, mut kept, mut at) = (text.as_bytes(), String::new(), 0);
+pub(super) fn declarations(text: &str) -> Option<Vec<&str>> {
+    let (bytes, mut kept, mut at) = (text.as_bytes(), Vec::new(), 0);
     while at < bytes.len() {
         let line = Line::read(bytes, at)?;
         if begins_with_any(&text[at..line.end]) {
-            kept.push_str(&text[at..line.end]);
+            kept.push(&text[at..line.end]);
         }
         at = line.end;
     }
@@ -155,7 +155,7 @@ mod tests {
         let text = "# c\n'''\n__version__ = 1\n'''\n__version__ = '1'\ndef f():\n    CONFIG = 1\n\
                     CONFIG_SCHEMA: dict = {\n'a': [\n1]}\nCONFIGURED = 1\n";
         let want = "__version__ = '1'\nCONFIG_SCHEMA: dict = {\n'a': [\n1]}\n";
-        assert_eq!(declarations(text).as_deref(), Some(want));
+        assert_eq!(declarations(text).map(|lines| lines.concat()).as_deref(), Some(want));
         assert_eq!(declarations("x = (\n"), None);
     }
 

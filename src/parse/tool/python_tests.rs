@@ -1,6 +1,6 @@
 //! Python files in, headers or codes out.
 
-use super::{Grammar, grammar, header, read};
+use super::{Grammar, declared, grammar, header, read};
 use crate::base::text::Position;
 use crate::parse::tool::syntax::NAMES;
 use proptest::collection::vec;
@@ -17,6 +17,29 @@ fn code(text: &str) -> &'static str {
 fn value(literal: &str) -> Result<Value, &'static str> {
     let map = header(&format!("CONFIG = {literal}\n")).map_err(|fault| fault.code.0)?;
     Ok(map["config"].clone())
+}
+
+#[test]
+fn what_declarations_say_is_what_the_whole_file_says_table() {
+    let rows = [
+        "",
+        "__version__ = \"1.0.0\"\n__category__ = \"a b\"\n",
+        "__version__ = \"1.0.0\"\r\n__category__ = \"\"",
+        "__version__ = \"1.0.0\"\nCONFIG = {\"a\": [1]}\n__category__ = \"x\"\n",
+        "__version__ = \"a\" \"b\"\n",
+        "__version__ = \"a\\n\"\n__category__ = \"a\" # \"b\"\n",
+        "__version__ = \"\"\"a\"\"\"\n",
+        "__version__ = \"a\"\n__version__ = \"a\"\n",
+        "__version__ = \"a\"\n__version__ = f()\n",
+        "__version__ = \"a\nCONFIG = 1\n",
+        "__version__ = \"a\"; CONFIG = \"b\"\n",
+        "__version__ = \"a\" if x else \"b\"\n",
+        "def f():\n    __version__ = \"a\"\n__category__ = \"x\"\n",
+    ];
+    for text in rows {
+        let (some, all) = (declared(text), header(text));
+        assert_eq!(some.ok(), all.ok(), "{text}");
+    }
 }
 
 #[test]
