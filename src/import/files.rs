@@ -87,13 +87,12 @@ impl Folder {
         is_there && path.parse::<RelPath>().is_ok() && self.is_straight(path)
     }
 
-    /// The files below a folder in it, but for what is hidden; `None` if there are more than a tool can have.
+    /// The files below a folder in it, but for what is hidden or made anew by each run; `None` if there are
+    /// more than a tool can have.
     ///
     /// # Errors
     /// `space.io`
     pub(super) fn below(&self, folder: &str) -> Result<Option<Vec<String>>, Failure> {
-        let is_hidden =
-            |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
         let Some(root) = self.root.base_folder()? else { return Ok(Some(Vec::new())) };
         let walked = root.walk(folder, &|path| !is_hidden(path));
         let paths = |walked: Vec<Walked>| walked.into_iter().map(|it| it.path);
@@ -107,4 +106,9 @@ impl Folder {
             |folder: &str| self.path.join(folder).symlink_metadata().is_ok_and(|m| m.is_symlink());
         !folders.into_iter().any(is_link)
     }
+}
+
+/// Whether a path is hidden, or of what each run makes anew.
+pub(super) fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.') || part == "__pycache__")
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, Drafts};
 use super::error::{ImportError, NotImported};
+use super::files::is_hidden;
 use super::older::{Older, OlderKey, Worth, read};
 use crate::base::limits::PARTS_WALKED;
 use crate::base::text::escape_line;
@@ -165,9 +166,4 @@ fn said(older: &Older) -> (Vec<String>, Map<String, Value>) {
         ("uncovered", older.uncovered.clone().into()),
     ];
     (notes, about.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-}
-
-/// Hidden files and folders are never items, and Python's caches are not either.
-fn is_hidden(path: &str) -> bool {
-    path.split('/').any(|part| part.starts_with('.') || part == "__pycache__")
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::doc::{Doc, Fields, Spot};
 use super::draft::{Draft, Drafts};
 use super::error::{FILE, ImportError, MISSING, NAME, NotImported, VALUE};
-use super::files::Taken;
+use super::files::{Taken, is_hidden};
 use super::yaml::entry;
 use crate::base::bytes::write_new;
 use crate::base::limits::{PARTS, PARTS_BYTES};
@@ -203,10 +203,6 @@ fn split(text: &str) -> Option<(&str, &str)> {
     };
     let front = &text[..4 + end];
     Some((front, text[4 + end..].strip_prefix("---")?.trim_start_matches('\n')))
-}
-
-fn is_hidden(path: &str) -> bool {
-    path.split('/').any(|part| part.starts_with('.') || part == "__pycache__")
 }
 
 fn take(root: &Root, files: &crate::space::Folder<'_>, path: &str) -> Result<Taken, String> {
