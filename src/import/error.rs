@@ -95,7 +95,7 @@ impl Diagnose for ImportError {
             Self::Server { server, .. } if server.starts_with("http") => {
                 "see whether it is the address of an MCP server; where it wants a token, `--secret` names the variable that holds it".into()
             }
-            Self::Server { is_copy: true, .. } => {
+            Self::Server { is_copy: true, fault: McpFault::ServerFailed { .. }, .. } => {
                 "it was started from a copy of the files that its command line names, as each call does: name what else it loads with `--file`".into()
             }
             Self::Server { .. } => {

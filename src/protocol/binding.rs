@@ -6,33 +6,33 @@ use crate::plan::Plan;
 
 /// Everything that tells one kept process from another, each part behind its length.
 #[derive(Default)]
-pub(super) struct Binding(String);
+pub(super) struct Binding(Vec<u8>);
 
 impl Binding {
-    pub(super) fn add(&mut self, part: &str) {
-        self.0.push_str(&part.len().to_string());
-        self.0.push(':');
-        self.0.push_str(part);
+    pub(super) fn add(&mut self, part: impl AsRef<[u8]>) {
+        let part = part.as_ref();
+        self.0.extend(part.len().to_le_bytes());
+        self.0.extend(part);
     }
 
     /// The process that a plan starts, and what holds it; nothing where it starts none. Variables
     /// `of_one_run` have another value each time and are none of it.
     pub(super) fn add_start(&mut self, plan: &Plan, of_one_run: &[&str]) {
         let Some(Spawn { program, args, env, cwd, .. }) = plan.spawn(None, None) else { return };
-        self.add(&program.to_string_lossy());
-        self.add(&cwd.to_string_lossy());
-        self.add(&args.len().to_string());
+        self.add(program.as_os_str().as_encoded_bytes());
+        self.add(cwd.as_os_str().as_encoded_bytes());
+        self.add(args.len().to_le_bytes());
         for argument in &args {
-            self.add(&argument.to_string_lossy());
+            self.add(argument.as_encoded_bytes());
         }
         for (name, value) in env.iter().filter(|(name, _)| !of_one_run.contains(&name.as_str())) {
             self.add(name);
-            self.add(&value.to_string_lossy());
+            self.add(value.as_encoded_bytes());
         }
-        self.add(&plan.sandbox().to_string());
+        self.add(plan.sandbox().to_string());
     }
 
     pub(super) fn digest(&self) -> Digest {
-        Digest::of(self.0.as_bytes())
+        Digest::of(&self.0)
     }
 }

@@ -209,8 +209,8 @@ fn end(gone: Vec<(Lasting, Kept)>) {
 fn binding(plan: &Plan) -> Digest {
     let mut binding = Binding::default();
     for link in plan.links() {
-        binding.add(&link.item.to_string());
-        binding.add(&link.sha256.to_string());
+        binding.add(link.item.to_string());
+        binding.add(link.sha256.to_string());
     }
     binding.add_start(plan, &["RYE_RUN_ID"]);
     binding.digest()

@@ -230,7 +230,7 @@ fn key(plan: &Plan) -> Digest {
     // The first is the item itself, which no server looks at.
     for pinned in plan.pinned().iter().skip(1) {
         binding.add(&pinned.path);
-        binding.add(&Digest::of(&pinned.bytes).to_string());
+        binding.add(Digest::of(&pinned.bytes).to_string());
     }
     binding.digest()
 }

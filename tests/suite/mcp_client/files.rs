@@ -35,6 +35,10 @@ fn a_server_of_several_files_starts_from_its_copies_or_says_what_is_missing() {
     assert!(alone.stderr.contains("No module named 'shop'"), "{alone:?}");
     assert!(alone.stderr.contains("name what else it loads with `--file`"), "{alone:?}");
     assert!(!world.project().join(".ai/tools/shop").exists());
+    world.write("noisy.py", "print('no JSON', flush=True)\ninput()\n");
+    let noisy = import(&world, &["python3", "noisy.py"]);
+    assert_eq!(noisy.code(), "mcp.bad_answer", "{noisy:?}");
+    assert!(!noisy.json()["help"].as_str().unwrap().contains("--file"), "{noisy:?}");
     let with = ["--yes", "--file", "shop", "--file", "./server.py"];
     let whole = import(&world, &[&with[..], &command[..]].concat());
     assert_eq!(whole.status, 0, "{whole:?}");
