@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
+use rustix::process::Resource;
+
 use super::host::Spawn;
 use super::ptrace::be_watched;
 use crate::base::limits::{BUSY_PROGRAM_MS, EXEC_SERVERS, REAP_MS};
@@ -155,8 +157,8 @@ pub(crate) struct Restrict {
     pub(crate) ruleset: Option<Arc<OwnedFd>>,
     /// What every system call is held against, as the kernel's `struct sock_filter`; empty for none.
     pub(crate) filter: Vec<Instruction>,
-    /// `RLIMIT_*` and the most of it.
-    pub(crate) rlimits: Vec<(u32, u64)>,
+    /// The most of what one process may have.
+    pub(crate) rlimits: Vec<(Resource, u64)>,
     /// What root may do beyond others.
     pub(crate) drops_capabilities: bool,
 }
@@ -265,12 +267,16 @@ impl Birth<'_> {
             done(libc::dup2(stderr, 2))?;
             done(libc::chdir(self.cwd.as_ptr()))?;
             for (resource, most) in &self.restrict.rlimits {
-                let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-                done(libc::getrlimit(*resource, &raw mut limit))?;
+                // By the system call: the C libraries do not agree on the number's type.
+                let prlimit = |new: *const libc::rlimit64, old: *mut libc::rlimit64| {
+                    called(libc::syscall(libc::SYS_prlimit64, 0, *resource as u32, new, old))
+                };
+                let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+                prlimit(std::ptr::null(), &raw mut limit)?;
                 // More than it is let have is not for it to ask.
                 limit.rlim_max = limit.rlim_max.min(*most);
                 limit.rlim_cur = limit.rlim_max;
-                done(libc::setrlimit(*resource, &raw const limit))?;
+                prlimit(&raw const limit, std::ptr::null_mut())?;
             }
             if !self.restrict.is_nothing() {
                 done(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use rustix::process::Resource;
+
 use super::mount_points::MountPoints;
 use super::probe::{Found, found};
 use super::{bwrap, landlock, seccomp};
@@ -157,11 +159,11 @@ fn for_the_loader(env: &mut BTreeMap<String, OsString>) -> Vec<OsString> {
 const OF_LIBC: [&str; 4] = ["GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH", "NLSPATH"];
 
 /// What one process may have.
-fn rlimits(caps: Caps) -> Vec<(u32, u64)> {
-    let mut limits = vec![(libc::RLIMIT_CORE, 0)];
-    limits.extend(caps.cpu_seconds.map(|most| (libc::RLIMIT_CPU, most)));
-    limits.extend(caps.files.map(|most| (libc::RLIMIT_NOFILE, most)));
-    limits.extend(caps.file_size_mb.map(|most| (libc::RLIMIT_FSIZE, most << 20)));
+fn rlimits(caps: Caps) -> Vec<(Resource, u64)> {
+    let mut limits = vec![(Resource::Core, 0)];
+    limits.extend(caps.cpu_seconds.map(|most| (Resource::Cpu, most)));
+    limits.extend(caps.files.map(|most| (Resource::Nofile, most)));
+    limits.extend(caps.file_size_mb.map(|most| (Resource::Fsize, most << 20)));
     limits
 }
 

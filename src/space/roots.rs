@@ -4,6 +4,8 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
+
 use super::error::SpaceError;
 use super::root::Root;
 use crate::diag;
@@ -51,10 +53,16 @@ impl ProjectIdentity {
 
     /// The same of a path that is real already.
     fn of_real(path: PathBuf) -> std::io::Result<Self> {
-        let stat = fs::metadata(&path)?;
-        let born = stat.created().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
-        let born_ns = born.and_then(|d| u64::try_from(d.as_nanos()).ok());
-        Ok(Self { path, device: stat.dev(), inode: stat.ino(), born_ns })
+        // Asked of the kernel: the standard library knows of no birth where the C library is musl.
+        let want = StatxFlags::INO | StatxFlags::BTIME;
+        let stat = statx(CWD, &path, AtFlags::empty(), want)?;
+        let has_birth = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
+        let born_ns = has_birth.then(|| {
+            let seconds = u64::try_from(stat.stx_btime.tv_sec).ok()?;
+            seconds.checked_mul(1_000_000_000)?.checked_add(stat.stx_btime.tv_nsec.into())
+        });
+        let device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
+        Ok(Self { path, device, inode: stat.stx_ino, born_ns: born_ns.flatten() })
     }
 }
 
