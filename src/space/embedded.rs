@@ -501,7 +501,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // e09383be8e9af17f47b8145351ae16984bf20d65efdc8e814a0ccc919f2051be
+    // dbff1c2afff56c318f91fc2c47d4013bb7f96e13e3b4024a705bd7257875823b
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 8d34dcad3cbb3a6ba907409369da8b7f1385f01651ec2f9c70a820b622002774
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -563,4 +563,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "f9e730b92055d32f03c98b33e5779bf919cd4a72c59941fae822b42caf54eb63";
+    "6e32559700591b2a1dcac538a880bcc96121aea2191359871f8540a043909ad0";

@@ -29,6 +29,7 @@ mod parts;
 mod policy;
 mod proposal;
 mod rotate;
+mod shipped;
 mod sig_line;
 mod sign;
 mod source;
