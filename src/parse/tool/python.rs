@@ -45,9 +45,9 @@ pub(super) fn declared(text: &str) -> Result<Map<String, Value>, Fault> {
 
 /// What a line binds to a text without quotes and escapes, which is read without a grammar.
 fn plain(line: &str) -> Option<(&'static str, &str)> {
-    let (name, rest) = line.split_once(" = \"")?;
+    let (name, rest) = line.split_once(' ')?;
     let (_, key) = NAMES.iter().find(|(known, _)| *known == name)?;
-    let value = rest.trim_end_matches(['\r', '\n']).strip_suffix('"')?;
+    let value = rest.strip_prefix("= \"")?.trim_end_matches(['\r', '\n']).strip_suffix('"')?;
     (!value.contains(['"', '\\', '\r', '\n'])).then_some((key, value))
 }
 
