@@ -3,7 +3,6 @@
 //! Names and terms lie in one text each, files and counts in one run of bytes, as they are kept: ten thousand
 //! files are read from the cache without copying one.
 
-use std::borrow::Cow;
 use std::collections::hash_map;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -29,8 +28,17 @@ const REPEATED: u32 = 2;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doc {
     words: BTreeMap<String, Told>,
-    /// The field that is being added, from 1.
-    field: u8,
+    field: Field,
+}
+
+/// The field that is being added.
+#[derive(Debug, Clone, Copy, Default)]
+struct Field {
+    /// From 1.
+    number: u8,
+    /// What a word counts in it, and how often at most.
+    weight: u32,
+    most: u32,
 }
 
 /// What a word of a file counts.
@@ -46,46 +54,50 @@ impl Doc {
     /// What an item is found by: its id, and what it says of itself if that was read.
     pub(crate) fn of(item: &Ref, outline: Option<&Outline>) -> Self {
         let mut doc = Self::default();
-        let (name, folder) = (segment(item.id.name()), item.id.folder().split('/'));
-        doc.add(name.iter().map(AsRef::as_ref), NAME, 1);
-        let folder: Vec<_> = folder.flat_map(segment).collect();
-        doc.add(folder.iter().map(AsRef::as_ref), NAMESPACE, 1);
+        doc.begin(NAME, 1);
+        doc.segment(item.id.name());
+        doc.begin(NAMESPACE, 1);
+        item.id.folder().split('/').for_each(|segment| doc.segment(segment));
         let Some(outline) = outline else { return doc };
-        doc.add(outline.tags.iter().map(String::as_str), TAG, 1);
-        let about = outline.title.iter().chain(&outline.description);
-        doc.add(about.map(String::as_str), DESCRIPTION, REPEATED);
-        doc.add(outline.parameters.iter().map(String::as_str), PARAMETER, 1);
+        doc.begin(TAG, 1);
+        outline.tags.iter().for_each(|tag| doc.text(tag));
+        doc.begin(DESCRIPTION, REPEATED);
+        outline.title.iter().chain(&outline.description).for_each(|about| doc.text(about));
+        doc.begin(PARAMETER, 1);
+        outline.parameters.iter().for_each(|name| doc.text(name));
         doc
     }
 
-    /// The texts of one field, in which a word counts at most so often.
-    fn add<'t>(&mut self, texts: impl Iterator<Item = &'t str>, weight: u32, most: u32) {
-        self.field += 1;
-        let (words, field) = (&mut self.words, self.field);
-        for text in texts {
-            let text = &text[..text.floor_char_boundary(SEARCH_TEXT_BYTES)];
-            each_word(text, &mut |word| {
-                let Some(told) = words.get_mut(word) else {
-                    if words.len() < SEARCH_DOC_WORDS {
-                        words.insert(word.to_owned(), Told { counts: weight, field, times: 1 });
-                    }
-                    return;
-                };
-                let times = if told.field == field { told.times } else { 0 };
-                if times < most {
-                    *told = Told { counts: told.counts + weight, field, times: times + 1 };
-                }
-            });
+    fn begin(&mut self, weight: u32, most: u32) {
+        self.field = Field { number: self.field.number + 1, weight, most };
+    }
+
+    /// A segment of an id, and all its words as one, as `filesystem` for `file-system`.
+    fn segment(&mut self, segment: &str) {
+        self.text(segment);
+        let is_word = segment.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        let parts = if is_word { Vec::new() } else { words(segment) };
+        if parts.len() > 1 {
+            self.text(&parts.concat());
         }
     }
-}
 
-/// A segment of an id, and all its words as one, as `filesystem` for `file-system`.
-fn segment(segment: &str) -> Vec<Cow<'_, str>> {
-    let is_word = segment.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    let parts = if is_word { Vec::new() } else { words(segment) };
-    let whole = (parts.len() > 1).then(|| Cow::Owned(parts.concat()));
-    [Cow::Borrowed(segment)].into_iter().chain(whole).collect()
+    fn text(&mut self, text: &str) {
+        let Field { number: field, weight, most } = self.field;
+        let words = &mut self.words;
+        each_word(&text[..text.floor_char_boundary(SEARCH_TEXT_BYTES)], &mut |word| {
+            let Some(told) = words.get_mut(word) else {
+                if words.len() < SEARCH_DOC_WORDS {
+                    words.insert(word.to_owned(), Told { counts: weight, field, times: 1 });
+                }
+                return;
+            };
+            let times = if told.field == field { told.times } else { 0 };
+            if times < most {
+                *told = Told { counts: told.counts + weight, field, times: times + 1 };
+            }
+        });
+    }
 }
 
 /// What is known of a file beside its words.

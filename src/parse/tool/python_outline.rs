@@ -63,7 +63,7 @@ pub(super) fn declarations(text: &str) -> Option<Vec<&str>> {
 
 /// Where the last line begins that begins with one of the names, be it a line of a string.
 fn last_named(text: &str) -> Option<usize> {
-    const BLOCK: usize = 64;
+    const BLOCK: usize = 256;
     // So begins every name, and hardly any line.
     let may = |(before, first): (&u8, &u8)| {
         *before == b'\n' && (*first == b'_' || first.is_ascii_uppercase())
