@@ -46,7 +46,7 @@ impl FromStr for ItemId {
         if text.len() > ID_BYTES {
             return Err(bad(format!("it is longer than {ID_BYTES} bytes")));
         }
-        if text.split('/').count() > ID_SEGMENTS {
+        if text.bytes().filter(|b| *b == b'/').count() >= ID_SEGMENTS {
             return Err(bad(format!("it has more than {ID_SEGMENTS} segments")));
         }
         match text.split('/').find_map(|segment| fault(segment).map(|why| (segment, why))) {
@@ -58,7 +58,7 @@ impl FromStr for ItemId {
 
 /// What is wrong with a segment.
 fn fault(segment: &str) -> Option<String> {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let inner = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     match segment.chars().next() {
         None => return Some("is empty".into()),
         Some(first) if !(first.is_ascii_alphanumeric() || first == '_') => {
@@ -66,7 +66,8 @@ fn fault(segment: &str) -> Option<String> {
         }
         Some(_) => {}
     }
-    if let Some(c) = segment.chars().find(|c| !inner(*c)) {
+    if let Some(at) = segment.bytes().position(|b| !inner(b)) {
+        let c = segment[at..].chars().next().unwrap_or_default();
         return Some(format!("holds `{}` (U+{:04X})", escape_line(&c.to_string()), u32::from(c)));
     }
     if segment.ends_with('.') {
@@ -77,7 +78,11 @@ fn fault(segment: &str) -> Option<String> {
 
 /// Names that Windows gives to devices, with any extension; an item must mean the same anywhere.
 fn is_device(segment: &str) -> bool {
-    let stem = segment.split('.').next().unwrap_or(segment).to_ascii_lowercase();
+    let stem = segment.bytes().position(|b| b == b'.').unwrap_or(segment.len());
+    if !matches!(stem, 3 | 4) {
+        return false;
+    }
+    let stem = segment[..stem].to_ascii_lowercase();
     match stem.as_str() {
         "con" | "prn" | "aux" | "nul" => true,
         _ => {

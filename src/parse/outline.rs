@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::item::{Item, parse};
+use super::knowledge::Knowledge;
 use super::tool::sketch;
 use crate::id::Kind;
 use crate::space::HeaderStyle;
@@ -23,6 +24,9 @@ pub(crate) struct Outline {
 pub(crate) fn outline(kind: Kind, text: &str, style: &HeaderStyle) -> Option<Outline> {
     let item = match kind {
         Kind::Tool => sketch(text, style).map(|tool| Item::Tool(Box::new(tool))),
+        Kind::Knowledge if *style != HeaderStyle::Yaml => {
+            Knowledge::sketch(text).map(Item::Knowledge)
+        }
         _ => parse(kind, style, text, String::new),
     };
     Some(match item.ok()? {

@@ -8,6 +8,7 @@
 //! - Of a project that is not accepted no file is read, and nothing is kept (core 4.3).
 //! - A stamp so young that a change might have left it as it is counts as none.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,10 +20,10 @@ use super::sign::parallel;
 use crate::base::limits::{LISTED_FILES, SEARCH_LOOK_MS, WALK_DEPTH};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::outline;
-use crate::search::{Cache, Doc, Filling, Glance, Shelf};
+use crate::search::{Cache, Copied, Doc, Filling, Glance, Shelf};
 use crate::space::{EMBEDDED_DIGEST, Entry, Root, Stamp, is_test_spec};
 
-/// From so many files on they are looked at on all cores: a thread costs as much as these.
+/// From so many files on they are looked at on all cores, so many at a time: a thread costs as much as these.
 const TOGETHER: usize = 64;
 /// How far the clock of a file system may lag, in nanoseconds: two ticks of a slow kernel; or, where it
 /// counts whole seconds, two of these.
@@ -46,15 +47,27 @@ struct Looked {
     /// Below `.ai`.
     path: String,
     stamp: Stamp,
-    /// Names that may be items, sorted, each with its stamp.
-    files: Vec<(String, Stamp)>,
+    /// Names that may be items, sorted, each with its stamp; without one where nothing is known that it could
+    /// be compared with.
+    files: Vec<(String, Option<Stamp>)>,
     folders: Vec<String>,
 }
 
-/// What was read of a file.
-struct Read {
-    doc: Doc,
-    glance: Glance,
+/// Files of a folder that stand side by side.
+struct Slice<'l> {
+    /// Which folder of those that were looked into.
+    at: usize,
+    folder: &'l Looked,
+    /// Names, stamps, and the places on the older shelf of those that are as they were.
+    files: Vec<(&'l str, Option<Stamp>, Option<u32>)>,
+}
+
+/// What a slice came to.
+struct Part {
+    at: usize,
+    /// For each file its place on the older shelf; without one it is the next on this one.
+    files: Vec<Option<u32>>,
+    shelf: Shelf,
 }
 
 impl Rye {
@@ -121,16 +134,20 @@ impl Rye {
 
     /// The items of a project that nobody accepted, by their ids.
     fn names_alone(&self, root: &Root) -> Shelf {
-        let empty = Shelf::empty(root.space());
-        let mut filling = Filling::beside(&empty);
+        let mut folders = Vec::new();
         for kind in Kind::ALL {
             let listed = root.list(kind, &self.types).unwrap_or_default();
             for (folder, entries) in in_folders(kind, listed.entries) {
-                filling.folder(kind, &folder, Stamp::default());
-                for entry in entries {
-                    let path = format!("{}.{}", entry.item.id, entry.ext);
-                    filling.file(kind, &path, Glance::default(), &Doc::of(&entry.item, None));
-                }
+                let path = |entry: &Entry| format!("{}.{}", entry.item.id, entry.ext);
+                let files = entries.iter().map(|entry| (path(entry), Doc::of(&entry.item, None)));
+                folders.push((kind, folder, files.collect::<Vec<_>>()));
+            }
+        }
+        let mut filling = Filling::new(root.space());
+        for (kind, folder, files) in &folders {
+            filling.folder(*kind, folder, Stamp::default());
+            for (path, doc) in files {
+                filling.file(*kind, path, Glance::default(), doc);
             }
         }
         filling.done()
@@ -151,7 +168,7 @@ impl Rye {
             let items = listed.entries.into_iter().filter(is_item).collect();
             in_folders(kind, items).into_iter().map(move |(path, entries)| {
                 let name = |entry: Entry| format!("{}.{}", entry.item.id.name(), entry.ext);
-                let files = entries.into_iter().map(|entry| (name(entry), Stamp::default()));
+                let files = entries.into_iter().map(|entry| (name(entry), Some(Stamp::default())));
                 let (files, folders) = (files.collect(), Vec::new());
                 Looked { kind, path, stamp: Stamp::default(), files, folders }
             })
@@ -202,9 +219,11 @@ impl Rye {
                         (files, folders)
                     }
                 };
-                let files = files.into_iter().filter_map(|name| {
-                    let stamp = held.file(&name)?;
-                    Some((name, stamp))
+                // What was not there before is looked at when it is read.
+                let is_known = known.contains_key(path.as_str());
+                let files = files.into_iter().filter_map(|name| match is_known {
+                    true => held.file(&name).map(|stamp| (name, Some(stamp))),
+                    false => Some((name, None)),
                 });
                 Looked { kind, files: files.collect(), path, stamp, folders }
             };
@@ -225,7 +244,7 @@ impl Rye {
     fn may_be_item(&self, kind: Kind, folder: &str, name: &str) -> bool {
         let Some((stem, ext)) = name.rsplit_once('.') else { return false };
         let id = match folder.split_once('/') {
-            Some((_, folder)) => format!("{folder}/{stem}"),
+            Some((_, folder)) => [folder, "/", stem].concat(),
             None => stem.to_owned(),
         };
         !is_test_spec(kind, &id, ext)
@@ -235,76 +254,115 @@ impl Rye {
 
     /// The shelf of what was looked at: what is as it was is kept, the rest is read.
     fn fill(&self, root: &Root, old: &Shelf, looked: &[Looked], now: i64) -> Shelf {
-        let known = old.folder_at();
-        let mut files = Vec::new();
-        for folder in looked {
-            let before = known.get(folder.path.as_str()).into_iter();
-            let before = before.flat_map(|(at, _)| old.inside(*at));
-            let before: HashMap<&str, (u32, Stamp)> =
-                before.map(|(at, name, stamp)| (name, (at, stamp))).collect();
-            for (name, stamp) in &folder.files {
-                let path = match folder.path.split_once('/') {
-                    Some((_, below)) => format!("{below}/{name}"),
-                    None => name.clone(),
-                };
-                let kept =
-                    before.get(name.as_str()).filter(|(_, was)| was == stamp).map(|(at, _)| *at);
-                files.push((folder.kind, path, *stamp, kept));
-            }
-        }
-        let read = |(kind, path, stamp, kept): (Kind, String, Stamp, Option<u32>)| {
-            let read = match kept {
-                Some(_) => None,
-                None => self.read_words(root, kind, &path, settled(stamp, now)),
-            };
-            (kind, path, kept, read)
+        let slices = slices(old, looked);
+        let files = slices.iter().flat_map(|slice| &slice.files);
+        let unread = files.filter(|(_, _, kept)| kept.is_none()).count();
+        let read = |slice: Slice<'_>| self.read_slice(root, &slice, now);
+        let parts: Vec<Part> = match unread > TOGETHER {
+            true => parallel(slices, read),
+            false => slices.into_iter().map(read).collect(),
         };
-        let unread = files.iter().filter(|(_, _, _, kept)| kept.is_none()).count();
-        let files: Vec<_> = match unread > TOGETHER {
-            true => parallel(files, read),
-            false => files.into_iter().map(read).collect(),
-        };
-        let mut files = files.into_iter();
-        let mut filling = Filling::beside(old);
-        for folder in looked {
+        let (mut filling, mut kept) = (Filling::new(root.space()), Copied::of(old));
+        filling.expect_words(parts.iter().map(|part| part.shelf.words()).sum());
+        let mut parts = parts.iter().peekable();
+        for (at, folder) in looked.iter().enumerate() {
             let stamp = match folder.stamp == Stamp::default() {
                 true => folder.stamp,
                 false => settled(folder.stamp, now),
             };
             filling.folder(folder.kind, &folder.path, stamp);
-            for (kind, path, kept, read) in files.by_ref().take(folder.files.len()) {
-                match (kept, read) {
-                    (Some(at), _) => filling.keep(at),
-                    (None, Some(Read { doc, glance })) => filling.file(kind, &path, glance, &doc),
-                    (None, None) => {}
+            while let Some(part) = parts.next_if(|part| part.at == at) {
+                let (mut read, mut places) = (Copied::of(&part.shelf), part.shelf.places());
+                for file in &part.files {
+                    match (file, places.start) {
+                        (Some(place), _) => filling.copy(&mut kept, *place),
+                        (None, place) => {
+                            filling.copy(&mut read, place);
+                            places.start += 1;
+                        }
+                    }
                 }
             }
         }
-        filling.done()
+        filling.done().of_bundle(root.bundle())
+    }
+
+    /// Reads of a slice what is not as it was.
+    fn read_slice(&self, root: &Root, slice: &Slice<'_>, now: i64) -> Part {
+        let (kind, folder) = (slice.folder.kind, slice.folder.path.as_str());
+        let below = folder.split_once('/').map(|(_, below)| format!("{below}/"));
+        let below = below.unwrap_or_default();
+        let is_unread = slice.files.iter().any(|(_, _, kept)| kept.is_none());
+        let held = if is_unread { root.hold(folder) } else { None };
+        let (mut files, mut found) = (Vec::new(), Vec::new());
+        for (name, stamp, kept) in &slice.files {
+            if kept.is_none() {
+                let read = match &held {
+                    Some(held) if kind == Kind::Config => {
+                        held.file(name).map(|stamp| (stamp, None))
+                    }
+                    Some(held) => held.read(name),
+                    None => stamp.map(|stamp| {
+                        let bytes = root.read(&format!("{folder}/{name}")).ok().flatten();
+                        (stamp, bytes.map(Cow::into_owned))
+                    }),
+                };
+                let Some((stamp, bytes)) = read else { continue };
+                let (path, stamp) = (format!("{below}{name}"), settled(stamp, now));
+                let Some((doc, glance)) = self.found_by(kind, &path, stamp, bytes) else {
+                    continue;
+                };
+                found.push((path, glance, doc));
+            }
+            files.push(*kept);
+        }
+        let mut filling = Filling::new(root.space());
+        for (path, glance, doc) in &found {
+            filling.file(kind, path, *glance, doc);
+        }
+        Part { at: slice.at, files, shelf: filling.done() }
     }
 
     /// What a file is found by; what cannot be read or does not parse, by its id.
-    fn read_words(&self, root: &Root, kind: Kind, path: &str, stamp: Stamp) -> Option<Read> {
+    fn found_by(
+        &self,
+        kind: Kind,
+        path: &str,
+        stamp: Stamp,
+        bytes: Option<Vec<u8>>,
+    ) -> Option<(Doc, Glance)> {
         let (id, ext) = path.rsplit_once('.')?;
         let item = Ref::new(kind, id.parse().ok()?);
-        let by_id = || {
-            let glance = Glance { stamp, ..Glance::default() };
-            Some(Read { doc: Doc::of(&item, None), glance })
-        };
-        if kind == Kind::Config {
-            return by_id();
-        }
-        let bytes = root.read(&format!("{}/{path}", kind.folder())).ok().flatten();
-        let (Some(bytes), Some(file_type)) = (bytes, self.types.find(kind, ext)) else {
-            return by_id();
+        let file_type = self.types.find(kind, ext).filter(|_| kind != Kind::Config);
+        let (Some(bytes), Some(file_type)) = (bytes, file_type) else {
+            return Some((Doc::of(&item, None), Glance { stamp, ..Glance::default() }));
         };
         let unsigned = has_no_line(&bytes, &file_type);
         let text = std::str::from_utf8(&bytes).ok();
         let outline = text.and_then(|text| outline(kind, text, &file_type.header));
         let lists = outline.as_ref().is_some_and(|outline| outline.lists_files);
-        let doc = Doc::of(&item, outline.as_ref());
-        Some(Read { doc, glance: Glance { stamp, unsigned, lists } })
+        Some((Doc::of(&item, outline.as_ref()), Glance { stamp, unsigned, lists }))
     }
+}
+
+/// The files that were looked at, so many at a time, each with its place on the older shelf if it is as it
+/// was there.
+fn slices<'l>(old: &Shelf, looked: &'l [Looked]) -> Vec<Slice<'l>> {
+    let (known, mut slices) = (old.folder_at(), Vec::new());
+    for (at, folder) in looked.iter().enumerate() {
+        let before = known.get(folder.path.as_str()).into_iter();
+        let before = before.flat_map(|(at, _)| old.inside(*at));
+        let before: HashMap<&str, (u32, Stamp)> =
+            before.map(|(place, name, stamp)| (name, (place, stamp))).collect();
+        for files in folder.files.chunks(TOGETHER) {
+            let files = files.iter().map(|(name, stamp)| {
+                let was = before.get(name.as_str()).filter(|(_, was)| Some(*was) == *stamp);
+                (name.as_str(), *stamp, was.map(|(place, _)| *place))
+            });
+            slices.push(Slice { at, folder, files: files.collect() });
+        }
+    }
+    slices
 }
 
 /// Entries by the folders that they lie in, each with its path below `.ai`; sorted as they were.
@@ -335,7 +393,7 @@ fn is_same(old: &Shelf, looked: &[Looked]) -> bool {
         && old.folders().zip(looked).enumerate().all(|(at, ((kind, path, stamp), looked))| {
             let now = looked.files.iter().map(|(name, stamp)| (name.as_str(), *stamp));
             (kind, path, stamp) == (looked.kind, &looked.path, looked.stamp)
-                && old.inside(at).map(|(_, name, stamp)| (name, stamp)).eq(now)
+                && old.inside(at).map(|(_, name, stamp)| (name, Some(stamp))).eq(now)
         })
 }
 

@@ -27,6 +27,9 @@ use crate::id::Space;
 /// Its last sign is the version of the format.
 const MAGIC: &[u8; 8] = b"ryewords";
 const VERSION: u32 = 2;
+/// Bytes of the sum, and of all that stands before what it is the sum of: magic, version and digest too.
+const SUM: usize = 8;
+const HEAD: usize = MAGIC.len() + 4 + 64 + SUM;
 
 /// Longest word in bytes: the small form of its last letter may be several.
 const WORD: usize = SEARCH_WORD_BYTES + 16;
@@ -119,7 +122,11 @@ impl Cache {
     }
 
     pub(super) fn encode(&self, shelf: &Shelf) -> Vec<u8> {
-        let mut body = Vec::new();
+        let rows = &shelf.rows.bytes[shelf.rows.from..];
+        let texts = shelf.names.len() + shelf.terms.len();
+        let numbers = 4 * (6 + shelf.ends.len() + 13 * shelf.folders.len());
+        let mut bytes = self.head();
+        bytes.reserve(texts + numbers + rows.len());
         let lengths = [
             shelf.names.len(),
             shelf.terms.len(),
@@ -128,23 +135,29 @@ impl Cache {
             shelf.rows.files,
             shelf.rows.counted(),
         ];
-        put(&mut body, &lengths.map(super::shelf::at));
-        body.extend(shelf.names.as_bytes());
-        body.extend(shelf.terms.as_bytes());
-        put(&mut body, &shelf.ends);
+        put(&mut bytes, &lengths.map(super::shelf::at));
+        bytes.extend_from_slice(shelf.names.as_bytes());
+        bytes.extend_from_slice(shelf.terms.as_bytes());
+        put(&mut bytes, &shelf.ends);
         for folder in &shelf.folders {
             let (path, files) = (folder.path, folder.files);
-            put(&mut body, &[number(folder.kind), path.0, path.1, files.0, files.1]);
-            body.extend(stamp_bytes(folder.stamp));
+            put(&mut bytes, &[number(folder.kind), path.0, path.1, files.0, files.1]);
+            bytes.extend_from_slice(&stamp_bytes(folder.stamp));
         }
-        body.extend(&shelf.rows.bytes[shelf.rows.from..]);
-        self.with_head(&body)
+        bytes.extend_from_slice(rows);
+        sealed(bytes)
+    }
+
+    /// What says whose it is, with room for the sum of the rest.
+    fn head(&self) -> Vec<u8> {
+        let (version, key) = (VERSION.to_le_bytes(), self.key.to_string());
+        [MAGIC, &version[..], key.as_bytes(), &[0; SUM]].concat()
     }
 
     /// The body behind what says whose it is.
+    #[cfg(any(test, feature = "fuzz"))]
     pub(super) fn with_head(&self, body: &[u8]) -> Vec<u8> {
-        let (version, key) = (VERSION.to_le_bytes(), self.key.to_string());
-        [MAGIC, &version[..], key.as_bytes(), &sum(body).to_le_bytes(), body].concat()
+        sealed([&self.head(), body].concat())
     }
 
     /// The shelf in the bytes, if they are one in every part. A file that somebody made up must not cost
@@ -209,7 +222,16 @@ fn are_words(terms: &str, ends: &[u32]) -> bool {
 }
 
 fn put(to: &mut Vec<u8>, numbers: &[u32]) {
-    to.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    for number in numbers {
+        to.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+/// The same with the sum of what stands behind the head.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let (head, body) = bytes.split_at_mut(HEAD);
+    head[HEAD - SUM..].copy_from_slice(&sum(body).to_le_bytes());
+    bytes
 }
 
 /// A sum that tells damage, not malice: four at once, each of every fourth number.

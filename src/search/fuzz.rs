@@ -2,7 +2,7 @@
 
 use super::cache::Cache;
 use super::rank::{Wanted, search};
-use super::shelf::Filling;
+use super::shelf::{Copied, Filling};
 use crate::id::Space;
 
 /// Kept words that decode are whole: they can be searched, go on being kept, and encode to the same bytes.
@@ -13,11 +13,11 @@ pub(crate) fn kept_words(data: &[u8]) {
     let Some(shelf) = cache.decode(bytes.clone(), Space::Project) else { return };
     assert_eq!(cache.encode(&shelf), bytes, "nothing is passed over");
     let known = shelf.folder_at();
-    let mut filling = Filling::beside(&shelf);
+    let (mut filling, mut copied) = (Filling::new(Space::Project), Copied::of(&shelf));
     for (kind, path, stamp) in shelf.folders() {
         filling.folder(kind, path, stamp);
         let (at, _) = known[path];
-        shelf.inside(at).take(100).for_each(|(file, _, _)| filling.keep(file));
+        shelf.inside(at).take(100).for_each(|(file, _, _)| filling.copy(&mut copied, file));
     }
     let kept = filling.done();
     for (text, limit) in [("", 1), ("a deploy", 3), ("部 wombat slips", 100)] {

@@ -34,4 +34,4 @@ mod words;
 pub(crate) use cache::Cache;
 pub(crate) use error::{CODES, SearchError};
 pub(crate) use rank::{Hit, Wanted, search};
-pub(crate) use shelf::{Doc, Filling, Glance, Shelf, Spot};
+pub(crate) use shelf::{Copied, Doc, Filling, Glance, Shelf, Spot};

@@ -63,9 +63,10 @@ impl Rows {
         let marks = number(file.kind) | u32::from(unsigned) << 8 | u32::from(lists) << 9;
         let marks = marks | u32::from(file.ext) << 16;
         let (path, words) = (file.path, file.words);
-        let numbers = [marks, path.0, path.1, words.0, words.1, file.length];
-        self.bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        self.bytes.extend(stamp_bytes(stamp));
+        for number in [marks, path.0, path.1, words.0, words.1, file.length] {
+            self.bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        self.bytes.extend_from_slice(&stamp_bytes(stamp));
         self.files += 1;
     }
 }

@@ -3,7 +3,7 @@
 //! Names and terms lie in one text each, files and counts in one run of bytes, as they are kept: ten thousand
 //! files are read from the cache without copying one.
 
-use std::borrow::Cow;
+use std::collections::hash_map;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -28,8 +28,17 @@ const REPEATED: u32 = 2;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doc {
     words: BTreeMap<String, Told>,
-    /// The field that is being added, from 1.
-    field: u8,
+    field: Field,
+}
+
+/// The field that is being added.
+#[derive(Debug, Clone, Copy, Default)]
+struct Field {
+    /// From 1.
+    number: u8,
+    /// What a word counts in it, and how often at most.
+    weight: u32,
+    most: u32,
 }
 
 /// What a word of a file counts.
@@ -45,45 +54,50 @@ impl Doc {
     /// What an item is found by: its id, and what it says of itself if that was read.
     pub(crate) fn of(item: &Ref, outline: Option<&Outline>) -> Self {
         let mut doc = Self::default();
-        let (name, folder) = (segment(item.id.name()), item.id.folder().split('/'));
-        doc.add(name.iter().map(AsRef::as_ref), NAME, 1);
-        let folder: Vec<_> = folder.flat_map(segment).collect();
-        doc.add(folder.iter().map(AsRef::as_ref), NAMESPACE, 1);
+        doc.begin(NAME, 1);
+        doc.segment(item.id.name());
+        doc.begin(NAMESPACE, 1);
+        item.id.folder().split('/').for_each(|segment| doc.segment(segment));
         let Some(outline) = outline else { return doc };
-        doc.add(outline.tags.iter().map(String::as_str), TAG, 1);
-        let about = outline.title.iter().chain(&outline.description);
-        doc.add(about.map(String::as_str), DESCRIPTION, REPEATED);
-        doc.add(outline.parameters.iter().map(String::as_str), PARAMETER, 1);
+        doc.begin(TAG, 1);
+        outline.tags.iter().for_each(|tag| doc.text(tag));
+        doc.begin(DESCRIPTION, REPEATED);
+        outline.title.iter().chain(&outline.description).for_each(|about| doc.text(about));
+        doc.begin(PARAMETER, 1);
+        outline.parameters.iter().for_each(|name| doc.text(name));
         doc
     }
 
-    /// The texts of one field, in which a word counts at most so often.
-    fn add<'t>(&mut self, texts: impl Iterator<Item = &'t str>, weight: u32, most: u32) {
-        self.field += 1;
-        let (words, field) = (&mut self.words, self.field);
-        for text in texts {
-            let text = &text[..text.floor_char_boundary(SEARCH_TEXT_BYTES)];
-            each_word(text, &mut |word| {
-                let Some(told) = words.get_mut(word) else {
-                    if words.len() < SEARCH_DOC_WORDS {
-                        words.insert(word.to_owned(), Told { counts: weight, field, times: 1 });
-                    }
-                    return;
-                };
-                let times = if told.field == field { told.times } else { 0 };
-                if times < most {
-                    *told = Told { counts: told.counts + weight, field, times: times + 1 };
-                }
-            });
+    fn begin(&mut self, weight: u32, most: u32) {
+        self.field = Field { number: self.field.number + 1, weight, most };
+    }
+
+    /// A segment of an id, and all its words as one, as `filesystem` for `file-system`.
+    fn segment(&mut self, segment: &str) {
+        self.text(segment);
+        let is_word = segment.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        let parts = if is_word { Vec::new() } else { words(segment) };
+        if parts.len() > 1 {
+            self.text(&parts.concat());
         }
     }
-}
 
-/// A segment of an id, and all its words as one, as `filesystem` for `file-system`.
-fn segment(segment: &str) -> Vec<Cow<'_, str>> {
-    let parts = words(segment);
-    let whole = (parts.len() > 1).then(|| Cow::Owned(parts.concat()));
-    [Cow::Borrowed(segment)].into_iter().chain(whole).collect()
+    fn text(&mut self, text: &str) {
+        let Field { number: field, weight, most } = self.field;
+        let words = &mut self.words;
+        each_word(&text[..text.floor_char_boundary(SEARCH_TEXT_BYTES)], &mut |word| {
+            let Some(told) = words.get_mut(word) else {
+                if words.len() < SEARCH_DOC_WORDS {
+                    words.insert(word.to_owned(), Told { counts: weight, field, times: 1 });
+                }
+                return;
+            };
+            let times = if told.field == field { told.times } else { 0 };
+            if times < most {
+                *told = Told { counts: told.counts + weight, field, times: times + 1 };
+            }
+        });
+    }
 }
 
 /// What is known of a file beside its words.
@@ -195,7 +209,8 @@ impl Shelf {
         self.places().map(|place| self.spot(&self.file(place)))
     }
 
-    pub(super) fn places(&self) -> Range<u32> {
+    /// Where its files are, in their order.
+    pub(crate) fn places(&self) -> Range<u32> {
         0..at(self.rows.files)
     }
 
@@ -234,6 +249,11 @@ impl Shelf {
             let path = self.name(file.path);
             (place, path.get(below..).unwrap_or(path), file.glance.stamp)
         })
+    }
+
+    /// How many different words it has.
+    pub(crate) fn words(&self) -> usize {
+        self.ends.len()
     }
 
     /// Whether a file answers to the kind and id.
@@ -277,24 +297,36 @@ pub(super) fn at(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }
 
+/// A shelf whose files are copied to another one.
+pub(crate) struct Copied<'o> {
+    shelf: &'o Shelf,
+    terms: Vec<&'o str>,
+    /// The term of the other shelf for each; `u32::MAX` where none was needed yet.
+    moved: Vec<u32>,
+}
+
+impl<'o> Copied<'o> {
+    pub(crate) fn of(shelf: &'o Shelf) -> Self {
+        Self { shelf, terms: shelf.terms().collect(), moved: vec![u32::MAX; shelf.ends.len()] }
+    }
+}
+
 /// A shelf that is being filled: folders in the order they are looked into, each followed by its files.
-pub(crate) struct Filling<'o> {
+pub(crate) struct Filling<'w> {
     shelf: Shelf,
     /// Behind the files once there is no more of them.
     counts: Vec<u8>,
-    known: HashMap<String, u32>,
-    old: &'o Shelf,
-    /// The term here of each term there; `u32::MAX` where it was not needed yet.
-    moved: Vec<u32>,
-    old_terms: Vec<&'o str>,
+    known: HashMap<&'w str, u32>,
 }
 
-impl<'o> Filling<'o> {
-    /// Begins beside an older shelf, whose files may be kept.
-    pub(crate) fn beside(old: &'o Shelf) -> Self {
-        let (moved, old_terms) = (vec![u32::MAX; old.ends.len()], old.terms().collect());
-        let shelf = Shelf::empty(old.space).of_bundle(old.bundle.as_ref());
-        Self { shelf, counts: Vec::new(), known: HashMap::new(), old, moved, old_terms }
+impl<'w> Filling<'w> {
+    pub(crate) fn new(space: Space) -> Self {
+        Self { shelf: Shelf::empty(space), counts: Vec::new(), known: HashMap::new() }
+    }
+
+    /// Makes room for so many words.
+    pub(crate) fn expect_words(&mut self, count: usize) {
+        self.known.reserve(count);
     }
 
     pub(crate) fn folder(&mut self, kind: Kind, path: &str, stamp: Stamp) {
@@ -303,28 +335,31 @@ impl<'o> Filling<'o> {
     }
 
     /// A file whose path below its kind's folder ends in a dot and its extension.
-    pub(crate) fn file(&mut self, kind: Kind, path: &str, glance: Glance, doc: &Doc) {
-        let words =
-            doc.words.iter().filter_map(|(word, told)| Some((self.term(word)?, told.counts)));
-        let words = words.collect();
-        self.put(kind, path, glance, words);
+    pub(crate) fn file(&mut self, kind: Kind, path: &str, glance: Glance, doc: &'w Doc) {
+        let (from, mut length) = (self.counts.len(), 0);
+        for (word, told) in &doc.words {
+            if let Some(term) = self.term(word) {
+                length += self.count(term, told.counts);
+            }
+        }
+        self.put(kind, path, glance, from, length);
     }
 
-    /// A file of the older shelf, as it was.
-    pub(crate) fn keep(&mut self, place: u32) {
-        let file = self.old.file(place);
-        let mut words = Vec::new();
-        for (term, count) in self.old.counts(&file) {
+    /// A file of another shelf, as it is there.
+    pub(crate) fn copy(&mut self, from: &mut Copied<'w>, place: u32) {
+        let file = from.shelf.file(place);
+        let (begin, mut length) = (self.counts.len(), 0);
+        for (term, count) in from.shelf.counts(&file) {
             let place = term as usize;
-            let term = match self.moved[place] {
-                u32::MAX => self.term(self.old_terms[place]),
+            let term = match from.moved[place] {
+                u32::MAX => self.term(from.terms[place]),
                 known => Some(known),
             };
             let Some(term) = term else { continue };
-            self.moved[place] = term;
-            words.push((term, count));
+            from.moved[place] = term;
+            length += self.count(term, count);
         }
-        self.put(file.kind, self.old.name(file.path), file.glance, words);
+        self.put(file.kind, from.shelf.name(file.path), file.glance, begin, length);
     }
 
     pub(crate) fn done(self) -> Shelf {
@@ -333,17 +368,18 @@ impl<'o> Filling<'o> {
         shelf
     }
 
-    fn put(&mut self, kind: Kind, path: &str, glance: Glance, words: Vec<(u32, u32)>) {
+    /// Puts a term and what it counts behind the others.
+    fn count(&mut self, term: u32, count: u32) -> u32 {
+        self.counts.extend_from_slice(&count_bytes(term, count));
+        count
+    }
+
+    /// Puts a file behind the others, whose counts begin there.
+    fn put(&mut self, kind: Kind, path: &str, glance: Glance, from: usize, length: u32) {
         let ext = path.rsplit_once('.').map_or(0, |(_, ext)| ext.len());
         let ext = u8::try_from(ext).unwrap_or(u8::MAX);
         let path = self.named(path);
-        let from = at(self.counts.len() / COUNT);
-        let mut length = 0_u32;
-        for (term, count) in words {
-            length = length.saturating_add(count);
-            self.counts.extend(count_bytes(term, count));
-        }
-        let words = (from, at(self.counts.len() / COUNT));
+        let words = (at(from / COUNT), at(self.counts.len() / COUNT));
         self.shelf.rows.push(&File { kind, path, ext, glance, words, length });
         let here = at(self.shelf.rows.files);
         if let Some(folder) = self.shelf.folders.last_mut() {
@@ -358,17 +394,17 @@ impl<'o> Filling<'o> {
     }
 
     /// `None` where there are too many.
-    fn term(&mut self, word: &str) -> Option<u32> {
-        if let Some(term) = self.known.get(word) {
-            return Some(*term);
-        }
-        let term = at(self.shelf.ends.len());
-        if self.shelf.ends.len() >= SEARCH_TERMS {
+    fn term(&mut self, word: &'w str) -> Option<u32> {
+        let unknown = match self.known.entry(word) {
+            hash_map::Entry::Occupied(known) => return Some(*known.get()),
+            hash_map::Entry::Vacant(unknown) => unknown,
+        };
+        let term = self.shelf.ends.len();
+        if term >= SEARCH_TERMS {
             return None;
         }
         self.shelf.terms.push_str(word);
         self.shelf.ends.push(at(self.shelf.terms.len()));
-        self.known.insert(word.to_owned(), term);
-        Some(term)
+        Some(*unknown.insert(at(term)))
     }
 }

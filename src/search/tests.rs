@@ -5,21 +5,23 @@ use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 use super::cache::Cache;
 use super::rank::{Page, Wanted, search};
 use super::rows::FILE;
-use super::shelf::{Doc, Filling, Glance, Shelf};
+use super::shelf::{Copied, Doc, Filling, Glance, Shelf};
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Outline;
 use crate::space::Stamp;
 
 /// A shelf of knowledge pages, each an id and what it says.
 fn shelf<'t>(pages: impl IntoIterator<Item = (&'t str, &'t str)>) -> Shelf {
-    let empty = Shelf::empty(Space::Project);
-    let mut filling = Filling::beside(&empty);
-    filling.folder(Kind::Knowledge, "knowledge", Stamp::default());
-    for (id, text) in pages {
+    let docs = pages.into_iter().map(|(id, text)| {
         let item = Ref::new(Kind::Knowledge, id.parse().expect("an id"));
         let outline = Outline { description: Some(text.to_owned()), ..Outline::default() };
-        let doc = Doc::of(&item, Some(&outline));
-        filling.file(Kind::Knowledge, &format!("{id}.md"), Glance::default(), &doc);
+        (format!("{id}.md"), Doc::of(&item, Some(&outline)))
+    });
+    let docs: Vec<_> = docs.collect();
+    let mut filling = Filling::new(Space::Project);
+    filling.folder(Kind::Knowledge, "knowledge", Stamp::default());
+    for (path, doc) in &docs {
+        filling.file(Kind::Knowledge, path, Glance::default(), doc);
     }
     filling.done()
 }
@@ -91,9 +93,10 @@ proptest! {
         let cache = Cache::of("/".as_ref(), &[b"test"]);
         let bytes = cache.encode(&before);
         let after = cache.decode(bytes.clone(), Space::Project).expect("what was encoded");
-        let mut filling = Filling::beside(&after);
+        let mut filling = Filling::new(Space::Project);
         filling.folder(Kind::Knowledge, "knowledge", Stamp::default());
-        after.places().for_each(|at| filling.keep(at));
+        let mut copied = Copied::of(&after);
+        after.places().for_each(|at| filling.copy(&mut copied, at));
         let beside = filling.done();
         let want = ids(&page(&before, &query, 100, None));
         prop_assert_eq!(&ids(&page(&after, &query, 100, None)), &want);

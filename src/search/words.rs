@@ -5,7 +5,7 @@ use crate::base::limits::SEARCH_WORD_BYTES;
 /// Calls `each` with the words of `text`, in lower case: runs of letters and digits, parted also where a
 /// capital follows a small letter. A sign of a script without spaces is a word by itself.
 pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
-    let mut word = String::new();
+    let mut word = String::with_capacity(SEARCH_WORD_BYTES);
     let mut was_small = false;
     let mut end = |word: &mut String| {
         if !word.is_empty() {
@@ -26,7 +26,10 @@ pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
             was_small = c.is_lowercase() || c.is_numeric();
             // What is longer than any word is one by its beginning.
             if word.len() < SEARCH_WORD_BYTES {
-                word.extend(c.to_lowercase());
+                match c.is_ascii() {
+                    true => word.push(c.to_ascii_lowercase()),
+                    false => word.extend(c.to_lowercase()),
+                }
             }
         } else {
             end(&mut word);
@@ -45,7 +48,9 @@ pub(super) fn words(text: &str) -> Vec<String> {
 
 /// Kana and ideographs.
 fn stands_alone(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+    // Nothing before them does.
+    c >= '\u{3040}'
+        && matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 

@@ -1,10 +1,10 @@
-//! Looking at folders without reading files: what is there, and whether it is what was there before.
+//! Looking at folders and their files: what is there, and whether it is what was there before.
 
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
 
-use super::join::open_beneath;
+use super::join::{Opened, open_beneath, read_beneath};
 use super::root::{Place, Root};
 use crate::base::limits::LISTED_FILES;
 
@@ -87,5 +87,13 @@ impl Held {
         let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         is_file.then(|| Stamp::of(&stat))
+    }
+
+    /// The stamp of a regular file in it as it is read, and its bytes; none where they cannot be read.
+    pub(crate) fn read(&self, name: &str) -> Option<(Stamp, Option<Vec<u8>>)> {
+        match read_beneath(&self.0, name) {
+            Ok(Opened::Bytes(bytes, stat)) => Some((Stamp::of(&stat), Some(bytes))),
+            _ => self.file(name).map(|stamp| (stamp, None)),
+        }
     }
 }

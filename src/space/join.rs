@@ -1,10 +1,12 @@
 //! Opening a file below a folder, and nowhere else (core 1.5).
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
-use rustix::io::Errno;
+use rustix::buffer::spare_capacity;
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
+use rustix::io::{Errno, read};
 
 use super::error::SpaceError;
 use crate::base::bytes::{Bounded, read_at_most};
@@ -14,7 +16,8 @@ use crate::diag::Place;
 /// What a path below a root turned out to be.
 #[derive(Debug)]
 pub(super) enum Opened {
-    Bytes(Vec<u8>),
+    /// The bytes of a regular file, and what it was when they were read.
+    Bytes(Vec<u8>, Stat),
     Missing,
     NotAFile,
     TooLarge,
@@ -33,7 +36,7 @@ impl Opened {
         place: impl FnOnce() -> Place,
     ) -> Result<Option<Vec<u8>>, SpaceError> {
         match self {
-            Self::Bytes(bytes) => Ok(Some(bytes)),
+            Self::Bytes(bytes, _) => Ok(Some(bytes)),
             Self::Missing => Ok(None),
             Self::NotAFile => Err(SpaceError::NotAFile { place: place() }),
             Self::TooLarge => Err(SpaceError::TooLarge { place: place() }),
@@ -62,8 +65,17 @@ pub(super) fn read_beneath(root: impl AsFd, relative: &str) -> io::Result<Opened
     if size > ITEM_BYTES {
         return Ok(Opened::TooLarge);
     }
-    match read_at_most(&mut std::fs::File::from(file), ITEM_BYTES, size)? {
-        Bounded::All(bytes) => Ok(Opened::Bytes(bytes)),
+    let size = usize::try_from(size).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(size + 1);
+    // With room for more than there is, one read meets the end too.
+    let read = read(&file, spare_capacity(&mut bytes));
+    if read == Ok(size) {
+        return Ok(Opened::Bytes(bytes, stat));
+    }
+    let mut file = File::from(file);
+    file.rewind()?;
+    match read_at_most(&mut file, ITEM_BYTES, size as u64)? {
+        Bounded::All(bytes) => Ok(Opened::Bytes(bytes, stat)),
         Bounded::More => Ok(Opened::TooLarge),
     }
 }
@@ -137,7 +149,7 @@ mod tests {
         ];
         for (path, want, opens) in rows {
             let got = match read_beneath(&fd, path).unwrap() {
-                Opened::Bytes(_) => "bytes",
+                Opened::Bytes(..) => "bytes",
                 Opened::Missing => "missing",
                 Opened::NotAFile => "not a file",
                 Opened::TooLarge => "too large",

@@ -348,6 +348,38 @@ fn what_is_kept_is_for_its_owner_alone_and_each_change_of_a_file_is_found() {
 }
 
 #[test]
+fn of_a_folder_of_many_files_each_is_found_and_each_change_too() {
+    let world = World::new();
+    let path = |number: usize| format!(".ai/knowledge/many/page{number:03}.md");
+    let page = |number: usize, animal: &str| {
+        format!("---\ntitle: Number {number:03}\ntags: [{animal}]\n---\n\nwords\n")
+    };
+    // Front matter of each tenth needs more than a look.
+    let folded =
+        |number: usize| format!("---\ntitle: >\n  Number {number:03}\ntags: !!seq [lemur]\n---\n");
+    for number in 0..200 {
+        let text = if number % 10 == 0 { folded(number) } else { page(number, "lemur") };
+        world.write(&path(number), text);
+    }
+    let total = |words: &str| {
+        let (_, found) = world.json(&["search", words, "--space", "project", "--limit", "1"]);
+        found["total"].as_u64().unwrap()
+    };
+    assert_eq!(total("lemur"), 200);
+    for number in [0, 63, 64, 65, 100, 199] {
+        assert_eq!(
+            found(&world, &format!("{number:03}"))[0],
+            format!("knowledge:many/page{number:03}")
+        );
+    }
+    world.write(&path(64), page(64, "wombat"));
+    world.write(&path(200), page(200, "wombat"));
+    fs::remove_file(world.project().join(path(65))).unwrap();
+    assert_eq!((total("wombat"), total("lemur"), total("065")), (2, 198, 0));
+    assert_eq!(found(&world, "200"), ["knowledge:many/page200"]);
+}
+
+#[test]
 fn words_that_are_damaged_foreign_or_hostile_are_gathered_anew_and_let_nothing_in() {
     use std::os::unix::fs::PermissionsExt;
     let world = World::new();

@@ -222,13 +222,17 @@ fn extends(root: Element<'_>) -> Result<Option<ItemId>, Fault> {
     id.map(Some).map_err(fault)
 }
 
+/// The length of the signature line at the top of a text, with its line feed; 0 where there is none.
+pub(crate) fn signature_length(text: &str) -> usize {
+    let line = text.starts_with("<!-- rye:signed:").then(|| text.find('\n')).flatten();
+    line.map_or(0, |feed| feed + 1)
+}
+
 /// The text with its signature line blanked, so that every place in it stays where it is.
-pub(crate) fn without_signature(text: &str) -> String {
-    match text.split_once('\n') {
-        Some((line, rest)) if line.starts_with("<!-- rye:signed:") => {
-            format!("{}\n{rest}", " ".repeat(line.len()))
-        }
-        _ => text.to_owned(),
+pub(super) fn without_signature(text: &str) -> String {
+    match signature_length(text) {
+        0 => text.to_owned(),
+        length => format!("{}\n{}", " ".repeat(length - 1), &text[length..]),
     }
 }
 

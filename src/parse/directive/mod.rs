@@ -23,6 +23,6 @@ mod metadata;
 mod permissions;
 
 pub(crate) use context::Context;
-pub(crate) use directive::{Directive, METADATA, without_signature};
+pub(crate) use directive::{Directive, METADATA, signature_length};
 pub(crate) use fence::{first_heading, metadata_range};
 pub(crate) use inputs::{Input, InputType};

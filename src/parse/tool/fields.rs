@@ -38,13 +38,21 @@ impl<'m> Fields<'m> {
     }
 
     pub(super) fn pointer(&self, key: &str) -> String {
-        // RFC 6901.
-        format!("{}/{}", self.pointer, key.replace('~', "~0").replace('/', "~1"))
+        if key.contains(['~', '/']) {
+            // RFC 6901.
+            return format!("{}/{}", self.pointer, key.replace('~', "~0").replace('/', "~1"));
+        }
+        [&self.pointer, "/", key].concat()
     }
 
     /// A field's value; null counts as absent.
     pub(super) fn get(&self, key: &str) -> Option<&'m Value> {
-        self.map.get(key).filter(|value| !value.is_null())
+        // To compare a few keys costs less than to hash one.
+        let value = match self.map.len() <= 16 {
+            true => self.map.iter().find_map(|(known, value)| (known == key).then_some(value)),
+            false => self.map.get(key),
+        };
+        value.filter(|value| !value.is_null())
     }
 
     pub(super) fn string(&self, key: &str) -> Result<Option<String>, Fault> {

@@ -43,11 +43,18 @@ pub(super) fn declared(text: &str) -> Result<Map<String, Value>, Fault> {
     Ok(map)
 }
 
+/// The keys and texts of a file that declares nothing but texts, each once: for finding it.
+pub(super) fn texts(text: &str) -> Option<Vec<(&'static str, &str)>> {
+    let texts: Vec<_> = declarations(text)?.into_iter().map(plain).collect::<Option<_>>()?;
+    let is_first = |at: usize| texts[..at].iter().all(|(key, _)| *key != texts[at].0);
+    (0..texts.len()).all(is_first).then_some(texts)
+}
+
 /// What a line binds to a text without quotes and escapes, which is read without a grammar.
 fn plain(line: &str) -> Option<(&'static str, &str)> {
-    let (name, rest) = line.split_once(" = \"")?;
+    let (name, rest) = line.split_once(' ')?;
     let (_, key) = NAMES.iter().find(|(known, _)| *known == name)?;
-    let value = rest.trim_end_matches(['\r', '\n']).strip_suffix('"')?;
+    let value = rest.strip_prefix("= \"")?.trim_end_matches(['\r', '\n']).strip_suffix('"')?;
     (!value.contains(['"', '\\', '\r', '\n'])).then_some((key, value))
 }
 

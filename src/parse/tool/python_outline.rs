@@ -11,7 +11,7 @@ use super::syntax::{begins_with_any, closes, names_any};
 /// The parts of the text to parse, in order; `None` if all of it must be.
 pub(super) fn outline(text: &str) -> Option<Vec<Range<usize>>> {
     let bytes = text.as_bytes();
-    let (mut kept, mut from, mut at) = (Vec::new(), 0, 0);
+    let (mut kept, mut from, mut at, mut open) = (Vec::new(), 0, 0, Vec::new());
     let mut body: Option<usize> = None;
     while at < bytes.len() {
         let opens = match bytes[at] {
@@ -25,7 +25,7 @@ pub(super) fn outline(text: &str) -> Option<Vec<Range<usize>>> {
                 ["def ", "async def ", "class "].iter().any(|word| text[at..].starts_with(word))
             }
         };
-        let line = Line::read(bytes, at)?;
+        let line = Line::read(bytes, at, &mut open)?;
         if opens && line.ends_in_colon {
             body = Some(line.end);
         }
@@ -44,18 +44,45 @@ pub(super) fn outline(text: &str) -> Option<Vec<Range<usize>>> {
     Some(kept)
 }
 
-/// The lines at top level that begin with one of the names, and nothing else; `None` for a text that this
-/// file is not sure of. What is found by them is for finding alone: a name may be bound elsewhere too.
+/// The lines at top level that begin with one of the names, and nothing else; `None` for a text that, up to
+/// the last of them, this file is not sure of. What is found by them is for finding alone: a name may be
+/// bound elsewhere too.
 pub(super) fn declarations(text: &str) -> Option<Vec<&str>> {
-    let (bytes, mut kept, mut at) = (text.as_bytes(), Vec::new(), 0);
-    while at < bytes.len() {
-        let line = Line::read(bytes, at)?;
+    let (bytes, mut kept, mut at, mut open) = (text.as_bytes(), Vec::new(), 0, Vec::new());
+    // Most of a program stands behind the last of them.
+    let Some(last) = last_named(text) else { return Some(kept) };
+    while at <= last {
+        let line = Line::read(bytes, at, &mut open)?;
         if begins_with_any(&text[at..line.end]) {
             kept.push(&text[at..line.end]);
         }
         at = line.end;
     }
     Some(kept)
+}
+
+/// Where the last line begins that begins with one of the names, be it a line of a string.
+fn last_named(text: &str) -> Option<usize> {
+    const BLOCK: usize = 256;
+    // So begins every name, and hardly any line.
+    let may = |(before, first): (&u8, &u8)| {
+        *before == b'\n' && (*first == b'_' || first.is_ascii_uppercase())
+    };
+    let (befores, firsts) = (text.as_bytes(), text.as_bytes().get(1..)?);
+    let blocks = befores.chunks(BLOCK).zip(firsts.chunks(BLOCK)).enumerate();
+    for (number, (befores, firsts)) in blocks.rev() {
+        let pairs = || befores.iter().zip(firsts);
+        // No branch for each byte.
+        if !pairs().fold(false, |any, pair| any | may(pair)) {
+            continue;
+        }
+        let starts = pairs().enumerate().filter(|(_, pair)| may(*pair));
+        let mut starts = starts.map(|(at, _)| number * BLOCK + at + 1).rev();
+        if let Some(last) = starts.find(|at| begins_with_any(&text[*at..])) {
+            return Some(last);
+        }
+    }
+    begins_with_any(text).then_some(0)
 }
 
 /// One logical line: brackets, strings and backslashes carry it over line feeds.
@@ -66,19 +93,17 @@ struct Line {
 }
 
 impl Line {
-    fn read(bytes: &[u8], start: usize) -> Option<Self> {
-        let (mut at, mut open, mut last) = (start, Vec::new(), b' ');
-        loop {
-            let plain = bytes[at..].iter().take_while(|byte| is_plain(**byte)).count();
-            let before = bytes[at..at + plain].iter().rfind(|byte| !byte.is_ascii_whitespace());
-            last = before.copied().unwrap_or(last);
-            at += plain;
-            let Some(&byte) = bytes.get(at) else { break };
+    /// The line that begins at `start`; `open` is room for the brackets that are open.
+    fn read(bytes: &[u8], start: usize, open: &mut Vec<u8>) -> Option<Self> {
+        let (mut at, mut remark) = (start, None);
+        open.clear();
+        while let Some(&byte) = bytes.get(at) {
             match byte {
-                b'\n' if open.is_empty() => {
-                    return Some(Self { end: at + 1, ends_in_colon: last == b':' });
-                }
+                byte if is_plain(byte) => {}
+                b'\n' if open.is_empty() => break,
+                b'\n' => remark = None,
                 b'#' => {
+                    remark = Some(at);
                     at += bytes[at..].iter().position(|&b| b == b'\n')?;
                     continue;
                 }
@@ -89,15 +114,13 @@ impl Line {
                 },
                 b'"' | b'\'' => at = string(bytes, start, at)?,
                 b'(' | b'[' | b'{' => open.push(byte),
-                b')' | b']' | b'}' => closes(open.pop()?, byte).then_some(())?,
-                _ => {}
-            }
-            if !byte.is_ascii_whitespace() {
-                last = byte;
+                _ => closes(open.pop()?, byte).then_some(())?,
             }
             at += 1;
         }
-        open.is_empty().then_some(Self { end: at, ends_in_colon: last == b':' })
+        let code = bytes[start..remark.unwrap_or(at)].trim_ascii_end();
+        let end = if at < bytes.len() { at + 1 } else { at };
+        open.is_empty().then_some(Self { end, ends_in_colon: code.ends_with(b":") })
     }
 }
 
@@ -148,7 +171,24 @@ fn string(bytes: &[u8], start: usize, at: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{declarations, outline};
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    use super::{declarations, last_named, outline};
+    use crate::parse::tool::syntax::{NAMES, begins_with_any};
+
+    proptest! {
+        #[test]
+        fn the_last_line_that_begins_with_a_name_is_found_wherever_it_stands(
+            lines in proptest::collection::vec(
+                "(__version__|ENV|CONFIGURED|x| |_|A)?( = [a-z\\n]{0,70})?", 0..9),
+        ) {
+            let text = lines.join("\n");
+            let mut starts =
+                std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).rev();
+            let want = starts.find(|at| begins_with_any(&text[*at..]));
+            prop_assert_eq!(last_named(&text), want, "{:?}", text);
+        }
+    }
 
     #[test]
     fn declarations_are_whole_statements_at_top_level() {
@@ -156,7 +196,13 @@ mod tests {
                     CONFIG_SCHEMA: dict = {\n'a': [\n1]}\nCONFIGURED = 1\n";
         let want = "__version__ = '1'\nCONFIG_SCHEMA: dict = {\n'a': [\n1]}\n";
         assert_eq!(declarations(text).map(|lines| lines.concat()).as_deref(), Some(want));
-        assert_eq!(declarations("x = (\n"), None);
+        assert_eq!(declarations("x = (\n"), Some(Vec::new()));
+        assert_eq!(declarations("ENV = 1\nx = (\n"), Some(vec!["ENV = 1\n"]));
+        assert_eq!(declarations("x = (\nENV = 1\n"), None);
+        for (name, _) in NAMES {
+            let text = format!("{name} = 1");
+            assert_eq!(declarations(&text), Some(vec![text.as_str()]));
+        }
     }
 
     /// What is left of a text.

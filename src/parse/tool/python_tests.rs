@@ -43,6 +43,17 @@ fn what_declarations_say_is_what_the_whole_file_says_table() {
 }
 
 #[test]
+fn what_is_broken_behind_the_last_declaration_is_found_by_what_it_declares() {
+    let head = "__version__ = \"1\"\nCONFIG = {\"a\": 1}\n";
+    let want = json!({"version": "1", "config": {"a": 1}});
+    for rest in ["", "x = (\n", "def f():\n    return 'open\n", "x = f\"{a[\"k\"]}\"\n", "\\ \n"] {
+        let found = declared(&format!("{head}{rest}")).map(Value::Object);
+        assert_eq!(found.as_ref(), Ok(&want), "{rest}");
+    }
+    assert_eq!(code(&format!("{head}x = (\n")), "parse.syntax", "it is refused all the same");
+}
+
+#[test]
 fn a_whole_header() {
     let text = r#"#!/usr/bin/env python3
 # rye:signed:v2 item=tool:acme/x
