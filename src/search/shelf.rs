@@ -336,10 +336,10 @@ impl<'w> Filling<'w> {
 
     /// A file whose path below its kind's folder ends in a dot and its extension.
     pub(crate) fn file(&mut self, kind: Kind, path: &str, glance: Glance, doc: &'w Doc) {
-        let (from, mut length) = (self.counts.len(), 0);
+        let (from, mut length) = (self.counts.len(), 0_u32);
         for (word, told) in &doc.words {
             if let Some(term) = self.term(word) {
-                length += self.count(term, told.counts);
+                length = self.count(term, told.counts).saturating_add(length);
             }
         }
         self.put(kind, path, glance, from, length);
@@ -348,7 +348,7 @@ impl<'w> Filling<'w> {
     /// A file of another shelf, as it is there.
     pub(crate) fn copy(&mut self, from: &mut Copied<'w>, place: u32) {
         let file = from.shelf.file(place);
-        let (begin, mut length) = (self.counts.len(), 0);
+        let (begin, mut length) = (self.counts.len(), 0_u32);
         for (term, count) in from.shelf.counts(&file) {
             let place = term as usize;
             let term = match from.moved[place] {
@@ -357,7 +357,7 @@ impl<'w> Filling<'w> {
             };
             let Some(term) = term else { continue };
             from.moved[place] = term;
-            length += self.count(term, count);
+            length = self.count(term, count).saturating_add(length);
         }
         self.put(file.kind, from.shelf.name(file.path), file.glance, begin, length);
     }
