@@ -166,7 +166,7 @@ if wanted p14; then
     fi
     race 7 60 held-off "$held off" held-landlock "$held landlock" held-child /bin/true \
         ${bare:+held-bwrap "$held bwrap" held-bare "${bare[*]}"}
-    row p14 '…at the level `landlock`' held-landlock held-off 'without a sandbox' '≤ +0.5 ms'
+    row p14 '`rye execute` at the level `landlock`' held-landlock held-off 'without a sandbox' '≤ +0.5 ms'
     if [ "${#bare[@]}" -gt 0 ]; then
         row p14 '…at the level `bwrap`' held-bwrap held-off 'without a sandbox' '≤ the next row + 5 %'
         row p14 '`bwrap` alone, the same mounts' held-bare held-child 'the bare child' ''
