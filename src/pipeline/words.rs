@@ -203,7 +203,7 @@ impl Rye {
                         folders: Vec::new(),
                     };
                 };
-                let stamp = held.stamp().unwrap_or_default();
+                let mut stamp = held.stamp().unwrap_or_default();
                 let before = known.get(path.as_str()).filter(|(_, was)| *was == stamp);
                 let (files, folders): (Vec<String>, Vec<String>) = match before {
                     Some((at, _)) => {
@@ -212,7 +212,11 @@ impl Rye {
                         (files.collect(), folders.map(|name| (*name).to_owned()).collect())
                     }
                     None => {
-                        let (mut files, folders) = held.names();
+                        // One that cannot be listed is looked at next time.
+                        let (mut files, folders) = held.names().unwrap_or_else(|| {
+                            stamp = Stamp::default();
+                            Default::default()
+                        });
                         files.retain(|name| self.may_be_item(kind, &path, name));
                         // Files of one id side by side.
                         files.sort_by(|a, b| a.rsplit_once('.').cmp(&b.rsplit_once('.')));
@@ -302,10 +306,11 @@ impl Rye {
                         held.file(name).map(|stamp| (stamp, None))
                     }
                     Some(held) => held.read(name),
-                    None => stamp.map(|stamp| {
-                        let bytes = root.read(&format!("{folder}/{name}")).ok().flatten();
-                        (stamp, bytes.map(Cow::into_owned))
-                    }),
+                    // In the binary; or the folder could not be opened again, and is looked at next time.
+                    None => match root.read(&format!("{folder}/{name}")) {
+                        Ok(bytes) => Some((stamp.unwrap_or_default(), bytes.map(Cow::into_owned))),
+                        Err(_) => Some((Stamp::default(), None)),
+                    },
                 };
                 let Some((stamp, bytes)) = read else { continue };
                 let (path, stamp) = (format!("{below}{name}"), settled(stamp, now));

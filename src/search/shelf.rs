@@ -326,7 +326,7 @@ impl<'w> Filling<'w> {
 
     /// Makes room for so many words.
     pub(crate) fn expect_words(&mut self, count: usize) {
-        self.known.reserve(count);
+        self.known.reserve(count.min(SEARCH_TERMS));
     }
 
     pub(crate) fn folder(&mut self, kind: Kind, path: &str, stamp: Stamp) {

@@ -48,9 +48,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
 
 /// Kana and ideographs.
 fn stands_alone(c: char) -> bool {
-    // Nothing before them does.
-    c >= '\u{3040}'
-        && matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
+use rustix::io::Errno;
 
 use super::join::{Opened, open_beneath, read_beneath};
 use super::root::{Place, Root};
@@ -20,7 +21,9 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     fn of(stat: &Stat) -> Self {
-        let nanoseconds = |seconds: i64, more: i64| seconds.wrapping_mul(1_000_000_000) + more;
+        // Times that no clock has told are compared all the same.
+        let nanoseconds =
+            |seconds: i64, more: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(more);
         Self {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             modified: nanoseconds(stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
@@ -57,10 +60,11 @@ impl Held {
         fstat(&self.0).ok().map(|stat| Stamp::of(&stat))
     }
 
-    /// The names of regular files and of folders in it, hidden ones left out; sorted.
-    pub(crate) fn names(&self) -> (Vec<String>, Vec<String>) {
+    /// The names of regular files and of folders in it, hidden ones left out; sorted. `None` where they
+    /// cannot be had.
+    pub(crate) fn names(&self) -> Option<(Vec<String>, Vec<String>)> {
         let (mut files, mut folders) = (Vec::new(), Vec::new());
-        let Ok(entries) = Dir::read_from(&self.0) else { return (files, folders) };
+        let entries = Dir::read_from(&self.0).ok()?;
         for entry in entries.take(LISTED_FILES).flatten() {
             let Ok(name) = entry.file_name().to_str() else { continue };
             if name.starts_with('.') {
@@ -79,7 +83,7 @@ impl Held {
         }
         files.sort();
         folders.sort();
-        (files, folders)
+        Some((files, folders))
     }
 
     /// The stamp of a regular file in it.
@@ -89,11 +93,19 @@ impl Held {
         is_file.then(|| Stamp::of(&stat))
     }
 
-    /// The stamp of a regular file in it as it is read, and its bytes; none where they cannot be read.
+    /// The stamp that a regular file in it has before it is read, and its bytes; none where they cannot be
+    /// read. One that could not be opened for want of something that passes has a stamp that no file has.
     pub(crate) fn read(&self, name: &str) -> Option<(Stamp, Option<Vec<u8>>)> {
         match read_beneath(&self.0, name) {
             Ok(Opened::Bytes(bytes, stat)) => Some((Stamp::of(&stat), Some(bytes))),
+            Err(error) if passes(&error) => Some((Stamp::default(), None)),
             _ => self.file(name).map(|stamp| (stamp, None)),
         }
     }
+}
+
+/// Whether an opening that failed may do later: there were too many open files, or no memory.
+fn passes(error: &std::io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
 }

@@ -16,7 +16,7 @@ use crate::diag::Place;
 /// What a path below a root turned out to be.
 #[derive(Debug)]
 pub(super) enum Opened {
-    /// The bytes of a regular file, and what it was when they were read.
+    /// The bytes of a regular file, and what it was before they were read.
     Bytes(Vec<u8>, Stat),
     Missing,
     NotAFile,

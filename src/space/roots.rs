@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
+use rustix::io::Errno;
 
 use super::error::SpaceError;
 use super::root::Root;
@@ -55,7 +56,15 @@ impl ProjectIdentity {
     fn of_real(path: PathBuf) -> std::io::Result<Self> {
         // Asked of the kernel: the standard library knows of no birth where the C library is musl.
         let want = StatxFlags::INO | StatxFlags::BTIME;
-        let stat = statx(CWD, &path, AtFlags::empty(), want)?;
+        let stat = match statx(CWD, &path, AtFlags::empty(), want) {
+            Ok(stat) => stat,
+            // Old containers do not let it through; there is no birth to be had there.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                let stat = fs::metadata(&path)?;
+                return Ok(Self { path, device: stat.dev(), inode: stat.ino(), born_ns: None });
+            }
+            Err(other) => return Err(other.into()),
+        };
         let has_birth = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
         let born_ns = has_birth.then(|| {
             let seconds = u64::try_from(stat.stx_btime.tv_sec).ok()?;

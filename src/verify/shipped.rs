@@ -1,5 +1,5 @@
 //! Which signatures of shipped items are good, by the names that `memo.rs` gives them: whether a signature
-//! is a key's over a statement never changes, so it is computed once, when rye is made, and not at each
+//! is a key's over a statement never changes, so it is computed once, by the tests of rye, and not at each
 //! start. Everything else about a shipped item is judged at each run, the digest of its bytes too.
 //!
 //! [`GOOD`] is generated: `UPDATE=1 cargo test --lib shipped` writes it, and a test compares. The signature
@@ -11,60 +11,6 @@ use crate::base::Digest;
 pub(super) fn is_good(name: &Digest) -> bool {
     let name = hex::encode(name.as_bytes());
     GOOD.binary_search_by(|good| good.as_slice().cmp(name.as_bytes())).is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-    use std::{env, fs};
-
-    use crate::id::{Kind, Space};
-    use crate::space::{FileTypes, Root};
-    use crate::verify::key::publisher;
-    use crate::verify::memo;
-    use crate::verify::sig_line::{Scan, scan};
-
-    /// The names of what the publisher's key signed in this repository's `.ai`, sorted. Each signature is
-    /// computed; nothing that is known of it is asked.
-    fn computed() -> Vec<String> {
-        let types = FileTypes::default();
-        let root = Root::on_disk(Space::System, env!("CARGO_MANIFEST_DIR").into()).unwrap();
-        let publisher = publisher().unwrap();
-        let mut names = Vec::new();
-        for kind in Kind::ALL {
-            for entry in root.list(kind, &types).unwrap().entries {
-                let bytes = root.read(&entry.relative()).unwrap().unwrap();
-                let comment = types.find(kind, &entry.ext).unwrap().comment;
-                let Ok(Scan::Line { line, .. }) = scan(&bytes, &comment) else { continue };
-                let good = publisher.verifies_in_full(line.statement.as_bytes(), &line.sig);
-                assert!(good, "{}", entry.item);
-                let mut other = line.sig;
-                other[63] ^= 1;
-                assert!(!publisher.verifies(line.statement.as_bytes(), &other), "{}", entry.item);
-                let name = memo::name(publisher.raw(), line.statement.as_bytes(), &line.sig);
-                names.push(hex::encode(name.as_bytes()));
-            }
-        }
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn good_are_the_signatures_of_shipped_items_that_pass_in_full_and_no_others() {
-        let rows = computed().into_iter().map(|name| format!("    *b\"{name}\",\n"));
-        let table: String = rows.collect();
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/verify/shipped.rs");
-        let text = fs::read_to_string(&file).unwrap();
-        let begin = "\nconst GOOD: &[[u8; 64]] = &[\n";
-        let (before, _) = text.rsplit_once(begin).unwrap();
-        let right = format!("{before}{begin}{table}];\n");
-        if env::var_os("UPDATE").is_some() {
-            fs::write(&file, &right).unwrap();
-        }
-        let text = fs::read_to_string(&file).unwrap();
-        assert!(text == right, "run `UPDATE=1 cargo test --lib shipped`");
-        assert!(table.lines().count() > 200, "shipped items are signed");
-    }
 }
 
 /// Sorted.
@@ -337,3 +283,58 @@ const GOOD: &[[u8; 64]] = &[
     *b"f6eb1214c888943196326d9d49adb5f44c47e72f7c7340223aed1bbff539336d",
     *b"fa31bb4ccfd37f366e9de6d32eee2010c17b9d377e5df3c4d57504fec984452f",
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::{env, fs};
+
+    use crate::id::{Kind, Space};
+    use crate::space::{FileTypes, Root};
+    use crate::verify::key::publisher;
+    use crate::verify::memo;
+    use crate::verify::sig_line::{Scan, scan};
+
+    /// The names of what the publisher's key signed in this repository's `.ai`, sorted. Each signature is
+    /// computed; nothing that is known of it is asked.
+    fn computed() -> Vec<String> {
+        let types = FileTypes::default();
+        let root = Root::on_disk(Space::System, env!("CARGO_MANIFEST_DIR").into()).unwrap();
+        let publisher = publisher().unwrap();
+        let mut names = Vec::new();
+        for kind in Kind::ALL {
+            for entry in root.list(kind, &types).unwrap().entries {
+                let bytes = root.read(&entry.relative()).unwrap().unwrap();
+                let comment = types.find(kind, &entry.ext).unwrap().comment;
+                let Ok(Scan::Line { line, .. }) = scan(&bytes, &comment) else { continue };
+                let good = publisher.verifies_in_full(line.statement.as_bytes(), &line.sig);
+                assert!(good, "{}", entry.item);
+                let mut other = line.sig;
+                other[63] ^= 1;
+                assert!(!publisher.verifies(line.statement.as_bytes(), &other), "{}", entry.item);
+                let name = memo::name(publisher.raw(), line.statement.as_bytes(), &line.sig);
+                names.push(hex::encode(name.as_bytes()));
+            }
+        }
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn good_are_the_signatures_of_shipped_items_that_pass_in_full_and_no_others() {
+        let rows = computed().into_iter().map(|name| format!("    *b\"{name}\",\n"));
+        let table: String = rows.collect();
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/verify/shipped.rs");
+        let text = fs::read_to_string(&file).unwrap();
+        let begin = "\nconst GOOD: &[[u8; 64]] = &[\n";
+        let (before, rest) = text.split_once(begin).unwrap();
+        let (_, after) = rest.split_once("];\n").unwrap();
+        let right = format!("{before}{begin}{table}];\n{after}");
+        if env::var_os("UPDATE").is_some() {
+            fs::write(&file, &right).unwrap();
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text == right, "run `UPDATE=1 cargo test --lib shipped`");
+        assert!(table.lines().count() > 200, "shipped items are signed");
+    }
+}

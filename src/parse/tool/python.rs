@@ -33,6 +33,7 @@ pub(super) fn declared(text: &str) -> Result<Map<String, Value>, Fault> {
         }
     }
     if !others.is_empty() {
+        continuations(&others)?;
         for (key, value) in read(&others, &grammar())? {
             if map.insert(key, value).is_some() {
                 // A name that is bound twice is told as it is everywhere.

@@ -54,6 +54,13 @@ fn what_is_broken_behind_the_last_declaration_is_found_by_what_it_declares() {
 }
 
 #[test]
+fn lone_backslashes_in_a_declaration_are_refused_to_whoever_looks_for_it_too() {
+    let text = format!("CONFIG = \\\n{}1\n", "\\\n".repeat(30_000));
+    assert_eq!(declared(&text).map_err(|fault| fault.code.0), Err("parse.limit"));
+    assert_eq!(code(&text), "parse.limit");
+}
+
+#[test]
 fn a_whole_header() {
     let text = r#"#!/usr/bin/env python3
 # rye:signed:v2 item=tool:acme/x

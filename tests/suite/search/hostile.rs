@@ -148,3 +148,29 @@ fn a_heading_cannot_hold_by_an_entity_what_no_file_may_hold() {
         assert_eq!((said.status, said.code().as_str()), (5, code), "{entity}: {said:?}");
     }
 }
+
+#[test]
+fn what_could_not_be_opened_for_want_of_descriptors_is_found_once_there_are_some() {
+    let world = World::new();
+    for number in 0..200 {
+        let page = format!("---\ntitle: The wombat {number}\n---\n\nwords\n");
+        world.write(&format!(".ai/knowledge/many/page{number:03}.md"), page);
+    }
+    let total = || {
+        let (_, found) = world.json(&["search", "wombat", "--space", "project", "--limit", "1"]);
+        found["total"].as_u64()
+    };
+    // Files as young as these are looked at again in any case.
+    std::thread::sleep(Duration::from_millis(200));
+    let mut was_short = false;
+    for files in 5..10 {
+        let _ = fs::remove_dir_all(world.home().join(".ai/state/search"));
+        let few = format!("ulimit -n {files}; rye search wombat --space project --limit 1 --json");
+        let said = world.shell(&few);
+        was_short |= said.contains("\"total\":") && !said.contains("\"total\":200");
+        // Within this time nothing is looked at that was looked at.
+        std::thread::sleep(Duration::from_millis(2_100));
+        assert_eq!(total(), Some(200), "after a limit of {files}: {said}");
+    }
+    assert!(was_short, "no limit was small enough to tell");
+}
