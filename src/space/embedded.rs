@@ -173,7 +173,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/key.exists.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.exists.md") },
     // 9ee7756422110c457993047b650bd4dccf143883856a4c6e8a61bab956d1ed72
     File { path: "knowledge/rye/errors/key.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.io.md") },
-    // 9100f467ef72fbd18b8641e38d6b564dc570484b0332805445f6e5be851e1833
+    // f442080d9e5bc4267b7f24f70282d0463dce15155a20c42e5e957524098dfacb
     File { path: "knowledge/rye/errors/key.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.malformed.md") },
     // 4255c157b727ba9d96315c8bc49ae0109320c669f15d8529d19e5ecf1ed08265
     File { path: "knowledge/rye/errors/key.missing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.missing.md") },
@@ -501,7 +501,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // dbff1c2afff56c318f91fc2c47d4013bb7f96e13e3b4024a705bd7257875823b
+    // 8e20c02aa81dd9bdfcdadeb5156c1f5b0cc72b21394fc86da153c26b115070db
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 8d34dcad3cbb3a6ba907409369da8b7f1385f01651ec2f9c70a820b622002774
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -563,4 +563,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "6e32559700591b2a1dcac538a880bcc96121aea2191359871f8540a043909ad0";
+    "4d1d255c3355f8617ef795b13632b7009208aae74790e887cf985081eea97682";
