@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use super::limits::LEFTOVER_SECONDS;
+use super::random;
 
 /// Around the random part of a temporary name; no item's name begins with a dot.
 const TEMPORARY: (&str, &str) = (".rye-", ".tmp");
@@ -143,9 +144,9 @@ pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
 /// # Errors
 /// What the file system says.
 pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut random = [0; RANDOM];
-    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
-    let prefix = format!("{}{}", TEMPORARY.0, hex::encode(random));
+    let mut unforeseen = [0; RANDOM];
+    random::fill(&mut unforeseen)?;
+    let prefix = format!("{}{}", TEMPORARY.0, hex::encode(unforeseen));
     let mut name = tempfile::Builder::new();
     let file = name.prefix(&prefix).suffix(TEMPORARY.1).rand_bytes(0).tempfile_in(folder)?;
     // Held for as long as it is open, so that nobody takes it for one that was left.

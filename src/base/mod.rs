@@ -11,6 +11,7 @@ pub(crate) mod digest;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 pub(crate) mod limits;
+pub(crate) mod random;
 pub(crate) mod staged;
 pub(crate) mod text;
 pub(crate) mod time;

@@ -37,10 +37,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     let (pair, fresh_key) = match keys.pair() {
         Ok(_) => (rye.own_pair()?, false),
         Err(TrustError::Key(KeyError::Missing)) => {
-            let failed = |e: getrandom::Error| KeyError::Io {
-                path: keys.folder(),
-                source: std::io::Error::other(e.to_string()),
-            };
+            let failed = |source| KeyError::Io { path: keys.folder(), source };
             let pair = KeyPair::generate().map_err(failed)?;
             keys.store(&pair)?;
             (pair, true)

@@ -57,7 +57,8 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     match &args.verb {
         Verb::Generate => {
             confirm("make a key pair", &keys.folder().display().to_string(), wired, out)?;
-            let pair = KeyPair::generate().map_err(|e| random(&keys, &e.to_string()))?;
+            let pair = KeyPair::generate()
+                .map_err(|source| KeyError::Io { path: keys.folder(), source })?;
             keys.store(&pair)?;
             made("generated", &pair, &keys, out);
         }
@@ -104,10 +105,6 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         }
     }
     Ok(Exit::DONE)
-}
-
-fn random(keys: &OwnKeys<'_>, why: &str) -> KeyError {
-    KeyError::Io { path: keys.folder(), source: io::Error::other(why.to_owned()) }
 }
 
 fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, CliError> {

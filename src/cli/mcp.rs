@@ -12,6 +12,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
+use crate::base::random;
 use crate::base::text::escape_line;
 use crate::grant::Pattern;
 use crate::host::Vars;
@@ -103,9 +104,9 @@ fn setup(args: &Args, wired: &Wired) -> Result<Setup, CliError> {
 
 /// As much as a key has, in letters that a header takes.
 fn new_token(at: SocketAddr) -> Result<String, CliError> {
-    let mut random = [0; 32];
-    getrandom::fill(&mut random).map_err(|error| cannot(at, error.to_string()))?;
-    Ok(hex::encode(random))
+    let mut token = [0; 32];
+    random::fill(&mut token).map_err(|error| cannot(at, error.to_string()))?;
+    Ok(hex::encode(token))
 }
 
 /// The token of a file that nobody else may read; a new one is written where there is none.

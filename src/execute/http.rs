@@ -8,8 +8,8 @@ use super::error::{ExecuteError, HttpFault};
 use super::mask::Mask;
 use super::outcome::Outcome;
 use super::primitive::{Primitive, Running};
-use crate::base::Address;
 use crate::base::limits::BACKOFF_MAX_MS;
+use crate::base::{Address, random};
 use crate::host::{Answer, Call, NetFault, Way};
 use crate::plan::{HTTP_CLIENT, HttpRequest, Plan};
 use crate::trace::Event;
@@ -230,10 +230,10 @@ fn retry_after(answer: &Answer) -> Option<Duration> {
 fn backoff(first: Duration, tries: u32) -> Duration {
     let most = Duration::from_millis(BACKOFF_MAX_MS);
     let whole = first.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(most);
-    let mut random = [0; 2];
+    let mut part = [0; 2];
     // Without randomness the wait is the whole one.
-    let share = match getrandom::fill(&mut random) {
-        Ok(()) => f64::from(u16::from_le_bytes(random)) / f64::from(u16::MAX),
+    let share = match random::fill(&mut part) {
+        Ok(()) => f64::from(u16::from_le_bytes(part)) / f64::from(u16::MAX),
         Err(_) => 1.0,
     };
     whole.mul_f64(0.5 + share / 2.0)

@@ -198,10 +198,8 @@ impl Line<'_> {
     /// What a text holds that was refused, and what must be mended in it.
     fn read_unverified(&self, found: Found) -> Result<(Source, Item, Vec<Finding>), Failure> {
         // Nobody trusts this key, and nothing that it signs leaves this function but to be remarked on.
-        let pair = KeyPair::generate().map_err(|error| KeyError::Io {
-            path: found.path.clone(),
-            source: std::io::Error::other(error.to_string()),
-        })?;
+        let pair = KeyPair::generate()
+            .map_err(|source| KeyError::Io { path: found.path.clone(), source })?;
         let staged = stage(found, By::Own(&pair), self.trust.now(), true)?;
         let source = staged.source();
         let (item, findings) = judge_content(source, staged.added_lines())?;

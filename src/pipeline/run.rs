@@ -11,7 +11,7 @@ use super::pending::Approval;
 use super::receipt::{Notary, Written};
 use super::rules::Hold;
 use super::rye::Rye;
-use crate::base::Digest;
+use crate::base::{Digest, random};
 use crate::chain::{Chain, Lineage, lineage};
 use crate::eval::{self, EvalError};
 use crate::execute::{ExecuteError, Outcome, Running, Witness};
@@ -438,10 +438,10 @@ pub(super) fn warnings<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<War
 
 /// A name for one passage through the line; unique, no secret.
 pub(super) fn run_id() -> String {
-    let mut random = [0; 8];
+    let mut salt = [0; 8];
     // Without randomness the clock and the process still tell runs apart.
-    let _ = getrandom::fill(&mut random);
+    let _ = random::fill(&mut salt);
     let now = jiff::Timestamp::now().as_nanosecond().to_le_bytes();
-    let digest = Digest::of_parts(&[&now, &std::process::id().to_le_bytes(), &random]);
+    let digest = Digest::of_parts(&[&now, &std::process::id().to_le_bytes(), &salt]);
     format!("run-{}", &digest.to_string()[..24])
 }

@@ -11,6 +11,7 @@ use super::approver::Approver;
 use super::db::Registry;
 use super::error::RegistryError;
 use crate::base::limits::{NEAR_NAMES, PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
+use crate::base::random;
 use crate::base::text::near;
 
 /// What a tool asked a person, before it is kept.
@@ -109,12 +110,10 @@ impl Registry {
     pub(crate) fn postpone(&mut self, asked: &Postponed<'_>) -> Result<String, RegistryError> {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
-        let mut random = [0; 6];
-        getrandom::fill(&mut random).map_err(|error| RegistryError::Open {
-            path: path.clone(),
-            source: std::io::Error::other(error),
-        })?;
-        let id = format!("p-{}", hex::encode(random));
+        let mut name = [0; 6];
+        random::fill(&mut name)
+            .map_err(|source| RegistryError::Open { path: path.clone(), source })?;
+        let id = format!("p-{}", hex::encode(name));
         let step =
             self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
         let waiting = "SELECT count(*), coalesce(sum(length(plan)), 0) FROM pending

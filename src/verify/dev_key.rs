@@ -165,7 +165,7 @@ impl DevKey {
         if let Some(known) = find(user, &path, own, project, now)? {
             return Ok(known);
         }
-        let pair = KeyPair::generate().map_err(|e| io(io::Error::other(e.to_string())))?;
+        let pair = KeyPair::generate().map_err(io)?;
         let not_after = Timestamp::from_second(now.as_second() + DEV_KEY_SECONDS);
         let (key, project) = (pair.public(), project.clone());
         let delegate = Delegate { key, project, not_after, by: own.public().fingerprint() };

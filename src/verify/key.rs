@@ -1,6 +1,7 @@
 //! Keys (core 3.5, 4.1).
 
 use std::fmt;
+use std::io;
 use std::sync::OnceLock;
 
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
@@ -10,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::dsse::pae;
 use super::{memo, shipped};
+use crate::base::random;
 use crate::id::Fingerprint;
 
 /// The fingerprint of the key that signs the system space; the one trust root in the binary.
@@ -109,9 +111,9 @@ impl KeyPair {
     ///
     /// # Errors
     /// The system gives no randomness.
-    pub(crate) fn generate() -> Result<Self, getrandom::Error> {
+    pub(crate) fn generate() -> io::Result<Self> {
         let mut seed = Zeroizing::new([0; 32]);
-        getrandom::fill(seed.as_mut())?;
+        random::fill(seed.as_mut())?;
         Ok(Self(SigningKey::from_bytes(&seed)))
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
     let old = keys.pair()?;
     let path = keys.folder();
     let io = |source| KeyError::Io { path: path.clone(), source };
-    let current = KeyPair::generate().map_err(|e| io(std::io::Error::other(e.to_string())))?;
+    let current = KeyPair::generate().map_err(io)?;
     let (old_fp, fp) = (old.public().fingerprint(), current.public().fingerprint());
     // Everything is read before anything is written: a broken document stops the rotation early.
     let is_revoked = TrustStore::new(Some(user), now).own_is_revoked();
