@@ -1,5 +1,6 @@
 //! Trust documents and revocations: what they say, and that your own key said it (core 4.2, 4.5).
 
+use std::borrow::Cow;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -201,10 +202,14 @@ pub(crate) fn relative(id: &ItemId) -> String {
     format!("config/{id}.toml")
 }
 
+/// A file `config/<id>.<ext>` that decides about trust, as it was read, by whomever it was written.
+pub(super) struct OwnFile<'a> {
+    id: &'a ItemId,
+    ext: &'a str,
+    bytes: Cow<'a, [u8]>,
+}
+
 /// Reads `config/<id>.<ext>` of `root` if `key` signed it; `None` if it is not there.
-///
-/// This is the one door for files that decide about trust: a file that is there but is not plainly
-/// the key's own fails closed.
 ///
 /// # Errors
 /// `verify.trust_unreadable`
@@ -215,22 +220,49 @@ pub(super) fn read_own(
     key: Option<&PublicKey>,
     now: Timestamp,
 ) -> Result<Option<String>, TrustError> {
-    let relative = format!("config/{id}.{ext}");
-    let unreadable =
-        |why: String| TrustError::Unreadable { path: format!(".ai/{relative}"), why, help: None };
-    let Some(bytes) = root.read(&relative).map_err(|e| unreadable(e.to_string()))? else {
-        return Ok(None);
-    };
-    let item = Ref::new(Kind::Config, id.clone());
-    let check = || -> Result<String, String> {
-        let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8")?;
+    OwnFile::find(root, id, ext)?.map(|file| file.said_by(key, now)).transpose()
+}
+
+impl<'a> OwnFile<'a> {
+    /// Reads the file; `None` if it is not there, for which no key is needed.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(super) fn find(
+        root: &'a Root,
+        id: &'a ItemId,
+        ext: &'a str,
+    ) -> Result<Option<Self>, TrustError> {
+        let read = root.read(&format!("config/{id}.{ext}"));
+        let bytes = read.map_err(|error| unreadable(id, ext, error.to_string()))?;
+        Ok(bytes.map(|bytes| Self { id, ext, bytes }))
+    }
+
+    /// Its text, if `key` signed it and it stands where it was signed for.
+    ///
+    /// This is the one door for files that decide about trust: a file that is there but is not plainly
+    /// the key's own fails closed.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable`
+    pub(super) fn said_by(
+        &self,
+        key: Option<&PublicKey>,
+        now: Timestamp,
+    ) -> Result<String, TrustError> {
+        self.check(key, now).map_err(|why| unreadable(self.id, self.ext, why))
+    }
+
+    fn check(&self, key: Option<&PublicKey>, now: Timestamp) -> Result<String, String> {
+        let (bytes, ext) = (&self.bytes, self.ext);
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
         if unfit(text).is_some() {
             return Err("it holds a control or invisible character".into());
         }
-        let Ok(Scan::Line { line, range }) = scan(&bytes, &toml_comment()) else {
+        let Ok(Scan::Line { line, range }) = scan(bytes, &toml_comment()) else {
             return Err("it carries no proper signature line".into());
         };
-        if line.item != item || line.ext != ext {
+        if line.item != Ref::new(Kind::Config, self.id.clone()) || line.ext != ext {
             return Err("it was signed for another place".into());
         }
         if Digest::of_parts(&[&bytes[..range.start], &bytes[range.end..]]) != line.sha256 {
@@ -247,8 +279,11 @@ pub(super) fn read_own(
             return Err(Reason::NotYet { at: line.at }.code().to_string());
         }
         Ok(text.to_owned())
-    };
-    check().map(Some).map_err(unreadable)
+    }
+}
+
+fn unreadable(id: &ItemId, ext: &str, why: String) -> TrustError {
+    TrustError::Unreadable { path: format!(".ai/config/{id}.{ext}"), why, help: None }
 }
 
 /// Writes `config/<id>.toml` below `base`, signed by `pair`; folders are made closed to others.

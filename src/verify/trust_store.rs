@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde::Deserialize;
 
 use super::dev_key::{self, Delegate};
-use super::document::{Revocation, TrustDocument, Unfit, read_own};
+use super::document::{OwnFile, Revocation, TrustDocument, Unfit};
 use super::error::{KeyError, TrustError};
 use super::key::{EXAMPLE, PUBLISHER, PublicKey, publisher};
 use super::own_keys::OwnKeys;
@@ -75,6 +75,7 @@ pub(crate) struct TrustStore<'a> {
     now: Timestamp,
     refuses_dev_keys: bool,
     own: OnceLock<Result<Option<PublicKey>, Arc<KeyError>>>,
+    own_revoked: OnceLock<bool>,
     known: Mutex<HashMap<Fingerprint, Memo<Arc<Known>>>>,
     revoked: Mutex<HashMap<Fingerprint, Memo<bool>>>,
     accepted: Mutex<Option<(ProjectIdentity, bool)>>,
@@ -88,6 +89,7 @@ impl<'a> TrustStore<'a> {
             now,
             refuses_dev_keys: false,
             own: OnceLock::new(),
+            own_revoked: OnceLock::new(),
             known: Mutex::new(HashMap::new()),
             revoked: Mutex::new(HashMap::new()),
             accepted: Mutex::new(None),
@@ -221,16 +223,12 @@ impl<'a> TrustStore<'a> {
         let Some(user) = self.user else { return Ok(None) };
         let Ok(id) = id.parse::<ItemId>() else { return Ok(None) };
         for ext in ["yaml", "yml"] {
-            let path = format!(".ai/config/{id}.{ext}");
             // Absent is the common case, and needs no key.
-            if matches!(user.read(&format!("config/{id}.{ext}")), Ok(None)) {
-                continue;
-            }
+            let Some(file) = OwnFile::find(user, &id, ext)? else { continue };
+            let path = format!(".ai/config/{id}.{ext}");
             let own = self.own().map_err(|e| unusable_key(&path, &e))?;
             let own = own.filter(|_| !self.own_is_revoked());
-            if let Some(text) = read_own(user, &id, ext, own, self.now)? {
-                return Ok(Some((path, text)));
-            }
+            return Ok(Some((path, file.said_by(own, self.now)?)));
         }
         Ok(None)
     }
@@ -256,8 +254,10 @@ impl<'a> TrustStore<'a> {
     /// Whether there is a revocation of the own key; also one that cannot be read counts.
     pub(crate) fn own_is_revoked(&self) -> bool {
         let (Some(user), Ok(Some(own))) = (self.user, self.own()) else { return false };
-        let relative = format!("config/keys/revoked/{}.toml", own.fingerprint());
-        !matches!(user.read(&relative), Ok(None))
+        *self.own_revoked.get_or_init(|| {
+            let relative = format!("config/keys/revoked/{}.toml", own.fingerprint());
+            !matches!(user.read(&relative), Ok(None))
+        })
     }
 
     /// Documents about `key`; memoised.
@@ -290,12 +290,12 @@ impl<'a> TrustStore<'a> {
         let Some(user) = self.user else { return Ok(None) };
         let Ok(id) = format!("keys/{folder}/{key}").parse::<ItemId>() else { return Ok(None) };
         // Absent is the common case, and needs no key.
-        if matches!(user.read(&format!("config/{id}.toml")), Ok(None)) {
+        let Some(file) = OwnFile::find(user, &id, "toml").map_err(Arc::new)? else {
             return Ok(None);
-        }
+        };
         let own = if folder == "revoked" { self.own_or_err()? } else { self.voice()? };
-        let text = read_own(user, &id, "toml", own, self.now).map_err(Arc::new)?;
-        Ok(text.map(|text| (id, text)))
+        let text = file.said_by(own, self.now).map_err(Arc::new)?;
+        Ok(Some((id, text)))
     }
 
     fn read_revoked(&self, key: Fingerprint) -> Result<bool, Arc<TrustError>> {
