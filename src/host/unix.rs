@@ -205,7 +205,8 @@ pub(super) unsafe fn borrow(
 ) -> io::Result<i32> {
     /// In units of 16 bytes; as `posix_spawn` has it and twice that.
     const STACK: usize = 64 * 1024 / 16;
-    let mut stack = vec![0_u128; STACK];
+    // Not written to, so that only what the child uses of it becomes memory.
+    let mut stack = Box::<[u128]>::new_uninit_slice(STACK);
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the sets are filled in before they are read. The child runs on a stack of its own,
