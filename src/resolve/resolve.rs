@@ -197,7 +197,7 @@ impl Resolver<'_> {
     /// `space.*`
     pub(crate) fn at(&self, entry: &Entry) -> Result<Option<Found>, ResolveError> {
         match self.spaces.home(entry.space, entry.bundle.as_ref()) {
-            Some(root) => self.read(&entry.item, &entry.ext, root),
+            Some(root) => self.read(&entry.item, &entry.ext, root, &stem(&entry.item)),
             None => Ok(None),
         }
     }
@@ -208,7 +208,8 @@ impl Resolver<'_> {
     pub(crate) fn as_if(&self, entry: &Entry, bytes: Vec<u8>) -> Option<Found> {
         let root = self.spaces.home(entry.space, entry.bundle.as_ref())?;
         let file_type = self.types.find(entry.item.kind, &entry.ext)?;
-        Some(found(&entry.item, &entry.ext, file_type, root, Cow::Owned(bytes)))
+        let relative = stem(&entry.item) + &entry.ext;
+        Some(found(&entry.item, &entry.ext, file_type, root, &relative, Cow::Owned(bytes)))
     }
 
     fn in_root(&self, item: &Ref, root: &Root) -> Result<Option<Found>, ResolveError> {
@@ -221,8 +222,9 @@ impl Resolver<'_> {
         if !root.may_hold(&format!("{}/{}", item.kind.folder(), item.id.folder())) {
             return Ok(None);
         }
+        let stem = stem(item);
         for ext in self.types.extensions(item.kind) {
-            let Some(next) = self.read(item, ext, root)? else { continue };
+            let Some(next) = self.read(item, ext, root, &stem)? else { continue };
             if let Some(first) = found {
                 let files = vec![first.place, next.place];
                 return Err(ResolveError::AmbiguousFile { item: item.clone(), files });
@@ -232,15 +234,27 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    fn read(&self, item: &Ref, ext: &str, root: &Root) -> Result<Option<Found>, ResolveError> {
+    /// The file of an item with that extension; `stem` is the item's.
+    fn read(
+        &self,
+        item: &Ref,
+        ext: &str,
+        root: &Root,
+        stem: &str,
+    ) -> Result<Option<Found>, ResolveError> {
         if is_test_spec(item.kind, item.id.as_str(), ext) {
             return Ok(None);
         }
-        let relative = format!("{}/{}.{ext}", item.kind.folder(), item.id);
+        let relative = [stem, ext].concat();
         let Some(bytes) = root.read(&relative)? else { return Ok(None) };
         let Some(file_type) = self.types.find(item.kind, ext) else { return Ok(None) };
-        Ok(Some(found(item, ext, file_type, root, bytes)))
+        Ok(Some(found(item, ext, file_type, root, &relative, bytes)))
     }
+}
+
+/// Where an item's files lie below `.ai`, up to their extension.
+fn stem(item: &Ref) -> String {
+    [item.kind.folder(), "/", item.id.as_str(), "."].concat()
 }
 
 fn found(
@@ -248,9 +262,9 @@ fn found(
     ext: &str,
     file_type: FileType,
     root: &Root,
+    relative: &str,
     bytes: Cow<'static, [u8]>,
 ) -> Found {
-    let relative = format!("{}/{}.{ext}", item.kind.folder(), item.id);
     Found {
         item: item.clone(),
         ext: ext.to_owned(),
@@ -258,9 +272,9 @@ fn found(
         space: root.space(),
         bundle: root.bundle().cloned(),
         embedded: root.is_embedded(),
-        path: root.path(&relative),
+        path: root.path(relative),
         base: root.base().to_owned(),
-        place: root.shown(&relative),
+        place: root.shown(relative),
         bytes,
         shadowed: Vec::new(),
     }

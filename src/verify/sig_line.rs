@@ -190,7 +190,8 @@ fn read_fields(fields: &str) -> Result<SigLine, &'static str> {
     let key: Fingerprint = key.parse().map_err(|_| "field `key` is no fingerprint")?;
     let bytes = URL_SAFE_NO_PAD.decode(sig).map_err(|_| "field `sig` is not base64url")?;
     let sig: [u8; 64] = bytes.try_into().map_err(|_| "field `sig` is not 64 bytes")?;
-    let statement = statement(&item, ext, at, sha256, key);
+    // All but what stands behind the last space, which is the signature.
+    let statement = [VERSION, fields.rsplit_once(' ').unwrap_or_default().0].concat();
     Ok(SigLine { item, ext: ext.to_owned(), at, sha256, key, sig, statement })
 }
 
