@@ -52,8 +52,8 @@ mod why;
 mod wire;
 mod words;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
@@ -63,7 +63,7 @@ use exit::Exit;
 use out::Out;
 use wire::Wired;
 
-/// What every verb takes.
+// What every verb takes. No docstring: that would become the first line of each verb's help.
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Global options")]
 struct Common {
@@ -90,31 +90,27 @@ struct Common {
     yes: bool,
 }
 
+/// A verb.
+struct Verb {
+    name: &'static str,
+    /// Adds what it takes to a grammar.
+    grammar: fn(Command) -> Command,
+    run: Run,
+}
+
+/// Runs a verb, if its part of the command line is what it takes.
+type Run = fn(&ArgMatches, &Wired, &mut Out) -> Result<Result<Exit, CliError>, clap::Error>;
+
 /// The verbs, in the order of `rye --help`; each is the module of its name, with `Args` and `run`.
 macro_rules! verbs {
     ($($(#[$gate:meta])* $verb:ident)*) => {
-        const VERBS: &[&str] = &[$($(#[$gate])* stringify!($verb)),*];
-
-        /// The grammar of one verb.
-        fn grammar(verb: &str) -> Option<Command> {
-            match verb {
-                $($(#[$gate])* stringify!($verb) => Some($verb::Args::augment_args(Command::new(stringify!($verb)))),)*
-                _ => None,
-            }
-        }
-
-        /// Runs a verb, if its part of the command line is what it takes.
-        fn dispatch(
-            verb: &str,
-            matches: &ArgMatches,
-            wired: &Wired,
-            out: &mut Out,
-        ) -> Result<Result<Exit, CliError>, clap::Error> {
-            match verb {
-                $($(#[$gate])* stringify!($verb) => Ok($verb::run(&$verb::Args::from_arg_matches(matches)?, wired, out)),)*
-                _ => Ok(list::here(wired, out)),
-            }
-        }
+        const VERBS: &[Verb] = &[$($(#[$gate])* Verb {
+            name: stringify!($verb),
+            grammar: $verb::Args::augment_args,
+            run: |matches, wired, out| {
+                Ok($verb::run(&$verb::Args::from_arg_matches(matches)?, wired, out))
+            },
+        }),*];
     };
 }
 
@@ -158,27 +154,65 @@ verbs! {
     man
 }
 
+/// Columns that a help text takes at most.
+const WIDTH: usize = 100;
+
 /// The grammar without its verbs.
 fn bare() -> Command {
     Common::augment_args(Command::new("rye"))
         .version(env!("RYE_VERSION"))
         .about("A manager for directives and tools whose every file is signed")
-        .max_term_width(100)
+        .max_term_width(WIDTH)
 }
 
 /// The whole grammar.
 fn command() -> Command {
-    VERBS.iter().filter_map(|verb| grammar(verb)).fold(bare(), Command::subcommand)
+    VERBS.iter().map(Verb::command).fold(bare(), Command::subcommand)
 }
 
-/// What a command line needs of the grammar. Each verb's part takes time and memory to build, so a
-/// line that begins with a verb gets that one alone.
-fn command_for(argv: &[OsString]) -> Command {
-    if argv.len() == 2 && (argv[1] == "--version" || argv[1] == "-V") {
-        return bare();
+impl Verb {
+    fn find(name: &str) -> Option<&'static Self> {
+        VERBS.iter().find(|verb| verb.name == name)
     }
-    let verb = argv.get(1).and_then(|verb| grammar(verb.to_str()?));
-    verb.map_or_else(command, |verb| bare().subcommand(verb))
+
+    /// The grammar of this verb.
+    fn command(&self) -> Command {
+        (self.grammar)(Command::new(self.name))
+    }
+}
+
+/// A command line that was understood.
+struct Line {
+    /// None where only the program was named.
+    verb: Option<&'static Verb>,
+    /// What is the verb's own.
+    matches: ArgMatches,
+    common: Common,
+}
+
+impl Line {
+    /// Each verb's part of the grammar takes time and memory to build, and so does a level of verbs to
+    /// match: a line that begins with a verb is read by that verb's part alone.
+    fn read(argv: &[OsString]) -> Result<Self, clap::Error> {
+        let first = argv.get(1).and_then(|first| first.to_str());
+        if let Some(verb) = first.and_then(Verb::find) {
+            let program = Path::new(&argv[0]).file_name().unwrap_or(OsStr::new("rye"));
+            let name = format!("{} {}", program.to_string_lossy(), verb.name);
+            let alone = Common::augment_args(verb.command().bin_name(name)).max_term_width(WIDTH);
+            let matches = alone.try_get_matches_from(&argv[1..])?;
+            let common = Common::from_arg_matches(&matches)?;
+            return Ok(Self { verb: Some(verb), matches, common });
+        }
+        let asks_version = argv.len() == 2 && matches!(first, Some("--version" | "-V"));
+        let whole = if asks_version { bare() } else { command() };
+        let mut matches = whole.try_get_matches_from(argv)?;
+        let common = Common::from_arg_matches(&matches)?;
+        let (verb, matches) = match matches.remove_subcommand() {
+            Some((name, matches)) => (Verb::find(&name), matches),
+            None => (None, matches),
+        };
+        Ok(Self { verb, matches, common })
+    }
 }
 
 /// Reads the command line, runs the verb, shows the result.
@@ -187,18 +221,19 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         complete::answer(command);
     }
     let argv: Vec<OsString> = argv.into_iter().collect();
-    let read = command_for(&argv).try_get_matches_from(&argv);
-    let (matches, common) = match read.and_then(|m| Ok((Common::from_arg_matches(&m)?, m))) {
-        Ok((common, matches)) => (matches, common),
+    let Line { verb, matches, common } = match Line::read(&argv) {
+        Ok(line) => line,
         Err(error) => return usage(&error, &argv),
     };
     let mut out = Out::new(&common);
     out::logs(common.verbose);
     let wired = Wired::new(common);
-    let (verb, rest) = matches.subcommand().unwrap_or(("", &matches));
-    let done = match dispatch(verb, rest, &wired, &mut out) {
-        Ok(done) => done,
-        Err(error) => return usage(&error, &argv),
+    let done = match verb {
+        None => list::here(&wired, &mut out),
+        Some(verb) => match (verb.run)(&matches, &wired, &mut out) {
+            Ok(done) => done,
+            Err(error) => return usage(&error, &argv),
+        },
     };
     let exit = done.unwrap_or_else(|error| out.fail(&error));
     out.end(exit).end()
