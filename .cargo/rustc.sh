@@ -1,15 +1,26 @@
 #!/bin/sh
-# rustc for the crates of this folder, as `config.toml` names it: the optimised program is linked
-# static, which makes it start in half the time (no loader, no shared library to map and relocate).
+# rustc for the crates of this folder, as `config.toml` names it. The optimised program starts in less
+# than half the time when it is
 #
-# The flag is for the program alone; cargo's own ways to give it reach build scripts and macros too,
-# or move the build folder. It is left out where the C library cannot be linked static: it would be
-# an error, and the program is as good without it.
+# - linked static: no loader, no shared library to map and relocate. Left out where the C library cannot
+#   be linked static, which would be an error;
+# - laid out in the order that `ordered-cc` says, unless you name a linker of your own.
+#
+# The flags are for the program alone; cargo's own ways to give them reach build scripts and macros too,
+# or move the build folder.
 case " $* " in
-*' --target '*) ;;
 *' --crate-name rye '*' --crate-type bin '*' -C opt-level=3 '*)
-    case $(cc -print-file-name=libc.a 2>/dev/null) in
-    /*) set -- "$@" -C target-feature=+crt-static ;;
+    case " $* " in
+    *' -C linker='*) ;;
+    *) set -- "$@" -C linker="${0%/*}/ordered-cc" ;;
+    esac
+    case " $* " in
+    *' --target '*) ;;
+    *)
+        case $(cc -print-file-name=libc.a 2>/dev/null) in
+        /*) set -- "$@" -C target-feature=+crt-static ;;
+        esac
+        ;;
     esac
     ;;
 esac

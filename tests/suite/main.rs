@@ -39,6 +39,7 @@ mod matrix;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod mcp_client;
+mod ordering;
 mod pending;
 mod pictures;
 mod plans;
