@@ -4,14 +4,17 @@
 #
 # - linked static: no loader, no shared library to map and relocate. Left out where the C library cannot
 #   be linked static, which would be an error;
-# - laid out in the order that `ordered-cc` says, unless you name a linker of your own.
+# - laid out in the order that `ordered-cc` says, unless you name a linker of your own; on the one target
+#   whose linker takes an order.
 #
 # The flags are for the program alone; cargo's own ways to give them reach build scripts and macros too,
 # or move the build folder.
 case " $* " in
 *' --crate-name rye '*' --crate-type bin '*' -C opt-level=3 '*)
     case " $* " in
-    *' -C linker='*) ;;
+    *linker=* | *linker-flavor=*) ;;
+    *' --target x86_64-unknown-linux-gnu '*) set -- "$@" -C linker="${0%/*}/ordered-cc" ;;
+    *' --target '*) ;;
     *) set -- "$@" -C linker="${0%/*}/ordered-cc" ;;
     esac
     case " $* " in

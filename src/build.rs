@@ -7,6 +7,9 @@ fn main() {
     // The log of HEAD grows with every commit and checkout.
     println!("cargo:rerun-if-changed=.git/logs/HEAD");
     println!("cargo:rerun-if-changed=src/build.rs");
+    // What the linker is told, of which cargo knows nothing.
+    println!("cargo:rerun-if-changed=.cargo/ordered-cc");
+    println!("cargo:rerun-if-changed=.cargo/order.txt");
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();

@@ -90,7 +90,7 @@ struct Common {
     yes: bool,
 }
 
-/// A verb.
+/// What rye can be asked to do: the first word of a command line.
 struct Verb {
     name: &'static str,
     /// Adds what it takes to a grammar.
@@ -185,7 +185,7 @@ impl Verb {
 struct Line {
     /// None where only the program was named.
     verb: Option<&'static Verb>,
-    /// What is the verb's own.
+    /// What the verb reads its part from.
     matches: ArgMatches,
     common: Common,
 }
@@ -258,4 +258,26 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     }
     let _ = error.print();
     if asks { ExitCode::SUCCESS } else { Exit::Status(2).end() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::{Line, VERBS, command};
+
+    #[test]
+    fn a_verb_alone_reads_and_says_what_it_does_among_the_others() {
+        for verb in VERBS {
+            for rest in
+                [&["--help"][..], &["-h"], &["--bogus"], &["a", "b", "c", "d"], &["--color=x"]]
+            {
+                let line = [&["rye", verb.name], rest].concat();
+                let line: Vec<_> = line.iter().map(OsString::from).collect();
+                let alone = Line::read(&line).err().map(|error| error.to_string());
+                let among = command().try_get_matches_from(&line).err();
+                assert_eq!(alone, among.map(|error| error.to_string()), "{line:?}");
+            }
+        }
+    }
 }

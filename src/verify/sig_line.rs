@@ -191,7 +191,8 @@ fn read_fields(fields: &str) -> Result<SigLine, &'static str> {
     let bytes = URL_SAFE_NO_PAD.decode(sig).map_err(|_| "field `sig` is not base64url")?;
     let sig: [u8; 64] = bytes.try_into().map_err(|_| "field `sig` is not 64 bytes")?;
     // All but what stands behind the last space, which is the signature.
-    let statement = [VERSION, fields.rsplit_once(' ').unwrap_or_default().0].concat();
+    let (signed, _) = fields.rsplit_once(' ').ok_or("it has no fields")?;
+    let statement = [VERSION, signed].concat();
     Ok(SigLine { item, ext: ext.to_owned(), at, sha256, key, sig, statement })
 }
 

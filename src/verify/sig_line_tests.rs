@@ -27,6 +27,8 @@ fn the_line_as_specified_is_read_back() {
     };
     assert_eq!(range, 0..line().len());
     assert_eq!(print(&hash(), &found.statement, &found.sig), line());
+    let again = statement(&found.item, &found.ext, found.at, found.sha256, found.key);
+    assert_eq!(found.statement, again);
     assert!(
         line()
             .starts_with("# rye:signed:v2 item=tool:acme/x ext=py at=2026-11-20T01:02:03Z sha256=")
@@ -69,6 +71,7 @@ fn places_table() {
 fn malformed_table() {
     let good = line();
     let sig = good.trim_end().rsplit("sig=").next().unwrap().to_owned();
+    let digest = Digest::of(b"x\n").to_string();
     let with = |from: &str, to: &str| good.replacen(from, to, 1);
     let rows = [
         good.trim_end().to_owned(),
@@ -97,7 +100,10 @@ fn malformed_table() {
         with(&sig, &format!("{}B", &sig[..85])),
         with(&sig, &format!("{sig}AA")),
         with(" sig=", "  sig="),
-        good.to_uppercase().replace("RYE:SIGNED:V2", "rye:signed:v2"),
+        with(&digest, &digest.to_uppercase()),
+        with("key=00112233445566778899aabbccddeeff", "key=00112233445566778899AABBCCDDEEFF"),
+        with("02:03Z", "02:03z"),
+        with("item=tool:", "item=Tool:"),
         "# rye:signed:\n".into(),
         "# rye:signed:v2\n".into(),
         format!("# rye:signed:{}\n", "a".repeat(2000)),

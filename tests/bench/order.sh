@@ -6,7 +6,7 @@
 #
 # Uses the program that RYE names, or builds one; it must have its symbols. To be run again when the line
 # of a run, or the compiler's division into functions, changed much: a name that is missing here costs a
-# run a few microseconds, and nothing else.
+# run a few microseconds, and nothing else. Both levels of the sandbox must work here.
 set -euo pipefail
 cd -- "$(dirname -- "$0")/../.."
 repository=$PWD
@@ -34,6 +34,8 @@ names() {
     names execute tool:bench/noop
     names execute tool:bench/noop --dry-run
     names execute tool:bench/noop --json
+    names execute tool:bench/noop --sandbox landlock
+    names execute tool:bench/noop --sandbox bwrap
     names list
     names execute directive:bench/follow
     names execute tool:bench/said
