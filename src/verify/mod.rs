@@ -10,8 +10,9 @@
 //! - Trust comes from the user space and from the one embedded publisher key, never from a project.
 //! - The checks run in the order of core 3.6; the first that fails names itself.
 //!
-//! Start at `admit.rs`. `sig_line.rs` is the grammar and what is signed, `trust_store.rs` whom the person believes, `policy.rs` what else they decided, `document.rs` the files that say so, `allowed.rs` what
-//! of a project the person let in by name, `dev_key.rs` the key of work in hand, `sign.rs` the mirror.
+//! Start at `admit.rs`. `sig_line.rs` is the grammar and what is signed, `trust_store.rs` whom the person
+//! believes, `policy.rs` what else they decided, `document.rs` the files that say so, `allowed.rs` what of
+//! a project the person let in by name, `dev_key.rs` the key of work in hand, `sign.rs` the mirror.
 
 mod admit;
 mod allowed;
