@@ -95,6 +95,12 @@ impl World {
         fs::write(tools.join("pinned.yaml"), PINNED).expect("the tool");
         let world = Self { folder };
         world.door(&["init"]);
+        // What stands beside it has no sandbox either.
+        let policy = world.folder.path().join("home/.ai/config/rye");
+        fs::create_dir_all(&policy).expect("mkdir");
+        let text = "sandbox_off: [\"tool:bench/**\"]\n";
+        fs::write(policy.join("policy.yaml"), text).expect("the policy");
+        world.door(&["sign", "config:rye/policy", "--space", "user"]);
         world.door(&["sign", "tool:bench/*"]);
         world
     }
