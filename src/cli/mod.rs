@@ -182,7 +182,7 @@ impl Verb {
 }
 
 /// A command line that was understood.
-struct Line {
+struct CommandLine {
     /// None where only the program was named.
     verb: Option<&'static Verb>,
     /// What the verb reads its part from.
@@ -190,7 +190,7 @@ struct Line {
     common: Common,
 }
 
-impl Line {
+impl CommandLine {
     /// Each verb's part of the grammar takes time and memory to build, and so does a level of verbs to
     /// match: a line that begins with a verb is read by that verb's part alone.
     fn read(argv: &[OsString]) -> Result<Self, clap::Error> {
@@ -221,7 +221,7 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         complete::answer(command);
     }
     let argv: Vec<OsString> = argv.into_iter().collect();
-    let Line { verb, matches, common } = match Line::read(&argv) {
+    let CommandLine { verb, matches, common } = match CommandLine::read(&argv) {
         Ok(line) => line,
         Err(error) => return usage(&error, &argv),
     };
@@ -264,7 +264,7 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
 mod tests {
     use std::ffi::OsString;
 
-    use super::{Line, VERBS, command};
+    use super::{CommandLine, VERBS, command};
 
     #[test]
     fn a_verb_alone_reads_and_says_what_it_does_among_the_others() {
@@ -274,7 +274,7 @@ mod tests {
             {
                 let line = [&["rye", verb.name], rest].concat();
                 let line: Vec<_> = line.iter().map(OsString::from).collect();
-                let alone = Line::read(&line).err().map(|error| error.to_string());
+                let alone = CommandLine::read(&line).err().map(|error| error.to_string());
                 let among = command().try_get_matches_from(&line).err();
                 assert_eq!(alone, among.map(|error| error.to_string()), "{line:?}");
             }

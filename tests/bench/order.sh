@@ -46,8 +46,7 @@ names() {
 } >"$results/called"
 {
     printf '# What the commonest runs call, in that order. Written by tests/bench/order.sh.\n'
-    # Behind the hash may stand a number that is the whole program's.
-    sed 's/\.llvm\..*//' "$results/called" | awk '!seen[$0]++'
+    sed 's/17h[0-9a-f]*E.*//' "$results/called" | awk '!seen[$0]++'
 } >"$results/order"
 cp -- "$results/order" "$repository/.cargo/order.txt"
 say "$(grep -vc '^#' "$repository/.cargo/order.txt") functions"
