@@ -2,9 +2,9 @@
 //! public half of your own key.
 //!
 //! Whether a signature is a key's over a message never changes, so a process that runs many tools,
-//! such as a server, computes it once. Everything else about an item (its bytes, its place, whom you
-//! trust, what you revoked) is judged anew each time. So is the file of your key, which is read each time;
-//! only the computation is saved.
+//! such as a server, computes it once. Nothing is remembered beyond the process. Everything else
+//! about an item (its bytes, its place, whom you trust, what you revoked) is judged anew each time.
+//! So is the file of your key, which is read each time; only the computation is saved.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

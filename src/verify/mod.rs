@@ -29,7 +29,6 @@ mod parts;
 mod policy;
 mod proposal;
 mod rotate;
-mod shipped;
 mod sig_line;
 mod sign;
 mod source;

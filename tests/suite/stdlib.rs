@@ -122,6 +122,41 @@ fn every_shipped_item_verifies_and_the_runtimes_are_complete() {
 }
 
 #[test]
+fn every_signature_that_counts_is_computed_the_shipped_ones_too() {
+    let world = World::new();
+    let root = world.outside().join("system");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".ai"), &root.join(".ai"));
+    let space = root.display().to_string();
+    let verified = || {
+        let args = ["verify", "--all", "--json"];
+        let said = world.rye_env(&world.project(), &args, b"", &[("RYE_SYSTEM_SPACE", &space)]);
+        let rows = said.json()["items"].as_array().expect("items").clone();
+        (said.status, rows.into_iter().filter(|row| row["space"] == "system").collect::<Vec<_>>())
+    };
+    let (status, good) = verified();
+    assert_eq!(status, 0, "the copy itself is good: {good:?}");
+    assert!(good.len() > 100, "{} items are shipped", good.len());
+    // One letter of each signature is another; nothing else changes.
+    let files = walkdir::WalkDir::new(root.join(".ai")).into_iter().filter_map(Result::ok);
+    for file in files.filter(|file| file.file_type().is_file()) {
+        let Ok(text) = fs::read_to_string(file.path()) else { continue };
+        let Some((before, sig)) = text.split_once(" sig=") else { continue };
+        if !before.contains("rye:signed:v2 item=") || before.lines().count() > 2 {
+            continue;
+        }
+        let other = if sig.starts_with('A') { 'B' } else { 'A' };
+        fs::write(file.path(), format!("{before} sig={other}{}", &sig[1..])).unwrap();
+    }
+    let (status, mut rows) = verified();
+    // The files that an item's signature covered belong to none now, and carry no line.
+    rows.retain(|row| row["code"] != "verify.unsigned");
+    assert_eq!((status, rows.len()), (4, good.len()));
+    for row in rows {
+        assert_eq!(row["code"], "verify.forged", "{row}");
+    }
+}
+
+#[test]
 fn an_altered_shipped_item_is_refused_even_in_dev_mode() {
     let world = World::new();
     let root = world.outside().join("system");
