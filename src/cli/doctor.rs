@@ -12,7 +12,7 @@ use crate::base::text::escape_line;
 use crate::diag::{Diagnose, Style};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Hold, Rye, Verdict};
-use crate::verify::{EXAMPLE, OwnKeys};
+use crate::verify::{EXAMPLE, OwnKeys, TrustError};
 
 /// Check the set-up, and say how to mend what is wrong
 #[derive(clap::Args)]
@@ -124,6 +124,7 @@ fn user(rye: &Rye) -> Row {
 fn keys(rye: &Rye) -> Vec<Row> {
     let Ok(user) = rye.spaces().user() else { return Vec::new() };
     let keys = OwnKeys::of(user);
+    let finished = keys.finish_rotation();
     let mut rows = vec![match keys.find_public() {
         Ok(Some(public)) if public.fingerprint() == EXAMPLE => Row {
             help: Some("make one of your own: `rye keys rotate`".into()),
@@ -140,6 +141,19 @@ fn keys(rye: &Rye) -> Vec<Row> {
         },
         Err(error) => Row { help: error.help(), ..row("key", State::Bad, error.to_string()) },
     }];
+    match finished {
+        Ok(false) => {}
+        Ok(true) => {
+            let text = "a change of your key was cut short; what it left undone is done now";
+            rows.push(row("rotation", State::Note, text));
+        }
+        // Of a key that cannot be read the row above says why.
+        Err(TrustError::Key(_)) => {}
+        Err(error) => rows.push(Row {
+            help: Some("mend that, then run `rye doctor` again".into()),
+            ..row("rotation", State::Bad, format!("it was cut short and waits: {error}"))
+        }),
+    }
     let open = std::fs::metadata(keys.folder()).is_ok_and(|m| m.permissions().mode() & 0o077 != 0);
     if open {
         let folder = keys.folder().display().to_string();

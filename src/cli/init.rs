@@ -36,7 +36,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     let keys = OwnKeys::of(user);
     let (pair, fresh_key) = match keys.pair() {
         Ok(_) => (rye.own_pair()?, false),
-        Err(TrustError::Key(KeyError::Missing)) => {
+        Err(KeyError::Missing) => {
             let failed = |source| KeyError::Io { path: keys.folder(), source };
             let pair = KeyPair::generate().map_err(failed)?;
             keys.store(&pair)?;

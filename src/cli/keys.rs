@@ -145,17 +145,7 @@ fn export(document: Option<&String>, keys: &OwnKeys<'_>, out: &mut Out) -> Resul
     let text = match document {
         None => public.to_pem(),
         Some(owner) => {
-            let document = TrustDocument {
-                fingerprint: public.fingerprint(),
-                owner: owner.clone(),
-                items: None,
-                wished: false,
-                projects: None,
-                project_ids: Vec::new(),
-                not_after: None,
-                example: false,
-                public_key: public.clone(),
-            };
+            let document = TrustDocument::new(public.clone(), owner.clone());
             let text = document.to_toml();
             TrustDocument::parse(&text)
                 .map_err(|why| CliError::Usage { message: why.to_string(), help: None })?;

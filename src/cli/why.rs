@@ -146,15 +146,7 @@ fn one_copy(out: &mut String, copy: &Copy, paint: Paint) {
             }
             let by = match (&copy.document, owner.as_str()) {
                 (Some((path, document)), _) => {
-                    let items = match &document.items {
-                        Some(items) => {
-                            let items: Vec<_> =
-                                items.iter().map(crate::grant::Pattern::as_str).collect();
-                            items.join(", ")
-                        }
-                        None => "everything but `rye/**` and config".into(),
-                    };
-                    format!("user {path}, which covers {items}")
+                    format!("user {path}, which covers {}", document.covers())
                 }
                 (None, DEV_OWNER) => "your dev key of this project, by your own key's word".into(),
                 (None, "you") => "your own key".into(),

@@ -22,6 +22,11 @@ impl Ref {
         self.kind == Kind::Config && matches!(self.id.as_str(), "rye/policy" | "rye/file-types")
     }
 
+    /// A tool that rye asks by itself before other tools run.
+    pub(crate) fn is_hook(&self) -> bool {
+        self.kind == Kind::Tool && self.id.as_str().starts_with("hooks/")
+    }
+
     /// A config about keys. In a project it is a proposal, which nobody goes by and which needs no
     /// signature (core 4.3).
     pub(crate) fn is_about_keys(&self) -> bool {

@@ -3,12 +3,14 @@
 use super::failure::Failure;
 use super::rules::Hold;
 use super::rye::Rye;
-use crate::base::{Digest, Timestamp};
+use crate::base::Timestamp;
 use crate::diag::Place;
 use crate::id::{Fingerprint, Ref, Space};
 use crate::space::{Entry, Odd};
 use crate::trace::Quiet;
-use crate::verify::{Proposal, Scan, proposals, scan};
+use crate::verify::{
+    Fault, Proposal, PublicKey, SigLine, SignedText, TrustStore, check, proposals,
+};
 
 /// Who stands behind an item of the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,48 +83,47 @@ impl Rye {
                 line.resolver(|r| matches!(r.in_space(&entry.item, *space), Ok(Some(_))))
             });
             let shadows = shadows.collect();
-            let scanned = scan(&found.bytes, &found.file_type.comment);
-            let Ok(Scan::Line { line: sig, range }) = scanned else {
-                items.push(ReviewedItem {
-                    item: entry.item,
-                    signer: None,
-                    signer_is: SignerIs::None,
-                    owner: None,
-                    altered: false,
-                    forged: false,
-                    shadows,
-                });
-                continue;
+            let signed = SignedText {
+                bytes: &found.bytes,
+                item: &entry.item,
+                ext: &found.ext,
+                comment: &found.file_type.comment,
             };
-            let digest =
-                Digest::of_parts(&[&found.bytes[..range.start], &found.bytes[range.end..]]);
-            let proposal = proposed
-                .iter()
-                .filter_map(|p| p.document.as_ref().ok())
-                .find(|document| document.fingerprint == sig.key);
-            let (signer_is, made) = match trust.made_by_believed(&sig) {
-                Some(made) => (SignerIs::Known, made),
-                None if trust.is_revoked(sig.key).unwrap_or(false) => (SignerIs::Revoked, true),
-                None => match proposal {
-                    Some(document) => {
-                        let message = sig.statement.as_bytes();
-                        (SignerIs::Proposed, document.public_key.verifies(message, &sig.sig))
-                    }
-                    None => (SignerIs::Unknown, true),
-                },
-            };
-            // A line that its key did not make has no signer.
-            let signer_is = if made { signer_is } else { SignerIs::None };
-            let owner = trust.owner(sig.key).filter(|_| signer_is == SignerIs::Known);
-            items.push(ReviewedItem {
-                altered: digest != sig.sha256 || sig.item != entry.item || sig.ext != found.ext,
-                item: entry.item,
-                signer: Some((sig.key, sig.at)),
-                signer_is,
-                owner,
-                forged: !made,
+            let verdict = check(&signed, trust.now(), |line| whose(line, trust, &proposed));
+            let signer = verdict.line().map(|line| (line.key, line.at));
+            let mut item = ReviewedItem {
+                item: entry.item.clone(),
+                signer,
+                signer_is: if signer.is_some() { SignerIs::Unknown } else { SignerIs::None },
+                owner: None,
+                altered: false,
+                forged: false,
                 shadows,
-            });
+            };
+            for fault in verdict.faults() {
+                match fault {
+                    NotKnown::Revoked => item.signer_is = SignerIs::Revoked,
+                    NotKnown::Text(Fault::Moved { .. } | Fault::Altered) => item.altered = true,
+                    NotKnown::Text(Fault::Forged) => item.forged = true,
+                    NotKnown::Text(
+                        fault @ (Fault::NotUtf8 { .. }
+                        | Fault::Text { .. }
+                        | Fault::LoneReturn { .. }),
+                    ) => odd.push(Odd { place: project_place(&entry), why: fault.to_string() }),
+                    NotKnown::Unknown | NotKnown::Text(_) => {}
+                }
+            }
+            if let Some(known) = verdict.signer() {
+                item.signer_is = *known;
+            }
+            // A line that its key did not make has no signer.
+            if item.forged {
+                item.signer_is = SignerIs::None;
+            }
+            item.owner = signer
+                .and_then(|(key, _)| trust.owner(key))
+                .filter(|_| item.signer_is == SignerIs::Known);
+            items.push(item);
         }
         let accepted = match self.spaces().project_identity() {
             Some(identity) => trust.accepts(identity).unwrap_or(false),
@@ -132,6 +133,38 @@ impl Rye {
         odd.extend(all.odd.into_iter().filter(|o| o.place.space.as_deref() == Some("project")));
         Ok(Review { project, accepted, odd, proposals: proposed, items })
     }
+}
+
+/// Why a review cannot say whose an item is.
+enum NotKnown {
+    Text(Fault),
+    Revoked,
+    /// A key that is neither believed nor proposed cannot be asked whether it signed.
+    Unknown,
+}
+
+impl From<Fault> for NotKnown {
+    fn from(fault: Fault) -> Self {
+        Self::Text(fault)
+    }
+}
+
+/// The key that a line names, where you or the project say anything of it.
+fn whose(
+    line: &SigLine,
+    trust: &TrustStore<'_>,
+    proposed: &[Proposal],
+) -> Result<(PublicKey, SignerIs), NotKnown> {
+    if trust.is_revoked(line.key).unwrap_or(false) {
+        return Err(NotKnown::Revoked);
+    }
+    if let Some(key) = trust.believed_key(line.key) {
+        return Ok((key, SignerIs::Known));
+    }
+    let documents = proposed.iter().filter_map(|proposal| proposal.document.as_ref().ok());
+    let document = documents.into_iter().find(|document| document.fingerprint == line.key);
+    let document = document.ok_or(NotKnown::Unknown)?;
+    Ok((document.public_key.clone(), SignerIs::Proposed))
 }
 
 fn project_place(entry: &Entry) -> Place {

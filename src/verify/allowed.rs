@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::document::{read_own, write_own};
+use super::document::{OwnFile, write_own};
 use super::error::TrustError;
 use super::key::KeyPair;
 use super::standing::record_id;
@@ -99,10 +99,10 @@ impl TrustStore<'_> {
     ) -> Result<Option<T>, Arc<TrustError>> {
         let Some(user) = self.user() else { return Ok(None) };
         // Absent is the common case, and needs no key.
-        if matches!(user.read(&format!("config/{id}.toml")), Ok(None)) {
+        let Some(file) = OwnFile::find(user, id, "toml").map_err(Arc::new)? else {
             return Ok(None);
-        }
-        let text = read_own(user, id, "toml", self.voice()?, self.now()).map_err(Arc::new)?;
+        };
+        let text = file.said_by(self.voice()?, self.now()).map_err(Arc::new)?;
         let parse = |text: String| {
             toml::from_str(&text).map_err(|e| TrustError::Unreadable {
                 path: format!(".ai/config/{id}.toml"),
@@ -153,7 +153,7 @@ fn write(
     };
     let id = record_id(kind, path).filter(|_| path.to_str().is_some()).ok_or_else(not_text)?;
     let body = toml::to_string(record).map_err(|e| TrustError::NotFound { what: e.to_string() })?;
-    write_own(user.base(), &id, &body, pair, now).map(|_| ())
+    write_own(user, &id, &body, pair, now).map(|_| ())
 }
 
 #[cfg(test)]

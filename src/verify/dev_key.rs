@@ -90,6 +90,9 @@ impl Delegate {
         if item.id.is_reserved() {
             return Some("a dev key signs no id under `rye/`");
         }
+        if item.is_hook() {
+            return Some("a dev key signs no hook");
+        }
         let here = project.is_some_and(|here| self.project.is(here));
         (space != Space::Project || !here)
             .then_some("a dev key signs items of its one project only")
@@ -171,7 +174,7 @@ impl DevKey {
         let delegate = Delegate { key, project, not_after, by: own.public().fingerprint() };
         // A record of a key that nobody has yet does no harm; a key without one is a stranger.
         let id = record(pair.public().fingerprint())?;
-        write_own(user.base(), &id, &delegate.to_toml()?, own, now)?;
+        write_own(user, &id, &delegate.to_toml()?, own, now)?;
         write_atomic(&path, pair.to_pem().as_bytes(), 0o600).map_err(io)?;
         sweep(&user.path(FOLDER));
         Ok(Self { pair, delegate })

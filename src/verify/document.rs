@@ -1,27 +1,31 @@
 //! Trust documents and revocations: what they say, and that your own key said it (core 4.2, 4.5).
 
 use std::borrow::Cow;
+use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::error::{Reason, TrustError};
+use super::check::{Fault, SignedText, check};
+use super::error::TrustError;
 use super::key::{KeyPair, PublicKey};
-use super::sig_line::{MARK, Scan, scan};
+use super::own_keys::OwnKeys;
+use super::sig_line::MARK;
 use super::sign::sign_bytes;
+use super::staged;
 use crate::base::text::{brief_line, unfit};
-use crate::base::{Digest, Timestamp, bytes};
+use crate::base::{Timestamp, bytes};
 use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Ref};
-use crate::space::{Comment, ProjectIdentity, Root};
+use crate::space::{Comment, ProjectIdentity, Root, SpaceError};
 
 /// Whom a person believes, for what, where and until when.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TrustDocument {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) owner: String,
-    /// `None` is everything except `rye/**` and config.
+    /// `None` is everything except `rye/**`, hooks and config.
     pub(crate) items: Option<Vec<Pattern>>,
     /// The items are a proposal's own wish: the limits of the default hold beside them.
     pub(crate) wished: bool,
@@ -33,6 +37,8 @@ pub(crate) struct TrustDocument {
     pub(crate) not_after: Option<Timestamp>,
     /// The person insisted on a key whose private half is public.
     pub(crate) example: bool,
+    /// It was your own key until you rotated it, and may sign what your own key may.
+    pub(crate) was_own: bool,
     pub(crate) public_key: PublicKey,
 }
 
@@ -50,6 +56,8 @@ struct Raw {
     not_after: Option<toml::Value>,
     #[serde(default)]
     example: bool,
+    #[serde(default)]
+    was_own: bool,
     public_key: RawKey,
 }
 
@@ -95,7 +103,7 @@ impl TrustDocument {
         };
         let items = raw.items.map(patterns).transpose().map_err(Unfit::Wrong)?;
         let not_after = raw.not_after.as_ref().map(time).transpose()?;
-        let Raw { owner, wished, projects, project_ids, example, .. } = raw;
+        let Raw { owner, wished, projects, project_ids, example, was_own, .. } = raw;
         Ok(Self {
             fingerprint,
             owner,
@@ -105,8 +113,39 @@ impl TrustDocument {
             project_ids,
             not_after,
             example,
+            was_own,
             public_key,
         })
+    }
+
+    /// The document of a key of which nothing is said but whose it is.
+    pub(crate) fn new(public_key: PublicKey, owner: String) -> Self {
+        Self {
+            fingerprint: public_key.fingerprint(),
+            owner,
+            items: None,
+            wished: false,
+            projects: None,
+            project_ids: Vec::new(),
+            not_after: None,
+            example: false,
+            was_own: false,
+            public_key,
+        }
+    }
+
+    /// What the key may sign, in the words that people are shown.
+    pub(crate) fn covers(&self) -> String {
+        const NEVER: &str = "`rye/**`, hooks and config";
+        match &self.items {
+            None if self.was_own => "what your own key may sign".to_owned(),
+            None => format!("everything but {NEVER}"),
+            Some(items) => {
+                let items: Vec<_> = items.iter().map(Pattern::as_str).collect();
+                let within = if self.wished { format!(", but for {NEVER}") } else { String::new() };
+                format!("{}{within}", items.join(", "))
+            }
+        }
     }
 
     /// The text of the document, through a TOML writer: no value can become another key.
@@ -131,6 +170,9 @@ impl TrustDocument {
         }
         if self.example {
             table.insert("example".into(), true.into());
+        }
+        if self.was_own {
+            table.insert("was_own".into(), true.into());
         }
         let ids = self.project_ids.iter().filter_map(|id| toml::Value::try_from(id).ok());
         let ids: Vec<toml::Value> = ids.collect();
@@ -206,21 +248,38 @@ pub(crate) fn relative(id: &ItemId) -> String {
 pub(super) struct OwnFile<'a> {
     id: &'a ItemId,
     ext: &'a str,
-    bytes: Cow<'a, [u8]>,
+    /// As it lies in its place.
+    in_place: Option<Cow<'a, [u8]>>,
+    /// As it waits for the key of that fingerprint to be your own, in a rotation that was cut short.
+    waiting: Option<(Fingerprint, Vec<u8>)>,
 }
 
-/// Reads `config/<id>.<ext>` of `root` if `key` signed it; `None` if it is not there.
+/// Why a file that decides about trust does not count.
+#[derive(Debug, thiserror::Error)]
+enum NotOwn {
+    #[error(transparent)]
+    Text(#[from] Fault),
+    #[error("you have no key of your own that could have signed it")]
+    NoKey,
+    #[error("it is not signed by your own key")]
+    OtherKey,
+}
+
+/// Reads `config/<id>.<ext>` of the user space if `key` signed it; `None` if it is not there.
 ///
 /// # Errors
 /// `verify.trust_unreadable`
 pub(super) fn read_own(
-    root: &Root,
+    user: &Root,
     id: &ItemId,
     ext: &str,
     key: Option<&PublicKey>,
     now: Timestamp,
 ) -> Result<Option<String>, TrustError> {
-    OwnFile::find(root, id, ext)?.map(|file| file.said_by(key, now)).transpose()
+    match OwnFile::find(user, id, ext)? {
+        Some(file) => file.said_by(key, now),
+        None => Ok(None),
+    }
 }
 
 impl<'a> OwnFile<'a> {
@@ -229,16 +288,21 @@ impl<'a> OwnFile<'a> {
     /// # Errors
     /// `verify.trust_unreadable`
     pub(super) fn find(
-        root: &'a Root,
+        user: &'a Root,
         id: &'a ItemId,
         ext: &'a str,
     ) -> Result<Option<Self>, TrustError> {
-        let read = root.read(&format!("config/{id}.{ext}"));
-        let bytes = read.map_err(|error| unreadable(id, ext, error.to_string()))?;
-        Ok(bytes.map(|bytes| Self { id, ext, bytes }))
+        let relative = format!("config/{id}.{ext}");
+        let error = |error: SpaceError| unreadable(id, ext, error.to_string());
+        // Who finishes a rotation puts a document into its place before taking it from here.
+        let waiting = staged::waiting(user, &relative).map_err(error)?;
+        let in_place = user.read(&relative).map_err(error)?;
+        let is_there = in_place.is_some() || waiting.is_some();
+        Ok(is_there.then_some(Self { id, ext, in_place, waiting }))
     }
 
-    /// Its text, if `key` signed it and it stands where it was signed for.
+    /// Its text, if `key` signed it and it stands where it was signed for; `None` if all there is
+    /// waits for another key.
     ///
     /// This is the one door for files that decide about trust: a file that is there but is not plainly
     /// the key's own fails closed.
@@ -249,59 +313,94 @@ impl<'a> OwnFile<'a> {
         &self,
         key: Option<&PublicKey>,
         now: Timestamp,
-    ) -> Result<String, TrustError> {
-        self.check(key, now).map_err(|why| unreadable(self.id, self.ext, why))
-    }
-
-    fn check(&self, key: Option<&PublicKey>, now: Timestamp) -> Result<String, String> {
-        let (bytes, ext) = (&self.bytes, self.ext);
-        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
-        if unfit(text).is_some() {
-            return Err("it holds a control or invisible character".into());
-        }
-        let Ok(Scan::Line { line, range }) = scan(bytes, &toml_comment()) else {
-            return Err("it carries no proper signature line".into());
+    ) -> Result<Option<String>, TrustError> {
+        let own = key.map(PublicKey::fingerprint);
+        let waiting = self.waiting.as_ref().filter(|(waits_for, _)| Some(*waits_for) == own);
+        let bytes = match (waiting, &self.in_place) {
+            (Some((_, bytes)), _) => bytes.as_slice(),
+            (None, Some(bytes)) => bytes,
+            (None, None) => return Ok(None),
         };
-        if line.item != Ref::new(Kind::Config, self.id.clone()) || line.ext != ext {
-            return Err("it was signed for another place".into());
-        }
-        if Digest::of_parts(&[&bytes[..range.start], &bytes[range.end..]]) != line.sha256 {
-            return Err("it was changed after it was signed".into());
-        }
-        let key = key.ok_or("you have no key of your own that could have signed it")?;
-        if key.fingerprint() != line.key {
-            return Err("it is not signed by your own key".into());
-        }
-        if !key.verifies(line.statement.as_bytes(), &line.sig) {
-            return Err("its signature is forged".into());
-        }
-        if line.at.as_second() > now.as_second() + crate::base::limits::CLOCK_SKEW_SECONDS {
-            return Err(Reason::NotYet { at: line.at }.code().to_string());
-        }
-        Ok(text.to_owned())
+        let text = signed_by(bytes, self.id, self.ext, key, now);
+        text.map(Some).map_err(|why| unreadable(self.id, self.ext, why.to_string()))
     }
+}
+
+/// The text of a document, if `key` signed it for this id.
+fn signed_by(
+    bytes: &[u8],
+    id: &ItemId,
+    ext: &str,
+    key: Option<&PublicKey>,
+    now: Timestamp,
+) -> Result<String, NotOwn> {
+    let (item, comment) = (Ref::new(Kind::Config, id.clone()), toml_comment());
+    let signed = SignedText { bytes, item: &item, ext, comment: &comment };
+    let verdict = check(&signed, now, |line| match key {
+        None => Err(NotOwn::NoKey),
+        Some(own) if own.fingerprint() == line.key => Ok((own.clone(), ())),
+        Some(_) => Err(NotOwn::OtherKey),
+    });
+    verdict.strictly().map(|checked| checked.text.to_owned())
+}
+
+/// Reads a document that waits below `staged`, if `key` signed it; when is judged where it is believed.
+///
+/// # Errors
+/// `verify.trust_unreadable`
+pub(super) fn read_staged(
+    staged: &Root,
+    id: &ItemId,
+    ext: &str,
+    key: &PublicKey,
+) -> Result<Option<String>, TrustError> {
+    let any_time = Timestamp::from_second(i64::MAX / 2);
+    let read = staged.read(&format!("config/{id}.{ext}"));
+    let bytes = read.map_err(|error| unreadable(id, ext, error.to_string()))?;
+    let text = bytes.map(|bytes| signed_by(&bytes, id, ext, Some(key), any_time)).transpose();
+    text.map_err(|why| unreadable(id, ext, why.to_string()))
 }
 
 fn unreadable(id: &ItemId, ext: &str, why: String) -> TrustError {
     TrustError::Unreadable { path: format!(".ai/config/{id}.{ext}"), why, help: None }
 }
 
-/// Writes `config/<id>.toml` below `base`, signed by `pair`; folders are made closed to others.
+/// Writes `config/<id>.toml` of the user space, signed by `pair`; folders are made closed to others. A
+/// rotation that was cut short is finished first, so that nothing that waits is newer.
 ///
 /// # Errors
-/// `trust.io`
+/// `trust.malformed` for a body that could not be read again, `trust.io`.
 pub(crate) fn write_own(
-    base: &Path,
+    user: &Root,
     id: &ItemId,
     body: &str,
     pair: &KeyPair,
     now: Timestamp,
 ) -> Result<PathBuf, TrustError> {
-    write_own_as(base, id, "toml", body, pair, now)
+    staged::finish(user, &pair.public())?;
+    write_signed(user.base(), id, "toml", body, pair, now)
 }
 
-/// The same for a file of another extension whose comments begin with `# `.
-pub(super) fn write_own_as(
+/// Takes a document of the user space away; false if there is none. A rotation that was cut short is
+/// finished first, so that it does not bring the document back.
+///
+/// # Errors
+/// `trust.io`, `key.*`
+pub(crate) fn remove_own(user: &Root, id: &ItemId) -> Result<bool, TrustError> {
+    if let Some(own) = OwnKeys::of(user).find_public()? {
+        staged::finish(user, &own)?;
+    }
+    let path = user.path(&relative(id));
+    let is_there = fs::symlink_metadata(&path).is_ok();
+    bytes::remove_file(&path).map_err(|source| TrustError::Io { path, source })?;
+    Ok(is_there)
+}
+
+/// Writes `config/<id>.<ext>` below `base`, signed by `pair`; its comments begin with `# `.
+///
+/// # Errors
+/// `trust.malformed`, `trust.io`
+pub(super) fn write_signed(
     base: &Path,
     id: &ItemId,
     ext: &str,
@@ -311,13 +410,11 @@ pub(super) fn write_own_as(
 ) -> Result<PathBuf, TrustError> {
     let item = Ref::new(Kind::Config, id.clone());
     let signed = sign_bytes(body.as_bytes(), &item, ext, &toml_comment(), pair, now);
+    let malformed = |why: String| TrustError::Malformed { what: id.to_string(), why };
+    let signed = signed.map_err(|()| malformed("it cannot be signed".into()))?;
     // What could not be read again would fail closed later, for good.
-    let readable =
-        signed.ok().filter(|signed| matches!(scan(signed, &toml_comment()), Ok(Scan::Line { .. })));
-    let signed = readable.ok_or_else(|| TrustError::Malformed {
-        what: id.to_string(),
-        why: "it cannot be signed: a value looks like a signature line".into(),
-    })?;
+    let read = signed_by(&signed, id, ext, Some(&pair.public()), now);
+    read.map_err(|why| malformed(format!("it could not be read again: {why}")))?;
     write_document(base, id, ext, &signed)
 }
 
@@ -334,7 +431,7 @@ pub(super) fn write_document(
     let path = base.join(format!(".ai/config/{id}.{ext}"));
     let write = || -> std::io::Result<()> {
         let folder = path.parent().ok_or(std::io::ErrorKind::InvalidInput)?;
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         bytes::write_atomic(&path, signed, 0o600)
     };
     write().map_err(|source| TrustError::Io { path: path.clone(), source })?;
@@ -343,7 +440,7 @@ pub(super) fn write_document(
 
 #[cfg(test)]
 mod tests {
-    use super::{TrustDocument, write_own};
+    use super::{TrustDocument, write_signed};
     use crate::base::Timestamp;
     use crate::space::ProjectIdentity;
     use crate::verify::KeyPair;
@@ -359,6 +456,7 @@ mod tests {
             project_ids: vec![ProjectIdentity::of("/".as_ref()).unwrap()],
             not_after: Some("2027-01-01T00:00:00Z".parse().unwrap()),
             example: false,
+            was_own: true,
             public_key,
         }
     }
@@ -393,7 +491,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let id = "keys/trusted/x".parse().unwrap();
             let (pair, now) = (KeyPair::generate().unwrap(), Timestamp::from_second(0));
-            let write = |body: &str| write_own(folder.path(), &id, body, &pair, now);
+            let write = |body: &str| write_signed(folder.path(), &id, "toml", body, &pair, now);
             assert!(write(&document.to_toml()).is_err());
             assert!(!folder.path().join(".ai").exists());
             assert!(write(&good.to_toml()).is_ok_and(|path| path.is_file()));

@@ -334,6 +334,14 @@ impl Diagnose for Refused {
 }
 
 impl Reason {
+    /// Whether dev mode forgives it: the five that come of working on a file (core 5.1).
+    pub(super) fn is_about_work_in_hand(&self) -> bool {
+        matches!(
+            self,
+            Self::Unsigned | Self::Altered | Self::Moved { .. } | Self::Untrusted | Self::Legacy
+        )
+    }
+
     pub(crate) fn code(&self) -> Code {
         Code(match self {
             Self::NotUtf8 { .. } => "parse.not_utf8",

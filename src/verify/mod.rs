@@ -16,6 +16,7 @@
 
 mod admit;
 mod allowed;
+mod check;
 mod dev_key;
 mod document;
 mod dsse;
@@ -39,8 +40,9 @@ mod vouch;
 
 pub(crate) use admit::{DevMode, admit};
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
+pub(crate) use check::{Fault, SignedText, check};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
-pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, write_own};
+pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, remove_own, write_own};
 pub(crate) use dsse::Envelope;
 pub(crate) use error::{CODES, KeyError, Reason, Refused, TrustError};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey};
@@ -48,7 +50,7 @@ pub(crate) use own_keys::OwnKeys;
 pub(crate) use parts::{Glob, Listed, PartFinding, PartsRoot, path_below_base};
 pub(crate) use proposal::{Proposal, proposals};
 pub(crate) use rotate::rotate;
-pub(crate) use sig_line::{Scan, line_range, scan};
+pub(crate) use sig_line::{Scan, SigLine, line_range, scan};
 pub(crate) use sign::{By, SignError, Staged, brief, digest_to_sign, stage};
 pub(crate) use source::{Integrity, Source};
 pub(crate) use standing::{AllowedRoot, Standing, record_id};

@@ -36,30 +36,35 @@ impl<'a> OwnKeys<'a> {
         self.folder().join("private_key.pem")
     }
 
-    /// The pair, to sign with. What a call that was cut short left undone is done first, so that
-    /// nothing that is said from here on is older than what is there.
+    /// The pair, to sign with. Reading it writes nothing.
     ///
     /// # Errors
-    /// `key.missing`, `key.permissions`, `key.malformed`, `key.io`; `trust.io` and
-    /// `verify.trust_unreadable` for a rotation that cannot be finished.
-    pub(crate) fn pair(&self) -> Result<KeyPair, TrustError> {
-        let pair = self.find_pair()?.ok_or(KeyError::Missing)?;
-        finish(self.user, &pair.public())?;
-        if !self.public_path().exists() {
-            // Nothing depends on it while the private half is there.
-            let _ = self.write_public(&pair);
+    /// `key.missing`, `key.permissions`, `key.malformed`, `key.io`
+    pub(crate) fn pair(&self) -> Result<KeyPair, KeyError> {
+        self.find_pair()?.ok_or(KeyError::Missing)
+    }
+
+    /// Does what a call that was cut short left undone: the documents of a rotation, the public half.
+    /// True if there was anything to do.
+    ///
+    /// # Errors
+    /// `key.permissions`, `key.malformed`, `key.io`, `trust.io`
+    pub(crate) fn finish_rotation(&self) -> Result<bool, TrustError> {
+        let Some(pair) = self.find_pair()? else { return Ok(false) };
+        let finished = finish(self.user, &pair.public())?;
+        let public = pair.public().to_pem();
+        let is_there = self.read("public_key.pem")?.is_some_and(|bytes| bytes == public.as_bytes());
+        if !is_there {
+            self.write_public(&pair)?;
         }
-        Ok(pair)
+        Ok(finished || !is_there)
     }
 
     /// The public half, computed from the private key; without one, what `public_key.pem` says
     /// (a machine that only verifies).
     pub(crate) fn find_public(&self) -> Result<Option<PublicKey>, KeyError> {
         if let Some(bytes) = self.private_bytes()? {
-            let public = memo::public(&Digest::of(&bytes), || Ok(parsed(&bytes)?.public()))?;
-            // Where nothing can be written, what a rotation left undone fails closed when it is read.
-            let _ = finish(self.user, &public);
-            return Ok(Some(public));
+            return memo::public(&Digest::of(&bytes), || Ok(parsed(&bytes)?.public())).map(Some);
         }
         let Some(bytes) = self.read("public_key.pem")? else { return Ok(None) };
         let malformed =

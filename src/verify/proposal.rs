@@ -1,5 +1,6 @@
 //! What a project proposes about trust (core 4.3), read and not believed.
 
+use super::check::fit_text;
 use super::document::TrustDocument;
 use crate::id::Kind;
 use crate::space::{FileTypes, Root};
@@ -31,7 +32,7 @@ pub(crate) fn proposals(project: &Root) -> Vec<Proposal> {
 
 fn read_proposal(project: &Root, relative: &str, name: &str) -> Result<TrustDocument, String> {
     let bytes = project.read(relative).map_err(|e| e.to_string())?.ok_or("it is gone")?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    let text = fit_text(&bytes).map_err(|fault| fault.to_string())?;
     let document = TrustDocument::parse(text).map_err(|e| e.to_string())?;
     if document.fingerprint.to_string() != name {
         return Err("its name is not its fingerprint".into());

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use super::document::{TrustDocument, read_own, write_own, write_own_as};
+use super::document::{TrustDocument, read_own, write_signed};
 use super::error::{KeyError, TrustError};
 use super::key::{KeyPair, PublicKey};
 use super::own_keys::OwnKeys;
@@ -25,14 +25,15 @@ pub(crate) struct Rotated {
 }
 
 /// Makes a pair, keeps the old private key as `private_key.<fp>.pem`, signs your documents again,
-/// writes a statement signed by both keys, and trusts the old public key like any other so that
-/// what it signed keeps running until it is signed again. Cut short anywhere, it is done or not begun
+/// writes a statement signed by both keys, and trusts the old public key for what it could sign
+/// before, so that what it signed keeps running until it is signed again. Cut short anywhere, it is done or not begun
 /// (`staged.rs`).
 ///
 /// # Errors
 /// `key.missing` and the other `key.*`, `verify.trust_unreadable`, `trust.io`.
 pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError> {
     let keys = OwnKeys::of(user);
+    keys.finish_rotation()?;
     let old = keys.pair()?;
     let path = keys.folder();
     let io = |source| KeyError::Io { path: path.clone(), source };
@@ -76,7 +77,7 @@ fn stage(
     let (old_fp, fp) = (old.public().fingerprint(), current.public().fingerprint());
     let base = staged.base();
     for Document { id, ext, body } in documents {
-        write_own_as(base, id, ext, body, current, now)?;
+        write_signed(base, id, ext, body, current, now)?;
     }
     let statement = format!("rye:rotated:v1 from={old_fp} to={fp} at={now}");
     let mut table = toml::Table::new();
@@ -84,21 +85,12 @@ fn stage(
     table.insert("old_signature".into(), hex::encode(old.sign(statement.as_bytes())).into());
     table.insert("signature".into(), hex::encode(current.sign(statement.as_bytes())).into());
     let body = toml::to_string(&table).unwrap_or_default();
-    write_own(base, &id(&format!("keys/rotated/{old_fp}"))?, &body, current, now)?;
-    let document = TrustDocument {
-        fingerprint: old_fp,
-        owner: format!("you until {}", now.day()),
-        items: None,
-        wished: false,
-        projects: None,
-        project_ids: Vec::new(),
-        not_after: None,
-        example: false,
-        public_key: old.public(),
-    };
+    write_signed(base, &id(&format!("keys/rotated/{old_fp}"))?, "toml", &body, current, now)?;
+    let owner = format!("you until {}", now.day());
+    let document = TrustDocument { was_own: true, ..TrustDocument::new(old.public(), owner) };
     let trusted = id(&format!("keys/trusted/{old_fp}"))?;
     if !is_revoked && !documents.iter().any(|known| known.id == trusted) {
-        write_own(base, &trusted, &document.to_toml(), current, now)?;
+        write_signed(base, &trusted, "toml", &document.to_toml(), current, now)?;
     }
     Ok(())
 }

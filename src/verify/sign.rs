@@ -3,7 +3,7 @@
 //! Signing has two halves. `stage` makes the signed bytes in memory and gives them as a `Source`, so
 //! that they can be parsed and judged like any other; [`Staged::write_over`] puts them on disk.
 
-use super::admit::checked_text;
+use super::check::fit_text;
 use super::dev_key::{self, DevKey};
 use super::error::{Claim, Reason, Refused};
 use super::key::KeyPair;
@@ -11,7 +11,6 @@ use super::sig_line::{place, print, scan, statement};
 use super::source::{Signer, Source};
 use crate::base::bytes::replace_if;
 use crate::base::limits::ITEM_BYTES;
-use crate::base::text::{lone_return, position};
 use crate::base::{Digest, Timestamp};
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{BundleName, Ref, Space};
@@ -162,10 +161,7 @@ pub(crate) fn stage(
             baseline: false,
         }))
     };
-    checked_text(&found.bytes).map_err(&refuse)?;
-    if let Some(at) = lone_return(&found.bytes) {
-        return Err(refuse(Reason::LoneReturn { at: position(&found.bytes, at) }));
-    }
+    fit_text(&found.bytes).map_err(|fault| refuse(fault.into()))?;
     let comment = found.file_type.comment.clone();
     if !is_whole_line(&found.bytes, &comment) {
         let why = "something stands before it on its line; remove it by hand";

@@ -2,9 +2,9 @@
 //!
 //! Every document of yours is signed by the other key and laid down below
 //! `<user>/.ai/state/rotation/<its fingerprint>/` before that key becomes your own. Replacing the
-//! private key is the one step that decides: before it nothing has happened, after it whoever reads
-//! the key puts the documents in their places first. So a rotation that is cut short is done or not
-//! begun.
+//! private key is the one step that decides: before it nothing has happened, after it whoever reads a
+//! document looks here first. So a rotation that is cut short is done or not begun. `rye keys rotate`,
+//! `rye doctor` and whoever writes a document put what waits into its place; reading writes nothing.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,11 +13,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::document::{read_own, write_document};
+use super::document::{read_staged, write_document};
 use super::error::{KeyError, TrustError};
 use super::key::PublicKey;
 use super::own_keys::OwnKeys;
-use crate::base::Timestamp;
 use crate::id::{Fingerprint, Kind, Space};
 use crate::space::{FileTypes, Root, SpaceError};
 
@@ -67,29 +66,49 @@ impl Staged {
     }
 }
 
-/// Puts the documents that wait for `own` in their places, if a rotation left some.
+/// A document that waits for a key to be your own, and for which. Readers look here beside its place.
+///
+/// # Errors
+/// `space.*`
+pub(super) fn waiting(
+    user: &Root,
+    relative: &str,
+) -> Result<Option<(Fingerprint, Vec<u8>)>, SpaceError> {
+    // Hardly ever is there anything.
+    let Ok(entries) = fs::read_dir(user.path(FOLDER)) else { return Ok(None) };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(key) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        // A folder that is gone by now was emptied into the places.
+        let Ok(staged) = Root::on_disk(Space::User, entry.path()) else { continue };
+        if let Some(bytes) = staged.read(relative)? {
+            return Ok(Some((key, bytes.into_owned())));
+        }
+    }
+    Ok(None)
+}
+
+/// Puts the documents that wait for `own` in their places; false if there are none.
 ///
 /// # Errors
 /// `trust.io`, `key.io`: they wait on.
-pub(super) fn finish(user: &Root, own: &PublicKey) -> Result<(), TrustError> {
+pub(super) fn finish(user: &Root, own: &PublicKey) -> Result<bool, TrustError> {
     let folder = user.path(FOLDER);
     let base = folder.join(own.fingerprint().to_string());
     let waits = || fs::symlink_metadata(&base).is_ok_and(|stat| stat.is_dir());
     if !waits() {
-        return Ok(());
+        return Ok(false);
     }
     let io = |source| TrustError::Io { path: base.clone(), source };
     let _held = hold(&folder).map_err(io)?;
     if !waits() {
-        return Ok(());
+        return Ok(false);
     }
     let space = |error: SpaceError| TrustError::Key(KeyError::Space(error));
     let staged = Root::on_disk(Space::User, base.clone()).map_err(space)?;
-    // When they were signed is judged where they are believed.
-    let any_time = Timestamp::from_second(i64::MAX / 2);
     for entry in staged.list(Kind::Config, &FileTypes::default()).map_err(space)?.entries {
         let id = &entry.item.id;
-        match read_own(&staged, id, &entry.ext, Some(own), any_time) {
+        match read_staged(&staged, id, &entry.ext, own) {
             Ok(text) => {
                 let bytes = text.unwrap_or_default();
                 write_document(user.base(), id, &entry.ext, bytes.as_bytes())?;
@@ -102,7 +121,7 @@ pub(super) fn finish(user: &Root, own: &PublicKey) -> Result<(), TrustError> {
     let done = folder.join(format!("done-{}", own.fingerprint()));
     fs::rename(&base, &done).map_err(io)?;
     let _ = fs::remove_dir_all(&done);
-    Ok(())
+    Ok(true)
 }
 
 /// Waits for whoever holds the folder; a file system without locks has nobody wait.

@@ -102,5 +102,5 @@ fn write(
         return Err(TrustError::NotFound { what });
     }
     let body = toml::to_string(folder).map_err(|e| TrustError::NotFound { what: e.to_string() })?;
-    write_own(user.base(), &id(kind, folder)?, &body, pair, now).map(|_| ())
+    write_own(user, &id(kind, folder)?, &body, pair, now).map(|_| ())
 }

@@ -11,7 +11,6 @@ use super::error::{KeyError, TrustError};
 use super::key::{EXAMPLE, PUBLISHER, PublicKey, publisher};
 use super::own_keys::OwnKeys;
 use super::policy::Policy;
-use super::sig_line::SigLine;
 use super::standing::{AllowedRoot, Standing};
 use crate::base::Timestamp;
 use crate::base::limits::OWN_CONFIG_BYTES;
@@ -228,7 +227,9 @@ impl<'a> TrustStore<'a> {
             let path = format!(".ai/config/{id}.{ext}");
             let own = self.own().map_err(|e| unusable_key(&path, &e))?;
             let own = own.filter(|_| !self.own_is_revoked());
-            return Ok(Some((path, file.said_by(own, self.now)?)));
+            if let Some(text) = file.said_by(own, self.now)? {
+                return Ok(Some((path, text)));
+            }
         }
         Ok(None)
     }
@@ -295,7 +296,7 @@ impl<'a> TrustStore<'a> {
         };
         let own = if folder == "revoked" { self.own_or_err()? } else { self.voice()? };
         let text = file.said_by(own, self.now).map_err(Arc::new)?;
-        Ok(Some((id, text)))
+        Ok(text.map(|text| (id, text)))
     }
 
     fn read_revoked(&self, key: Fingerprint) -> Result<bool, Arc<TrustError>> {
@@ -371,19 +372,15 @@ impl<'a> TrustStore<'a> {
         })
     }
 
-    /// Whether a signature line was made by the key that it names, where that key is believed and
-    /// not revoked; `None` for any other key. Says nothing of scope or time.
-    pub(crate) fn made_by_believed(&self, line: &SigLine) -> Option<bool> {
-        if self.is_revoked(line.key).unwrap_or(true) {
+    /// The key with that fingerprint, if the person believes it and did not revoke it. Says nothing
+    /// of scope or time.
+    pub(crate) fn believed_key(&self, key: Fingerprint) -> Option<PublicKey> {
+        if self.is_revoked(key).unwrap_or(true) {
             return None;
         }
-        match self.belief(line.key) {
-            Ok(Belief::Key(candidate)) => {
-                Some(candidate.key.verifies(line.statement.as_bytes(), &line.sig))
-            }
-            Ok(Belief::Dev(delegate)) => {
-                Some(delegate.key.verifies(line.statement.as_bytes(), &line.sig))
-            }
+        match self.belief(key) {
+            Ok(Belief::Key(candidate)) => Some(candidate.key),
+            Ok(Belief::Dev(delegate)) => Some(delegate.key),
             _ => None,
         }
     }
@@ -428,6 +425,13 @@ impl<'a> TrustStore<'a> {
                 "an external system space needs a trust document that names its items",
             ));
         };
+        if document.was_own && document.items.is_none() && space != Space::System {
+            let allowed = self.own_may_sign(item, space)?;
+            if !allowed {
+                return Ok(Some("your own key signs everything but ids under `rye/`"));
+            }
+            return Ok(elsewhere(document, space, project));
+        }
         Ok(scope_of(document, item, space, project))
     }
 
@@ -479,13 +483,22 @@ fn scope_of(
     if by_default && space == Space::System {
         return Some("an external system space needs a trust document that names its items");
     }
-    if by_default && (item.id.is_reserved() || item.kind == Kind::Config) {
-        return Some("its trust document does not list ids under `rye/` or config");
+    if by_default && (item.id.is_reserved() || item.is_hook() || item.kind == Kind::Config) {
+        return Some("its trust document does not list ids under `rye/`, hooks or config");
     }
     let lists = |items: &Vec<Pattern>| items.iter().any(|pattern| pattern.matches(item));
     if document.items.as_ref().is_some_and(|items| !lists(items)) {
         return Some("its trust document does not list this item");
     }
+    elsewhere(document, space, project)
+}
+
+/// Why a document that names projects says nothing here.
+fn elsewhere(
+    document: &TrustDocument,
+    space: Space,
+    project: Option<&ProjectIdentity>,
+) -> Option<&'static str> {
     document.projects.as_ref()?;
     let elsewhere = space != Space::Project || names_others(document, project);
     elsewhere.then_some("its trust document names other projects")

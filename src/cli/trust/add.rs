@@ -59,6 +59,7 @@ pub(super) fn run(
         limit(&mut document, ids)?;
     }
     document.example = wanted.example;
+    document.was_own = false;
     document.wished = document.items.is_some();
     write(document, scope, rye, wired, out)
 }
@@ -76,6 +77,7 @@ pub(super) fn accept(
     document.projects = None;
     document.project_ids = Vec::new();
     document.example = false;
+    document.was_own = false;
     document.wished = document.items.is_some();
     // A document that cannot be used, such as one of a key that is gone, says nothing.
     let said = rye.trust().document(document.fingerprint).ok().flatten();
@@ -154,7 +156,7 @@ fn write(
     let owner = escape_line(&document.owner);
     confirm(&format!("trust `{owner}`"), &fingerprint.to_string(), wired, out)?;
     let id = document_id("trusted", fingerprint)?;
-    let path = write_own(rye.spaces().user()?.base(), &id, &body, &pair, now())?;
+    let path = write_own(rye.spaces().user()?, &id, &body, &pair, now())?;
     if out.is_json() {
         out.success(json!({
             "fingerprint": fingerprint, "owner": document.owner, "path": path,
@@ -170,16 +172,8 @@ fn write(
             format!("in {}", escape_line(&projects.join(", ")))
         }
     };
-    let items = match &document.items {
-        None => "everything but `rye/**` and config".to_owned(),
-        Some(items) => {
-            let items: Vec<_> = items.iter().map(Pattern::as_str).collect();
-            let within = if document.wished { ", but for `rye/**` and config" } else { "" };
-            format!("{}{within}", items.join(", "))
-        }
-    };
     out.line(&format!("you trust `{owner}` {fingerprint}"));
-    out.line(&format!("  for {items}, {place}"));
+    out.line(&format!("  for {}, {place}", document.covers()));
     Ok(Exit::DONE)
 }
 
@@ -207,17 +201,7 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, CliError> {
         Some(Ok(public_key)) => {
             let stem =
                 path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-            Ok(TrustDocument {
-                fingerprint: public_key.fingerprint(),
-                owner: escape_line(&stem),
-                items: None,
-                wished: false,
-                projects: None,
-                project_ids: Vec::new(),
-                not_after: None,
-                example: false,
-                public_key,
-            })
+            Ok(TrustDocument::new(public_key, escape_line(&stem)))
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::plan::file_identity;
 use crate::space::ProjectIdentity;
 use crate::verify::{
     DEPS, FileIdentity, INTERPRETERS, Permit, TrustError, allow_deps, allow_file, record_id,
-    relative,
+    relative, remove_own,
 };
 
 /// Files of a project that choose a version; no program, and allowed like one.
@@ -104,20 +104,15 @@ pub(super) fn disallow(
     let records = names(&named)
         .into_iter()
         .flat_map(|name| kinds.into_iter().filter_map(move |kind| record_id(kind, &name)));
-    let records: Vec<PathBuf> = records.map(|id| user.path(&relative(&id))).collect();
-    let there: Vec<&PathBuf> = records.iter().filter(|path| path.is_file()).collect();
+    let there: Vec<ItemId> = records.filter(|id| user.path(&relative(id)).is_file()).collect();
     if there.is_empty() {
         let what = format!("you have not allowed `{}`", named.display());
         return Err(TrustError::NotFound { what }.into());
     }
     let shown = named.display().to_string();
     confirm(&format!("no longer let `{shown}` in"), "", wired, out)?;
-    for path in there {
-        let io = |source| TrustError::Io { path: path.clone(), source };
-        match std::fs::remove_file(path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(e).into()),
-            _ => {}
-        }
+    for id in there {
+        remove_own(user, &id)?;
     }
     if out.is_json() {
         out.success(json!({"path": shown}));

@@ -118,12 +118,7 @@ fn row(fingerprint: Fingerprint, trust: &TrustStore<'_>) -> Row {
         Ok(None) => return Row::new(fingerprint, "", "unusable", "its key is weak"),
         Err(error) => return Row::new(fingerprint, "", "unusable", error.to_string()),
     };
-    let mut scope = match &document.items {
-        None => "everything but `rye/**` and config".to_owned(),
-        Some(items) => {
-            items.iter().map(crate::grant::Pattern::as_str).collect::<Vec<_>>().join(", ")
-        }
-    };
+    let mut scope = document.covers();
     if let Some(projects) = &document.projects {
         let projects: Vec<_> = projects.iter().map(|p| p.display().to_string()).collect();
         scope.push_str(&format!(", in {}", projects.join(", ")));
@@ -143,7 +138,7 @@ fn dev_row(fingerprint: Fingerprint, trust: &TrustStore<'_>) -> Row {
     };
     let state = standing(fingerprint, Some(dev.not_after), "dev key", trust);
     let (project, until) = (dev.project.display(), dev.not_after);
-    let scope = format!("{project}, but for `rye/**` and config, until {until}");
+    let scope = format!("{project}, but for `rye/**`, hooks and config, until {until}");
     Row { dev: Some(dev), ..Row::new(fingerprint, DEV_OWNER, state, scope) }
 }
 

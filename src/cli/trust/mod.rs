@@ -23,7 +23,7 @@ use crate::grant::Pattern;
 use crate::id::{Fingerprint, IdError, ItemId};
 use crate::pipeline::{Rye, now};
 use crate::space::{ProjectIdentity, SpaceError};
-use crate::verify::{AllowedRoot, PUBLISHER, Revocation, TrustError, relative, write_own};
+use crate::verify::{AllowedRoot, PUBLISHER, Revocation, remove_own, write_own};
 
 /// Decide whom you trust, and which projects
 #[derive(clap::Args)]
@@ -187,8 +187,7 @@ fn remove(key: &str, rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, Cl
     let fingerprint = list::find(key, rye)?;
     confirm(&format!("stop trusting `{fingerprint}`"), "", wired, out)?;
     let id = document_id("trusted", fingerprint)?;
-    let path = rye.spaces().user()?.path(&relative(&id));
-    crate::base::bytes::remove_file(&path).map_err(|source| TrustError::Io { path, source })?;
+    remove_own(rye.spaces().user()?, &id)?;
     if out.is_json() {
         out.success(json!({"fingerprint": fingerprint}));
     } else {
@@ -213,7 +212,7 @@ fn revoke(
     confirm(&format!("revoke `{fingerprint}`"), "", wired, out)?;
     let revocation = Revocation { fingerprint: fingerprint.to_string(), reason: reason.to_owned() };
     let id = document_id("revoked", fingerprint)?;
-    write_own(rye.spaces().user()?.base(), &id, &revocation.to_toml(), &pair, now())?;
+    write_own(rye.spaces().user()?, &id, &revocation.to_toml(), &pair, now())?;
     if out.is_json() {
         out.success(json!({"fingerprint": fingerprint}));
     } else {

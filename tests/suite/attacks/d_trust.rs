@@ -1,6 +1,7 @@
 //! Rows d: who is believed, and that nobody can make themselves believed.
 
 mod documents;
+mod hooks;
 
 use std::fs;
 

@@ -6,7 +6,7 @@ use ed25519_dalek::SigningKey;
 
 use super::State::{New, Old};
 use super::{Case, State, try_all};
-use crate::keys::others::{document, pem, put, stranger, trusted};
+use crate::keys::others::{document, files, pem, put, stranger, trusted};
 use crate::world::{MARKER_SH, World, fingerprint};
 
 const ITEM: &str = "tool:acme/mark";
@@ -303,7 +303,17 @@ fn c06_a_rotation_is_done_or_not_begun() {
             let is_kept = fs::read(world.home().join(kept)).unwrap()
                 == fs::read(world.outside().join("first.pem")).unwrap();
             assert!(is_kept, "the first key is kept");
-            assert!(!world.home().join(".ai/state/rotation").join(&own).exists());
+            // What waits is read where it waits; whoever asks for it puts it in its place.
+            let waiting = world.home().join(".ai/state/rotation").join(&own);
+            let waited = waiting.exists();
+            let before = files(world);
+            assert!(would_run(world) && theirs_runs(world));
+            assert_eq!(files(world), before, "reading a key wrote something");
+            assert_eq!(waiting.exists(), waited, "reading a key finished a rotation");
+            let said = world.rye(&["doctor", "--json"]);
+            assert_eq!(said.stdout.contains("cut short"), waited, "{said:?}");
+            assert!(!waiting.exists());
+            assert!(would_run(world) && theirs_runs(world), "and all is as it was");
             vec![New]
         },
         next: words("keys rotate"),
