@@ -10,6 +10,7 @@ pub(crate) mod canon;
 pub(crate) mod digest;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
+pub(crate) mod json;
 pub(crate) mod limits;
 pub(crate) mod random;
 pub(crate) mod staged;

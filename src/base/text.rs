@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_general_category::{GeneralCategory, get_general_category};
+use unicode_properties::UnicodeEmoji;
 
 use super::limits::MESSAGE_CHARS;
 
@@ -65,10 +66,7 @@ pub(crate) fn unfit(text: &str) -> Option<Unfit> {
         let at = text.bytes().position(|b| is_control(char::from(b)))?;
         return Some(Unfit { char: char::from(text.as_bytes()[at]), at, invisible: false });
     }
-    text.char_indices().find_map(|(at, char)| {
-        let invisible = is_invisible(char);
-        (invisible || is_control(char)).then_some(Unfit { char, at, invisible })
-    })
+    hiding(text).find(|found| found.char != '\r')
 }
 
 /// The first character that cannot be seen, and where; other unfit ones are passed over.
@@ -76,7 +74,24 @@ pub(crate) fn invisible(text: &str) -> Option<(char, usize)> {
     if text.is_ascii() {
         return None;
     }
-    text.char_indices().find(|(_, char)| is_invisible(*char)).map(|(at, char)| (char, at))
+    hiding(text).find(|found| found.invisible).map(|found| (found.char, found.at))
+}
+
+/// Every character that could steer a terminal or hide in a text, carriage returns too; line feeds
+/// and tabs do not.
+pub(crate) fn hiding(text: &str) -> impl Iterator<Item = Unfit> {
+    let mut rest = text.char_indices().peekable();
+    let mut before = None;
+    std::iter::from_fn(move || {
+        while let Some((at, char)) = rest.next() {
+            let after = rest.peek().map(|(_, after)| *after);
+            let invisible = is_invisible(before.replace(char), char, after);
+            if invisible || is_control(char) || char == '\r' {
+                return Some(Unfit { char, at, invisible });
+            }
+        }
+        None
+    })
 }
 
 /// The first carriage return that is not before a line feed.
@@ -92,34 +107,85 @@ fn is_control(c: char) -> bool {
     }
 }
 
-fn is_invisible(c: char) -> bool {
+/// Whether a character prints as nothing where it stands, between `before` and `after`.
+fn is_invisible(before: Option<char>, c: char, after: Option<char>) -> bool {
     match c {
-        // Joiners are needed to write several languages and emoji.
-        '\u{200c}' | '\u{200d}' => false,
-        // Variation selectors supplement, and the Hangul fillers, which print as nothing.
-        '\u{e0100}'..='\u{e01ef}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => true,
-        // Tag characters, also the unassigned ones.
-        '\u{e0000}'..='\u{e007f}' => true,
+        _ if c.is_ascii() => false,
+        // A control, which is said of it instead.
         '\u{feff}' => false,
-        _ => !c.is_ascii() && get_general_category(c) == GeneralCategory::Format,
+        // Text or emoji form of the character before it.
+        '\u{fe0e}' | '\u{fe0f}' => !has_two_forms(before, after),
+        // Joiners are needed to write several languages and emoji.
+        '\u{200c}' | '\u{200d}' => {
+            !before.is_some_and(is_joinable) || !after.is_some_and(is_joinable)
+        }
+        // Braille without a dot.
+        '\u{2800}' => true,
+        _ => is_ignorable(c) || get_general_category(c) == GeneralCategory::Format,
     }
+}
+
+/// Whether a form can be chosen for `before`: an emoji, or the digit of a keycap.
+fn has_two_forms(before: Option<char>, after: Option<char>) -> bool {
+    match before {
+        Some('0'..='9' | '#' | '*') => after == Some('\u{20e3}'),
+        Some(before) => before.is_emoji_char(),
+        None => false,
+    }
+}
+
+/// A letter, a mark on one, or an emoji with or without its form.
+fn is_joinable(c: char) -> bool {
+    let is_mark = || {
+        matches!(
+            get_general_category(c),
+            GeneralCategory::NonspacingMark | GeneralCategory::SpacingMark
+        ) && !is_ignorable(c)
+    };
+    c.is_alphabetic() || c == '\u{fe0f}' || (!c.is_ascii() && c.is_emoji_char()) || is_mark()
+}
+
+/// The property `Default_Ignorable_Code_Point`, unassigned ones included: what a renderer shows as
+/// nothing. From `DerivedCoreProperties.txt` of Unicode 16.0; newer versions assign within these
+/// ranges and add none.
+fn is_ignorable(c: char) -> bool {
+    matches!(
+        u32::from(c),
+        0x00ad
+            | 0x034f
+            | 0x061c
+            | 0x115f..=0x1160
+            | 0x17b4..=0x17b5
+            | 0x180b..=0x180f
+            | 0x200b..=0x200f
+            | 0x202a..=0x202e
+            | 0x2060..=0x206f
+            | 0x3164
+            | 0xfe00..=0xfe0f
+            | 0xfeff
+            | 0xffa0
+            | 0xfff0..=0xfff8
+            | 0x1bca0..=0x1bca3
+            | 0x1d173..=0x1d17a
+            | 0xe0000..=0xe0fff
+    )
 }
 
 /// The text with everything that could steer a terminal or hide in it written out as `\u{…}`.
 /// Line feeds and tabs stay.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    let hides = |c: char| (is_control(c) || c == '\r' || is_invisible(c)) && c != '\n' && c != '\t';
-    if !text.contains(hides) {
+    let mut hiding = hiding(text).peekable();
+    if hiding.peek().is_none() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if hides(c) {
-            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-        } else {
-            out.push(c);
-        }
+    let mut done = 0;
+    for found in hiding {
+        out.push_str(&text[done..found.at]);
+        let _ = write!(out, "\\u{{{:x}}}", u32::from(found.char));
+        done = found.at + found.char.len_utf8();
     }
+    out.push_str(&text[done..]);
     Cow::Owned(out)
 }
 
@@ -224,8 +290,26 @@ mod tests {
             ("tag\u{e0041}", Some(true)),
             ("selector\u{e0100}", Some(true)),
             ("filler\u{3164}", Some(true)),
-            ("joiner \u{200d} and \u{200c}", None),
+            ("joiner \u{200d} between spaces", Some(true)),
+            ("non-joiner\u{200c}", Some(true)),
+            ("two a\u{200d}\u{200d}b", Some(true)),
+            ("\u{200d}first", Some(true)),
+            ("Persian می\u{200c}خواهم, Sinhala ශ්\u{200d}රී", None),
             ("emoji \u{2764}\u{fe0f}, 漢字, ñ", None),
+            ("family 👨\u{200d}👩\u{200d}👧, heart on fire ❤\u{fe0f}\u{200d}🔥, 👍🏽", None),
+            ("keycap 1\u{fe0f}\u{20e3}", None),
+            ("digit 1\u{fe0f}", Some(true)),
+            ("letter a\u{fe0f}", Some(true)),
+            ("heart \u{2764}\u{fe0f}\u{fe0f}", Some(true)),
+            ("heart \u{2764}\u{fe00}", Some(true)),
+            ("grapheme\u{34f}joiner", Some(true)),
+            ("khmer\u{17b4}", Some(true)),
+            ("mongolian\u{180b}", Some(true)),
+            ("reserved\u{2065}", Some(true)),
+            ("reserved\u{fff0}", Some(true)),
+            ("reserved\u{e0080}", Some(true)),
+            ("reserved\u{e01f0}", Some(true)),
+            ("braille\u{2800}blank", Some(true)),
         ];
         for (text, want) in rows {
             assert_eq!(unfit(text).map(|u| u.invisible), want, "{text:?}");
@@ -244,6 +328,8 @@ mod tests {
         assert_eq!(escape("a\u{1b}[2Jb\nc"), "a\\u{1b}[2Jb\nc");
         assert_eq!(escape("a\u{202e}b"), "a\\u{202e}b");
         assert_eq!(escape("\u{feff}\r"), "\\u{feff}\\u{d}");
+        assert_eq!(escape("a\u{fe0f}b ❤\u{fe0f}"), "a\\u{fe0f}b ❤\u{fe0f}");
+        assert_eq!(escape("\u{2800}\u{200d}"), "\\u{2800}\\u{200d}");
         assert_eq!(escape_line("a\nb\tc"), "a\\nb\\tc");
         assert_eq!(brief_line("a\n\u{1b}"), "a\\n\\u{1b}");
         for sign in ["é", "\n", "\u{1b}"] {

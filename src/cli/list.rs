@@ -10,6 +10,7 @@ use crate::base::text::{escape_line, near};
 use crate::diag::Style;
 use crate::id::{BundleName, Kind, Query, Space};
 use crate::pipeline::{Described, Rye};
+use crate::space::Odd;
 
 /// How much of a description a row shows, in characters.
 const ABOUT: usize = 90;
@@ -47,10 +48,20 @@ struct Row {
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
     let rows = rows(args, &rye)?;
+    // What lies in such a folder answers to its name, so that nobody may pass it over.
+    let hiding: Vec<Odd> = rye.survey(&[])?.odd.into_iter().filter(Odd::is_folder).collect();
     if out.is_json() {
         let items: Vec<Value> = rows.iter().map(to_json).collect();
-        out.success(json!({"items": items}));
+        let mut fields = json!({"items": items});
+        if !hiding.is_empty() {
+            let paths = hiding.iter().map(|o| json!({"path": o.place.path, "why": o.why}));
+            fields["not_items"] = paths.collect();
+        }
+        out.success(fields);
         return Ok(Exit::DONE);
+    }
+    for folder in hiding {
+        out.warn(&folder.diagnostic().message);
     }
     if let Some(prefix) = args.prefix.as_deref().filter(|_| rows.is_empty()) {
         out.line(&nothing(prefix, args, &rye)?);

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::Common;
 use super::error::CliError;
 use super::exit::{Exit, status};
+use crate::base::json;
 use crate::base::text::{escape, escape_line};
 use crate::diag::{Paint, Style};
 use crate::report::{Warned, error_json, error_text};
@@ -121,8 +122,8 @@ impl Out {
     }
 
     pub(super) fn object(&mut self, value: &Value) {
-        let written = serde_json::to_writer(&mut self.stdout, value);
-        self.keep(written.map_err(io::Error::from));
+        let written = json::write(&mut self.stdout, value);
+        self.keep(written);
         self.text("\n");
     }
 

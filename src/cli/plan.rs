@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let Report::Tool(tool) = report else { return Ok(Exit::DONE) };
     let text = PlanFile::write(&tool.plan, args.with_params).map_err(Failure::from)?;
     let Some(path) = &args.out else {
-        out.text(&String::from_utf8_lossy(&text));
+        out.foreign(&String::from_utf8_lossy(&text));
         return Ok(Exit::DONE);
     };
     // Parameters may be nobody else's business.

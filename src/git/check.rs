@@ -117,9 +117,9 @@ pub(crate) fn check(
         return Ok(Findings::default());
     }
     let mut listing = rye.survey(&[])?;
-    listing.odd.extend(strange.into_iter().map(|path| Odd {
-        place: Place { space: Some(Space::Project.to_string()), path, ..Place::default() },
-        why: "its path is no plain one".into(),
+    listing.odd.extend(strange.into_iter().map(|path| {
+        let place = Place { space: Some(Space::Project.to_string()), path, ..Place::default() };
+        Odd::file(place, "its path is no plain one")
     }));
     let own = |e: &Entry| e.space == Space::Project && !e.item.is_about_keys();
     let entries: Vec<_> = listing.entries.into_iter().filter(own).collect();

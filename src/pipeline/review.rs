@@ -75,7 +75,7 @@ impl Rye {
                 Ok(None) => continue,
                 Err(error) => {
                     let place = project_place(&entry);
-                    odd.push(Odd { place, why: error.to_string() });
+                    odd.push(Odd::file(place, error.to_string()));
                     continue;
                 }
             };
@@ -109,7 +109,7 @@ impl Rye {
                         fault @ (Fault::NotUtf8 { .. }
                         | Fault::Text { .. }
                         | Fault::LoneReturn { .. }),
-                    ) => odd.push(Odd { place: project_place(&entry), why: fault.to_string() }),
+                    ) => odd.push(Odd::file(project_place(&entry), fault.to_string())),
                     NotKnown::Unknown | NotKnown::Text(_) => {}
                 }
             }

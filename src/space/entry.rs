@@ -1,6 +1,7 @@
 //! What lies below a root: items, and what looks like one but cannot be.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use walkdir::WalkDir;
@@ -38,21 +39,44 @@ pub(crate) fn ai_folders(path: &Path) -> impl DoubleEndedIterator<Item = (&Path,
     all.collect::<Vec<_>>().into_iter().rev()
 }
 
-/// A file that has an item's extension but cannot be one.
+/// A file that has an item's extension but cannot be one, or a folder that hides what lies in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Odd {
     pub(crate) place: diag::Place,
     pub(crate) why: String,
+    is_folder: bool,
 }
 
 impl Odd {
+    pub(crate) fn file(place: diag::Place, why: impl Into<String>) -> Self {
+        Self { place, why: why.into(), is_folder: false }
+    }
+
+    fn folder(place: diag::Place, why: impl Into<String>) -> Self {
+        Self { place, why: why.into(), is_folder: true }
+    }
+
+    pub(crate) fn is_folder(&self) -> bool {
+        self.is_folder
+    }
+
     /// The same as any other failure.
     pub(crate) fn diagnostic(&self) -> diag::Diagnostic {
         let path = escape_line(&self.place.path);
+        let (message, help) = match self.is_folder {
+            true => (
+                format!("what lies in `{path}` cannot be listed: {}", self.why),
+                "let it be read (`chmod u+rx`), or take it out of `.ai`",
+            ),
+            false => (
+                format!("`{path}` has an item's extension and cannot be one: {}", self.why),
+                "rename it, or take it out of `.ai`",
+            ),
+        };
         diag::Diagnostic {
             code: ODD_FILE,
-            message: format!("`{path}` has an item's extension and cannot be one: {}", self.why),
-            help: Some("rename it, or take it out of `.ai`".into()),
+            message,
+            help: Some(help.into()),
             place: Some(self.place.clone()),
             item: None,
             data: serde_json::Map::new(),
@@ -65,6 +89,15 @@ impl Odd {
 pub(crate) struct Listing {
     pub(crate) entries: Vec<Entry>,
     pub(crate) odd: Vec<Odd>,
+}
+
+/// What a walk meets below a root.
+enum Met {
+    File,
+    /// A link, a pipe, a device.
+    Special,
+    /// A folder that may be entered by whoever knows a name in it, and cannot be listed; with why.
+    Unreadable(String),
 }
 
 impl Root {
@@ -95,13 +128,21 @@ impl Root {
             }
             Place::Disk(None) => {}
             Place::Disk(Some(_)) => {
-                let more = self.walk(kind, below, &mut |relative, special| {
-                    self.add(&mut listing, kind, types, relative, special);
+                let more = self.walk(kind, below, &mut |relative, met| {
+                    match met {
+                        Met::File => self.add(&mut listing, kind, types, relative, false),
+                        Met::Special => self.add(&mut listing, kind, types, relative, true),
+                        Met::Unreadable(why) => {
+                            let path = format!("{}/{relative}", kind.folder());
+                            let place = self.shown(path.trim_end_matches('/'));
+                            listing.odd.push(Odd::folder(place, why));
+                        }
+                    }
                     listing.entries.len() < LISTED_FILES
                 })?;
                 if !more {
                     let why = format!("more than {LISTED_FILES} files; the rest is not listed");
-                    listing.odd.push(Odd { place: self.shown(kind.folder()), why });
+                    listing.odd.push(Odd::folder(self.shown(kind.folder()), why));
                 }
             }
         }
@@ -121,7 +162,7 @@ impl Root {
             }
             let path = format!("{}/{}.{}", kind.folder(), entry.item.id, entry.ext);
             let why = format!("`{}` differs from `{}` in case alone", entry.item, first.item);
-            listing.odd.push(Odd { place: self.shown(&path), why });
+            listing.odd.push(Odd::file(self.shown(&path), why));
         }
     }
 
@@ -155,12 +196,12 @@ impl Root {
     }
 
     /// Hands each file below the kind's folder, and there `below`, to `each`, by its path from the kind's
-    /// folder and with whether it is no regular one, until `each` has enough; false if it had.
+    /// folder, and each folder that cannot be listed, until `each` has enough; false if it had.
     fn walk(
         &self,
         kind: Kind,
         below: &str,
-        each: &mut dyn FnMut(&str, bool) -> bool,
+        each: &mut dyn FnMut(&str, Met) -> bool,
     ) -> Result<bool, SpaceError> {
         let top = self.path(kind.folder());
         if top.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
@@ -174,12 +215,21 @@ impl Root {
         }
         let files = WalkDir::new(&from).max_depth(WALK_DEPTH).follow_links(false);
         for file in files.into_iter().filter_entry(|e| !is_hidden(e.path(), &top)) {
-            let Ok(file) = file else { continue };
-            if file.file_type().is_dir() {
-                continue;
-            }
-            let relative = file.path().strip_prefix(&top).unwrap_or(file.path());
-            if !each(&relative.to_string_lossy(), !file.file_type().is_file()) {
+            let (path, met) = match &file {
+                Ok(file) if file.file_type().is_dir() => continue,
+                Ok(file) if file.file_type().is_file() => (file.path(), Met::File),
+                Ok(file) => (file.path(), Met::Special),
+                Err(error) => {
+                    let (path, io) = (error.path().unwrap_or(&from), error.io_error());
+                    // What is gone by now hides nothing.
+                    let Some(io) = io.filter(|io| io.kind() != ErrorKind::NotFound) else {
+                        continue;
+                    };
+                    (path, Met::Unreadable(io.to_string()))
+                }
+            };
+            let relative = path.strip_prefix(&top).unwrap_or(path);
+            if !each(&relative.to_string_lossy(), met) {
                 return Ok(false);
             }
         }
@@ -207,13 +257,13 @@ impl Root {
         let place = || self.shown(&format!("{}/{relative}", kind.folder()));
         match id.parse::<ItemId>() {
             Ok(_) if special => {
-                to.odd.push(Odd { place: place(), why: "it is no regular file".into() });
+                to.odd.push(Odd::file(place(), "it is no regular file"));
             }
             Ok(id) => {
                 let item = Ref::new(kind, id);
                 to.entries.push(self.entry_of(item, ext.to_owned()));
             }
-            Err(error) => to.odd.push(Odd { place: place(), why: error.to_string() }),
+            Err(error) => to.odd.push(Odd::file(place(), error.to_string())),
         }
     }
 }

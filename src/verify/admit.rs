@@ -44,9 +44,7 @@ pub(crate) fn admit(
     let (text, digest) = (checked.text.to_owned(), checked.digest);
     let WhoSigned { owner, dev_for } = checked.signer.unwrap_or_default();
     let (signer, range) = match checked.line {
-        Some((line, range)) => {
-            (Some(Signer { key: line.key, owner, at: line.at, dev_for }), range)
-        }
+        Some((line, range)) => (Some(Signer { key: line.key, owner, at: line.at, dev_for }), range),
         None => (None, 0..0),
     };
     sink.record(Event::VerifyIntegrity {

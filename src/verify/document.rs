@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs;
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -391,9 +392,10 @@ pub(crate) fn remove_own(user: &Root, id: &ItemId) -> Result<bool, TrustError> {
         staged::finish(user, &own)?;
     }
     let path = user.path(&relative(id));
-    let is_there = fs::symlink_metadata(&path).is_ok();
-    bytes::remove_file(&path).map_err(|source| TrustError::Io { path, source })?;
-    Ok(is_there)
+    match bytes::remove_file(&path) {
+        Err(gone) if gone.kind() == io::ErrorKind::NotFound => Ok(false),
+        removed => removed.map(|()| true).map_err(|source| TrustError::Io { path, source }),
+    }
 }
 
 /// Writes `config/<id>.<ext>` below `base`, signed by `pair`; its comments begin with `# `.
@@ -429,8 +431,8 @@ pub(super) fn write_document(
     signed: &[u8],
 ) -> Result<PathBuf, TrustError> {
     let path = base.join(format!(".ai/config/{id}.{ext}"));
-    let write = || -> std::io::Result<()> {
-        let folder = path.parent().ok_or(std::io::ErrorKind::InvalidInput)?;
+    let write = || -> io::Result<()> {
+        let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         bytes::write_atomic(&path, signed, 0o600)
     };

@@ -252,3 +252,43 @@ fn c05_a_users_folder_that_others_can_write_is_not_believed_silently() {
     }
     world.works(ITEM);
 }
+
+#[test]
+fn b05_a_folder_that_can_be_entered_and_not_listed_is_shown_wherever_items_are() {
+    let (world, _) = shell();
+    world.signed(".ai/tools/hid/mark.sh", MARKER_SH);
+    world.works("tool:hid/mark");
+    fs::remove_file(world.project().join("marker")).unwrap();
+    let folder = world.project().join(".ai/tools/hid");
+    let is_root = is_root(&world);
+    if is_root {
+        let all = ["-R", "12345:12345", world.outside().to_str().unwrap()];
+        assert!(Command::new("chown").args(all).status().unwrap().success());
+    }
+    let rye = |args: &[&str]| {
+        let as_user = ["--reuid=12345", "--regid=12345", "--clear-groups"];
+        let user: &[&str] = if is_root { &as_user } else { &[] };
+        let through = if is_root { "setpriv" } else { "env" };
+        world.run_through(through, user, args)
+    };
+    let odd = |args: &[&str]| {
+        let said = rye(&[args, &["--json"]].concat());
+        assert_eq!(said.status, 0, "{args:?}: {said:?}");
+        let odd = said.json()["not_items"].as_array().cloned().unwrap_or_default();
+        odd.iter().map(|o| o["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let verbs: [&[&str]; 3] = [&["trust", "review"], &["list"], &["verify", "--all"]];
+    for verb in verbs {
+        assert_eq!(odd(verb), [""; 0], "{verb:?}: the fixture itself is good");
+    }
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o311)).unwrap();
+    let said = rye(&["execute", "tool:hid/mark"]);
+    assert_eq!(said.status, 0, "it runs by its name: {said:?}");
+    for verb in verbs {
+        assert_eq!(odd(verb), [".ai/tools/hid"], "{verb:?}");
+        let said = rye(verb);
+        assert!((said.stdout + &said.stderr).contains(".ai/tools/hid"), "{verb:?}");
+    }
+    assert_eq!(rye(&["verify", "--all", "--ci"]).status, 3);
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+}

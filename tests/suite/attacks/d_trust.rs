@@ -9,7 +9,7 @@ use ed25519_dalek::SigningKey;
 
 use crate::keys::others::{
     AT, accept_project, clone_world, document, files, pem, put, put_home, refused_and_unchanged,
-    signed_text, standing, stranger, trust, trusted,
+    revoked, signed_text, standing, stranger, trust, trusted,
 };
 use crate::world::{MARKER_SH, World, fingerprint};
 
@@ -151,6 +151,8 @@ fn d03_the_first_rule_that_fails_is_the_one_that_is_said() {
     }
     let said = world.rye(&["trust", "remove", &fingerprint(&signer)]);
     assert_eq!(said.status, 0, "{said:?}");
+    refused_and_unchanged(&world, ITEM, "verify.revoked");
+    fs::remove_file(world.home().join(revoked(&signer))).unwrap();
     refused_and_unchanged(&world, ITEM, "verify.untrusted");
     world.write_home(&trusted(&signer), document(&signer, "x", ""));
     refused_and_unchanged(&world, ITEM, "verify.trust_unreadable");
@@ -159,6 +161,27 @@ fn d03_the_first_rule_that_fails_is_the_one_that_is_said() {
     fs::rename(world.project().join(EVIL), world.project().join(".ai/tools/acme/moved.sh"))
         .unwrap();
     refused_and_unchanged(&world, "tool:acme/moved", "verify.moved");
+    world.works(CONTROL);
+}
+
+#[test]
+fn d03_a_key_that_you_revoked_and_never_trusted_is_revoked_in_every_verb() {
+    let world = controlled();
+    let signer = stranger(1);
+    put(&world, &signer, EVIL, MARKER_SH);
+    refused_and_unchanged(&world, ITEM, "verify.untrusted");
+    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&signer)]).status, 0);
+    refused_and_unchanged(&world, ITEM, "verify.revoked");
+    let (_, why) = world.json(&["why", ITEM]);
+    assert_eq!(why["code"], "verify.revoked", "{why}");
+    let (_, review) = world.json(&["trust", "review"]);
+    let mut items = review["items"].as_array().unwrap().iter();
+    let evil = items.find(|item| item["item_id"] == ITEM).unwrap();
+    assert_eq!(evil["signer_is"], "revoked", "{review}");
+    // Dev mode forgives a stranger's signature, and no revoked one.
+    let env = [("RYE_DEV_MODE", "1")];
+    let said = world.rye_env(&world.project(), &["execute", ITEM, "--json"], b"", &env);
+    assert_eq!((said.status, said.code().as_str()), (4, "verify.revoked"), "{said:?}");
     world.works(CONTROL);
 }
 

@@ -311,7 +311,7 @@ fn c06_a_rotation_is_done_or_not_begun() {
             assert_eq!(files(world), before, "reading a key wrote something");
             assert_eq!(waiting.exists(), waited, "reading a key finished a rotation");
             let said = world.rye(&["doctor", "--json"]);
-            assert_eq!(said.stdout.contains("cut short"), waited, "{said:?}");
+            assert!(!waited || said.stdout.contains("cut short"), "{said:?}");
             assert!(!waiting.exists());
             assert!(would_run(world) && theirs_runs(world), "and all is as it was");
             vec![New]

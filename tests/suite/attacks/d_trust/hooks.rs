@@ -3,9 +3,7 @@
 use std::fs;
 
 use super::controlled;
-use crate::keys::others::{
-    AT, document, pem, put, signed_text, stranger, trust, trusted,
-};
+use crate::keys::others::{AT, document, pem, put, signed_text, stranger, trust, trusted};
 use crate::world::{World, fingerprint};
 
 const HOOK: &str = "tool:hooks/watch";
@@ -14,7 +12,7 @@ const CONTROL: &str = "tool:acme/control";
 const WATCH: &str = "version: \"1.0.0\"\ntool_type: hook\n\
      executor_id: rye/core/runtimes/exec/oneshot\ncategory: hooks\ndescription: A hook.\n\
      hook: tool\nphases: [before_execution]\n\
-     exec:\n  command: ./watch-it.sh\n  files: [watch-it.sh]\n  files_sha256:\n    watch-it.sh: ";
+     exec:\n  command: ./watch-it.sh\n  files: [watch-it.sh]\nfiles_sha256:\n  \"watch-it.sh\": ";
 
 /// What a stranger's hook does when it is asked.
 const PROGRAM: &str = "#!/bin/sh\ncat >\"$RYE_PROJECT/asked\"\necho '{\"allow\": true}'\n";
@@ -23,7 +21,7 @@ const PROGRAM: &str = "#!/bin/sh\ncat >\"$RYE_PROJECT/asked\"\necho '{\"allow\":
 fn with_their_hook() -> World {
     let world = controlled();
     world.write(".ai/tools/hooks/watch-it.sh", PROGRAM);
-    let text = format!("{WATCH}{}\n", crate::world::sha256(PROGRAM.as_bytes()));
+    let text = format!("{WATCH}\"{}\"\n", crate::world::sha256(PROGRAM.as_bytes()));
     put(&world, &stranger(1), ".ai/tools/hooks/watch.yaml", &text);
     world
 }
@@ -60,6 +58,9 @@ fn l02_a_hook_of_a_key_of_default_scope_is_never_in_force() {
     let thief = stranger(1);
     for wish in ["", "items = [\"tool:**\"]\n", "items = [\"tool:hooks/*\"]\nwas_own = true\n"] {
         let world = with_their_hook();
+        trust(&world, &thief, &["--items", "tool:hooks/*"]);
+        assert!(asks(&world), "the fixture itself is good");
+        assert_eq!(world.rye(&["trust", "remove", &fingerprint(&thief)]).status, 0);
         let text = document(&thief, "acme build", wish);
         world.write(&trusted(&thief), &text);
         let said = world.rye(&["trust", "accept", &fingerprint(&thief), "--json"]);
@@ -105,7 +106,7 @@ fn after_a_rotation_your_hooks_and_config_go_on_by_the_old_key_and_policy_does_n
     let world = with_their_hook();
     fs::remove_file(world.project().join(".ai/tools/hooks/watch.yaml")).unwrap();
     let old = world.own_key();
-    let text = format!("{WATCH}{}\n", crate::world::sha256(PROGRAM.as_bytes()));
+    let text = format!("{WATCH}\"{}\"\n", crate::world::sha256(PROGRAM.as_bytes()));
     put(&world, &old, ".ai/tools/hooks/watch.yaml", &text);
     put(&world, &old, ".ai/config/acme/settings.yaml", "a: 1\n");
     assert!(asks(&world), "the fixture itself is good");
