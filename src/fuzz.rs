@@ -9,7 +9,8 @@
 #[cfg(feature = "lsp")]
 use crate::lsp;
 use crate::{
-    base, bundle, grant, id, import, interpolate, lock, parse, plan, report, search, verify,
+    base, bundle, grant, id, import, interpolate, lock, parse, plan, report, search, signature,
+    trust, verify,
 };
 
 /// A function that any bytes must satisfy.
@@ -23,7 +24,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("dotenv", plan::fuzz::dotenv),
     #[cfg(feature = "lsp")]
     ("edits", lsp::fuzz::edits),
-    ("envelope", verify::fuzz::envelope),
+    ("envelope", signature::fuzz::envelope),
     ("files", parse::fuzz::files),
     #[cfg(feature = "lsp")]
     ("frames", lsp::fuzz::frames),
@@ -31,25 +32,25 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("javascript", parse::fuzz::javascript),
     ("json", parse::fuzz::json),
     ("kept_words", search::fuzz::kept_words),
-    ("key", verify::fuzz::key),
+    ("key", signature::fuzz::key),
     ("knowledge", parse::fuzz::knowledge),
     ("lock", lock::fuzz::lock),
     ("name", id::fuzz::name),
     ("older", import::fuzz::older),
-    ("own_config", verify::fuzz::own_config),
+    ("own_config", trust::fuzz::own_config),
     ("pattern", grant::fuzz::pattern),
     ("placeholder", interpolate::fuzz::placeholder),
     ("plan_file", plan::fuzz::plan_file),
     ("python", parse::fuzz::python),
     ("receipt", report::fuzz::receipt),
-    ("signature_line", verify::fuzz::signature_line),
+    ("signature_line", signature::fuzz::signature_line),
     ("signed_file", verify::fuzz::signed_file),
     ("template", plan::fuzz::template),
     ("text", base::fuzz::text),
     ("tidy", parse::fuzz::tidy),
     ("toml", parse::fuzz::toml),
     ("tool_header", parse::fuzz::tool_header),
-    ("trust_document", verify::fuzz::trust_document),
+    ("trust_document", trust::fuzz::trust_document),
     ("yaml", parse::fuzz::yaml),
 ];
 

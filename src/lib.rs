@@ -21,21 +21,22 @@
 //! | 2 | `id` | the words of the field as newtypes |
 //! | 3 | `trace` `grant` `rpc` `host` | events as data; patterns over refs; lines of JSON-RPC; the one seam to the machine |
 //! | 4 | `space` `store` | where items lie; remembered versions |
-//! | 5 | `resolve` | from a reference to one file and what it shadows |
-//! | 6 | `verify` | the signature line, the trust store, admission; `sign`, its mirror |
-//! | 7 | `parse` | source to typed item |
-//! | 8 | `interpolate` `chain` | placeholders; executor ids to a primitive |
-//! | 9 | `validate` | the chain, judged |
-//! | 10 | `plan` | an inert, printable plan |
-//! | 11 | `execute` | the plan, carried out |
-//! | 12 | `report` `lock` `protocol` `sandbox` `registry` `eval` `search` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol; what a child may touch; what outlives a process; what an eval is sent, and its score; which items a few words may mean |
-//! | 13 | `pipeline` | the facade [`Rye`] |
-//! | 14 | `dev` | the project, watched: what you change is signed for half a day |
-//! | 14 | `learn` | what a tool needs of the machine, seen in one run |
-//! | 14 | `lsp` | what an editor shows of items that are being written |
-//! | 14 | `mcp` | agents speak with rye over the model context protocol |
-//! | 14 | `author` `bundle` `git` `graph` `import` `trial` | new items and tidy headers; items of one publisher in one file; what is about to be committed; pictures of what runs; foreign configurations as items; test specs beside items |
-//! | 15 | `cli` | one file a verb; the only place that wires |
+//! | 5 | `resolve` `signature` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text |
+//! | 6 | `trust` | whom the person believes; their keys, projects and policy |
+//! | 7 | `verify` | admission; `stage`, its mirror |
+//! | 8 | `parse` | source to typed item |
+//! | 9 | `interpolate` `chain` | placeholders; executor ids to a primitive |
+//! | 10 | `validate` | the chain, judged |
+//! | 11 | `plan` | an inert, printable plan |
+//! | 12 | `execute` | the plan, carried out |
+//! | 13 | `report` `lock` `protocol` `sandbox` `registry` `eval` `search` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol; what a child may touch; what outlives a process; what an eval is sent, and its score; which items a few words may mean |
+//! | 14 | `pipeline` | the facade [`Rye`] |
+//! | 15 | `dev` | the project, watched: what you change is signed for half a day |
+//! | 15 | `learn` | what a tool needs of the machine, seen in one run |
+//! | 15 | `lsp` | what an editor shows of items that are being written |
+//! | 15 | `mcp` | agents speak with rye over the model context protocol |
+//! | 15 | `author` `bundle` `git` `graph` `import` `trial` | new items and tidy headers; items of one publisher in one file; what is about to be committed; pictures of what runs; foreign configurations as items; test specs beside items |
+//! | 16 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
 //! `fuzz` lists the fuzz targets of the layers; only tests and `tests/fuzz` compile it. `bench` is for
@@ -59,14 +60,14 @@
 //!
 //! | file | read by | written by |
 //! |---|---|---|
-//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::sign`, `author`, `import` |
-//! | `<user>/.ai/config/keys/signing/` | `verify::own_keys` | the same |
-//! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `verify::document` | the same |
-//! | `<user>/.ai/config/keys/dev/` | `verify::dev_key` | the same, for `rye dev` |
-//! | `<user>/.ai/config/keys/{interpreters,deps}/` | `verify::allowed` | the same |
-//! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `verify::trust_store` | you |
+//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::stage`, `author`, `import` |
+//! | `<user>/.ai/config/keys/signing/` | `trust::own_keys` | the same |
+//! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `trust::document` | the same |
+//! | `<user>/.ai/config/keys/dev/` | `trust::dev_key` | the same, for `rye dev` |
+//! | `<user>/.ai/config/keys/{interpreters,deps}/` | `trust::allowed` | the same |
+//! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `trust::store` | you |
 //! | `<project>/.ai/rye.lock` | `lock`, in an accepted project | the same, for `rye lock` |
-//! | `<user>/.ai/state/rotation/` | `verify::staged`, while a key is replaced | the same |
+//! | `<user>/.ai/state/rotation/` | `trust::rotation`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
 //! | `<user>/.ai/state/search/` | `search`, to find by and for nothing else | the same |
@@ -76,7 +77,7 @@
 //!
 //! # Start here
 //!
-//! `pipeline/run.rs` is the line from a reference to a report; `verify/admit.rs` is the list of
+//! `pipeline/run.rs` is the line from a reference to a report; `signature/check.rs` is the list of
 //! checks; `cli/execute.rs` is a verb.
 
 mod author;
@@ -117,10 +118,12 @@ mod resolve;
 mod rpc;
 mod sandbox;
 mod search;
+mod signature;
 mod space;
 mod store;
 mod trace;
 mod trial;
+mod trust;
 mod validate;
 mod verify;
 

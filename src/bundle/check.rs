@@ -65,7 +65,7 @@ pub(super) fn opened(
     let path = super::archive::MANIFEST.to_owned();
     let envelope = Envelope::read(envelope).map_err(|why| BundleError::Malformed { path, why })?;
     let (trust, key) = (rye.trust(), envelope.key());
-    let voucher = trust.voucher(key, rye.spaces().project_identity());
+    let voucher = trust.receipt_key(key, rye.spaces().project_identity());
     let voucher = voucher.map_err(|why| BundleError::Untrusted { key, why })?;
     let payload = envelope.payload(&voucher.key).ok_or(BundleError::Forged { key })?;
     Ok((Manifest::read(payload)?, key, voucher.owner))

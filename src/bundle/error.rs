@@ -8,7 +8,7 @@ use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose, Diagnostic, Place};
 use crate::id::{BundleName, Fingerprint, Ref};
 use crate::pipeline::Failure;
-use crate::verify::Doubt;
+use crate::verify::KeyProblem;
 
 pub(crate) const CODES: &[Code] = &[
     Code("bundle.malformed"),
@@ -30,7 +30,7 @@ pub(crate) enum BundleError {
     #[error("`{}` is no bundle: {why}", escape_line(.path))]
     Malformed { path: String, why: String },
     #[error("the bundle is signed by `{key}`: {}", doubt(.why))]
-    Untrusted { key: Fingerprint, why: Doubt },
+    Untrusted { key: Fingerprint, why: KeyProblem },
     #[error(
         "the bundle is signed by `{key}`, who may not sign `{item}` in the system space: {why}"
     )]
@@ -59,15 +59,15 @@ fn lines(findings: &[String]) -> String {
     findings.iter().map(|finding| format!("\n{}", escape_line(finding))).collect()
 }
 
-fn doubt(why: &Doubt) -> String {
+fn doubt(why: &KeyProblem) -> String {
     match why {
-        Doubt::Unknown => "you do not trust that key".into(),
-        Doubt::Weak => "that key is weak".into(),
-        Doubt::Example => "the private half of that key is public".into(),
-        Doubt::Elsewhere => "you trust that key in other projects only".into(),
-        Doubt::Expired { at } => format!("you trusted that key until {at}"),
-        Doubt::Revoked => "you revoked that key".into(),
-        Doubt::Unreadable(error) => error.to_string(),
+        KeyProblem::Unknown => "you do not trust that key".into(),
+        KeyProblem::Weak => "that key is weak".into(),
+        KeyProblem::Example => "the private half of that key is public".into(),
+        KeyProblem::Elsewhere => "you trust that key in other projects only".into(),
+        KeyProblem::Expired { at } => format!("you trusted that key until {at}"),
+        KeyProblem::Revoked => "you revoked that key".into(),
+        KeyProblem::Unreadable(error) => error.to_string(),
     }
 }
 

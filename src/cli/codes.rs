@@ -8,6 +8,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::id::CODES,
         crate::space::CODES,
         crate::resolve::CODES,
+        crate::trust::CODES,
         crate::verify::CODES,
         crate::parse::CODES,
         crate::interpolate::CODES,

@@ -14,7 +14,7 @@ use crate::execute::{ExecuteError, Outcome, Witness};
 use crate::id::Fingerprint;
 use crate::plan::{Plan, PlanFile};
 use crate::report::{Ran, Receipt, ReceiptError, Warned};
-use crate::verify::{Doubt, Envelope, KeyError, KeyPair, OwnKeys, TrustStore};
+use crate::verify::{Envelope, KeyError, KeyPair, KeyProblem, OwnKeys, TrustStore};
 
 /// A file and the mode that it gets.
 type Place = (PathBuf, u32);
@@ -117,8 +117,8 @@ impl Rye {
         let envelope = Envelope::read(text).map_err(|why| ReceiptError::Malformed { why })?;
         let (trust, key) = (self.trust(), envelope.key());
         let own = trust.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
-        let voucher = trust.voucher(key, self.spaces.project_identity());
-        let doubted = |why: Doubt| ReceiptError::doubted(key, why, own);
+        let voucher = trust.receipt_key(key, self.spaces.project_identity());
+        let doubted = |why: KeyProblem| ReceiptError::doubted(key, why, own);
         let voucher = voucher.map_err(doubted)?;
         let owner = voucher.owner;
         let payload = envelope.payload(&voucher.key);

@@ -22,8 +22,8 @@ use crate::plan::{check_config, check_examples, check_schema, unknown_names};
 use crate::resolve::Found;
 use crate::trace::Quiet;
 use crate::verify::{
-    By, KeyPair, OwnKeys, PartFinding, PublicKey, SignError, Source, Staged, Standing, TrustError,
-    TrustStore, admit, check_own_config, digest_to_sign, stage,
+    AcceptedProject, By, KeyPair, OwnKeys, PartFinding, PublicKey, SignError, Source, Staged,
+    TrustError, TrustStore, admit, check_own_config, digest_to_sign, stage,
 };
 
 /// An item that does not validate is not signed.
@@ -361,7 +361,7 @@ impl Rye {
         if trust.accepts(identity).unwrap_or(false) {
             return Ok(false);
         }
-        Standing::accept(user, pair, identity, trust.now())?;
+        AcceptedProject::accept(user, pair, identity, trust.now())?;
         Ok(true)
     }
 

@@ -7,7 +7,7 @@ use crate::base::Digest;
 use crate::base::text::{brief_line, escape_line};
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Ref};
-use crate::verify::Doubt;
+use crate::verify::KeyProblem;
 
 pub(crate) const CODES: &[Code] = &[
     Code("receipt.malformed"),
@@ -25,7 +25,7 @@ pub(crate) enum ReceiptError {
     #[error("it is no receipt of rye: {}", brief_line(.why))]
     Malformed { why: String },
     #[error("the receipt is signed by `{key}`, {}", doubt(.why))]
-    Untrusted { key: Fingerprint, why: Doubt },
+    Untrusted { key: Fingerprint, why: KeyProblem },
     #[error("you revoked `{key}`, so no receipt by it counts")]
     Revoked { key: Fingerprint, own: bool },
     #[error("the signature of the receipt is not that of `{key}` ({})", escape_line(.owner))]
@@ -40,23 +40,23 @@ pub(crate) enum ReceiptError {
     Lost { item: Ref, ended: &'static str, path: PathBuf, source: io::Error },
 }
 
-fn doubt(doubt: &Doubt) -> String {
+fn doubt(doubt: &KeyProblem) -> String {
     match doubt {
-        Doubt::Unknown => "which is neither your own key nor one that you trust".into(),
-        Doubt::Weak => "which is a weak key and proves nothing".into(),
-        Doubt::Example => "the example key, whose private half is public".into(),
-        Doubt::Elsewhere => "which you trust in other projects only".into(),
-        Doubt::Expired { at } => format!("which you trusted until {at}"),
-        Doubt::Revoked => "which you revoked".into(),
-        Doubt::Unreadable(error) => format!("and what you said of it cannot be read: {error}"),
+        KeyProblem::Unknown => "which is neither your own key nor one that you trust".into(),
+        KeyProblem::Weak => "which is a weak key and proves nothing".into(),
+        KeyProblem::Example => "the example key, whose private half is public".into(),
+        KeyProblem::Elsewhere => "which you trust in other projects only".into(),
+        KeyProblem::Expired { at } => format!("which you trusted until {at}"),
+        KeyProblem::Revoked => "which you revoked".into(),
+        KeyProblem::Unreadable(error) => format!("and what you said of it cannot be read: {error}"),
     }
 }
 
 impl ReceiptError {
     /// Why the word of `key` does not count.
-    pub(crate) fn doubted(key: Fingerprint, why: Doubt, own: bool) -> Self {
+    pub(crate) fn doubted(key: Fingerprint, why: KeyProblem, own: bool) -> Self {
         match why {
-            Doubt::Revoked => Self::Revoked { key, own },
+            KeyProblem::Revoked => Self::Revoked { key, own },
             why => Self::Untrusted { key, why },
         }
     }
@@ -80,7 +80,7 @@ impl Diagnose for ReceiptError {
             Self::Malformed { .. } => {
                 "take the file as `rye execute --receipt` wrote it; another spelling is another file".into()
             }
-            Self::Untrusted { why: Doubt::Unreadable(error), .. } => return error.help(),
+            Self::Untrusted { why: KeyProblem::Unreadable(error), .. } => return error.help(),
             Self::Untrusted { .. } => {
                 "if you know whose key it is, add it with `rye trust add <their key>.pem`".into()
             }

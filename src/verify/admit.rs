@@ -1,16 +1,14 @@
-//! Found → Source: the rule of `check.rs` for items, and what dev mode forgives.
+//! Found → Source: the rule of `signature/check.rs` for items, and what dev mode forgives.
 
-use super::check::{Fault, SignedText, Verdict, check};
-use super::error::{Claim, Reason, Refused, TrustError};
-use super::key::{EXAMPLE, PublicKey};
-use super::sig_line::SigLine;
+use super::error::{Claim, Reason, Refused};
 use super::source::{Signer, Source};
-use super::trust_store::{Belief, TrustStore};
 use crate::diag::Diagnose;
 use crate::id::{Fingerprint, Kind, Space};
 use crate::resolve::Found;
+use crate::signature::{EXAMPLE, Fault, PublicKey, SigLine, SignedText, Verdict, check};
 use crate::space::ProjectIdentity;
 use crate::trace::{Event, Sink, Warning};
+use crate::trust::{KeyStatus, TrustError, TrustStore};
 
 /// Whether `RYE_DEV_MODE` is exactly `1` (core 5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,25 +109,25 @@ impl<'a> Verifier<'a> {
         if self.found.space == Space::Project && !self.accepted()? {
             return Err(Reason::ProjectNotAccepted);
         }
-        let belief = self.trust.belief(line.key).map_err(|e| unreadable(&e))?;
+        let belief = self.trust.key_status(line.key).map_err(|e| unreadable(&e))?;
         if line.key == EXAMPLE && !self.trust.lets_in_example() {
             return Err(Reason::ExampleKey);
         }
         let (key, signer, not_after) = match belief {
-            Belief::Key(candidate) => {
-                let signer = WhoSigned { owner: Some(candidate.owner), dev_for: None };
-                (candidate.key, signer, candidate.not_after)
+            KeyStatus::Key(trusted) => {
+                let signer = WhoSigned { owner: Some(trusted.owner), dev_for: None };
+                (trusted.key, signer, trusted.not_after)
             }
             // Whatever else is the matter with it.
-            Belief::Dev(_) if self.trust.refuses_dev_keys() => return Err(Reason::DevSignature),
-            Belief::Dev(delegate) => {
+            KeyStatus::Dev(_) if self.trust.refuses_dev_keys() => return Err(Reason::DevSignature),
+            KeyStatus::Dev(delegate) => {
                 let owner = self.trust.owner(line.key);
                 let signer = WhoSigned { owner, dev_for: Some(delegate.by) };
                 (delegate.key, signer, Some(delegate.not_after))
             }
-            Belief::Weak => return Err(Reason::WeakKey),
+            KeyStatus::Weak => return Err(Reason::WeakKey),
             // A key that you revoked is more than unknown, also if you never trusted it.
-            Belief::Unknown => {
+            KeyStatus::Unknown => {
                 self.not_revoked(line)?;
                 return Err(Reason::Untrusted);
             }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::parts::{Part, PartsRoot};
+use super::listed_files::{Part, PartsRoot};
 use crate::base::{Digest, Timestamp};
 use crate::diag::Place;
 use crate::id::{BundleName, Fingerprint, Ref, Space};

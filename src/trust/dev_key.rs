@@ -17,13 +17,13 @@ use zeroize::Zeroizing;
 
 use super::document::{read_own, write_own};
 use super::error::{KeyError, TrustError};
-use super::key::{KeyPair, PublicKey};
-use super::standing::record_id;
-use super::trust_store::TrustStore;
+use super::project::record_id;
+use super::store::TrustStore;
 use crate::base::Timestamp;
 use crate::base::bytes::write_atomic;
 use crate::base::limits::{DEV_KEY_SECONDS, DEV_KEY_SPARE_SECONDS, DEV_RECORD_SECONDS};
 use crate::id::{Fingerprint, ItemId, Kind, Ref, Space};
+use crate::signature::{KeyPair, PublicKey};
 use crate::space::{ProjectIdentity, Root};
 
 const FOLDER: &str = "config/keys/dev";
@@ -33,12 +33,12 @@ pub(crate) const DEV_OWNER: &str = "you (dev key)";
 
 /// Your word that a dev key signs for you.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Delegate {
-    pub(super) key: PublicKey,
+pub(crate) struct Delegate {
+    pub(crate) key: PublicKey,
     pub(super) project: ProjectIdentity,
-    pub(super) not_after: Timestamp,
+    pub(crate) not_after: Timestamp,
     /// Your own key, which wrote the record.
-    pub(super) by: Fingerprint,
+    pub(crate) by: Fingerprint,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -110,7 +110,9 @@ impl TrustStore<'_> {
             let path = format!(".ai/config/{id}.toml");
             Arc::new(TrustError::Unreadable { path, why, help: None })
         };
-        let by = self.voice()?.ok_or_else(|| unreadable("you have no key of your own".into()))?;
+        let by = self
+            .active_own_key()?
+            .ok_or_else(|| unreadable("you have no key of your own".into()))?;
         match Delegate::parse(&text, by.fingerprint()) {
             Ok(delegate) if delegate.key.fingerprint() == key => Ok(Some(delegate)),
             Ok(_) => Err(unreadable("its name is not its fingerprint".into())),
@@ -146,8 +148,8 @@ impl TrustStore<'_> {
 
 /// A dev key, ready to sign.
 pub(crate) struct DevKey {
-    pub(super) pair: KeyPair,
-    pub(super) delegate: Delegate,
+    pair: KeyPair,
+    delegate: Delegate,
 }
 
 impl DevKey {
@@ -178,6 +180,15 @@ impl DevKey {
         write_atomic(&path, pair.to_pem().as_bytes(), 0o600).map_err(io)?;
         sweep(&user.path(FOLDER));
         Ok(Self { pair, delegate })
+    }
+
+    pub(crate) fn pair(&self) -> &KeyPair {
+        &self.pair
+    }
+
+    /// Your own key, in whose place it signs.
+    pub(crate) fn signs_for(&self) -> Fingerprint {
+        self.delegate.by
     }
 
     pub(crate) fn fingerprint(&self) -> Fingerprint {

@@ -9,7 +9,6 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::error::KeyError;
 use super::key::PublicKey;
 use crate::base::Digest;
 use crate::base::limits::KNOWN_SIGNATURES;
@@ -39,10 +38,10 @@ pub(super) fn keep(name: Digest) {
 ///
 /// # Errors
 /// Those of `compute`, which are not kept.
-pub(super) fn public(
+pub(crate) fn public_half<E>(
     file: &Digest,
-    compute: impl FnOnce() -> Result<PublicKey, KeyError>,
-) -> Result<PublicKey, KeyError> {
+    compute: impl FnOnce() -> Result<PublicKey, E>,
+) -> Result<PublicKey, E> {
     static LAST: Mutex<Option<(Digest, PublicKey)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((known, public)) = last.as_ref()

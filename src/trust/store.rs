@@ -8,16 +8,16 @@ use serde::Deserialize;
 use super::dev_key::{self, Delegate};
 use super::document::{OwnFile, Revocation, TrustDocument, Unfit};
 use super::error::{KeyError, TrustError};
-use super::key::{EXAMPLE, PUBLISHER, PublicKey, publisher};
 use super::own_keys::OwnKeys;
 use super::policy::Policy;
-use super::standing::{AllowedRoot, Standing};
+use super::project::{AcceptedProject, AllowedRoot};
 use crate::base::Timestamp;
 use crate::base::limits::OWN_CONFIG_BYTES;
 use crate::base::text::brief_line;
 use crate::diag::Diagnose;
 use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Ref, Space};
+use crate::signature::{EXAMPLE, PUBLISHER, PublicKey, publisher};
 use crate::space::{FileTypes, ProjectIdentity, Root};
 
 /// What is known of one key, read once per run.
@@ -34,21 +34,21 @@ struct Known {
 type Memo<T> = Result<T, Arc<TrustError>>;
 
 /// What the person's documents say of a fingerprint.
-pub(super) enum Belief {
+pub(crate) enum KeyStatus {
     /// Nothing.
     Unknown,
     /// They name a key that proves nothing.
     Weak,
-    Key(Box<Candidate>),
+    Key(Box<TrustedKey>),
     /// A dev key of yours.
     Dev(Box<Delegate>),
 }
 
 /// A key that may admit something, and under what name.
-pub(super) struct Candidate {
-    pub(super) key: PublicKey,
-    pub(super) owner: String,
-    pub(super) not_after: Option<Timestamp>,
+pub(crate) struct TrustedKey {
+    pub(crate) key: PublicKey,
+    pub(crate) owner: String,
+    pub(crate) not_after: Option<Timestamp>,
 }
 
 #[derive(Deserialize)]
@@ -101,13 +101,13 @@ impl<'a> TrustStore<'a> {
         Self { refuses_dev_keys: refuses, ..self }
     }
 
-    pub(super) fn refuses_dev_keys(&self) -> bool {
+    pub(crate) fn refuses_dev_keys(&self) -> bool {
         self.refuses_dev_keys
     }
 
     /// A store without a user space, whose own key is this one.
     #[cfg(any(test, feature = "fuzz"))]
-    pub(super) fn of_key(own: PublicKey, now: Timestamp) -> Self {
+    pub(crate) fn of_key(own: PublicKey, now: Timestamp) -> Self {
         let store = Self::new(None, now);
         store.own.get_or_init(|| Ok(Some(own)));
         store
@@ -145,9 +145,8 @@ impl<'a> TrustStore<'a> {
             return Ok(*accepted);
         }
         let accepted = match self.user {
-            Some(user) => {
-                Standing::accepts(user, self.voice()?, project, self.now).map_err(Arc::new)?
-            }
+            Some(user) => AcceptedProject::accepts(user, self.active_own_key()?, project, self.now)
+                .map_err(Arc::new)?,
             None => false,
         };
         *memo = Some((project.clone(), accepted));
@@ -156,7 +155,7 @@ impl<'a> TrustStore<'a> {
 
     /// Whether the person allowed a folder that others own or can write.
     pub(crate) fn allows_root(&self, folder: &ProjectIdentity) -> bool {
-        let own = self.voice().ok().flatten();
+        let own = self.active_own_key().ok().flatten();
         self.user.is_some_and(|user| AllowedRoot::allows(user, own, folder, self.now))
     }
 
@@ -227,7 +226,7 @@ impl<'a> TrustStore<'a> {
             let path = format!(".ai/config/{id}.{ext}");
             let own = self.own().map_err(|e| unusable_key(&path, &e))?;
             let own = own.filter(|_| !self.own_is_revoked());
-            if let Some(text) = file.said_by(own, self.now)? {
+            if let Some(text) = file.verified_text(own, self.now)? {
                 return Ok(Some((path, text)));
             }
         }
@@ -240,7 +239,7 @@ impl<'a> TrustStore<'a> {
 
     /// The own key where it still speaks for you: once you revoked it, nothing that it ever said
     /// counts, but for revocations.
-    pub(super) fn voice(&self) -> Result<Option<&PublicKey>, Arc<TrustError>> {
+    pub(super) fn active_own_key(&self) -> Result<Option<&PublicKey>, Arc<TrustError>> {
         let Some(own) = self.own_or_err()? else { return Ok(None) };
         if !self.own_is_revoked() {
             return Ok(Some(own));
@@ -294,8 +293,8 @@ impl<'a> TrustStore<'a> {
         let Some(file) = OwnFile::find(user, &id, "toml").map_err(Arc::new)? else {
             return Ok(None);
         };
-        let own = if folder == "revoked" { self.own_or_err()? } else { self.voice()? };
-        let text = file.said_by(own, self.now).map_err(Arc::new)?;
+        let own = if folder == "revoked" { self.own_or_err()? } else { self.active_own_key()? };
+        let text = file.verified_text(own, self.now).map_err(Arc::new)?;
         Ok(text.map(|text| (id, text)))
     }
 
@@ -345,12 +344,12 @@ impl<'a> TrustStore<'a> {
     ///
     /// # Errors
     /// `verify.trust_unreadable`
-    pub(super) fn belief(&self, key: Fingerprint) -> Result<Belief, Arc<TrustError>> {
+    pub(crate) fn key_status(&self, key: Fingerprint) -> Result<KeyStatus, Arc<TrustError>> {
         let certain = |key: PublicKey, owner: &str| {
-            Belief::Key(Box::new(Candidate { key, owner: owner.to_owned(), not_after: None }))
+            KeyStatus::Key(Box::new(TrustedKey { key, owner: owner.to_owned(), not_after: None }))
         };
         if key == PUBLISHER {
-            return Ok(publisher().map_or(Belief::Weak, |key| certain(key, "rye")));
+            return Ok(publisher().map_or(KeyStatus::Weak, |key| certain(key, "rye")));
         }
         if let Some(own) = self.own_or_err()?
             && own.fingerprint() == key
@@ -359,12 +358,12 @@ impl<'a> TrustStore<'a> {
         }
         let known = self.known(key)?;
         Ok(match &known.document {
-            None if known.weak => Belief::Weak,
+            None if known.weak => KeyStatus::Weak,
             None => match &known.delegate {
-                Some(delegate) => Belief::Dev(Box::new(delegate.clone())),
-                None => Belief::Unknown,
+                Some(delegate) => KeyStatus::Dev(Box::new(delegate.clone())),
+                None => KeyStatus::Unknown,
             },
-            Some(document) => Belief::Key(Box::new(Candidate {
+            Some(document) => KeyStatus::Key(Box::new(TrustedKey {
                 key: document.public_key.clone(),
                 owner: document.owner.clone(),
                 not_after: document.not_after,
@@ -378,15 +377,15 @@ impl<'a> TrustStore<'a> {
         if self.is_revoked(key).unwrap_or(true) {
             return None;
         }
-        match self.belief(key) {
-            Ok(Belief::Key(candidate)) => Some(candidate.key),
-            Ok(Belief::Dev(delegate)) => Some(delegate.key),
+        match self.key_status(key) {
+            Ok(KeyStatus::Key(trusted)) => Some(trusted.key),
+            Ok(KeyStatus::Dev(delegate)) => Some(delegate.key),
             _ => None,
         }
     }
 
     /// Whether the example key was let in by `rye trust add --example`.
-    pub(super) fn lets_in_example(&self) -> bool {
+    pub(crate) fn lets_in_example(&self) -> bool {
         self.known(EXAMPLE).is_ok_and(|known| known.document.as_ref().is_some_and(|d| d.example))
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::trust_store::yaml;
+use super::store::yaml;
 use crate::base::text::brief_line;
 use crate::grant::Pattern;
 use crate::id::{ItemId, Ref};

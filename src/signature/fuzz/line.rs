@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 use crate::base::{Digest, Timestamp};
 use crate::id::Ref;
+use crate::signature::key::KeyPair;
+use crate::signature::line::{Scan, SigFault, SigLine, place, print, scan, statement};
+use crate::signature::write::sign_bytes;
 use crate::space::Comment;
-use crate::verify::key::KeyPair;
-use crate::verify::sig_line::{Scan, SigFault, SigLine, place, print, scan, statement};
-use crate::verify::sign::sign_bytes;
 
 /// A line that is read is printed with the same bytes, stands where it belongs, and is the only one;
 /// a line that is printed is read. The first byte chooses the comment style.

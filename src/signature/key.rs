@@ -9,8 +9,8 @@ use ed25519_dalek::pkcs8::{KeypairBytes, spki::der::pem::LineEnding};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use zeroize::Zeroizing;
 
+use super::cache;
 use super::dsse::pae;
-use super::memo;
 use crate::base::random;
 use crate::id::Fingerprint;
 
@@ -18,7 +18,7 @@ use crate::id::Fingerprint;
 pub(crate) const PUBLISHER: Fingerprint = Fingerprint::from_bytes(PUBLISHER_FINGERPRINT);
 
 /// The key itself: a constant, checked in full by a test; here only decompressed, once.
-pub(super) fn publisher() -> Option<PublicKey> {
+pub(crate) fn publisher() -> Option<PublicKey> {
     static KEY: OnceLock<Option<PublicKey>> = OnceLock::new();
     KEY.get_or_init(|| VerifyingKey::from_bytes(&PUBLISHER_RAW).ok().map(PublicKey)).clone()
 }
@@ -76,13 +76,13 @@ impl PublicKey {
     /// Whether the signature is this key's, by the strict rules. It is computed, unless this process
     /// computed it before and found it good.
     pub(crate) fn verifies(&self, message: &[u8], sig: &[u8; 64]) -> bool {
-        let name = memo::name(self.0.as_bytes(), message, sig);
-        if memo::holds(&name) {
+        let name = cache::name(self.0.as_bytes(), message, sig);
+        if cache::holds(&name) {
             return true;
         }
         let verifies = self.0.verify_strict(message, &Signature::from_bytes(sig)).is_ok();
         if verifies {
-            memo::keep(name);
+            cache::keep(name);
         }
         verifies
     }
@@ -110,7 +110,7 @@ impl KeyPair {
 
     /// The pair of a seed that everybody knows, so that fuzzing meets the same bytes each time.
     #[cfg(any(test, feature = "fuzz"))]
-    pub(super) fn of_seed(seed: [u8; 32]) -> Self {
+    pub(crate) fn of_seed(seed: [u8; 32]) -> Self {
         Self(SigningKey::from_bytes(&seed))
     }
 
@@ -130,8 +130,8 @@ impl KeyPair {
         PublicKey(self.0.verifying_key())
     }
 
-    /// Signs the statement of a signature line or of a rotation; this layer alone makes those.
-    pub(super) fn sign(&self, message: &[u8]) -> [u8; 64] {
+    /// Signs the statement of a signature line or of a rotation, which begin unlike anything else.
+    pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.0.sign(message).to_bytes()
     }
 

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use super::error::TrustError;
-use super::key::{EXAMPLE, PUBLISHER, PublicKey};
-use super::trust_store::{Belief, TrustStore};
+use super::store::{KeyStatus, TrustStore};
 use crate::base::Timestamp;
 use crate::id::Fingerprint;
+use crate::signature::{EXAMPLE, PUBLISHER, PublicKey};
 use crate::space::ProjectIdentity;
 
 /// A key whose word counts here.
 #[derive(Debug)]
-pub(crate) struct Voucher {
+pub(crate) struct ReceiptKey {
     pub(crate) key: PublicKey,
     pub(crate) owner: String,
 }
 
 /// Why a key's word does not count here.
 #[derive(Debug, Clone)]
-pub(crate) enum Doubt {
+pub(crate) enum KeyProblem {
     /// It is neither your own nor one that you trust.
     Unknown,
     Weak,
@@ -33,7 +33,7 @@ pub(crate) enum Doubt {
     Unreadable(Arc<TrustError>),
 }
 
-impl From<Arc<TrustError>> for Doubt {
+impl From<Arc<TrustError>> for KeyProblem {
     fn from(error: Arc<TrustError>) -> Self {
         Self::Unreadable(error)
     }
@@ -44,32 +44,32 @@ impl TrustStore<'_> {
     /// may sign does not matter: it speaks of a run, and admits nothing.
     ///
     /// # Errors
-    /// [`Doubt`]
-    pub(crate) fn voucher(
+    /// [`KeyProblem`]
+    pub(crate) fn receipt_key(
         &self,
         key: Fingerprint,
         here: Option<&ProjectIdentity>,
-    ) -> Result<Voucher, Doubt> {
+    ) -> Result<ReceiptKey, KeyProblem> {
         if self.is_revoked(key)? {
-            return Err(Doubt::Revoked);
+            return Err(KeyProblem::Revoked);
         }
         // The publisher signs what is in the binary, and runs nothing.
-        let belief = if key == PUBLISHER { Belief::Unknown } else { self.belief(key)? };
+        let belief = if key == PUBLISHER { KeyStatus::Unknown } else { self.key_status(key)? };
         if key == EXAMPLE && !self.lets_in_example() {
-            return Err(Doubt::Example);
+            return Err(KeyProblem::Example);
         }
-        let candidate = match belief {
-            Belief::Key(candidate) => candidate,
-            Belief::Weak => return Err(Doubt::Weak),
+        let trusted = match belief {
+            KeyStatus::Key(trusted) => trusted,
+            KeyStatus::Weak => return Err(KeyProblem::Weak),
             // A dev key signs items, and nothing else.
-            Belief::Unknown | Belief::Dev(_) => return Err(Doubt::Unknown),
+            KeyStatus::Unknown | KeyStatus::Dev(_) => return Err(KeyProblem::Unknown),
         };
         if self.is_elsewhere(key, here)? {
-            return Err(Doubt::Elsewhere);
+            return Err(KeyProblem::Elsewhere);
         }
-        match candidate.not_after {
-            Some(at) if self.now() > at => Err(Doubt::Expired { at }),
-            _ => Ok(Voucher { key: candidate.key, owner: candidate.owner }),
+        match trusted.not_after {
+            Some(at) if self.now() > at => Err(KeyProblem::Expired { at }),
+            _ => Ok(ReceiptKey { key: trusted.key, owner: trusted.owner }),
         }
     }
 }

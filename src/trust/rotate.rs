@@ -4,13 +4,13 @@ use zeroize::Zeroizing;
 
 use super::document::{TrustDocument, read_own, write_signed};
 use super::error::{KeyError, TrustError};
-use super::key::{KeyPair, PublicKey};
 use super::own_keys::OwnKeys;
-use super::staged::{Staged, finish};
-use super::trust_store::TrustStore;
+use super::rotation::{Rotation, finish};
+use super::store::TrustStore;
 use crate::base::Timestamp;
 use crate::base::bytes::write_atomic;
 use crate::id::{Fingerprint, ItemId, Kind};
+use crate::signature::{KeyPair, PublicKey};
 use crate::space::{FileTypes, Root, SpaceError};
 
 /// What a rotation did.
@@ -27,7 +27,7 @@ pub(crate) struct Rotated {
 /// Makes a pair, keeps the old private key as `private_key.<fp>.pem`, signs your documents again,
 /// writes a statement signed by both keys, and trusts the old public key for what it could sign
 /// before, so that what it signed keeps running until it is signed again. Cut short anywhere, it is done or not begun
-/// (`staged.rs`).
+/// (`rotation.rs`).
 ///
 /// # Errors
 /// `key.missing` and the other `key.*`, `verify.trust_unreadable`, `trust.io`.
@@ -46,7 +46,7 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
         // What a key said that you revoked is not said again by the current one.
         documents.retain(|document| document.id.as_str().starts_with("keys/revoked/"));
     }
-    let staged = Staged::begin(user, old_fp, fp)?;
+    let staged = Rotation::begin(user, old_fp, fp)?;
     let sign = || stage(&staged, &documents, &old, &current, now, is_revoked);
     let kept = path.join(format!("private_key.{old_fp}.pem"));
     let keep = || write_atomic(&kept, old.to_pem().as_bytes(), 0o600).map_err(io);
@@ -67,7 +67,7 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
 
 /// Signs by the current key what the old one said, and what the rotation itself says.
 fn stage(
-    staged: &Staged,
+    staged: &Rotation,
     documents: &[Document],
     old: &KeyPair,
     current: &KeyPair,

@@ -1,13 +1,9 @@
-//! Sign: the mirror of `admit` (core 3.8).
+//! Stage: the mirror of `admit` (core 3.8).
 //!
 //! Signing has two halves. `stage` makes the signed bytes in memory and gives them as a `Source`, so
 //! that they can be parsed and judged like any other; [`Staged::write_over`] puts them on disk.
 
-use super::check::fit_text;
-use super::dev_key::{self, DevKey};
 use super::error::{Claim, Reason, Refused};
-use super::key::KeyPair;
-use super::sig_line::{place, print, scan, statement};
 use super::source::{Signer, Source};
 use crate::base::bytes::replace_if;
 use crate::base::limits::ITEM_BYTES;
@@ -15,7 +11,10 @@ use crate::base::{Digest, Timestamp};
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{BundleName, Ref, Space};
 use crate::resolve::Found;
-use crate::space::Comment;
+use crate::signature::{
+    KeyPair, SigFault, fit_text, is_whole_line, line_start, scan, sign_bytes, without_line,
+};
+use crate::trust::{DEV_OWNER, DevKey};
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -102,7 +101,7 @@ impl By<'_> {
     fn pair(&self) -> &KeyPair {
         match self {
             Self::Own(pair) => pair,
-            Self::Dev(dev) => &dev.pair,
+            Self::Dev(dev) => dev.pair(),
         }
     }
 
@@ -110,7 +109,7 @@ impl By<'_> {
         let key = self.pair().public().fingerprint();
         let (owner, dev_for) = match self {
             Self::Own(_) => ("you", None),
-            Self::Dev(dev) => (dev_key::DEV_OWNER, Some(dev.delegate.by)),
+            Self::Dev(dev) => (DEV_OWNER, Some(dev.signs_for())),
         };
         Signer { key, owner: Some(owner.into()), at, dev_for }
     }
@@ -168,7 +167,7 @@ pub(crate) fn stage(
         return Err(refuse(Reason::Malformed { why }));
     }
     let rest = without_line(&found.bytes, &comment);
-    if let Err(super::sig_line::SigFault::Stray { line }) = scan(&rest, &comment) {
+    if let Err(SigFault::Stray { line }) = scan(&rest, &comment) {
         return Err(refuse(Reason::Stray { line }));
     }
     let bytes = sign_bytes(&rest, &item, &found.ext, &comment, by.pair(), now)
@@ -209,60 +208,7 @@ impl Staged {
     }
 }
 
-/// The file with a short form of its signature line, for whoever compares texts.
-pub(crate) fn brief(bytes: &[u8], comment: &Comment) -> Vec<u8> {
-    let range = place(bytes, comment).unwrap_or(0..0);
-    if range.is_empty() {
-        return bytes.to_vec();
-    }
-    let line = format!("{}rye:signed:v2 …{}\n", comment.open, comment.close);
-    [&bytes[..range.start], line.as_bytes(), &bytes[range.end..]].concat()
-}
-
 /// What a signature of this file would cover.
 pub(crate) fn digest_to_sign(found: &Found) -> Digest {
     Digest::of(&without_line(&found.bytes, &found.file_type.comment))
-}
-
-/// Whether what stands in the signature line's place is one from its beginning, or there is none:
-/// code in front of a mark must not go away with it.
-fn is_whole_line(bytes: &[u8], comment: &Comment) -> bool {
-    let range = place(bytes, comment).unwrap_or(0..bytes.len());
-    let line = bytes[range].trim_ascii_start();
-    let behind = line.strip_prefix(comment.open.trim().as_bytes());
-    line.is_empty()
-        || behind.is_some_and(|rest| rest.trim_ascii_start().starts_with(b"rye:signed:"))
-}
-
-/// The file without the signature line in its proper place, and also without one that stands on the
-/// wrong side of the `#!` line.
-fn without_line(bytes: &[u8], comment: &Comment) -> Vec<u8> {
-    let range = place(bytes, comment).unwrap_or_else(|_| {
-        let end = bytes.iter().position(|&b| b == b'\n').map_or(bytes.len(), |i| i + 1);
-        0..end
-    });
-    [&bytes[..range.start], &bytes[range.end..]].concat()
-}
-
-/// Where the line goes: behind the `#!` line, else at the start; `None` if that line has no end.
-fn line_start(rest: &[u8]) -> Option<usize> {
-    if rest.starts_with(b"#!") {
-        return rest.iter().position(|&b| b == b'\n').map(|i| i + 1);
-    }
-    Some(0)
-}
-
-/// `rest` with its signature line.
-pub(super) fn sign_bytes(
-    rest: &[u8],
-    item: &Ref,
-    ext: &str,
-    comment: &Comment,
-    pair: &KeyPair,
-    now: Timestamp,
-) -> Result<Vec<u8>, ()> {
-    let start = line_start(rest).ok_or(())?;
-    let statement = statement(item, ext, now, Digest::of(rest), pair.public().fingerprint());
-    let line = print(comment, &statement, &pair.sign(statement.as_bytes()));
-    Ok([&rest[..start], line.as_bytes(), &rest[start..]].concat())
 }

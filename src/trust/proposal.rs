@@ -1,8 +1,8 @@
 //! What a project proposes about trust (core 4.3), read and not believed.
 
-use super::check::fit_text;
 use super::document::TrustDocument;
 use crate::id::Kind;
+use crate::signature::fit_text;
 use crate::space::{FileTypes, Root};
 
 /// A trust document that lies in a project: a proposal, nothing more (core 4.3).

@@ -15,20 +15,20 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::document::{read_staged, write_document};
 use super::error::{KeyError, TrustError};
-use super::key::PublicKey;
 use super::own_keys::OwnKeys;
 use crate::id::{Fingerprint, Kind, Space};
+use crate::signature::PublicKey;
 use crate::space::{FileTypes, Root, SpaceError};
 
 const FOLDER: &str = "state/rotation";
 
 /// Documents that wait. One rotation of a user space at a time: the others wait for it.
-pub(super) struct Staged {
+pub(super) struct Rotation {
     base: PathBuf,
     _held: File,
 }
 
-impl Staged {
+impl Rotation {
     /// An empty place for what `current` signs in the place of `old`; what earlier rotations left
     /// behind is removed.
     ///

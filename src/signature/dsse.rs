@@ -101,7 +101,7 @@ pub(super) fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::{Envelope, pae};
-    use crate::verify::KeyPair;
+    use crate::signature::KeyPair;
 
     #[test]
     fn the_encoding_is_that_of_the_specification() {

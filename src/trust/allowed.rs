@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::document::{OwnFile, write_own};
 use super::error::TrustError;
-use super::key::KeyPair;
-use super::standing::record_id;
-use super::trust_store::TrustStore;
+use super::project::record_id;
+use super::store::TrustStore;
 use crate::base::Timestamp;
 use crate::id::ItemId;
+use crate::signature::KeyPair;
 use crate::space::{ProjectIdentity, Root};
 
 /// The folder of the records about programs and version files, below `config/keys`.
@@ -102,7 +102,7 @@ impl TrustStore<'_> {
         let Some(file) = OwnFile::find(user, id, "toml").map_err(Arc::new)? else {
             return Ok(None);
         };
-        let text = file.said_by(self.voice()?, self.now()).map_err(Arc::new)?;
+        let text = file.verified_text(self.active_own_key()?, self.now()).map_err(Arc::new)?;
         let parse = |text: String| {
             toml::from_str(&text).map_err(|e| TrustError::Unreadable {
                 path: format!(".ai/config/{id}.toml"),

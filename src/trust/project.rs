@@ -5,18 +5,18 @@ use std::path::Path;
 
 use super::document::{read_own, write_own};
 use super::error::TrustError;
-use super::key::{KeyPair, PublicKey};
 use crate::base::{Digest, Timestamp};
 use crate::id::ItemId;
+use crate::signature::{KeyPair, PublicKey};
 use crate::space::{ProjectIdentity, Root};
 
 /// Records of accepted projects.
-pub(crate) struct Standing;
+pub(crate) struct AcceptedProject;
 
 /// Records of folders that may be used although others own or can write them.
 pub(crate) struct AllowedRoot;
 
-impl Standing {
+impl AcceptedProject {
     /// # Errors
     /// `verify.trust_unreadable`
     pub(super) fn accepts(

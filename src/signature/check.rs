@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::key::PublicKey;
-use super::sig_line::{Scan, SigFault, SigLine, scan};
+use super::line::{Scan, SigFault, SigLine, scan};
 use crate::base::limits::CLOCK_SKEW_SECONDS;
 use crate::base::text::{Position, Unfit, lone_return, position, unfit};
 use crate::base::{Digest, Timestamp};

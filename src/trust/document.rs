@@ -8,17 +8,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::check::{Fault, SignedText, check};
 use super::error::TrustError;
-use super::key::{KeyPair, PublicKey};
 use super::own_keys::OwnKeys;
-use super::sig_line::MARK;
-use super::sign::sign_bytes;
-use super::staged;
+use super::rotation;
 use crate::base::text::{brief_line, unfit};
 use crate::base::{Timestamp, bytes};
 use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Ref};
+use crate::signature::{Fault, KeyPair, MARK, PublicKey, SignedText, check, sign_bytes};
 use crate::space::{Comment, ProjectIdentity, Root, SpaceError};
 
 /// Whom a person believes, for what, where and until when.
@@ -278,7 +275,7 @@ pub(super) fn read_own(
     now: Timestamp,
 ) -> Result<Option<String>, TrustError> {
     match OwnFile::find(user, id, ext)? {
-        Some(file) => file.said_by(key, now),
+        Some(file) => file.verified_text(key, now),
         None => Ok(None),
     }
 }
@@ -296,7 +293,7 @@ impl<'a> OwnFile<'a> {
         let relative = format!("config/{id}.{ext}");
         let error = |error: SpaceError| unreadable(id, ext, error.to_string());
         // Who finishes a rotation puts a document into its place before taking it from here.
-        let waiting = staged::waiting(user, &relative).map_err(error)?;
+        let waiting = rotation::waiting(user, &relative).map_err(error)?;
         let in_place = user.read(&relative).map_err(error)?;
         let is_there = in_place.is_some() || waiting.is_some();
         Ok(is_there.then_some(Self { id, ext, in_place, waiting }))
@@ -310,7 +307,7 @@ impl<'a> OwnFile<'a> {
     ///
     /// # Errors
     /// `verify.trust_unreadable`
-    pub(super) fn said_by(
+    pub(super) fn verified_text(
         &self,
         key: Option<&PublicKey>,
         now: Timestamp,
@@ -378,7 +375,7 @@ pub(crate) fn write_own(
     pair: &KeyPair,
     now: Timestamp,
 ) -> Result<PathBuf, TrustError> {
-    staged::finish(user, &pair.public())?;
+    rotation::finish(user, &pair.public())?;
     write_signed(user.base(), id, "toml", body, pair, now)
 }
 
@@ -389,7 +386,7 @@ pub(crate) fn write_own(
 /// `trust.io`, `key.*`
 pub(crate) fn remove_own(user: &Root, id: &ItemId) -> Result<bool, TrustError> {
     if let Some(own) = OwnKeys::of(user).find_public()? {
-        staged::finish(user, &own)?;
+        rotation::finish(user, &own)?;
     }
     let path = user.path(&relative(id));
     match bytes::remove_file(&path) {
@@ -444,8 +441,8 @@ pub(super) fn write_document(
 mod tests {
     use super::{TrustDocument, write_signed};
     use crate::base::Timestamp;
+    use crate::signature::KeyPair;
     use crate::space::ProjectIdentity;
-    use crate::verify::KeyPair;
 
     fn document() -> TrustDocument {
         let public_key = KeyPair::generate().unwrap().public();

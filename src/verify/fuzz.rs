@@ -7,11 +7,10 @@ use crate::base::Timestamp;
 use crate::diag::{Diagnose, Place};
 use crate::id::{Ref, Space};
 use crate::resolve::Found;
+use crate::signature::{KeyPair, sign_bytes};
 use crate::space::FileTypes;
 use crate::trace::Quiet;
-use crate::verify::key::KeyPair;
-use crate::verify::sign::sign_bytes;
-use crate::verify::trust_store::TrustStore;
+use crate::trust::TrustStore;
 use crate::verify::{CODES, DevMode, admit};
 
 const NOW: i64 = 1_800_000_000;

@@ -11,7 +11,7 @@ use crate::id::{Fingerprint, Ref};
 use crate::space::Comment;
 
 /// How every signature line begins behind its comment opener.
-pub(super) const MARK: &str = "rye:signed:";
+pub(crate) const MARK: &str = "rye:signed:";
 const VERSION: &str = "rye:signed:v2 ";
 
 /// A well-formed signature line.
@@ -213,5 +213,5 @@ fn is_legacy(text: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "sig_line_tests.rs"]
+#[path = "line_tests.rs"]
 mod tests;

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::error::{KeyError, TrustError};
-use super::key::{KeyPair, PublicKey};
-use super::memo;
-use super::staged::finish;
+use super::rotation::finish;
 use crate::base::Digest;
 use crate::base::bytes::write_atomic;
+use crate::signature::{KeyPair, PublicKey, public_half};
 use crate::space::Root;
 
 const FOLDER: &str = "config/keys/signing";
@@ -64,7 +63,7 @@ impl<'a> OwnKeys<'a> {
     /// (a machine that only verifies).
     pub(crate) fn find_public(&self) -> Result<Option<PublicKey>, KeyError> {
         if let Some(bytes) = self.private_bytes()? {
-            return memo::public(&Digest::of(&bytes), || Ok(parsed(&bytes)?.public())).map(Some);
+            return public_half(&Digest::of(&bytes), || Ok(parsed(&bytes)?.public())).map(Some);
         }
         let Some(bytes) = self.read("public_key.pem")? else { return Ok(None) };
         let malformed =

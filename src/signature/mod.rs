@@ -1,0 +1,31 @@
+//! Signature: the signature line, the keys that make it, and the one rule that judges a signed text.
+//!
+//! Layer 5. Sees `space`, `id`, `base`. Knows nobody's trust.
+//!
+//! In:  bytes, the place for which they must have been signed, and who may sign them.
+//! Out: a [`Verdict`]: everything that is wrong, in the order of core 3.6; the text to whoever says
+//!      what they forgive.
+//!
+//! Invariants
+//! - Every signature that counts is computed in this process, by the strict rules.
+//! - A [`PublicKey`] is canonical and of full order. A [`KeyPair`] has no `Debug` and is wiped.
+//! - `check.rs` is the only place where a line is held against the bytes that it signs.
+//!
+//! Start at `check.rs`. `line.rs` is the grammar, `write.rs` its mirror, `dsse.rs` the envelope of
+//! records and bundles.
+
+mod cache;
+mod check;
+mod dsse;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
+mod key;
+mod line;
+mod write;
+
+pub(crate) use cache::public_half;
+pub(crate) use check::{Checked, Fault, SignedText, Verdict, check, fit_text};
+pub(crate) use dsse::Envelope;
+pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey, publisher};
+pub(crate) use line::{MARK, Scan, SigFault, SigLine, line_range, scan};
+pub(crate) use write::{brief, is_whole_line, line_start, sign_bytes, without_line};

@@ -1,0 +1,41 @@
+//! Trust: whom the person believes, for what, where and until when; their keys, projects and policy.
+//!
+//! Layer 6. Sees `signature`, `space`, `grant`, `id`, `diag`, `base`. Judges no item.
+//!
+//! In:  the user space.
+//! Out: a [`TrustStore`], which answers for a fingerprint; [`OwnKeys`]; documents, written.
+//!
+//! Invariants
+//! - Trust comes from the user space and from the one embedded publisher key, never from a project.
+//! - What decides about trust is your own key's word, or nothing: `document.rs` is the one door.
+//! - Reading a key or a document writes nothing.
+//!
+//! Start at `store.rs`. `document.rs` is the files that say whom you believe, `project.rs` the accepted
+//! projects, `policy.rs` what else the person decided, `allowed.rs` what of a project they let in by
+//! name, `dev_key.rs` the key of work in hand, `rotate.rs` another own key.
+
+mod allowed;
+mod dev_key;
+mod document;
+mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
+mod own_keys;
+mod policy;
+mod project;
+mod proposal;
+mod receipt_key;
+mod rotate;
+mod rotation;
+mod store;
+
+pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
+pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
+pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, remove_own, write_own};
+pub(crate) use error::{CODES, KeyError, TrustError};
+pub(crate) use own_keys::OwnKeys;
+pub(crate) use project::{AcceptedProject, AllowedRoot, record_id};
+pub(crate) use proposal::{Proposal, proposals};
+pub(crate) use receipt_key::KeyProblem;
+pub(crate) use rotate::rotate;
+pub(crate) use store::{KeyStatus, TrustStore, check_own_config};
