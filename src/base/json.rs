@@ -1,5 +1,5 @@
-//! JSON as it is shown: what could steer a terminal or hide in a text is written as `\u…`, which any
-//! reader of JSON reads as the same text.
+//! JSON as it is shown: what could steer a terminal or hide in a text is written as `\u…`, which
+//! any reader of JSON reads as the same text.
 
 use std::io::{self, Write};
 

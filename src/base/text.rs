@@ -233,7 +233,8 @@ pub(crate) fn near<'a>(
         .filter_map(|candidate| {
             let most = 1 + wanted.chars().count() / 4;
             let lower = candidate.to_lowercase();
-            // Measuring costs the product of the lengths; most names are told apart by length alone.
+            // Measuring costs the product of the lengths; most names are told apart by length
+            // alone.
             let (long, short) = (lower.len(), tail(&lower).len());
             let (whole, last) = (wanted.len(), tail(&wanted).len());
             let far = long.abs_diff(whole) > most && short.abs_diff(last) > most;

@@ -1,5 +1,5 @@
-//! What this process computed of keys and need not compute again: signatures that it found good, and the
-//! public half of your own key.
+//! What this process computed of keys and need not compute again: signatures that it found good,
+//! and the public half of your own key.
 //!
 //! Whether a signature is a key's over a message never changes, so a process that runs many tools,
 //! such as a server, computes it once. Nothing is remembered beyond the process. Everything else

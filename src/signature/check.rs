@@ -114,8 +114,8 @@ impl<'a, S, F> Verdict<'a, S, F> {
     }
 }
 
-/// Judges a signed text. `may_sign` answers for the key that its line names: the key itself and what
-/// is known of it, or why it may not sign here. Every check is made that still can be, so that
+/// Judges a signed text. `may_sign` answers for the key that its line names: the key itself and
+/// what is known of it, or why it may not sign here. Every check is made that still can be, so that
 /// whoever forgives one fault knows the others.
 pub(crate) fn check<'a, S, F: From<Fault>>(
     signed: &SignedText<'a>,

@@ -1,7 +1,8 @@
 //! DSSE envelopes: a payload, what it is, and one signature over both.
 //!
-//! What is signed is the pre-authentication encoding (PAE), which begins with `DSSEv1`. The statement
-//! of a signature line begins with `rye:signed:`, so a signature of the one is never one of the other.
+//! What is signed is the pre-authentication encoding (PAE), which begins with `DSSEv1`. The
+//! statement of a signature line begins with `rye:signed:`, so a signature of the one is never one
+//! of the other.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -73,8 +73,8 @@ impl PublicKey {
         Fingerprint::of(self.0.as_bytes())
     }
 
-    /// Whether the signature is this key's, by the strict rules. It is computed, unless this process
-    /// computed it before and found it good.
+    /// Whether the signature is this key's, by the strict rules. It is computed, unless this
+    /// process computed it before and found it good.
     pub(crate) fn verifies(&self, message: &[u8], sig: &[u8; 64]) -> bool {
         let name = cache::name(self.0.as_bytes(), message, sig);
         if cache::holds(&name) {
@@ -135,7 +135,8 @@ impl KeyPair {
         self.0.sign(message).to_bytes()
     }
 
-    /// Signs a DSSE payload: never the bytes themselves, always their encoding with type and length.
+    /// Signs a DSSE payload: never the bytes themselves, always their encoding with type and
+    /// length.
     pub(super) fn sign_dsse(&self, payload_type: &str, payload: &[u8]) -> [u8; 64] {
         self.sign(&pae(payload_type, payload))
     }

@@ -100,8 +100,8 @@ pub(super) fn place(bytes: &[u8], comment: &Comment) -> Result<Range<usize>, Sig
     Ok(first)
 }
 
-/// The range of what stands in a signature line's place and carries its mark, well formed or not; empty
-/// where nothing does. For texts that are to have none.
+/// The range of what stands in a signature line's place and carries its mark, well formed or not;
+/// empty where nothing does. For texts that are to have none.
 pub(crate) fn line_range(bytes: &[u8], comment: &Comment) -> Range<usize> {
     place(bytes, comment).unwrap_or_else(|_| line_at(bytes, 0))
 }

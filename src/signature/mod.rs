@@ -1,4 +1,5 @@
-//! Signature: the signature line, the keys that make it, and the one rule that judges a signed text.
+//! Signature: the signature line, the keys that make it, and the one rule that judges a signed
+//! text.
 //!
 //! Layer 5. Sees `space`, `id`, `base`. Knows nobody's trust.
 //!
@@ -24,7 +25,7 @@ mod line;
 mod write;
 
 pub(crate) use cache::public_half;
-pub(crate) use check::{Checked, Fault, SignedText, Verdict, check, fit_text};
+pub(crate) use check::{Fault, SignedText, Verdict, check, fit_text};
 pub(crate) use dsse::Envelope;
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey, publisher};
 pub(crate) use line::{MARK, Scan, SigFault, SigLine, line_range, scan};

@@ -25,9 +25,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 7e6f80ed68ecb888f52ae6dfcb467f38b84cb6479c561bf24f914902e463d3c8
+    // 2e388a8011c902b9a31f1f30884c983b5fadedc7aa61cacf4e0786b8c9927f9f
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
-    // 468462d34bdfceac56f83008739110c74db58d226115376d8c8cb010231e85e8
+    // 7e929c42df7c5f3bb397ee607ed2abc69b459cadabb6caa3413f15a0496c4ef8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
     // 4f3f63afbdd05679d46ba41eb6b357ebdefb5f1cd6df508442c2fa445f68f769
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
@@ -253,7 +253,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/parse.encoding.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.encoding.md") },
     // dc171ebd316512ab3050abbe2588cce48a13109864e9e9a8b089a99e9e2e8ec0
     File { path: "knowledge/rye/errors/parse.extends_cycle.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.extends_cycle.md") },
-    // 5c0b1c7815d616d787692352ff0510c2618d06e75a96de543e63638ba023dbcf
+    // 83f1c33d7fdeedc8a435ffddf5fd3cde7efa4e2ff1b09296c71a1a08e3bc2d35
     File { path: "knowledge/rye/errors/parse.invisible_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.invisible_text.md") },
     // 7c48aa698c65fd2f6fe1c0013c902fd56a08351fd00cf18abe3314176f7c2be4
     File { path: "knowledge/rye/errors/parse.json.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.json.md") },
@@ -457,7 +457,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.moved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.moved.md") },
     // b10986483dd36241b4b759b587a8748621d220d8385dc71ba626951cf72c57a8
     File { path: "knowledge/rye/errors/verify.not_yet.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.not_yet.md") },
-    // ac3d10953162f57ce8ac1a7b2aa6c5226a6f6450de32ec9367d6bc0ee099a428
+    // fdeec4cc390019fa06f243f03f51a371a7597066cf8a44f3edcc04aba89ecdce
     File { path: "knowledge/rye/errors/verify.out_of_scope.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.out_of_scope.md") },
     // fb5ff39a877303ad8fe4ace71438b0ae20cdd4a9bbb4df075fc8dde2c66a3615
     File { path: "knowledge/rye/errors/verify.project_not_accepted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.project_not_accepted.md") },
@@ -497,11 +497,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
     // 612a9149b51e6f9e9492f68b9adb977127562e9755f731921e79a02bf0bfb161
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
-    // 6fbcfa2cae6f56f5fd0dd0c4db260f144122767ee58f2722c6798e2e61820314
+    // 49cbf18846af6c92bdc594e2eb36469a86a6214e51202912e2a6ab2328825637
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // efbb02da06d143802f22524ab8d58c96f746d4bf12c2d1328bc976005ddbd27a
+    // 9d56e5b38c00cfd167099b70b6761b82e11ac58d3d912568f888b42618d9e955
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 8d34dcad3cbb3a6ba907409369da8b7f1385f01651ec2f9c70a820b622002774
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -563,4 +563,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "30de3af35ad4a4edbe371074c0e6c4b232303e7a46d074f5e245543b5a6236df";
+    "a81bba08ef47fb3735b67a2091d017194341fdf5684b8baf9f14358980f60d1a";

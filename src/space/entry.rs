@@ -31,8 +31,8 @@ impl Entry {
     }
 }
 
-/// Each `.ai` that a path leads through or to, the outermost first: the folder that holds it, and the
-/// path below it.
+/// Each `.ai` that a path leads through or to, the outermost first: the folder that holds it, and
+/// the path below it.
 pub(crate) fn ai_folders(path: &Path) -> impl DoubleEndedIterator<Item = (&Path, &Path)> {
     let all = path.ancestors().filter(|above| above.file_name().is_some_and(|name| name == ".ai"));
     let all = all.filter_map(|ai| Some((ai.parent()?, path.strip_prefix(ai).ok()?)));
@@ -166,8 +166,8 @@ impl Root {
         }
     }
 
-    /// The test specs beside the items of `kind`, sorted, without reading any; the extension of each is
-    /// `test.yaml` or `test.yml`. The embedded space has none.
+    /// The test specs beside the items of `kind`, sorted, without reading any; the extension of
+    /// each is `test.yaml` or `test.yml`. The embedded space has none.
     ///
     /// # Errors
     /// `space.symlink`
@@ -195,8 +195,9 @@ impl Root {
         Entry { item, space: self.space(), bundle: self.bundle().cloned(), ext }
     }
 
-    /// Hands each file below the kind's folder, and there `below`, to `each`, by its path from the kind's
-    /// folder, and each folder that cannot be listed, until `each` has enough; false if it had.
+    /// Hands each file below the kind's folder, and there `below`, to `each`, by its path from the
+    /// kind's folder, and each folder that cannot be listed, until `each` has enough; false if it
+    /// had.
     fn walk(
         &self,
         kind: Kind,
@@ -268,7 +269,8 @@ impl Root {
     }
 }
 
-/// `<item>.test.yaml` beside a tool or a directive says how it is tested; it is no item, for no door.
+/// `<item>.test.yaml` beside a tool or a directive says how it is tested; it is no item, for no
+/// door.
 pub(crate) fn is_test_spec(kind: Kind, id: &str, ext: &str) -> bool {
     let stem = id.rsplit_once('.').map(|(_, end)| end);
     let tested = matches!(kind, Kind::Tool | Kind::Directive);

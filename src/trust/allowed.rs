@@ -1,5 +1,6 @@
-//! What inside a project the person let in by name (core 7.6, 7.9): programs that run tools, version
-//! files, and folders of packages. Signed records, each bound to what it was when it was written.
+//! What inside a project the person let in by name (core 7.6, 7.9): programs that run tools,
+//! version files, and folders of packages. Signed records, each bound to what it was when it was
+//! written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::document::{OwnFile, write_own};
 use super::error::TrustError;
-use super::project::record_id;
+use super::project::{check_nameable, record_id};
 use super::store::TrustStore;
 use crate::base::Timestamp;
 use crate::id::ItemId;
@@ -148,10 +149,9 @@ fn write(
     record: &impl Serialize,
     now: Timestamp,
 ) -> Result<(), TrustError> {
-    let not_text = || TrustError::NotFound {
-        what: format!("`{}` is not UTF-8, so no record can name it", path.display()),
-    };
-    let id = record_id(kind, path).filter(|_| path.to_str().is_some()).ok_or_else(not_text)?;
+    check_nameable(path)?;
+    let named = record_id(kind, path);
+    let id = named.ok_or(TrustError::NotFound { what: "no record can be named".into() })?;
     let body = toml::to_string(record).map_err(|e| TrustError::NotFound { what: e.to_string() })?;
     write_own(user, &id, &body, pair, now).map(|_| ())
 }

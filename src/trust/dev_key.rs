@@ -1,8 +1,9 @@
-//! The key of work in hand (core 5.2): it signs for you what you change in one project, for half a day.
+//! The key of work in hand (core 5.2): it signs for you what you change in one project, for half a
+//! day.
 //!
-//! In `<user>/.ai/config/keys/dev/`: `<project>.pem` is the private half (0600), `<fingerprint>.toml` a
-//! record of your own key's that says for which project it signs, and until when. Without that record
-//! a dev key is a stranger: a key never introduces a key.
+//! In `<user>/.ai/config/keys/dev/`: `<project>.pem` is the private half (0600),
+//! `<fingerprint>.toml` a record of your own key's that says for which project it signs, and until
+//! when. Without that record a dev key is a stranger: a key never introduces a key.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -17,7 +18,7 @@ use zeroize::Zeroizing;
 
 use super::document::{read_own, write_own};
 use super::error::{KeyError, TrustError};
-use super::project::record_id;
+use super::project::{check_nameable, record_id};
 use super::store::TrustStore;
 use crate::base::Timestamp;
 use crate::base::bytes::write_atomic;
@@ -222,11 +223,9 @@ fn record(key: Fingerprint) -> Result<ItemId, TrustError> {
 }
 
 fn private_path(user: &Root, project: &ProjectIdentity) -> Result<PathBuf, TrustError> {
-    let named = record_id("dev", &project.path).filter(|_| project.path.to_str().is_some());
-    let id = named.ok_or_else(|| {
-        let path = project.path.display();
-        TrustError::NotFound { what: format!("`{path}` is not UTF-8, so no record can name it") }
-    })?;
+    check_nameable(&project.path)?;
+    let named = record_id("dev", &project.path);
+    let id = named.ok_or(TrustError::NotFound { what: "no record can be named".into() })?;
     Ok(user.path(&format!("config/{id}.pem")))
 }
 
@@ -271,8 +270,8 @@ fn hold(folder: &Path) -> io::Result<File> {
     Ok(held)
 }
 
-/// Removes records of keys that are long over: they are kept a while, so that what such a key signed
-/// is told from what a stranger signed.
+/// Removes records of keys that are long over: they are kept a while, so that what such a key
+/// signed is told from what a stranger signed.
 fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let age = entry.metadata().ok().and_then(|stat| stat.modified().ok()?.elapsed().ok());

@@ -248,7 +248,8 @@ pub(super) struct OwnFile<'a> {
     ext: &'a str,
     /// As it lies in its place.
     in_place: Option<Cow<'a, [u8]>>,
-    /// As it waits for the key of that fingerprint to be your own, in a rotation that was cut short.
+    /// As it waits for the key of that fingerprint to be your own, in a rotation that was cut
+    /// short.
     waiting: Option<(Fingerprint, Vec<u8>)>,
 }
 
@@ -302,8 +303,8 @@ impl<'a> OwnFile<'a> {
     /// Its text, if `key` signed it and it stands where it was signed for; `None` if all there is
     /// waits for another key.
     ///
-    /// This is the one door for files that decide about trust: a file that is there but is not plainly
-    /// the key's own fails closed.
+    /// This is the one door for files that decide about trust: a file that is there but is not
+    /// plainly the key's own fails closed.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -342,7 +343,8 @@ fn signed_by(
     verdict.strictly().map(|checked| checked.text.to_owned())
 }
 
-/// Reads a document that waits below `staged`, if `key` signed it; when is judged where it is believed.
+/// Reads a document that waits below `staged`, if `key` signed it; when is judged where it is
+/// believed.
 ///
 /// # Errors
 /// `verify.trust_unreadable`
@@ -363,8 +365,8 @@ fn unreadable(id: &ItemId, ext: &str, why: String) -> TrustError {
     TrustError::Unreadable { path: format!(".ai/config/{id}.{ext}"), why, help: None }
 }
 
-/// Writes `config/<id>.toml` of the user space, signed by `pair`; folders are made closed to others. A
-/// rotation that was cut short is finished first, so that nothing that waits is newer.
+/// Writes `config/<id>.toml` of the user space, signed by `pair`; folders are made closed to
+/// others. A rotation that was cut short is finished first, so that nothing that waits is newer.
 ///
 /// # Errors
 /// `trust.malformed` for a body that could not be read again, `trust.io`.
@@ -379,8 +381,8 @@ pub(crate) fn write_own(
     write_signed(user.base(), id, "toml", body, pair, now)
 }
 
-/// Takes a document of the user space away; false if there is none. A rotation that was cut short is
-/// finished first, so that it does not bring the document back.
+/// Takes a document of the user space away; false if there is none. A rotation that was cut short
+/// is finished first, so that it does not bring the document back.
 ///
 /// # Errors
 /// `trust.io`, `key.*`

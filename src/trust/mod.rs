@@ -1,4 +1,5 @@
-//! Trust: whom the person believes, for what, where and until when; their keys, projects and policy.
+//! Trust: whom the person believes, for what, where and until when; their keys, projects and
+//! policy.
 //!
 //! Layer 6. Sees `signature`, `space`, `grant`, `id`, `diag`, `base`. Judges no item.
 //!
@@ -10,9 +11,9 @@
 //! - What decides about trust is your own key's word, or nothing: `document.rs` is the one door.
 //! - Reading a key or a document writes nothing.
 //!
-//! Start at `store.rs`. `document.rs` is the files that say whom you believe, `project.rs` the accepted
-//! projects, `policy.rs` what else the person decided, `allowed.rs` what of a project they let in by
-//! name, `dev_key.rs` the key of work in hand, `rotate.rs` another own key.
+//! Start at `store.rs`. `document.rs` is the files that say whom you believe, `project.rs` the
+//! accepted projects, `policy.rs` what else the person decided, `allowed.rs` what of a project they
+//! let in by name, `dev_key.rs` the key of work in hand, `rotate.rs` another own key.
 
 mod allowed;
 mod dev_key;

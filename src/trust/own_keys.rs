@@ -43,8 +43,8 @@ impl<'a> OwnKeys<'a> {
         self.find_pair()?.ok_or(KeyError::Missing)
     }
 
-    /// Does what a call that was cut short left undone: the documents of a rotation, the public half.
-    /// True if there was anything to do.
+    /// Does what a call that was cut short left undone: the documents of a rotation, the public
+    /// half. True if there was anything to do.
     ///
     /// # Errors
     /// `key.permissions`, `key.malformed`, `key.io`, `trust.io`
@@ -63,7 +63,8 @@ impl<'a> OwnKeys<'a> {
     /// (a machine that only verifies).
     pub(crate) fn find_public(&self) -> Result<Option<PublicKey>, KeyError> {
         if let Some(bytes) = self.private_bytes()? {
-            return public_half(&Digest::of(&bytes), || Ok(parsed(&bytes)?.public())).map(Some);
+            let public = || parsed(&bytes).map(|pair| pair.public());
+            return public_half(&Digest::of(&bytes), public).map(Some);
         }
         let Some(bytes) = self.read("public_key.pem")? else { return Ok(None) };
         let malformed =

@@ -1,10 +1,11 @@
-//! Which projects, and which foreign folders, the person has accepted (core 2.1, 4.3): signed records
-//! that name one folder by path, device, inode and birth.
+//! Which projects, and which foreign folders, the person has accepted (core 2.1, 4.3): signed
+//! records that name one folder by path, device, inode and birth.
 
 use std::path::Path;
 
 use super::document::{read_own, write_own};
 use super::error::TrustError;
+use crate::base::text::unfit;
 use crate::base::{Digest, Timestamp};
 use crate::id::ItemId;
 use crate::signature::{KeyPair, PublicKey};
@@ -68,6 +69,20 @@ pub(crate) fn record_id(kind: &str, path: &Path) -> Option<ItemId> {
     format!("keys/{kind}/{}", &digest[..32]).parse().ok()
 }
 
+/// Whether a record can name the path: one that is written must be readable again.
+///
+/// # Errors
+/// `trust.not_found`
+pub(super) fn check_nameable(path: &Path) -> Result<(), TrustError> {
+    let why = match path.to_str() {
+        None => "is not UTF-8",
+        Some(text) if unfit(text).is_some() => "holds a character that nobody sees",
+        Some(_) => return Ok(()),
+    };
+    let what = format!("`{}` {why}, so no record can name it", path.display());
+    Err(TrustError::NotFound { what })
+}
+
 fn id(kind: &str, folder: &ProjectIdentity) -> Result<ItemId, TrustError> {
     record_id(kind, &folder.path)
         .ok_or_else(|| TrustError::NotFound { what: "no record can be named".into() })
@@ -97,10 +112,7 @@ fn write(
     folder: &ProjectIdentity,
     now: Timestamp,
 ) -> Result<(), TrustError> {
-    if folder.path.to_str().is_none() {
-        let what = format!("`{}` is not UTF-8, so no record can name it", folder.path.display());
-        return Err(TrustError::NotFound { what });
-    }
+    check_nameable(&folder.path)?;
     let body = toml::to_string(folder).map_err(|e| TrustError::NotFound { what: e.to_string() })?;
     write_own(user, &id(kind, folder)?, &body, pair, now).map(|_| ())
 }

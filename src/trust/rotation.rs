@@ -2,9 +2,10 @@
 //!
 //! Every document of yours is signed by the other key and laid down below
 //! `<user>/.ai/state/rotation/<its fingerprint>/` before that key becomes your own. Replacing the
-//! private key is the one step that decides: before it nothing has happened, after it whoever reads a
-//! document looks here first. So a rotation that is cut short is done or not begun. `rye keys rotate`,
-//! `rye doctor` and whoever writes a document put what waits into its place; reading writes nothing.
+//! private key is the one step that decides: before it nothing has happened, after it whoever reads
+//! a document looks here first. So a rotation that is cut short is done or not begun. `rye keys
+//! rotate`, `rye doctor` and whoever writes a document put what waits into its place; reading
+//! writes nothing.
 
 use std::fs::{self, File};
 use std::io;
@@ -66,7 +67,8 @@ impl Rotation {
     }
 }
 
-/// A document that waits for a key to be your own, and for which. Readers look here beside its place.
+/// A document that waits for a key to be your own, and for which. Readers look here beside its
+/// place.
 ///
 /// # Errors
 /// `space.*`

@@ -89,7 +89,8 @@ impl<'a> Verifier<'a> {
         check(&signed, self.trust.now(), |line| self.may_sign(line))
     }
 
-    /// Dev mode is for work in hand: items of accepted projects and of the user space, never config.
+    /// Dev mode is for work in hand: items of accepted projects and of the user space, never
+    /// config.
     fn dev_mode_applies(&self) -> bool {
         let kind = self.found.item.kind != Kind::Config;
         kind && match self.found.space {

@@ -161,9 +161,9 @@ impl PartsRoot {
         }
     }
 
-    /// The folder that it means for the item whose file lies at `path`; both are below the folder that
-    /// holds `.ai`. `None` if there is none: only a project's tools may begin at that folder itself,
-    /// and a tool without a folder has none above it.
+    /// The folder that it means for the item whose file lies at `path`; both are below the folder
+    /// that holds `.ai`. `None` if there is none: only a project's tools may begin at that folder
+    /// itself, and a tool without a folder has none above it.
     pub(crate) fn folder(self, path: &str, space: Space) -> Option<&str> {
         let (folder, _) = path.rsplit_once('/')?;
         match self {
@@ -223,8 +223,8 @@ impl Listed {
         if findings.is_empty() { Ok(digests) } else { Err(findings) }
     }
 
-    /// What the header means as it lies there now, whatever it says of digests; what cannot be read is
-    /// left out, and is found by those who admit.
+    /// What the header means as it lies there now, whatever it says of digests; what cannot be read
+    /// is left out, and is found by those who admit.
     pub(crate) fn now(
         &self,
         space: &Root,

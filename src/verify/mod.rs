@@ -10,8 +10,8 @@
 //! - A `Source` is made here and nowhere else; nobody is admitted by the name of their space alone.
 //! - The file is judged strictly; dev mode is asked afterwards what it forgives.
 //!
-//! Start at `admit.rs`. `listed_files.rs` is what a signature covers beside its item, `stage.rs` the
-//! mirror of `admit`. What `signature` and `trust` have is given on to the layers above.
+//! Start at `admit.rs`. `listed_files.rs` is what a signature covers beside its item, `stage.rs`
+//! the mirror of `admit`. What `signature` and `trust` have is given on to the layers above.
 
 mod admit;
 mod error;

