@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::error::{Drift, LockError};
-use super::form::{other_version, plain};
+use super::form::other_version;
 use super::pin::{Pin, Seen};
 use crate::base::bytes::write_atomic;
 use crate::base::limits::ITEM_BYTES;
@@ -55,9 +55,6 @@ impl Lock {
         if let Some(unfit) = unfit(text) {
             let why = format!("it holds the character U+{:04X}", u32::from(unfit.char));
             return Err(malformed(Some(unfit.at), why));
-        }
-        if let Some(lock) = plain(text) {
-            return Ok(Some(lock));
         }
         match toml::from_str::<Self>(text) {
             Ok(lock) => Ok(Some(lock)),

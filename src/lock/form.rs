@@ -41,43 +41,6 @@ impl Lock {
     }
 }
 
-/// Reads the one spelling that [`Lock::to_toml`] writes, in a third of the time that a reader of all
-/// TOML takes: each run reads the whole lock. `None` for any other text, right or wrong. What is
-/// read is TOML of the same meaning: no value holds an escape, and no row stands twice.
-pub(super) fn plain(text: &str) -> Option<Lock> {
-    let rest = text.strip_prefix(HEAD)?.strip_prefix("version = 1\n")?;
-    let mut lines = rest.split_terminator('\n').peekable();
-    let mut rows = BTreeMap::new();
-    let mut last = "";
-    while let Some(empty) = lines.next() {
-        let item = lines.next()?.strip_prefix("[\"")?.strip_suffix("\"]")?;
-        if !empty.is_empty() || item <= last {
-            return None;
-        }
-        last = item;
-        let mut value = |name: &str| {
-            let value = lines.peek()?.strip_prefix(name)?.strip_prefix(" = \"")?;
-            // A carriage return is the one control character that a lock's text may hold.
-            let value = value.strip_suffix('"').filter(|v| !v.contains(['"', '\\', '\r']))?;
-            lines.next();
-            Some(value)
-        };
-        let pin = Pin {
-            sha256: value("sha256")?.parse().ok()?,
-            signer: value("signer")?.parse().ok()?,
-            signed_at: value("signed_at")?.parse().ok()?,
-            version: value("version").map(str::to_owned),
-            space: value("space")?.parse().ok()?,
-        };
-        let row: Query = item.parse().ok()?;
-        if !is_name(&row, &pin) {
-            return None;
-        }
-        rows.insert(row, pin);
-    }
-    text.ends_with('\n').then(|| Lock::of(rows))
-}
-
 /// The version that a file of another form claims.
 pub(super) fn other_version(text: &str) -> Option<u64> {
     let version = text.parse::<toml::Table>().ok()?.get("version")?.as_integer()?;
@@ -156,7 +119,7 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lock, plain};
+    use super::Lock;
     use crate::base::{Digest, Timestamp};
     use crate::id::Space;
     use crate::lock::Pin;
@@ -187,31 +150,6 @@ mod tests {
         let refs: Vec<_> = text.lines().filter(|line| line.starts_with('[')).collect();
         assert_eq!(refs, ["[\"directive:a\"]", "[\"tool:a/y\"]", "[\"tool:b/x\"]"]);
         assert_eq!(toml::from_str::<Lock>(&text).unwrap().to_toml(), text);
-        assert_eq!(plain(&text), None, "a value with an escape is for the other reader");
-    }
-
-    #[test]
-    fn both_readers_agree_on_every_small_change() {
-        let mut lock = lock();
-        let (item, pin) = lock.rows().next().map(|(i, p)| (i.clone(), p.clone())).unwrap();
-        lock.insert("tool:b/x".parse().unwrap(), Pin { version: Some("1.0.0".into()), ..pin });
-        let good = lock.to_toml();
-        assert_eq!(plain(&good), Some(lock.clone()));
-        assert_eq!(toml::from_str(&good), Ok(lock));
-        assert!(good.contains(&item.to_string()));
-        let mut read = 0;
-        for at in 0..good.len() {
-            for put in ["", "\n", "\r", "\"", "\\", "'", "0", "z", " ", "#", "[", "é"] {
-                for len in [0, 1] {
-                    let text = format!("{}{put}{}", &good[..at], &good[at + len..]);
-                    if let Some(lock) = plain(&text) {
-                        read += 1;
-                        assert_eq!(toml::from_str::<Lock>(&text), Ok(lock), "{text}");
-                    }
-                }
-            }
-        }
-        assert!(read > 100, "{read}");
     }
 
     #[test]
