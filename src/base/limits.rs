@@ -134,15 +134,23 @@ pub(crate) const REDIRECTS_DEFAULT: u64 = 5;
 /// How long an exchange is waited for after its connection was closed, in milliseconds.
 #[cfg(feature = "http")]
 pub(crate) const NET_GRACE_MS: u64 = 500;
-/// Largest program whose header is read from a syntax tree, in bytes: a tree takes up to a thousand
-/// times the memory of its text.
+/// Largest program whose header is read from a syntax tree, in bytes: time to read it is in the way of
+/// each run.
 pub(crate) const PROGRAM_BYTES: usize = 512 << 10;
+/// Most words and signs of such a program: a tree takes some hundred bytes for each, and a program of
+/// that size has half as many.
+pub(crate) const PROGRAM_TOKENS: usize = 200_000;
+/// Most brackets, blocks and operators of a program that stand open at a time: a parser recurses into
+/// each, and the deepest of honest programs have some hundreds.
+pub(crate) const PROGRAM_NESTING: usize = 4_000;
+/// So many of them fit on any stack that a thread of ours has.
+pub(crate) const PROGRAM_SHALLOW: usize = 64;
+/// Stack for each of them in bytes: several times what the deepest functions of a build without
+/// optimisation take. It is address space until it is used.
+pub(crate) const PROGRAM_LEVEL_BYTES: usize = 16 << 10;
 /// Largest `rye/policy` or `rye/file-types`, in bytes: a page or two, and their reader's time grows
 /// with the square of the brackets that stand open.
 pub(crate) const OWN_CONFIG_BYTES: usize = 64 << 10;
-/// Most lines of a Python program that hold a backslash alone: at each of them its grammar reads on
-/// to the last one.
-pub(crate) const LONE_BACKSLASHES: usize = 100;
 /// Largest message of an editor in bytes: the largest item with each byte escaped, and what is around it.
 #[cfg(feature = "lsp")]
 pub(crate) const LSP_MESSAGE_BYTES: u64 = 6 * ITEM_BYTES + (1 << 20);

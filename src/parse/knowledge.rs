@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::data::{kind, plain, simple, yaml};
+use super::data::{kind, plain, yaml};
 use super::directive::{first_heading, signature_length};
 use super::error::{Fault, METADATA};
 use crate::base::text::escape_line;
@@ -28,47 +28,27 @@ impl Knowledge {
     /// `parse.yaml`, `parse.limit`, `parse.metadata` for front matter that is no mapping; `parse.invisible_text`
     /// and `parse.control_text` for what title, description and tags may not hold.
     pub(crate) fn markdown(text: &str) -> Result<Self, Fault> {
-        let (described, body) = Self::read(text, |_| None)?;
-        Ok(Self { body: body.to_owned(), ..described })
-    }
-
-    /// The same without the body, at a lower price: for finding it, and for nothing else.
-    ///
-    /// # Errors
-    /// As [`Knowledge::markdown`].
-    pub(crate) fn sketch(text: &str) -> Result<Self, Fault> {
-        Self::read(text, simple).map(|(described, _)| described)
-    }
-
-    /// What a Markdown file says of itself, and its body. `shortly` reads front matter that needs no reader.
-    fn read(
-        text: &str,
-        shortly: fn(&str) -> Option<Map<String, Value>>,
-    ) -> Result<(Self, &str), Fault> {
         let signed = signature_length(text);
         let rest = &text[signed..];
         let Some((front, body)) = front_matter(rest) else {
             let title = first_heading(rest)?;
-            return Ok((Self { title, ..Self::default() }, rest));
+            return Ok(Self { title, body: rest.to_owned(), ..Self::default() });
         };
-        let map = match shortly(front) {
-            Some(map) => map,
-            // Line feeds keep the places of faults those of the file.
-            None => match yaml(&format!("{}{front}", "\n".repeat(1 + usize::from(signed > 0))))? {
-                Value::Object(map) => map,
-                Value::Null => Map::new(),
-                other => {
-                    let why = format!("its front matter must be a mapping, not {}", kind(&other));
-                    return Err(Fault::new(METADATA, why));
-                }
-            },
+        // Line feeds keep the places of faults those of the file.
+        let map = match yaml(&format!("{}{front}", "\n".repeat(1 + usize::from(signed > 0))))? {
+            Value::Object(map) => map,
+            Value::Null => Map::new(),
+            other => {
+                let why = format!("its front matter must be a mapping, not {}", kind(&other));
+                return Err(Fault::new(METADATA, why));
+            }
         };
         let described = described(&map)?;
         let title = match described.title {
             Some(title) => Some(title),
             None => first_heading(body)?,
         };
-        Ok((Self { title, ..described }, body))
+        Ok(Self { title, body: body.to_owned(), ..described })
     }
 
     /// The knowledge in a YAML file; the body is the file as it is, without its signature line.
@@ -132,7 +112,7 @@ fn wrong(key: &str, wanted: &str, got: &Value) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use super::{Knowledge, front_matter, signature_length, simple};
+    use super::Knowledge;
     use crate::base::text::Position;
 
     fn read(text: &str) -> (Option<String>, Option<String>, Vec<String>, String) {
@@ -185,24 +165,6 @@ mod tests {
         let fault =
             Knowledge::markdown("<!-- rye:signed:v2 x -->\n---\na: 1\nb: .nan\n---\n").unwrap_err();
         assert_eq!(fault.position, Some(Position { line: 4, column: 4 }));
-    }
-
-    #[test]
-    fn what_a_page_is_found_by_is_what_it_says() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/.ai/knowledge");
-        let pages = walkdir::WalkDir::new(folder).into_iter().map(|page| page.expect("a page"));
-        let pages = pages.filter(|page| page.file_type().is_file());
-        let (mut count, mut shortly) = (0, 0);
-        for page in pages {
-            let text = std::fs::read_to_string(page.path()).expect("a text");
-            let all =
-                Knowledge::markdown(&text).map(|all| Knowledge { body: String::new(), ..all });
-            assert_eq!(Knowledge::sketch(&text), all, "{}", page.path().display());
-            let front = front_matter(&text[signature_length(&text)..]);
-            count += 1;
-            shortly += usize::from(front.is_some_and(|(front, _)| simple(front).is_some()));
-        }
-        assert!(count > 100 && shortly * 2 > count, "{shortly} of {count}");
     }
 
     #[test]

@@ -14,6 +14,8 @@
 //! `tidy` gives a header another shape and no item; `outline.rs` is what a file is found by.
 
 mod config;
+#[cfg(test)]
+mod cost_tests;
 mod data;
 mod describe;
 mod directive;

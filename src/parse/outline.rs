@@ -3,8 +3,6 @@
 use serde_json::Value;
 
 use super::item::{Item, parse};
-use super::knowledge::Knowledge;
-use super::tool::sketch;
 use crate::id::Kind;
 use crate::space::HeaderStyle;
 
@@ -22,13 +20,7 @@ pub(crate) struct Outline {
 
 /// The outline of a file; `None` where it does not parse.
 pub(crate) fn outline(kind: Kind, text: &str, style: &HeaderStyle) -> Option<Outline> {
-    let item = match kind {
-        Kind::Tool => sketch(text, style).map(|tool| Item::Tool(Box::new(tool))),
-        Kind::Knowledge if *style != HeaderStyle::Yaml => {
-            Knowledge::sketch(text).map(Item::Knowledge)
-        }
-        _ => parse(kind, style, text, String::new),
-    };
+    let item = parse(kind, style, text, String::new);
     Some(match item.ok()? {
         Item::Tool(tool) => {
             let properties = tool.schema.as_ref().and_then(|s| s.get("properties")?.as_object());

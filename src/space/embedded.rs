@@ -25,7 +25,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 2e388a8011c902b9a31f1f30884c983b5fadedc7aa61cacf4e0786b8c9927f9f
+    // bdd7ce5803a3c38c89d9b17ee59758dbd6a2e95dee50358906dbf771f84c6e79
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7e929c42df7c5f3bb397ee607ed2abc69b459cadabb6caa3413f15a0496c4ef8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -257,7 +257,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/parse.invisible_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.invisible_text.md") },
     // 7c48aa698c65fd2f6fe1c0013c902fd56a08351fd00cf18abe3314176f7c2be4
     File { path: "knowledge/rye/errors/parse.json.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.json.md") },
-    // 7fe2088320ebcd3d6ac4de1532120bacf747b09a34fad155fa2235f10707402e
+    // 3e3d98b29e60d3f0c485a75d035af6e1939539fed7b347271c6717f9ebd766f3
     File { path: "knowledge/rye/errors/parse.limit.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.limit.md") },
     // 343c056122caa9ae9fa4289247cf1b9b646fd02a3d7ebd552d42d9d1c24e6a86
     File { path: "knowledge/rye/errors/parse.metadata.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.metadata.md") },
@@ -501,7 +501,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // 9d56e5b38c00cfd167099b70b6761b82e11ac58d3d912568f888b42618d9e955
+    // 274be62406b456e4025b76a099ec62d8a8e4055f3c518be32904d1caa1f91281
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 8d34dcad3cbb3a6ba907409369da8b7f1385f01651ec2f9c70a820b622002774
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -563,4 +563,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "a81bba08ef47fb3735b67a2091d017194341fdf5684b8baf9f14358980f60d1a";
+    "c2795a2a72aa751987106d428dde6ac04105eb3c2b13e961d29bddf746441513";

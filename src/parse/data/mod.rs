@@ -13,7 +13,6 @@ pub(crate) mod fuzz;
 mod json;
 mod number;
 mod place;
-mod simple;
 mod toml;
 mod yaml;
 
@@ -26,7 +25,6 @@ use crate::base::text::unfit;
 pub(crate) use json::json;
 pub(crate) use number::{decimal, radix};
 pub(crate) use place::yaml_place;
-pub(crate) use simple::simple;
 pub(crate) use toml::toml;
 pub(crate) use yaml::yaml;
 

@@ -1,8 +1,6 @@
 //! The names at the top of a Python file, where they stand one below the other.
 
-use tree_sitter::Node;
-
-use crate::parse::tool::python_tree;
+use crate::parse::tool::{NamedText, named_texts};
 
 /// The order of the names that are texts.
 const NAMES: [&str; 5] =
@@ -21,13 +19,15 @@ struct Binding<'t> {
 /// # Errors
 /// One sentence: it cannot be read.
 pub(super) fn names(text: &str) -> Result<String, String> {
-    let tree = python_tree(text).map_err(|fault| fault.why)?;
-    let root = tree.root_node();
-    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    let named = named_texts(text).map_err(|fault| fault.why)?;
     let source: Vec<&str> = text.split_inclusive('\n').collect();
-    let mut cursor = root.walk();
+    let mut lines: Vec<String> = source.iter().map(|line| (*line).to_owned()).collect();
+    let mut starts = vec![0];
+    for line in &source {
+        starts.push(starts[starts.len() - 1] + line.len());
+    }
     let found: Vec<Binding<'_>> =
-        root.children(&mut cursor).filter_map(|node| binding(node, text, &source)).collect();
+        named.iter().filter_map(|named| binding(named, text, &starts)).collect();
     // What a comment stands above stays below it.
     let is_told = |row: usize| row > 0 && source[row - 1].starts_with('#');
     let runs = found.chunk_by(|one, next| one.row + 1 == next.row && !is_told(one.row));
@@ -44,24 +44,16 @@ pub(super) fn names(text: &str) -> Result<String, String> {
 }
 
 /// `name = "text"` at the margin, with nothing else but a comment on its line.
-fn binding<'t>(statement: Node<'_>, text: &'t str, lines: &[&'t str]) -> Option<Binding<'t>> {
-    let row = statement.start_position().row;
-    let assignment = statement.named_child(0).filter(|_| statement.named_child_count() == 1)?;
-    let one_line = statement.end_position().row == row && statement.start_position().column == 0;
-    if assignment.kind() != "assignment" || !one_line {
+fn binding<'t>(named: &NamedText, text: &'t str, starts: &[usize]) -> Option<Binding<'t>> {
+    let row = starts.binary_search(&named.statement.start).ok()?;
+    let end = *starts.get(row + 1)?;
+    if named.statement.end > end || !NAMES.contains(&named.name) {
         return None;
     }
-    let (left, right) =
-        (assignment.child_by_field_name("left")?, assignment.child_by_field_name("right")?);
-    let name = text.get(left.byte_range())?;
-    let typed = assignment.child_by_field_name("type").is_some();
-    if typed || !NAMES.contains(&name) || right.kind() != "string" {
-        return None;
-    }
-    let line = lines.get(row)?.trim_end();
-    let behind = line.get(right.end_position().column..)?;
+    let behind = text.get(named.value.end..end)?.trim_end();
     let only_comment = behind.is_empty() || behind.trim_start().starts_with('#');
-    only_comment.then_some(Binding { row, name, value: text.get(right.byte_range())?, behind })
+    let value = text.get(named.value.clone())?;
+    only_comment.then_some(Binding { row, name: named.name, value, behind })
 }
 
 /// Double quotes, where nothing inside is changed by that.

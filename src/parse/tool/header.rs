@@ -22,21 +22,6 @@ pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
     Tool::new(&header)
 }
 
-/// The tool that a file seems to declare, at a lower price: for finding it, and for nothing else.
-pub(crate) fn sketch(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
-    match style {
-        HeaderStyle::Python => {
-            let block = block::header(text, "#")?;
-            let texts = if block.is_empty() { python::texts(text) } else { None };
-            match texts.and_then(|texts| Tool::of_texts(&texts)) {
-                Some(tool) => Ok(tool),
-                None => Tool::new(&joined(python::declared(text)?, block)?),
-            }
-        }
-        _ => Tool::new(&header(text, style)?),
-    }
-}
-
 /// The files that a tool's header lists, whether or not anybody signed it; `None` for a file that
 /// lists none or does not parse. Good for leaving files out of a list, and for nothing else.
 pub(crate) fn listed_files(text: &str, style: &HeaderStyle) -> Option<Listed> {
@@ -111,7 +96,7 @@ fn joined(
 
 #[cfg(test)]
 mod tests {
-    use super::{parse, sketch};
+    use super::parse;
     use crate::space::HeaderStyle;
 
     #[test]
@@ -146,38 +131,6 @@ mod tests {
         assert_eq!(want.executor.as_ref().map(ToString::to_string).as_deref(), Some("a/b"));
         for (style, text) in rows {
             assert_eq!(parse(&text, &style).as_ref(), Ok(&want), "{style:?}");
-        }
-    }
-
-    #[test]
-    fn what_a_tool_is_found_by_is_what_it_declares() {
-        let rows = [
-            "",
-            "__version__ = \"1\"\n__tool_type__ = \"tool\"\n__executor_id__ = \"a/b\"\n\
-             __category__ = \"c\"\n__tool_description__ = \"d\"\nx = 1\n",
-            "__tool_type__ = \"runtime\"\n",
-            "__tool_type__ = \"eval\"\n",
-            "__tool_type__ = \"hook\"\n",
-            "__executor_id__ = \"../b\"\n",
-            "CONFIG = \"x\"\n",
-            "CONFIG_SCHEMA = \"x\"\n",
-            "SECRETS = \"x\"\n",
-            "FILES = \"x\"\n",
-            "ENV = \"x\"\n",
-            "ANCHOR = \"x\"\n",
-            "CONFIG_RESOLVE = \"x\"\n",
-            "VERIFY_DEPS = \"x\"\n",
-            "ENV_CONFIG = \"x\"\n",
-            "__version__ = \"1\"\n__version__ = \"2\"\n",
-            "__version__ = \"1\"\nSECRETS = ['A']\n",
-            "# /// rye\n# version = '1'\n# ///\n__category__ = \"c\"\n",
-            "# /// rye\n# version = '1'\n# ///\n__version__ = \"c\"\n",
-            "# /// rye\n__version__ = \"c\"\n",
-        ];
-        for text in rows {
-            let (some, all) =
-                (sketch(text, &HeaderStyle::Python), parse(text, &HeaderStyle::Python));
-            assert_eq!(some.ok(), all.ok(), "{text:?}");
         }
     }
 

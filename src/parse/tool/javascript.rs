@@ -1,14 +1,24 @@
 //! JavaScript and TypeScript headers: `const` declarations read from the syntax tree, or the tags
 //! of the first documentation comment.
 
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{
+    ArrowFunctionBody, AssignmentTargetPropertyIdentifier, BindingIdentifier, BindingPattern,
+    CatchParameter, ClassBody, Declaration, ExportAllDeclaration, ExportSpecifier, Expression,
+    FormalParameters, FunctionBody, IdentifierReference, ModuleExportName, Program,
+    SimpleAssignmentTarget, Statement, VariableDeclaration, VariableDeclarationKind,
+};
+use oxc_ast_visit::{VisitJs, walk_js};
+use oxc_parser::{ParseOptions, Parser};
+use oxc_span::{GetSpan, SourceType};
 use serde_json::{Map, Value};
-use tree_sitter::Language;
 
-use super::javascript_literal::literal;
-use super::javascript_outline::outline;
-use super::syntax::{Form, Grammar, Step, header as read};
+use super::javascript_depth::extent;
+use super::javascript_literal::{literal, place};
+use super::names::{self, Binding, broken, fits};
+use super::nesting::on_a_stack_for;
 use crate::base::text::position;
-use crate::parse::error::{DUPLICATE_METADATA, Fault};
+use crate::parse::error::{DUPLICATE_METADATA, Fault, SYNTAX};
 
 /// The tags of a documentation comment that are metadata; others are left to other readers.
 const TAGS: &[&str] = &["version", "tool_type", "executor_id", "category", "description"];
@@ -16,10 +26,11 @@ const TAGS: &[&str] = &["version", "tool_type", "executor_id", "category", "desc
 /// The header of a JavaScript or, with `types`, a TypeScript file.
 ///
 /// # Errors
-/// Those of a syntax header; `parse.duplicate_metadata` also for a tag that occurs twice and for
+/// `parse.syntax` for a text that is not of the language, `parse.limit` for one that is too large or nests
+/// too deep, those of [`names::header`]; `parse.duplicate_metadata` also for a tag that occurs twice and for
 /// a name given both by a tag and by a declaration.
 pub(super) fn header(text: &str, types: bool) -> Result<Map<String, Value>, Fault> {
-    let mut map = read(text, &grammar(types))?;
+    let mut map = declared(text, types)?;
     for (tag, words, at) in tags(text) {
         if map.contains_key(tag) {
             let why = format!("`@{tag}` names what is named before or elsewhere");
@@ -31,89 +42,179 @@ pub(super) fn header(text: &str, types: bool) -> Result<Map<String, Value>, Faul
     Ok(map)
 }
 
-pub(super) fn grammar(types: bool) -> Grammar {
-    let language: Language = if types {
-        tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()
-    } else {
-        tree_sitter_javascript::LANGUAGE.into()
+/// What the declarations say.
+fn declared(text: &str, types: bool) -> Result<Map<String, Value>, Fault> {
+    fits(text)?;
+    // A file does not say which of them it is; what is right in one may be wrong in another.
+    let forms = match types {
+        false => [SourceType::unambiguous(), SourceType::mjs(), SourceType::cjs()],
+        true => [
+            SourceType::ts(),
+            SourceType::ts().with_unambiguous(true),
+            SourceType::ts().with_commonjs(true),
+        ],
     };
-    Grammar {
-        language,
-        outline,
-        spelled: &["identifier", "shorthand_property_identifier_pattern", "type_identifier"],
-        scope: |kind, field| {
-            kind == "class_static_block" || (FUNCTIONS.contains(&kind) && field == Some("body"))
-        },
-        bracket,
-        binding,
-        literal,
+    on_a_stack_for(extent(text, types), || {
+        let mut first = None;
+        for form in forms {
+            match read(text, form) {
+                Err(fault) if fault.code == SYNTAX => first = first.or(Some(fault)),
+                known => return known,
+            }
+        }
+        first.map_or_else(|| Ok(Map::new()), Err)
+    })
+}
+
+/// What the declarations of a text of this form say.
+fn read(text: &str, form: SourceType) -> Result<Map<String, Value>, Fault> {
+    let allocator = Allocator::default();
+    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    let parsed = Parser::new(&allocator, text, form).with_options(options).parse();
+    if let Some(error) = parsed.diagnostics.errors().next() {
+        let at = error.labels.first().map_or(0, |label| place(label.offset()));
+        return Err(broken(text, at, &error.message));
+    }
+    let bindings = Bindings::of(&parsed.program);
+    names::header(text, bindings, |value| literal(text, value))
+}
+
+/// Every binding of a name of the metadata. Bodies of functions and classes have names of their own.
+#[derive(Default)]
+struct Bindings<'p, 'a> {
+    found: Vec<Binding<&'p Expression<'a>>>,
+    /// Among parameters, whose names are the function's.
+    parameters: bool,
+}
+
+impl<'p, 'a> Bindings<'p, 'a> {
+    fn of(program: &'p Program<'a>) -> Vec<Binding<&'p Expression<'a>>> {
+        let mut all = Self::default();
+        for statement in &program.body {
+            match statement {
+                Statement::VariableDeclaration(declared) => all.top_level(declared),
+                Statement::ExportDeclaration(exported) => match &exported.declaration {
+                    Declaration::VariableDeclaration(declared) => all.top_level(declared),
+                    _ => all.visit_statement(statement),
+                },
+                _ => all.visit_statement(statement),
+            }
+        }
+        all.found
+    }
+
+    fn top_level(&mut self, declared: &'p VariableDeclaration<'a>) {
+        let is_plain = declared.kind == VariableDeclarationKind::Const && !declared.declare;
+        for declarator in &declared.declarations {
+            match (&declarator.id, &declarator.init) {
+                (BindingPattern::BindingIdentifier(name), Some(value)) if is_plain => {
+                    let binding = Binding::new(&name.name, place(name.span.start), Some(value));
+                    self.found.extend(binding);
+                    self.visit_expression(value);
+                }
+                _ => self.visit_variable_declarator(declarator),
+            }
+        }
+    }
+
+    /// In any other way than by a plain declaration.
+    fn bind(&mut self, name: &str, at: u32) {
+        self.found.extend(Binding::new(name, place(at), None));
+    }
+
+    fn assign(&mut self, name: &IdentifierReference<'a>) {
+        self.bind(&name.name, name.span.start);
+    }
+
+    /// A name that is given to others under this one.
+    fn export(&mut self, name: &ModuleExportName<'a>) {
+        match name {
+            ModuleExportName::IdentifierName(name) => self.bind(&name.name, name.span.start),
+            ModuleExportName::IdentifierReference(name) => self.assign(name),
+            ModuleExportName::StringLiteral(_) => {}
+        }
+    }
+
+    fn among_parameters(&mut self, walk: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.parameters, true);
+        walk(self);
+        self.parameters = outer;
     }
 }
 
-/// The kinds of node whose body has names of its own.
-const FUNCTIONS: &[&str] = &[
-    "function_declaration",
-    "function_expression",
-    "generator_function",
-    "generator_function_declaration",
-    "arrow_function",
-    "method_definition",
-    "class",
-    "class_declaration",
-    "abstract_class_declaration",
-];
-
-/// How the identifier at the end of the path binds its name.
-fn binding<'t>(path: &[Step<'t>]) -> Option<Form<'t>> {
-    let (name, above) = path.split_last()?;
-    if let [program, middle @ .., declarator] = above
-        && let [declaration] | [_, declaration] = middle
-        && (program.kind, declaration.kind) == ("program", "lexical_declaration")
-        && (middle.len() == 1 || middle[0].kind == "export_statement")
-        && (declarator.kind, name.field) == ("variable_declarator", Some("name"))
-        && declaration.node.child(0).is_some_and(|word| word.kind() == "const")
-    {
-        return Some(declarator.node.child_by_field_name("value").map_or(Form::Other, Form::Plain));
+impl<'a> VisitJs<'a> for Bindings<'_, 'a> {
+    fn visit_binding_identifier(&mut self, name: &BindingIdentifier<'a>) {
+        if !self.parameters {
+            self.bind(&name.name, name.span.start);
+        }
     }
-    let depth = name.holder;
-    let (holder, field) = (above.get(depth)?, path[depth + 1].field);
-    let bound = match holder.kind {
-        "variable_declarator"
-        | "function_declaration"
-        | "function_signature"
-        | "generator_function_declaration"
-        | "class_declaration"
-        | "abstract_class_declaration"
-        | "enum_declaration"
-        | "internal_module"
-        | "module" => field == Some("name"),
-        "assignment_expression" | "augmented_assignment_expression" | "for_in_statement" => {
-            field == Some("left")
-        }
-        "update_expression" => field == Some("argument"),
-        "import_specifier" => {
-            field == Some("alias") || holder.node.child_by_field_name("alias").is_none()
-        }
-        "export_specifier" => field == Some("alias"),
-        "import_clause" | "namespace_import" | "namespace_export" | "import_require_clause" => true,
-        // `import name = other.thing`: only the first identifier is bound.
-        "import_alias" => holder.node.named_child(0) == Some(name.node),
-        _ => false,
-    };
-    bound.then_some(Form::Other)
-}
 
-/// A pattern around a name; a default inside one is read, its left side is bound.
-fn bracket(kind: &str, field: Option<&str>) -> bool {
-    match kind {
-        "object_pattern"
-        | "array_pattern"
-        | "rest_pattern"
-        | "pair_pattern"
-        | "parenthesized_expression"
-        | "non_null_expression" => true,
-        "assignment_pattern" | "object_assignment_pattern" => field == Some("left"),
-        _ => false,
+    fn visit_simple_assignment_target(&mut self, target: &SimpleAssignmentTarget<'a>) {
+        let mut inner = match target {
+            SimpleAssignmentTarget::AssignmentTargetIdentifier(name) => return self.assign(name),
+            SimpleAssignmentTarget::TSAsExpression(inner) => &inner.expression,
+            SimpleAssignmentTarget::TSSatisfiesExpression(inner) => &inner.expression,
+            SimpleAssignmentTarget::TSNonNullExpression(inner) => &inner.expression,
+            SimpleAssignmentTarget::TSTypeAssertion(inner) => &inner.expression,
+            _ => return walk_js::walk_simple_assignment_target(self, target),
+        };
+        loop {
+            inner = match inner {
+                Expression::Identifier(name) => return self.assign(name),
+                Expression::ParenthesizedExpression(inner) => &inner.expression,
+                Expression::TSAsExpression(inner) => &inner.expression,
+                Expression::TSSatisfiesExpression(inner) => &inner.expression,
+                Expression::TSNonNullExpression(inner) => &inner.expression,
+                Expression::TSTypeAssertion(inner) => &inner.expression,
+                other => return self.visit_expression(other),
+            };
+        }
+    }
+
+    fn visit_assignment_target_property_identifier(
+        &mut self,
+        target: &AssignmentTargetPropertyIdentifier<'a>,
+    ) {
+        self.assign(&target.binding);
+        walk_js::walk_assignment_target_property_identifier(self, target);
+    }
+
+    fn visit_expression(&mut self, expression: &Expression<'a>) {
+        match expression {
+            // The names of these two are their own.
+            Expression::FunctionExpression(function) => {
+                self.visit_formal_parameters(&function.params);
+            }
+            Expression::ClassExpression(class) => {
+                self.visit_decorators(&class.decorators);
+                class.heritage.iter().for_each(|heritage| self.visit_class_heritage(heritage));
+            }
+            _ => walk_js::walk_expression(self, expression),
+        }
+    }
+
+    fn visit_formal_parameters(&mut self, parameters: &FormalParameters<'a>) {
+        self.among_parameters(|inside| walk_js::walk_formal_parameters(inside, parameters));
+    }
+
+    fn visit_catch_parameter(&mut self, parameter: &CatchParameter<'a>) {
+        self.among_parameters(|inside| walk_js::walk_catch_parameter(inside, parameter));
+    }
+
+    fn visit_function_body(&mut self, _: &FunctionBody<'a>) {}
+
+    fn visit_arrow_function_body(&mut self, _: &ArrowFunctionBody<'a>) {}
+
+    fn visit_class_body(&mut self, _: &ClassBody<'a>) {}
+
+    fn visit_export_specifier(&mut self, specifier: &ExportSpecifier<'a>) {
+        if specifier.local.span() != specifier.exported.span() {
+            self.export(&specifier.exported);
+        }
+    }
+
+    fn visit_export_all_declaration(&mut self, all: &ExportAllDeclaration<'a>) {
+        all.exported.iter().for_each(|name| self.export(name));
     }
 }
 

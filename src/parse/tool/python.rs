@@ -1,98 +1,114 @@
 //! Python headers: module-level names bound to literals, read from the syntax tree.
 
+use std::ops::Range;
+
+use ruff_python_ast::token::TokenKind;
+use ruff_python_ast::visitor::{Visitor, walk_except_handler, walk_expr, walk_pattern, walk_stmt};
+use ruff_python_ast::{
+    Comprehension, ExceptHandler, Expr, ExprContext, Identifier, ModModule, Pattern, Stmt,
+};
+use ruff_python_parser::lexer::lex;
+use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
+use ruff_text_size::Ranged;
 use serde_json::{Map, Value};
 
+use super::names::{self, Binding, NAMES, broken, fits};
+use super::nesting::{Extent, Nesting, on_a_stack_for};
 use super::python_literal::literal;
-use super::python_outline::{declarations, outline};
-use super::syntax::{Form, Grammar, NAMES, Step, header as read, tree};
-use crate::base::limits::LONE_BACKSLASHES;
 use crate::base::text::Position;
-use crate::parse::error::{ENCODING, Fault, LIMIT};
+use crate::parse::error::{ENCODING, Fault};
 
 /// The header of a Python file.
 ///
 /// # Errors
-/// `parse.encoding` for a coding line other than UTF-8, `parse.limit` for too many lone backslashes;
-/// else those of a syntax header.
+/// `parse.encoding` for a coding line other than UTF-8, `parse.syntax` for a text that is not Python,
+/// `parse.limit` for one that is too large or nests too deep; else those of [`names::header`].
 pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
     coding(text)?;
-    continuations(text)?;
-    read(text, &grammar())
+    tree(text, |module| {
+        let bindings = Bindings::of(module);
+        names::header(text, bindings, |value| literal(text, value))
+    })
 }
 
-/// The same of the declarations alone: for finding a file, and for nothing else.
-pub(super) fn declared(text: &str) -> Result<Map<String, Value>, Fault> {
-    let Some(lines) = declarations(text) else { return header(text) };
-    let (mut map, mut others) = (Map::new(), String::new());
-    for line in &lines {
-        match plain(line) {
-            Some((key, value)) if !map.contains_key(key) => {
-                map.insert(key.into(), value.into());
-            }
-            _ => others.push_str(line),
-        }
-    }
-    if !others.is_empty() {
-        continuations(&others)?;
-        for (key, value) in read(&others, &grammar())? {
-            if map.insert(key, value).is_some() {
-                // A name that is bound twice is told as it is everywhere.
-                return read(&lines.concat(), &grammar());
-            }
-        }
-    }
-    Ok(map)
+/// A name of the metadata that a statement of its own binds to one text: where the statement, the name
+/// and the text stand.
+pub(crate) struct NamedText {
+    pub(crate) statement: Range<usize>,
+    pub(crate) name: &'static str,
+    pub(crate) value: Range<usize>,
 }
 
-/// The keys and texts of a file that declares nothing but texts, each once: for finding it.
-pub(super) fn texts(text: &str) -> Option<Vec<(&'static str, &str)>> {
-    let texts: Vec<_> = declarations(text)?.into_iter().map(plain).collect::<Option<_>>()?;
-    let is_first = |at: usize| texts[..at].iter().all(|(key, _)| *key != texts[at].0);
-    (0..texts.len()).all(is_first).then_some(texts)
-}
-
-/// What a line binds to a text without quotes and escapes, which is read without a grammar.
-fn plain(line: &str) -> Option<(&'static str, &str)> {
-    let (name, rest) = line.split_once(' ')?;
-    let (_, key) = NAMES.iter().find(|(known, _)| *known == name)?;
-    let value = rest.strip_prefix("= \"")?.trim_end_matches(['\r', '\n']).strip_suffix('"')?;
-    (!value.contains(['"', '\\', '\r', '\n'])).then_some((key, value))
-}
-
-/// The syntax tree of a file that has a header; bodies of functions may be left out of it.
+/// The names that a file with a header binds to texts, in its order.
 ///
 /// # Errors
 /// As [`header`].
-pub(crate) fn python_tree(text: &str) -> Result<tree_sitter::Tree, Fault> {
+pub(crate) fn named_texts(text: &str) -> Result<Vec<NamedText>, Fault> {
     header(text)?;
-    tree(text, &grammar())
+    let named = |stmt: &Stmt| {
+        let Stmt::Assign(assign) = stmt else { return None };
+        let (name, value) = plain(stmt)?;
+        let (name, _) = NAMES.iter().find(|(known, _)| *known == name.id.as_str())?;
+        let is_one = matches!(value, Expr::StringLiteral(s) if !s.value.is_implicit_concatenated());
+        // Brackets around the text are the statement's.
+        let is_bare = value.end() == assign.range.end();
+        let (statement, value) = (assign.range.to_std_range(), value.range().to_std_range());
+        (is_one && is_bare).then_some(NamedText { statement, name, value })
+    };
+    tree(text, |module| Ok(module.body.iter().filter_map(named).collect()))
 }
 
-/// Refuses many lines that only carry on the one before: no program needs them, and the parser would
-/// take minutes for a few thousand.
-fn continuations(text: &str) -> Result<(), Fault> {
-    let mut lone = text.lines().enumerate().filter(|(_, line)| line.trim() == "\\");
-    match lone.nth(LONE_BACKSLASHES) {
-        Some((at, _)) => {
-            let why = format!("more than {LONE_BACKSLASHES} lines hold a backslash alone");
-            Err(Fault::new(LIMIT, why).at(Position { line: at + 1, column: 1 }))
+/// What `read` makes of the syntax tree of all of the text.
+fn tree<T: Send>(
+    text: &str,
+    read: impl FnOnce(&ModModule) -> Result<T, Fault> + Send,
+) -> Result<T, Fault> {
+    fits(text)?;
+    on_a_stack_for(extent(text), || {
+        let parsed = parse_unchecked(text, ParseOptions::from(Mode::Module));
+        if let Some(error) = parsed.errors().first() {
+            return Err(broken(text, error.location.start().to_usize(), &error.error.to_string()));
         }
-        None => Ok(()),
-    }
+        match parsed.try_into_module() {
+            Some(module) => read(Parsed::syntax(&module)),
+            None => Err(broken(text, 0, "it is not a module")),
+        }
+    })
 }
 
-pub(super) fn grammar() -> Grammar {
-    Grammar {
-        language: tree_sitter_python::LANGUAGE.into(),
-        outline,
-        spelled: &["identifier"],
-        scope: |kind, field| {
-            let definition = matches!(kind, "function_definition" | "class_definition" | "lambda");
-            definition && field == Some("body")
-        },
-        bracket,
-        binding,
-        literal,
+/// How deep the text nests at most, and how long it is, by the parser's own tokens.
+fn extent(text: &str) -> Extent {
+    use TokenKind as T;
+    let mut lexer = lex(text, Mode::Module);
+    let (mut nesting, mut tokens) = (Nesting::new(), 0);
+    loop {
+        let token = lexer.next_token();
+        tokens += usize::from(!matches!(token, T::Comment | T::NonLogicalNewline));
+        match token {
+            T::EndOfFile => return Extent { depth: nesting.deepest(), tokens },
+            T::Lpar | T::Lsqb | T::Lbrace | T::Indent => nesting.open(token),
+            T::Rpar | T::Rsqb | T::Rbrace | T::Dedent => {
+                let fits = matches!(
+                    (nesting.innermost(), token),
+                    (Some(T::Lpar), T::Rpar)
+                        | (Some(T::Lsqb), T::Rsqb)
+                        | (Some(T::Lbrace), T::Rbrace)
+                        | (Some(T::Indent), T::Dedent)
+                );
+                // What a parser makes of a text behind its first error is its own matter.
+                if !fits {
+                    nesting.doubt();
+                }
+                nesting.close();
+            }
+            T::Unknown => nesting.doubt(),
+            T::Comma => nesting.end_expression(),
+            T::Semi | T::Newline => nesting.end_statement(),
+            T::Name | T::Int | T::Float | T::Complex | T::String | T::Ellipsis => {}
+            T::Comment | T::NonLogicalNewline | T::FStringMiddle | T::TStringMiddle => {}
+            T::FStringEnd | T::TStringEnd | T::True | T::False | T::None => {}
+            _ => nesting.link(),
+        }
     }
 }
 
@@ -121,55 +137,157 @@ fn coding(text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How the identifier at the end of the path binds its name.
-fn binding<'t>(path: &[Step<'t>]) -> Option<Form<'t>> {
-    let (name, above) = path.split_last()?;
-    if let [module, statement, assignment] = above
-        && (module.kind, statement.kind) == ("module", "expression_statement")
-        && (assignment.kind, name.field) == ("assignment", Some("left"))
-    {
-        // A bare annotation (`name: str`) has no value and so is no plain binding.
-        return Some(assignment.node.child_by_field_name("right").map_or(Form::Other, Form::Plain));
-    }
-    let depth = name.holder;
-    let (holder, field) = (above.get(depth)?, path[depth + 1].field);
-    let bound = match holder.kind {
-        "assignment" | "augmented_assignment" | "for_statement" | "type_alias_statement" => {
-            field == Some("left")
-        }
-        "function_definition" | "class_definition" | "named_expression" => field == Some("name"),
-        "as_pattern" | "aliased_import" => field == Some("alias"),
-        "delete_statement" => true,
-        "global_statement" => return Some(Form::Global),
-        _ => false,
+/// The name and the value of a statement that is one plain assignment. A bare annotation
+/// (`name: str`) has no value and so is not one.
+fn plain(stmt: &Stmt) -> Option<(&ruff_python_ast::ExprName, &Expr)> {
+    let (target, value) = match stmt {
+        Stmt::Assign(assign) => match assign.targets.as_slice() {
+            // A bracket around the name begins the statement.
+            [target] if target.start() == assign.range.start() => (target, &assign.value),
+            _ => return None,
+        },
+        Stmt::AnnAssign(assign) if assign.simple => (&*assign.target, assign.value.as_ref()?),
+        _ => return None,
     };
-    let above = &above[..depth];
-    let first_of_dotted = holder.kind == "dotted_name" && holder.node.child(0) == Some(name.node);
-    let imported = first_of_dotted
-        && holder.field == Some("name")
-        && above.last().is_some_and(|step| step.kind.starts_with("import_"));
-    // `type x = …`: the name stands inside a `type` node.
-    let alias = holder.kind == "type"
-        && holder.field == Some("left")
-        && above.last().is_some_and(|step| step.kind == "type_alias_statement");
-    // Any name in a `case` pattern may capture; the ones that do not are not worth telling apart.
-    (bound || imported || alias || holder.in_case).then_some(Form::Other)
+    Some((target.as_name_expr()?, value))
 }
 
-/// A target may hold the name inside further brackets and stars.
-fn bracket(kind: &str, _: Option<&str>) -> bool {
-    matches!(
-        kind,
-        "pattern_list"
-            | "tuple_pattern"
-            | "list_pattern"
-            | "list_splat_pattern"
-            | "parenthesized_expression"
-            | "expression_list"
-            | "tuple"
-            | "list"
-            | "as_pattern_target"
-    )
+/// Every binding of a name of the metadata.
+#[derive(Default)]
+struct Bindings<'t> {
+    found: Vec<Binding<&'t Expr>>,
+    /// Inside the body of a function or class, which has names of its own.
+    local: bool,
+    /// In a target of a comprehension, whose names are the comprehension's.
+    comprehended: bool,
+}
+
+impl<'t> Bindings<'t> {
+    fn of(module: &'t ModModule) -> Vec<Binding<&'t Expr>> {
+        let mut all = Self::default();
+        for stmt in &module.body {
+            match plain(stmt) {
+                Some((name, value)) => {
+                    let at = name.range.start().to_usize();
+                    all.found.extend(Binding::new(name.id.as_str(), at, Some(value)));
+                    all.visit_expr(value);
+                    if let Stmt::AnnAssign(assign) = stmt {
+                        all.visit_annotation(&assign.annotation);
+                    }
+                }
+                None => all.visit_stmt(stmt),
+            }
+        }
+        all.found
+    }
+
+    /// In any other way than by a plain assignment, in the scope it stands in.
+    fn bind(&mut self, name: &str, at: usize) {
+        if !self.local {
+            self.found.extend(Binding::new(name, at, None));
+        }
+    }
+
+    fn bind_all<'i>(&mut self, names: impl IntoIterator<Item = &'i Identifier>) {
+        for name in names {
+            self.bind(name.as_str(), name.range.start().to_usize());
+        }
+    }
+
+    fn in_scope(&mut self, walk: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.local, true);
+        walk(self);
+        self.local = outer;
+    }
+}
+
+impl<'t> Visitor<'t> for Bindings<'t> {
+    fn visit_stmt(&mut self, stmt: &'t Stmt) {
+        match stmt {
+            Stmt::FunctionDef(def) => {
+                self.bind_all([&def.name]);
+                def.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
+                def.type_params.iter().for_each(|params| self.visit_type_params(params));
+                self.visit_parameters(&def.parameters);
+                def.returns.iter().for_each(|returns| self.visit_annotation(returns));
+                self.in_scope(|inside| inside.visit_body(&def.body));
+            }
+            Stmt::ClassDef(def) => {
+                self.bind_all([&def.name]);
+                def.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
+                def.type_params.iter().for_each(|params| self.visit_type_params(params));
+                def.arguments.iter().for_each(|arguments| self.visit_arguments(arguments));
+                self.in_scope(|inside| inside.visit_body(&def.body));
+            }
+            Stmt::Import(import) => {
+                for alias in &import.names {
+                    let whole = alias.asname.as_ref().unwrap_or(&alias.name);
+                    let first = whole.as_str().split('.').next().unwrap_or_default();
+                    self.bind(first, whole.range.start().to_usize());
+                }
+            }
+            Stmt::ImportFrom(import) => {
+                let names = import.names.iter();
+                self.bind_all(names.map(|alias| alias.asname.as_ref().unwrap_or(&alias.name)));
+            }
+            // For the whole program, wherever it is said.
+            Stmt::Global(global) => {
+                let names = global.names.iter();
+                self.found.extend(names.filter_map(|name| {
+                    Binding::new(name.as_str(), name.range.start().to_usize(), None)
+                }));
+            }
+            _ => walk_stmt(self, stmt),
+        }
+    }
+
+    fn visit_expr(&mut self, expr: &'t Expr) {
+        if self.local {
+            return;
+        }
+        match expr {
+            Expr::Name(name) if name.ctx != ExprContext::Load => {
+                if !self.comprehended {
+                    self.bind(name.id.as_str(), name.range.start().to_usize());
+                }
+            }
+            Expr::Named(named) => {
+                let outer = std::mem::replace(&mut self.comprehended, false);
+                walk_expr(self, expr);
+                self.comprehended = outer;
+                debug_assert!(named.target.is_name_expr(), "nothing else is bound in this way");
+            }
+            Expr::Lambda(lambda) => {
+                lambda.parameters.iter().for_each(|parameters| self.visit_parameters(parameters));
+                self.in_scope(|inside| inside.visit_expr(&lambda.body));
+            }
+            _ => walk_expr(self, expr),
+        }
+    }
+
+    fn visit_comprehension(&mut self, comprehension: &'t Comprehension) {
+        self.visit_expr(&comprehension.iter);
+        comprehension.ifs.iter().for_each(|condition| self.visit_expr(condition));
+        let outer = std::mem::replace(&mut self.comprehended, true);
+        self.visit_expr(&comprehension.target);
+        self.comprehended = outer;
+    }
+
+    fn visit_except_handler(&mut self, handler: &'t ExceptHandler) {
+        let ExceptHandler::ExceptHandler(inside) = handler;
+        self.bind_all(&inside.name);
+        walk_except_handler(self, handler);
+    }
+
+    fn visit_pattern(&mut self, pattern: &'t Pattern) {
+        match pattern {
+            Pattern::MatchAs(capture) => self.bind_all(&capture.name),
+            Pattern::MatchStar(capture) => self.bind_all(&capture.name),
+            Pattern::MatchMapping(mapping) => self.bind_all(&mapping.rest),
+            _ => {}
+        }
+        walk_pattern(self, pattern);
+    }
 }
 
 #[cfg(test)]

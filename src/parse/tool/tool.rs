@@ -95,24 +95,6 @@ impl Tool {
         matches!(self.tool_type.as_deref(), Some("runtime" | "primitive"))
     }
 
-    /// The same as [`Tool::new`] of these texts under their keys, each once; `None` where that must judge.
-    pub(super) fn of_texts(header: &[(&str, &str)]) -> Option<Self> {
-        let mut tool = Self::default();
-        for (key, text) in header {
-            match (*key, *text) {
-                ("executor_id", text) => tool.executor = Some(text.parse().ok()?),
-                ("version", text) => tool.version = Some(text.to_owned()),
-                ("category", text) => tool.category = Some(text.to_owned()),
-                ("description", text) => tool.description = Some(text.to_owned()),
-                // They need more than a text.
-                ("tool_type", "eval" | "hook") => return None,
-                ("tool_type", text) => tool.tool_type = Some(text.to_owned()),
-                _ => return None,
-            }
-        }
-        Some(tool)
-    }
-
     /// The tool that a header declares.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ fn sealed(world: &World, path: &str, text: &[u8]) {
     let ext = path.rsplit_once('.').expect("an extension").1;
     let (open, close) = match ext {
         "md" => ("<!-- ", " -->"),
-        "js" | "ts" | "mjs" => ("// ", ""),
+        "js" | "ts" | "mjs" | "cjs" => ("// ", ""),
         "lua" => ("-- ", ""),
         _ => ("# ", ""),
     };

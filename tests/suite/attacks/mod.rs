@@ -17,3 +17,4 @@ mod e_parsers;
 mod e_values;
 mod f_processes;
 mod h_receipts;
+mod l_parsers;

@@ -1,6 +1,6 @@
 //! `rye lsp`, driven as an editor does: over pipes, one message after the other.
 
-mod editor;
+pub mod editor;
 mod remarks;
 mod replay;
 mod session;

@@ -1,0 +1,156 @@
+//! What reading costs, by what is read and how much of it. The table is shown by
+//!
+//!     cargo test --release --lib reading_cost -- --nocapture
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use super::data::json;
+use super::item::parse;
+use crate::id::Kind;
+use crate::space::HeaderStyle;
+
+/// Time that is never too much for any of them, however small or busy the machine.
+const ANY: Duration = Duration::from_millis(100);
+
+/// The sizes that are compared, in bytes.
+const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
+
+/// `row` as often as it fits, each with its number in the place of `#`.
+fn rows(row: &str, size: usize) -> String {
+    let mut text = String::with_capacity(size + 2 * row.len());
+    let mut number = 0;
+    while text.len() < size {
+        text.push_str(&row.replace('#', &number.to_string()));
+        number += 1;
+    }
+    text
+}
+
+/// The opening half of as many brackets as fit, and nothing else.
+fn opened(open: &str, size: usize) -> String {
+    open.repeat(size / open.len())
+}
+
+struct Text {
+    name: &'static str,
+    kind: Kind,
+    style: HeaderStyle,
+    make: fn(usize) -> String,
+}
+
+fn texts() -> Vec<Text> {
+    use HeaderStyle as H;
+    let text = |name, kind, style, make| Text { name, kind, style, make };
+    let shell = || H::Block { comment: "#".into() };
+    vec![
+        text("Python: comments", Kind::Tool, H::Python, |n| "# a remark\n".repeat(n / 11)),
+        text("Python: functions", Kind::Tool, H::Python, |n| {
+            rows("def f#(x):\n    return x + 1\n", n)
+        }),
+        text("Python: one expression", Kind::Tool, H::Python, |n| {
+            format!("x = 0{}", rows(" + #", n))
+        }),
+        text("Python: brackets", Kind::Tool, H::Python, |n| opened("[", n)),
+        text("Python: a list", Kind::Tool, H::Python, |n| {
+            format!("x = [{}]", rows("-#, 'a', ", n))
+        }),
+        text("Python: line ends", Kind::Tool, H::Python, |n| {
+            format!("x = 1{}\n", rows(" \\\n", n))
+        }),
+        text("JavaScript: comments", Kind::Tool, H::JavaScript, |n| "// a remark\n".repeat(n / 12)),
+        text("JavaScript: functions", Kind::Tool, H::JavaScript, |n| {
+            rows("function f#(x) { return x / 2 }\n", n)
+        }),
+        text("JavaScript: one expression", Kind::Tool, H::JavaScript, |n| {
+            format!("x = 0{}", rows(" + #", n))
+        }),
+        text("JavaScript: brackets", Kind::Tool, H::JavaScript, |n| opened("{a: ", n)),
+        text("JavaScript: arrows", Kind::Tool, H::JavaScript, |n| {
+            rows("f((a, b = (c)) => d);\n", n)
+        }),
+        text("TypeScript: types", Kind::Tool, H::TypeScript, |n| {
+            rows("interface A# { a: B<C[]>; b?: (d: E) => F }\n", n)
+        }),
+        text("TypeScript: comparisons", Kind::Tool, H::TypeScript, |n| opened("a < ", n)),
+        text("shell: a header and comments", Kind::Tool, shell(), |n| {
+            format!("# /// rye\n# version = '1'\n# ///\n{}", rows("# a remark\n", n))
+        }),
+        text("YAML: a mapping", Kind::Config, H::Yaml, |n| rows("key#: value\n", n)),
+        text("YAML: a list", Kind::Config, H::Yaml, |n| rows("- value\n", n)),
+        text("YAML: one line", Kind::Config, H::Yaml, |n| format!("[{}]", rows("a, ", n))),
+        text("YAML: brackets", Kind::Config, H::Yaml, |n| opened("[", n)),
+        text("YAML: a text", Kind::Config, H::Yaml, |n| format!("a: |\n{}", rows("  words\n", n))),
+        text("YAML: comments", Kind::Config, H::Yaml, |n| rows("# a remark\n", n)),
+        text("TOML: keys", Kind::Config, H::Toml, |n| rows("key# = 'value'\n", n)),
+        text("TOML: tables", Kind::Config, H::Toml, |n| rows("[a.b#]\nc = 1\n", n)),
+        text("TOML: a list", Kind::Config, H::Toml, |n| format!("a = [{}]", rows("1, ", n))),
+        text("TOML: brackets", Kind::Config, H::Toml, |n| format!("a = {}", opened("[", n))),
+        text("TOML: one key", Kind::Config, H::Toml, |n| format!("{}a = 1", opened("a.", n))),
+        text("Markdown: words", Kind::Knowledge, H::Markdown, |n| rows("words, and more.\n\n", n)),
+        text("Markdown: quotes", Kind::Knowledge, H::Markdown, |n| opened("> ", n)),
+        text("Markdown: brackets", Kind::Knowledge, H::Markdown, |n| opened("[", n)),
+        text("Markdown: stars", Kind::Knowledge, H::Markdown, |n| rows("*a **b ", n)),
+        text("Markdown: lists", Kind::Knowledge, H::Markdown, |n| rows("- a\n  1. b\n", n)),
+        text("Markdown: front matter", Kind::Knowledge, H::Markdown, |n| {
+            format!("---\n{}---\n# T\n", rows("key#: value\n", n))
+        }),
+        text("directive: a body", Kind::Directive, H::Markdown, |n| {
+            format!("# T\n```xml\n<directive name='x'/>\n```\n{}", rows("Do {input:a#}.\n", n))
+        }),
+        text("directive: elements", Kind::Directive, H::Markdown, |n| {
+            let inputs = rows("<input name='a#'>b</input>", n);
+            format!("```xml\n<directive name='x'><inputs>{inputs}</inputs></directive>\n```\n")
+        }),
+        text("directive: attributes", Kind::Directive, H::Markdown, |n| {
+            format!("```xml\n<directive {}/>\n```\n", rows("a#='b' ", n))
+        }),
+    ]
+}
+
+/// How long it took, and what came of it.
+fn measured(read: impl Fn() -> Result<(), &'static str>) -> (Duration, &'static str) {
+    let start = Instant::now();
+    let code = read().map_or_else(|code| code, |()| "read");
+    (start.elapsed(), code)
+}
+
+#[test]
+fn reading_cost_grows_no_faster_than_the_text_or_ends_at_a_limit() {
+    let mut table = String::from("what is read | 10 KB | 100 KB | 1 MB\n--- | --: | --: | --:\n");
+    let mut slow = Vec::new();
+    let mut row = |name: &str, read: &dyn Fn(usize) -> (Duration, &'static str)| {
+        let times = SIZES.map(read);
+        let cell =
+            |(time, code): &(Duration, &str)| format!("{:.1} ms {code}", time.as_secs_f64() * 1e3);
+        let cells = times.iter().map(cell).collect::<Vec<_>>().join(" | ");
+        let _ = writeln!(table, "{name} | {cells}");
+        for pair in times.windows(2) {
+            // Ten times the text: three times ten would be the promise, and a busy machine doubles it.
+            if pair[1].0 > pair[0].0.max(ANY) * 60 {
+                slow.push(name.to_owned());
+            }
+        }
+    };
+    for Text { name, kind, style, make } in texts() {
+        row(name, &|size| {
+            let text = make(size);
+            measured(|| {
+                parse(kind, &style, &text, String::new).map(drop).map_err(|fault| fault.code.0)
+            })
+        });
+    }
+    for (name, make) in [
+        ("JSON: a list", (|n| format!("[{}0]", rows("#, ", n))) as fn(usize) -> String),
+        ("JSON: an object", |n| format!("{{{}\"a\": 0}}", rows("\"a#\": 1, ", n))),
+        ("JSON: brackets", |n| opened("[", n)),
+        ("JSON: a text", |n| format!("\"{}\"", "a\\n".repeat(n / 3))),
+    ] {
+        row(name, &|size| {
+            let text = make(size);
+            measured(|| json(&text).map(drop).map_err(|fault| fault.code.0))
+        });
+    }
+    println!("{table}");
+    assert_eq!(slow, [""; 0], "{table}");
+}

@@ -1,0 +1,103 @@
+//! Names: what a program's metadata is bound to, whatever its language.
+//!
+//! In:  each binding of a name, as a language's reader finds it in the syntax tree.
+//! Out: a header: for each name that is bound, the literal it is bound to.
+//!
+//! Invariant: a name is bound once, plainly, at top level, or not at all.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use crate::base::limits::PROGRAM_BYTES;
+use crate::base::text::{escape_line, position};
+use crate::diag::Code;
+use crate::parse::error::{DUPLICATE_METADATA, Fault, LIMIT, METADATA, SYNTAX};
+
+/// A name in a program, and the key of the header that it binds.
+pub(super) const NAMES: &[(&str, &str)] = &[
+    ("__version__", "version"),
+    ("__tool_type__", "tool_type"),
+    ("__executor_id__", "executor_id"),
+    ("__category__", "category"),
+    ("__tool_description__", "description"),
+    ("CONFIG_SCHEMA", "config_schema"),
+    ("ENV_CONFIG", "env_config"),
+    ("CONFIG", "config"),
+    ("CONFIG_RESOLVE", "config_resolve"),
+    ("ANCHOR", "anchor"),
+    ("VERIFY_DEPS", "verify_deps"),
+    ("FILES", "files"),
+    ("SECRETS", "secrets"),
+    ("ENV", "env"),
+];
+
+/// One place where a name of [`NAMES`] is bound.
+pub(super) struct Binding<V> {
+    name: &'static str,
+    key: &'static str,
+    at: usize,
+    /// The literal, where it is bound by one plain assignment at top level.
+    value: Option<V>,
+}
+
+impl<V> Binding<V> {
+    /// `None` for a name that is no metadata.
+    pub(super) fn new(name: &str, at: usize, value: Option<V>) -> Option<Self> {
+        let (name, key) = NAMES.iter().find(|(known, _)| *known == name)?;
+        Some(Self { name, key, at, value })
+    }
+}
+
+/// The header that these bindings give.
+///
+/// # Errors
+/// `parse.duplicate_metadata` for a name that is bound twice, `parse.metadata` for one that is bound in
+/// another way than by a plain assignment of a literal.
+pub(super) fn header<V>(
+    text: &str,
+    mut bindings: Vec<Binding<V>>,
+    literal: impl Fn(V) -> Result<Value, Fault>,
+) -> Result<Map<String, Value>, Fault> {
+    bindings.sort_by_key(|binding| binding.at);
+    let fault = |at: usize, code, why| Err(fault(text, at, code, why));
+    for (place, Binding { name, key, at, .. }) in bindings.iter().enumerate() {
+        if bindings[..place].iter().any(|earlier| earlier.key == *key) {
+            return fault(*at, DUPLICATE_METADATA, format!("`{name}` is bound a second time here"));
+        }
+    }
+    let mut map = Map::new();
+    for Binding { name, key, at, value } in bindings {
+        let Some(value) = value else {
+            let why = "must be bound at top level, by one plain assignment of a literal";
+            return fault(at, METADATA, format!("`{name}` {why}"));
+        };
+        map.insert(key.into(), literal(value)?);
+    }
+    Ok(map)
+}
+
+/// Refuses a program that is too large for a syntax tree.
+pub(super) fn fits(text: &str) -> Result<(), Fault> {
+    if text.len() > PROGRAM_BYTES {
+        let why = format!("a program has at most {} KiB", PROGRAM_BYTES >> 10);
+        return Err(Fault::new(LIMIT, why));
+    }
+    Ok(())
+}
+
+/// A fault at a place of the text.
+pub(super) fn fault(text: &str, at: usize, code: Code, why: impl Into<String>) -> Fault {
+    Fault::new(code, why).at(position(text.as_bytes(), at.min(text.len())))
+}
+
+/// A text that its language's parser refuses, in the parser's words.
+pub(super) fn broken(text: &str, at: usize, why: &str) -> Fault {
+    fault(text, at, SYNTAX, format!("it does not parse: {}", escape_line(why)))
+}
+
+/// A part of the text as an error shows it.
+pub(super) fn shown(text: &str, range: Range<usize>) -> String {
+    let part = text.get(range).unwrap_or_default();
+    escape_line(&part.chars().take(40).collect::<String>())
+}
