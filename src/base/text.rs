@@ -85,8 +85,11 @@ pub(crate) fn hiding(text: &str) -> impl Iterator<Item = Unfit> {
     std::iter::from_fn(move || {
         while let Some((at, char)) = rest.next() {
             let after = rest.peek().map(|(_, after)| *after);
-            let invisible = is_invisible(before.replace(char), char, after);
-            if invisible || is_control(char) || char == '\r' {
+            let invisible = is_invisible(before, char, after);
+            let hides = invisible || is_control(char) || char == '\r';
+            // What hides is written out, so that nothing stands behind it as itself.
+            before = (!hides).then_some(char);
+            if hides {
                 return Some(Unfit { char, at, invisible });
             }
         }
@@ -117,7 +120,8 @@ fn is_invisible(before: Option<char>, c: char, after: Option<char>) -> bool {
         '\u{fe0e}' | '\u{fe0f}' => !has_two_forms(before, after),
         // Joiners are needed to write several languages and emoji.
         '\u{200c}' | '\u{200d}' => {
-            !before.is_some_and(is_joinable) || !after.is_some_and(is_joinable)
+            let joins = |c| c == '\u{fe0f}' || is_joinable(c);
+            !before.is_some_and(joins) || !after.is_some_and(is_joinable)
         }
         // Braille without a dot.
         '\u{2800}' => true,
@@ -134,15 +138,16 @@ fn has_two_forms(before: Option<char>, after: Option<char>) -> bool {
     }
 }
 
-/// A letter, a mark on one, or an emoji with or without its form.
+/// A letter, a mark on one, or an emoji.
 fn is_joinable(c: char) -> bool {
     let is_mark = || {
         matches!(
             get_general_category(c),
             GeneralCategory::NonspacingMark | GeneralCategory::SpacingMark
-        ) && !is_ignorable(c)
+        )
     };
-    c.is_alphabetic() || c == '\u{fe0f}' || (!c.is_ascii() && c.is_emoji_char()) || is_mark()
+    let is_emoji = !c.is_ascii() && c.is_emoji_char();
+    !is_ignorable(c) && (c.is_alphabetic() || is_emoji || is_mark())
 }
 
 /// The property `Default_Ignorable_Code_Point`, unassigned ones included: what a renderer shows as
@@ -331,6 +336,14 @@ mod tests {
         assert_eq!(escape("\u{feff}\r"), "\\u{feff}\\u{d}");
         assert_eq!(escape("a\u{fe0f}b ❤\u{fe0f}"), "a\\u{fe0f}b ❤\u{fe0f}");
         assert_eq!(escape("\u{2800}\u{200d}"), "\\u{2800}\\u{200d}");
+        for (text, shown) in [
+            ("x\u{fe0f}\u{200d}🔥", "x\\u{fe0f}\\u{200d}🔥"),
+            ("a\u{200d}\u{115f}", "a\\u{200d}\\u{115f}"),
+            ("a\u{200d}\u{fe0f}", "a\\u{200d}\\u{fe0f}"),
+        ] {
+            assert_eq!(escape(text), shown);
+            assert_eq!(escape(shown), shown, "what is shown is shown as it is");
+        }
         assert_eq!(escape_line("a\nb\tc"), "a\\nb\\tc");
         assert_eq!(brief_line("a\n\u{1b}"), "a\\n\\u{1b}");
         for sign in ["é", "\n", "\u{1b}"] {
