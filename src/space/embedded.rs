@@ -257,7 +257,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/parse.invisible_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.invisible_text.md") },
     // 7c48aa698c65fd2f6fe1c0013c902fd56a08351fd00cf18abe3314176f7c2be4
     File { path: "knowledge/rye/errors/parse.json.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.json.md") },
-    // 3e3d98b29e60d3f0c485a75d035af6e1939539fed7b347271c6717f9ebd766f3
+    // 80a45d800d7b36e05a313c07dda4954f16f710fc18f45477ab017a333f10ba75
     File { path: "knowledge/rye/errors/parse.limit.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.limit.md") },
     // 343c056122caa9ae9fa4289247cf1b9b646fd02a3d7ebd552d42d9d1c24e6a86
     File { path: "knowledge/rye/errors/parse.metadata.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.metadata.md") },
@@ -563,4 +563,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "c2795a2a72aa751987106d428dde6ac04105eb3c2b13e961d29bddf746441513";
+    "7ddad3f33481e7ae7055a98a77842efab3880de4733330a0a9a4e9fb778b4111";
