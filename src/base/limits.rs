@@ -29,6 +29,8 @@ pub(crate) const YAML_NODES: usize = 10_000;
 pub(crate) const JSON_NODES: usize = 1_000_000;
 /// Deepest nesting of YAML, TOML, JSON and literals (core 7.1): readers recurse.
 pub(crate) const DATA_DEPTH: usize = 64;
+/// Most linked work trees of one repository that are looked at: more than a person keeps.
+pub(crate) const WORK_TREES: usize = 256;
 /// Captured standard output and standard error, each, in bytes (core 7.11).
 pub(crate) const OUTPUT_BYTES: usize = 16 << 20;
 /// Largest single argument in bytes: Linux refuses one over 128 KiB (core 7.7).

@@ -14,7 +14,7 @@ const LINKS: usize = 40;
 /// See [`super::Host::look`].
 pub(super) fn look(path: &Path) -> Option<Look> {
     let stat = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    let (steps, hops) = walk(path)?;
+    let Way { steps, hops, .. } = walk(path).filter(|way| !way.steps.is_empty())?;
     let ctime_ns = stat.ctime().checked_mul(1_000_000_000)?.checked_add(stat.ctime_nsec())?;
     Some(Look {
         steps,
@@ -27,9 +27,25 @@ pub(super) fn look(path: &Path) -> Option<Look> {
     })
 }
 
-/// Follows a path as the kernel does: the places of the file itself, and the links to folders.
-fn walk(path: &Path) -> Option<(Vec<PathBuf>, Vec<PathBuf>)> {
-    let (mut steps, mut hops) = (Vec::new(), Vec::new());
+/// The way of a path, as the kernel follows it.
+#[derive(Default)]
+struct Way {
+    /// The places of the file itself.
+    steps: Vec<PathBuf>,
+    /// The links to folders.
+    hops: Vec<PathBuf>,
+    /// Every folder and link on the way, and what it leads to, there or not.
+    passed: Vec<PathBuf>,
+}
+
+/// Every place that a path leads through, and the one that it leads to, there or not; `None` if it leads
+/// through more links than the kernel follows.
+pub(crate) fn places_of(path: &Path) -> Option<Vec<PathBuf>> {
+    walk(path).map(|way| way.passed)
+}
+
+fn walk(path: &Path) -> Option<Way> {
+    let mut way = Way::default();
     let mut here = PathBuf::from("/");
     // What is still to be walked, the next part last.
     let mut ahead = Vec::new();
@@ -46,25 +62,26 @@ fn walk(path: &Path) -> Option<(Vec<PathBuf>, Vec<PathBuf>)> {
             _ => {
                 let place = here.join(&part);
                 let target = fs::read_link(&place).ok();
-                if steps.len() + hops.len() > LINKS {
+                if way.steps.len() + way.hops.len() > LINKS {
                     return None;
                 }
                 match (&target, ahead.is_empty()) {
-                    (None, false) => here = place,
-                    (_, true) => steps.push(place),
-                    (Some(_), false) => hops.push(place),
+                    (None, false) => here.clone_from(&place),
+                    (_, true) => way.steps.push(place.clone()),
+                    (Some(_), false) => way.hops.push(place.clone()),
                 }
+                way.passed.push(place);
                 if let Some(target) = target {
                     push(&mut ahead, &target);
                 }
             }
         }
     }
-    (!steps.is_empty()).then_some((steps, hops))
+    Some(way)
 }
 
 /// See [`super::Host::read`].
-pub(super) fn read(path: &Path, cap: u64) -> Option<Vec<u8>> {
+pub(crate) fn read(path: &Path, cap: u64) -> Option<Vec<u8>> {
     // A pipe is opened without waiting for a writer, and is no regular file then.
     let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
     let stat = file.metadata().ok().filter(fs::Metadata::is_file)?;
@@ -82,7 +99,7 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{look, names, read};
+    use super::{look, names, places_of, read};
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -106,6 +123,33 @@ mod tests {
         for none in ["none", "loop", "a", "none/file"] {
             assert_eq!(look(&top.join(none)), None, "{none}");
         }
+    }
+
+    #[test]
+    fn a_path_leads_through_every_folder_and_link_on_its_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(top.join("a/b")).unwrap();
+        symlink("a/b", top.join("link")).unwrap();
+        symlink("loop", top.join("loop")).unwrap();
+        let through = |path: &str| {
+            let all = places_of(&top.join(path))?;
+            let below = all.iter().filter_map(|place| place.strip_prefix(&top).ok());
+            let below = below.map(|place| place.display().to_string());
+            Some(below.filter(|place| !place.is_empty()).collect::<Vec<_>>())
+        };
+        for (path, want) in [
+            ("a/b", &["a", "a/b"][..]),
+            ("a/b/", &["a", "a/b"]),
+            ("a/./b/..", &["a", "a/b"]),
+            ("link/../x", &["link", "a", "a/b", "a/x"]),
+            ("link", &["link", "a", "a/b"]),
+            ("none/at/all", &["none", "none/at", "none/at/all"]),
+        ] {
+            assert_eq!(through(path).unwrap(), want, "{path}");
+        }
+        assert_eq!(through("loop/x"), None);
+        assert_eq!(places_of("/".as_ref()), Some(vec![]));
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //!
 //! Layer 3. Sees `base`. Decides no policy: a plan says what to run, the host runs just that.
 //!
-//! - `host.rs` the trait and what it promises, `contract.rs` the same held against each host ·
+//! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises, `contract.rs` the same held against each host ·
 //!   `os.rs` the real one · `lasting.rs` a child that others talk with · `look.rs` its eyes ·
 //!   `unix.rs` the few calls that need `unsafe` · `watch.rs` what a child does, `ptrace.rs` its calls ·
 //!   `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs` the environment, read
 //!   once · `pin.rs` the private folder of a run · `policy.rs` what a child may touch, as data
 
+mod account;
 #[cfg(test)]
 mod contract;
 #[cfg(feature = "http")]
@@ -27,8 +28,10 @@ mod unix;
 mod vars;
 mod watch;
 
+pub(crate) use account::{is_own_private_group, own_home, own_uid};
 pub(crate) use host::{Ended, Heard, Host, Look, Spawn};
 pub(crate) use lasting::{Lasting, Turn};
+pub(crate) use look::{places_of, read as read_small};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
 pub(crate) use pin::{Pin, PinError};
