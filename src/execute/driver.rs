@@ -64,7 +64,7 @@ pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept
         files => Some(pinned(files, running).map_err(pin_error)?),
     };
     let held = plan.confinement().filter(|held| !held.has_own_tmp());
-    let tmp = held.map(|_| Pin::new(running.vars, running.pin_fallback)).transpose();
+    let tmp = held.map(|_| Pin::new(running.runtime, running.pin_fallback)).transpose();
     let tmp = tmp.map_err(pin_error)?;
     let spawn = plan.spawn(pin.as_ref().map(Pin::path), tmp.as_ref().map(Pin::path));
     let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
@@ -82,7 +82,7 @@ fn not_set_up(spawn: &Spawn, ended: &Ended) -> Option<String> {
 
 /// The private folder with these files.
 fn pinned(files: &[Pinned], running: &Running<'_>) -> Result<Pin, PinError> {
-    let pin = Pin::new(running.vars, running.pin_fallback)?;
+    let pin = Pin::new(running.runtime, running.pin_fallback)?;
     for file in files {
         let written = pin.write(&file.path, &file.bytes, file.is_program);
         written.map_err(|source| PinError { at: file.path.clone().into(), source })?;

@@ -13,7 +13,9 @@ use crate::trace::Sink;
 pub(crate) struct Running<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) vars: &'a Vars,
-    /// Where private folders go when there is no runtime folder of the session.
+    /// The session's runtime folder, where private folders go, if it is outside of the foreign ground.
+    pub(crate) runtime: Option<&'a Path>,
+    /// Where private folders go when there is none.
     pub(crate) pin_fallback: Option<&'a Path>,
     pub(crate) sink: &'a dyn Sink,
     /// Speaks with programs over the exec protocol.

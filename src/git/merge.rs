@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::error::GitError;
-use super::program::{failed, run};
+use super::program::{Git, failed};
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::ITEM_BYTES;
 use crate::id::{Kind, Ref};
@@ -126,7 +126,7 @@ fn merge_file(files: &[PathBuf; 3], sides: &Sides<'_>) -> Result<(Vec<u8>, u8), 
         &theirs,
     ];
     // In the folder that git started the driver in, so that its configuration counts.
-    let output = run(Path::new("."), &args, None)?;
+    let output = Git::find(None)?.run(Path::new("."), &args, None)?;
     match output.status.code() {
         // 127 is the most that it counts; beyond stand failures.
         Some(code @ 0..=127) => Ok((output.stdout, u8::try_from(code).unwrap_or(u8::MAX))),

@@ -1,18 +1,29 @@
 //! The program `git`, asked for one thing at a time.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::error::GitError;
+use crate::pipeline::located;
+use crate::space::Spaces;
 
 /// A working tree.
 #[derive(Debug)]
 pub(crate) struct Repository {
     /// Its top folder.
     top: PathBuf,
+    git: Git,
+}
+
+/// The program `git`, found outside of the foreign ground: a clone may bring one of its own.
+#[derive(Debug)]
+pub(super) struct Git {
+    program: PathBuf,
+    /// The `PATH` that it gets.
+    path: OsString,
 }
 
 impl Repository {
@@ -21,12 +32,13 @@ impl Repository {
     /// # Errors
     /// `git.no_repository`; `git.failed` without a `git`.
     pub(crate) fn of(folder: &Path) -> Result<Self, GitError> {
-        let output = run(folder, &["rev-parse", "--show-toplevel"], None)?;
+        let git = Git::find(Some(folder))?;
+        let output = git.run(folder, &["rev-parse", "--show-toplevel"], None)?;
         let top = output.stdout.trim_ascii_end();
         if !output.status.success() || top.is_empty() {
             return Err(GitError::NoRepository { folder: folder.to_owned() });
         }
-        Ok(Self { top: PathBuf::from(OsStr::from_bytes(top)) })
+        Ok(Self { top: PathBuf::from(OsStr::from_bytes(top)), git })
     }
 
     pub(crate) fn top(&self) -> &Path {
@@ -46,7 +58,7 @@ impl Repository {
     /// # Errors
     /// `git.failed`
     pub(super) fn feed(&self, args: &[&str], input: Option<Vec<u8>>) -> Result<Vec<u8>, GitError> {
-        let output = run(&self.top, args, input)?;
+        let output = self.git.run(&self.top, args, input)?;
         match output.status.success() {
             true => Ok(output.stdout),
             false => Err(failed(args, &output)),
@@ -58,7 +70,7 @@ impl Repository {
     /// # Errors
     /// `git.failed` without a `git`.
     pub(super) fn find(&self, args: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
-        let output = run(&self.top, args, None)?;
+        let output = self.git.run(&self.top, args, None)?;
         Ok(output.status.success().then(|| output.stdout.trim_ascii_end().to_vec()))
     }
 
@@ -72,35 +84,60 @@ impl Repository {
     }
 }
 
-/// Runs git in a folder. The variables that git gives to its hooks, such as that of the index of this
-/// very commit, reach it.
-///
-/// # Errors
-/// `git.failed` if it does not start.
-pub(super) fn run(
-    folder: &Path,
-    args: &[&str],
-    input: Option<Vec<u8>>,
-) -> Result<Output, GitError> {
-    let mut command = Command::new("git");
-    // No index is rewritten, no path is a pattern, and no program of the configuration is asked.
-    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1").env("LC_ALL", "C");
-    command.args(["-c", "core.fsmonitor=false"]).args(args).current_dir(folder);
-    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
-    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = command.spawn().and_then(|mut child| {
-        let pipe = child.stdin.take();
-        let writer = std::thread::spawn(move || match (pipe, input) {
-            (Some(mut pipe), Some(input)) => pipe.write_all(&input),
-            _ => io::Result::Ok(()),
+impl Git {
+    /// For a call about `folder`, or about where the caller stands.
+    ///
+    /// # Errors
+    /// `git.failed` where there is no `git`.
+    pub(super) fn find(folder: Option<&Path>) -> Result<Self, GitError> {
+        let failed = |why: String| GitError::Failed { what: "git".to_owned(), why };
+        let at = located(folder.map(Path::to_owned));
+        let ground = Spaces::find_ground(&at).map_err(|error| failed(error.to_string()))?;
+        let program = ground.find_program(&at.vars, "git");
+        let why = "there is no such program on `PATH`, outside of the project and its work tree";
+        let program = program.ok_or_else(|| failed(why.into()))?;
+        let path = std::env::join_paths(ground.own_path(&at.vars)).unwrap_or_default();
+        Ok(Self { program, path })
+    }
+
+    /// Runs git in a folder. The variables that git gives to its hooks, such as that of the index of this
+    /// very commit, reach it.
+    ///
+    /// # Errors
+    /// `git.failed` if it does not start.
+    pub(super) fn run(
+        &self,
+        folder: &Path,
+        args: &[&str],
+        input: Option<Vec<u8>>,
+    ) -> Result<Output, GitError> {
+        let mut command = Command::new(&self.program);
+        command.env("PATH", &self.path);
+        for name in NOT_FOR_GIT {
+            command.env_remove(name);
+        }
+        // No index is rewritten, no path is a pattern, and no program of the configuration is asked.
+        command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1").env("LC_ALL", "C");
+        command.args(["-c", "core.fsmonitor=false"]).args(args).current_dir(folder);
+        let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = command.spawn().and_then(|mut child| {
+            let pipe = child.stdin.take();
+            let writer = std::thread::spawn(move || match (pipe, input) {
+                (Some(mut pipe), Some(input)) => pipe.write_all(&input),
+                _ => io::Result::Ok(()),
+            });
+            let output = child.wait_with_output();
+            // A git that reads no further says why itself.
+            let _ = writer.join();
+            output
         });
-        let output = child.wait_with_output();
-        // A git that reads no further says why itself.
-        let _ = writer.join();
-        output
-    });
-    output.map_err(|error| GitError::Failed { what: what(args), why: error.to_string() })
+        output.map_err(|error| GitError::Failed { what: what(args), why: error.to_string() })
+    }
 }
+
+/// Variables that name programs for git to start.
+const NOT_FOR_GIT: [&str; 3] = ["GIT_EXEC_PATH", "GIT_EXTERNAL_DIFF", "GIT_PAGER"];
 
 fn what(args: &[&str]) -> String {
     args.first().copied().unwrap_or_default().to_owned()

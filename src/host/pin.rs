@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::Vars;
+use super::own_uid;
 
 /// A folder with the verified files of one run; removed when dropped.
 #[derive(Debug)]
@@ -31,11 +31,11 @@ pub(crate) struct PinError {
 }
 
 impl Pin {
-    /// Makes an empty private folder (0700) below `$XDG_RUNTIME_DIR/rye`, or else below `fallback`,
-    /// and sweeps what dead processes left there.
-    pub(crate) fn new(vars: &Vars, fallback: Option<&Path>) -> Result<Self, PinError> {
-        let Some(at) = place(vars, fallback) else {
-            let source = io::Error::other("neither XDG_RUNTIME_DIR nor a home is there");
+    /// Makes an empty private folder (0700) below `rye` in the session's `runtime` folder, if that is
+    /// private, or else below `fallback`, and sweeps what dead processes left there.
+    pub(crate) fn new(runtime: Option<&Path>, fallback: Option<&Path>) -> Result<Self, PinError> {
+        let Some(at) = place(runtime, fallback) else {
+            let source = io::Error::other("neither a runtime folder nor a home is there");
             return Err(PinError { at: PathBuf::new(), source });
         };
         Self::below(&at).map_err(|source| PinError { at, source })
@@ -109,21 +109,21 @@ impl Pin {
 const WATCHED: &str = ".watched";
 
 /// The folder that holds the private folders.
-fn place(vars: &Vars, fallback: Option<&Path>) -> Option<PathBuf> {
-    let runtime = vars.path("XDG_RUNTIME_DIR").filter(|dir| is_private(dir) && is_safe_above(dir));
+fn place(runtime: Option<&Path>, fallback: Option<&Path>) -> Option<PathBuf> {
+    let runtime = runtime.filter(|dir| is_private(dir) && is_safe_above(dir));
     runtime.map(|dir| dir.join("rye")).or_else(|| fallback.map(Path::to_owned))
 }
 
 /// A folder of this user that nobody else can enter or write.
 fn is_private(dir: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == own && is_closed(m.mode()))
+    let stat = fs::symlink_metadata(dir);
+    stat.is_ok_and(|m| m.is_dir() && m.uid() == own_uid() && is_closed(m.mode()))
 }
 
 /// Whether nobody else can put another folder in the place of one above: each is of this user or of
 /// root, and others may not write it, or may not rename what is not theirs (core 7.9).
 fn is_safe_above(dir: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
+    let own = own_uid();
     let Ok(real) = dir.canonicalize() else { return false };
     real.ancestors().skip(1).all(|above| {
         let Ok(stat) = fs::symlink_metadata(above) else { return false };

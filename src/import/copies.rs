@@ -116,7 +116,7 @@ pub(super) fn laid_out(files: &BTreeMap<RelPath, Taken>, rye: &Rye) -> Result<Op
         return Ok(None);
     }
     let user = rye.spaces().user().ok().map(|user| Pin::home(user.base()));
-    let pin = Pin::new(&rye.located().vars, user.as_deref());
+    let pin = Pin::new(rye.runtime_folder(), user.as_deref());
     let pin = pin.map_err(|error| format!("its files cannot be laid out: {}", error.source))?;
     for (path, taken) in files {
         pin.write(path.as_str(), &taken.bytes, taken.is_program)

@@ -58,7 +58,7 @@ const FETCH: [(&str, &[&str]); 5] = [
 ];
 
 /// The names that a server gets from the host, beside `LC_*` and its secrets, as every tool does.
-const HOST_NAMES: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
+const HOST_NAMES: [&str; 6] = ["HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
 
 /// The drafts of a server's tools: it is started, or asked, once.
 ///
@@ -375,23 +375,20 @@ fn spawn(
 ) -> Result<Spawn, NotImported> {
     let (vars, cwd) = (&rye.located().vars, rye.located().cwd.clone());
     let command = &words[0];
-    let path = vars.text("PATH").unwrap_or("/usr/local/bin:/usr/bin:/bin");
-    let places: Vec<PathBuf> = match command.contains('/') {
-        true => vec![cwd.join(command)],
-        false => path
-            .split(':')
-            .filter(|p| p.starts_with('/'))
-            .map(|p| Path::new(p).join(command))
-            .collect(),
+    let ground = rye.spaces().ground();
+    let is_program = |place: &PathBuf| rye.host().look(place).is_some_and(|look| look.is_program);
+    let program = match command.contains('/') {
+        true => Some(cwd.join(command)).filter(is_program),
+        false => ground.find_program(vars, command),
     };
-    let is_program = |place: &&PathBuf| rye.host().look(place).is_some_and(|look| look.is_program);
-    let program = places.iter().find(is_program).cloned();
     let program = program.ok_or_else(|| {
         refused(import, format!("there is no program `{}`", escape_line(command)))
     })?;
     let is_wanted = |name: &&str| HOST_NAMES.contains(name) || name.starts_with("LC_");
     let host = vars.names().filter(is_wanted);
     let host = host.filter_map(|name| Some((name.to_owned(), vars.text(name)?.into())));
+    let path = std::env::join_paths(ground.own_path(vars)).unwrap_or_default();
+    let host = host.chain([("PATH".to_owned(), path)]);
     let secrets = secrets.iter().map(|(name, value)| (name.clone(), value.into()));
     Ok(Spawn {
         program,

@@ -12,7 +12,7 @@ use crate::host::{Host, Os, Vars};
 use crate::id::{BundleName, Space};
 use crate::protocol::{ExecDriver, Observers};
 use crate::sandbox::Confined;
-use crate::space::{FileTypes, ProjectIdentity, Root, Spaces, Where};
+use crate::space::{Consent, FileTypes, ProjectIdentity, Root, Spaces, Where};
 use crate::verify::{DevMode, TrustStore};
 
 /// Collects what a [`Rye`] needs; every check is made in [`RyeBuilder::build`].
@@ -112,6 +112,7 @@ impl RyeBuilder {
         Rye {
             at,
             spaces: Spaces::system_only(),
+            runtime: None,
             types: FileTypes::default(),
             types_fault: None,
             dev: DevMode(false),
@@ -135,10 +136,16 @@ impl RyeBuilder {
         };
         let dev = DevMode(!self.strict && self.vars.text("RYE_DEV_MODE") == Some("1"));
         let at = Where { vars: self.vars, cwd, project: self.project };
-        let allowed = |user: Option<&Root>, folder: &ProjectIdentity| {
+        let allows_root = |user: Option<&Root>, folder: &ProjectIdentity| {
             TrustStore::new(user, now()).allows_root(folder)
         };
-        let spaces = Spaces::find(&at, &allowed)?;
+        let accepts = |user: Option<&Root>, project: &ProjectIdentity| {
+            TrustStore::new(user, now()).accepts(project).unwrap_or(false)
+        };
+        let consent = Consent { allows_root: &allows_root, accepts: &accepts };
+        let spaces = Spaces::find(&at, &consent)?;
+        let runtime = at.vars.path("XDG_RUNTIME_DIR").filter(|folder| folder.is_absolute());
+        let runtime = runtime.filter(|folder| !spaces.ground().holds(folder));
         let spaces = match self.project_files {
             Some(folder) => spaces.with_project_files(folder)?,
             None => spaces,
@@ -162,6 +169,7 @@ impl RyeBuilder {
         Ok(Rye {
             at,
             spaces,
+            runtime,
             types,
             types_fault,
             dev,

@@ -314,6 +314,7 @@ impl Rye {
             workplace: self.spaces.project_path(),
             user_space: self.user_base(),
             system_space: system.map(crate::space::Root::base),
+            ground: self.spaces.ground(),
             guarded: self.guarded(),
             run_id: "",
             project_shortens: true,
@@ -353,7 +354,8 @@ impl Rye {
         sink: &'a dyn Sink,
     ) -> Running<'a> {
         let (host, driver) = (self.host.as_ref(), self.driver.as_ref());
-        Running { host, vars: &self.at.vars, pin_fallback, sink, driver, approval, witness }
+        let (vars, runtime) = (&self.at.vars, self.runtime_folder());
+        Running { host, vars, runtime, pin_fallback, sink, driver, approval, witness }
     }
 
     /// # Errors

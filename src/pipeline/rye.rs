@@ -10,7 +10,7 @@ use crate::execute::{Driver, Primitive};
 use crate::host::Host;
 use crate::id::{ItemId, Space};
 use crate::protocol::Observers;
-use crate::space::{FileTypes, Root, Spaces, Where};
+use crate::space::{FileTypes, Spaces, Where};
 use crate::store::Baselines;
 use crate::verify::{DevMode, TrustError, TrustStore};
 
@@ -31,6 +31,7 @@ use crate::verify::{DevMode, TrustError, TrustStore};
 pub struct Rye {
     pub(super) at: Where,
     pub(super) spaces: Spaces,
+    pub(super) runtime: Option<PathBuf>,
     pub(super) types: FileTypes,
     /// Why registered file types could not be read; what runs or verifies stops there.
     pub(super) types_fault: Option<Arc<TrustError>>,
@@ -88,18 +89,18 @@ impl Rye {
         trust.refusing_dev_keys(self.refuses_dev_keys)
     }
 
-    /// The real folders of the project and of the `.ai` folders on disk. A folder without `.ai` is a
-    /// project too: one that tools work in, and that may be somebody's clone.
+    /// The session's runtime folder; none that lies in the foreign ground, where tools may write.
+    pub(crate) fn runtime_folder(&self) -> Option<&Path> {
+        self.runtime.as_deref()
+    }
+
+    /// The real folders whose files are in somebody's hands: the foreign ground, and the `.ai` folders on
+    /// disk.
     pub(super) fn guarded(&self) -> Vec<PathBuf> {
-        let project = self.spaces.project_path();
-        let is_one = self.spaces.get(Space::Project).is_some_and(Root::exists);
-        // Where nothing says that it is one, a folder of the home or of the machine's programs is none.
-        let system = ["/usr/bin", "/usr/local/bin", "/opt"].map(Path::new);
-        let holds_own = self.user_base().into_iter().chain(system).any(|p| p.starts_with(project));
-        let project = (is_one || !holds_own).then(|| project.to_owned());
+        let ground = self.spaces.ground().folders().map(Path::to_owned);
         let spaces = [Space::User, Space::System].into_iter().filter_map(|s| self.spaces.get(s));
         let spaces = spaces.filter(|root| !root.is_embedded()).map(|root| root.path(""));
-        project.into_iter().chain(spaces.filter_map(|path| path.canonicalize().ok())).collect()
+        ground.chain(spaces.filter_map(|path| path.canonicalize().ok())).collect()
     }
 
     pub(super) fn is_primitive(&self, id: &ItemId) -> bool {

@@ -40,11 +40,14 @@ pub(super) struct Env {
 }
 
 impl Env {
+    /// `path` is the host's `PATH` without the folders from which no program is taken.
+    ///
     /// # Errors
     /// `plan.missing_secret`
     pub(super) fn of(
         chain: &Chain,
         vars: &Vars,
+        path: Option<String>,
         own: Vec<(&'static str, String)>,
         shelf: &dyn Shelf,
         sink: &dyn Sink,
@@ -73,8 +76,8 @@ impl Env {
             .filter(wanted)
             .filter_map(|name| Some((name.to_owned(), vars.text(name)?.to_owned())))
             .collect();
-        if base != EnvBase::None {
-            host.extend(path(vars).map(|path| ("PATH".to_owned(), path)));
+        if host.remove("PATH").is_some() || base != EnvBase::None {
+            host.extend(path.map(|path| ("PATH".to_owned(), path)));
         }
         record("host".into(), host.keys().cloned().collect());
         if !of_project.is_empty() {
@@ -123,6 +126,11 @@ impl Env {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether this is the host's own `PATH`, without what was taken out of it.
+    pub(super) fn is_of_host(&self, path: &str) -> bool {
+        self.host.get("PATH").is_some_and(|own| own == path)
     }
 
     /// Whether a variable holds a host-declared value, or was made of one.
@@ -197,7 +205,7 @@ impl Env {
     }
 }
 
-/// The host's `PATH` as a child gets it: a folder that is not UTF-8 is left out, the others stay.
+/// The host's `PATH`, in which programs are looked for and each is judged: a folder that is not UTF-8 is left out, the others stay.
 pub(super) fn path(vars: &Vars) -> Option<String> {
     if let Some(text) = vars.text("PATH") {
         return Some(text.to_owned());

@@ -16,7 +16,7 @@ use super::exec::{self, Spoken};
 use super::frame::{Frame, is_private};
 use super::http::{HTTP_CLIENT, Http, HttpRequest};
 use super::layered::{self, Limits};
-use super::machine::Survey;
+use super::machine::{Survey, file_identity};
 use super::mcp::{self, MCP_CLIENT, McpTool};
 use super::params::Params;
 use super::process::Process;
@@ -32,9 +32,10 @@ use crate::chain::Chain;
 use crate::host::{Cell, Confinement, Host, Look, Restrict, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
+use crate::space::{ForeignGround, NotSearched};
 use crate::trace::{Event, Sink};
 use crate::validate::ValidChain;
-use crate::verify::{Source, TrustStore};
+use crate::verify::{Permit, Source, TrustStore};
 
 /// What a plan needs to know of the machine and the caller.
 pub(crate) struct Machine<'a> {
@@ -48,7 +49,9 @@ pub(crate) struct Machine<'a> {
     pub(crate) workplace: &'a Path,
     pub(crate) user_space: Option<&'a Path>,
     pub(crate) system_space: Option<&'a Path>,
-    /// Folders whose files are in somebody's hands: the project and the spaces on disk.
+    /// What may be somebody else's work: no program is taken from it.
+    pub(crate) ground: &'a ForeignGround,
+    /// Folders whose files are in somebody's hands: the ground, and the spaces on disk.
     pub(crate) guarded: Vec<PathBuf>,
     pub(crate) run_id: &'a str,
     /// Whether the project's config shortens the time; not of hooks that judge the project.
@@ -76,6 +79,36 @@ impl Machine<'_> {
 
     pub(super) fn is_guarded(&self, place: &Path) -> bool {
         self.guarded.iter().any(|root| place.starts_with(root))
+    }
+
+    /// The host's `PATH` as a child gets it: without relative folders, and without guarded ones but those
+    /// that hold a program which the person let in.
+    pub(super) fn child_path(&self) -> Option<String> {
+        let is_kept = |folder: &Path, why: Option<NotSearched>| {
+            let real = self.host.real_folder(folder);
+            let is_free = || !real.as_ref().is_some_and(|real| self.is_guarded(real));
+            match why {
+                None if is_free() => true,
+                None | Some(NotSearched::InGround) => real.is_some_and(|real| self.lets_in(&real)),
+                Some(NotSearched::Relative | NotSearched::OfAProcess) => false,
+            }
+        };
+        let folders = self.ground.search_path(self.vars).into_iter();
+        let folders = folders.filter(|(folder, why)| is_kept(folder, *why));
+        let folders = folders.filter_map(|(folder, _)| folder.into_os_string().into_string().ok());
+        let folders: Vec<_> = folders.collect();
+        (!folders.is_empty()).then(|| folders.join(":"))
+    }
+
+    /// Whether the person let a program of this real folder in, which is what it was then.
+    fn lets_in(&self, folder: &Path) -> bool {
+        let records = self.trust.allowed_files();
+        let mut paths = records.iter().map(|record| &record.path);
+        paths.any(|path| {
+            let now = || file_identity(self.host, path);
+            path.parent() == Some(folder)
+                && now().is_some_and(|now| self.trust.permits_file(&now) == Permit::Given)
+        })
     }
 }
 
@@ -150,7 +183,7 @@ impl Plan {
             Some(value) => &given.clone().with_config(value),
             None => &given,
         };
-        let mut env = Env::of(chain, machine.vars, own, machine.shelf, sink)?;
+        let mut env = Env::of(chain, machine.vars, machine.child_path(), own, machine.shelf, sink)?;
         if let Some(Anchored { anchor, .. }) = &anchored {
             env = env.with_paths(anchor_paths(&item, anchor)?);
         }

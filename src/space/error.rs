@@ -34,6 +34,11 @@ pub(crate) enum SpaceError {
     ForeignOwner { path: PathBuf, why: &'static str },
     #[error("{name} names `{}`, which {why}", .path.display())]
     UntrustedRoot { name: &'static str, path: PathBuf, why: &'static str },
+    #[error(
+        "{name} names `{}`, which is or leads into `{}`: the project, or a git work tree around it",
+        .path.display(), .ground.display()
+    )]
+    InGround { name: &'static str, path: PathBuf, ground: PathBuf },
     #[error("there is no user space: neither USER_SPACE nor HOME is set")]
     NoUserSpace,
     #[error("cannot read `{}`: {source}", .place.path)]
@@ -47,7 +52,7 @@ impl Diagnose for SpaceError {
             Self::TooLarge { .. } => "space.too_large",
             Self::Symlink { .. } => "space.symlink",
             Self::ForeignOwner { .. } => "space.foreign_owner",
-            Self::UntrustedRoot { .. } => "space.untrusted_root",
+            Self::UntrustedRoot { .. } | Self::InGround { .. } => "space.untrusted_root",
             Self::NoUserSpace => "space.no_user_space",
             Self::Io { .. } => "space.io",
         })
@@ -70,8 +75,19 @@ impl Diagnose for SpaceError {
                 format!("close it: `chmod o-w {}`", path.display())
             }
             Self::UntrustedRoot { name, .. } => {
-                format!("point {name} at a folder of your own outside the project, or unset it")
+                format!("point {name} at a folder of your own by its absolute path, or unset it")
             }
+            Self::InGround { name: "HOME", ground, .. } => format!(
+                "set USER_SPACE to a folder of your own outside `{}`, by its absolute path",
+                ground.display()
+            ),
+            Self::InGround { name: "RYE_SYSTEM_SPACE", .. } => {
+                "unset it; the project itself counts once it is accepted: `env -u RYE_SYSTEM_SPACE rye trust project`".into()
+            }
+            Self::InGround { name, ground, .. } => format!(
+                "unset {name}, or point it at a folder of your own outside `{}`",
+                ground.display()
+            ),
             Self::NoUserSpace => {
                 "set HOME, or USER_SPACE to the folder that holds your `.ai`".into()
             }

@@ -3,14 +3,15 @@
 //! Layer 4. Sees `host` (the environment), `id`, `diag`, `base`. Knows no precedence and no keys.
 //!
 //! In:  the environment, the working directory, `--project`.
-//! Out: [`Spaces`]: up to three [`Root`]s, each of which reads and lists files below itself.
+//! Out: [`Spaces`]: up to three [`Root`]s, each of which reads and lists files below itself; and the
+//!      [`ForeignGround`], from which nothing that decides is taken.
 //!
 //! Invariants
 //! - A path never leaves its root: the kernel resolves it beneath the root and refuses symlinks.
 //! - Only regular files of bounded size are read; nothing here can block.
 //! - The embedded system space is read through the same door as a folder.
 //!
-//! Start at `roots.rs`; `join.rs` opens, `entry.rs` lists, `glance.rs` looks for changes, `folder.rs` reads what lies beside an item,
+//! Start at `roots.rs`, and `ground.rs` for what is not one's own; `join.rs` opens, `entry.rs` lists, `glance.rs` looks for changes, `folder.rs` reads what lies beside an item,
 //! `file_type.rs` knows extensions.
 
 mod embedded;
@@ -19,6 +20,7 @@ mod error;
 mod file_type;
 mod folder;
 mod glance;
+mod ground;
 mod join;
 mod rel_path;
 mod root;
@@ -30,6 +32,7 @@ pub(crate) use error::{CODES, SpaceError};
 pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};
 pub(crate) use folder::{Folder, Walked};
 pub(crate) use glance::Stamp;
+pub(crate) use ground::{ForeignGround, NotSearched};
 pub(crate) use rel_path::RelPath;
-pub(crate) use root::Root;
-pub(crate) use roots::{BUNDLES, ProjectIdentity, Spaces, Where};
+pub(crate) use root::{Root, shipped};
+pub(crate) use roots::{BUNDLES, Consent, ProjectIdentity, Spaces, Where};

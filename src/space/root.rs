@@ -12,7 +12,7 @@ use super::embedded::EMBEDDED;
 use super::error::SpaceError;
 use super::join::{open_beneath, read_beneath};
 use crate::diag;
-use crate::id::{BundleName, Space};
+use crate::id::{BundleName, Ref, Space};
 
 /// Where a root's files are.
 #[derive(Debug)]
@@ -161,6 +161,16 @@ impl Root {
 
 fn is_missing(path: &Path) -> bool {
     path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// The extension and the bytes of the item that this rye brings under an id.
+pub(crate) fn shipped(item: &Ref) -> Option<(&'static str, &'static [u8])> {
+    let prefix = format!("{}/{}.", item.kind.folder(), item.id);
+    let from = EMBEDDED.partition_point(|file| *file.path < *prefix);
+    let named =
+        EMBEDDED[from..].iter().map_while(|file| Some((file, file.path.strip_prefix(&prefix)?)));
+    let mut named = named.filter(|(_, ext)| !ext.contains(['.', '/']));
+    named.next().map(|(file, ext)| (ext, file.bytes))
 }
 
 pub(super) fn embedded(relative: &str) -> Option<&'static [u8]> {

@@ -8,9 +8,10 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
 use rustix::io::Errno;
 
 use super::error::SpaceError;
+use super::ground::ForeignGround;
 use super::root::Root;
 use crate::diag;
-use crate::host::Vars;
+use crate::host::{Vars, own_home, own_uid};
 use crate::id::{BundleName, Space};
 
 /// Where installed bundles lie, below the user space's `.ai`: each in a folder of its name, which holds
@@ -89,10 +90,18 @@ mod decimal {
     }
 }
 
+/// What the person has said of folders, as far as roots depend on it.
+pub(crate) struct Consent<'a> {
+    /// For a user root and a folder: it may be used although its owner speaks against it.
+    pub(crate) allows_root: &'a dyn Fn(Option<&Root>, &ProjectIdentity) -> bool,
+    /// The same for a project that is accepted.
+    pub(crate) accepts: &'a dyn Fn(Option<&Root>, &ProjectIdentity) -> bool,
+}
+
 /// The spaces of one run.
 ///
-/// Invariant: the roots passed the ownership rules of core 2.0 and 2.1; the project root is `None`
-/// where it would be the user's own.
+/// Invariant: the roots passed the rules of core 2.0 and 2.1: those of user and system lie outside of the
+/// foreign ground; the project root is `None` where it would be the user's own.
 #[derive(Debug)]
 pub(crate) struct Spaces {
     project: Option<Root>,
@@ -102,44 +111,36 @@ pub(crate) struct Spaces {
     bundles: Vec<Root>,
     project_path: PathBuf,
     identity: Option<ProjectIdentity>,
+    ground: ForeignGround,
 }
 
 impl Spaces {
     /// Finds the roots.
     ///
-    /// `allowed` answers, for a user root and a folder, whether the person has allowed that folder
-    /// although its owner speaks against it.
-    ///
     /// # Errors
     /// `space.foreign_owner`, `space.untrusted_root`, `space.symlink`, `space.io`.
-    pub(crate) fn find(
-        at: &Where,
-        allowed: &dyn Fn(Option<&Root>, &ProjectIdentity) -> bool,
-    ) -> Result<Self, SpaceError> {
-        let (project_path, holds_ai) = project_folder(at)?;
-        let user = user_root(at, holds_ai.then_some(&project_path))?;
-        let system = system_root(at, holds_ai.then_some(&project_path))?;
-        let is_users = user.as_ref().is_some_and(|(_, real)| *real == project_path);
-        let user = user.map(|(root, _)| root);
+    pub(crate) fn find(at: &Where, consent: &Consent<'_>) -> Result<Self, SpaceError> {
+        let folder = ProjectFolder::find(at)?;
+        let base = UserBase::find(at)?;
+        let ground = ForeignGround::around(&folder, base.as_ref(), at);
+        let is_users = base.as_ref().is_some_and(|base| base.real == folder.path);
+        let user = base.map(|base| base.root(&ground)).transpose()?;
         let bundles = user.as_ref().map(bundles).unwrap_or_default();
-        if is_users {
-            return Ok(Self {
-                project: None,
-                user,
-                system,
-                bundles,
-                project_path: at.cwd.clone(),
-                identity: None,
-            });
+        let identity = (!is_users).then(|| ProjectIdentity::of_real(folder.path.clone()));
+        let identity = identity.transpose().map_err(|source| io_error(&folder.path, source))?;
+        if let Some(identity) = identity.as_ref().filter(|_| folder.holds_ai) {
+            check_project(&folder.path, &|| (consent.allows_root)(user.as_ref(), identity))?;
         }
-        let identity = ProjectIdentity::of_real(project_path.clone())
-            .map_err(|source| io_error(&project_path, source))?;
-        if holds_ai {
-            check_project(&project_path, &|| allowed(user.as_ref(), &identity))?;
-        }
-        let project = Root::on_disk(Space::Project, project_path.clone())?;
-        let (project, identity) = (Some(project), Some(identity));
-        Ok(Self { project, user, system, bundles, project_path, identity })
+        let project = identity.as_ref().filter(|_| folder.holds_ai);
+        let accepts = |real: &Path| {
+            project.is_some_and(|it| it.path == real && (consent.accepts)(user.as_ref(), it))
+        };
+        let system = system_root(at, &ground, &accepts)?;
+        let project_path = if is_users { at.cwd.clone() } else { folder.path };
+        let project = identity.as_ref();
+        let project = project.map(|_| Root::on_disk(Space::Project, project_path.clone()));
+        let project = project.transpose()?;
+        Ok(Self { project, user, system, bundles, project_path, identity, ground })
     }
 
     /// The same project with the files of another folder, to judge what it may come to hold; `self`
@@ -158,12 +159,32 @@ impl Spaces {
     pub(crate) fn system_only() -> Self {
         let (project_path, system) = (PathBuf::from("/"), Root::embedded());
         let bundles = Vec::new();
-        Self { project: None, user: None, system, bundles, project_path, identity: None }
+        let ground = ForeignGround::default();
+        Self { project: None, user: None, system, bundles, project_path, identity: None, ground }
     }
 
     /// The user root alone, for verbs that need no project and for `trust allow-root`.
+    ///
+    /// # Errors
+    /// `space.untrusted_root`, `space.io`
     pub(crate) fn find_user(at: &Where) -> Result<Option<Root>, SpaceError> {
-        Ok(user_root(at, None)?.map(|(root, _)| root))
+        let Some(base) = UserBase::find(at)? else { return Ok(None) };
+        let ground = ForeignGround::around(&ProjectFolder::find(at)?, Some(&base), at);
+        base.root(&ground).map(Some)
+    }
+
+    /// The ground of a call alone, for verbs that must work where no root can be used.
+    ///
+    /// # Errors
+    /// `space.io`
+    pub(crate) fn find_ground(at: &Where) -> Result<ForeignGround, SpaceError> {
+        let base = UserBase::find(at).ok().flatten();
+        Ok(ForeignGround::around(&ProjectFolder::find(at)?, base.as_ref(), at))
+    }
+
+    /// What may be somebody else's work: nothing that decides, and no program, is taken from it.
+    pub(crate) fn ground(&self) -> &ForeignGround {
+        &self.ground
     }
 
     pub(crate) fn get(&self, space: Space) -> Option<&Root> {
@@ -217,17 +238,36 @@ impl Spaces {
     }
 }
 
-/// `--project`, else the nearest ancestor that holds `.ai`, else the working directory; and whether
-/// it holds `.ai`.
-fn project_folder(at: &Where) -> Result<(PathBuf, bool), SpaceError> {
-    let holds_ai = |folder: &Path| folder.join(".ai").symlink_metadata().is_ok();
-    let named = match &at.project {
-        Some(project) => at.cwd.join(project),
-        None => at.cwd.ancestors().find(|a| holds_ai(a)).unwrap_or(&at.cwd).to_owned(),
-    };
-    let real = fs::canonicalize(&named).map_err(|source| io_error(&named, source))?;
-    let holds = holds_ai(&real);
-    Ok((real, holds))
+/// The folder that would be the project: its real path.
+pub(super) struct ProjectFolder {
+    pub(super) path: PathBuf,
+    pub(super) holds_ai: bool,
+}
+
+impl ProjectFolder {
+    /// `--project`, else the nearest ancestor that holds `.ai`, else the working directory.
+    ///
+    /// # Errors
+    /// `space.io`
+    fn find(at: &Where) -> Result<Self, SpaceError> {
+        let named = match &at.project {
+            Some(project) => at.cwd.join(project),
+            None => at.cwd.ancestors().find(|a| holds_ai(a)).unwrap_or(&at.cwd).to_owned(),
+        };
+        let path = fs::canonicalize(&named).map_err(|source| io_error(&named, source))?;
+        let holds_ai = holds_ai(&path);
+        Ok(Self { path, holds_ai })
+    }
+
+    /// The nearest ancestor of a real path that holds `.ai`.
+    pub(super) fn above(folder: &Path) -> Option<Self> {
+        let path = folder.ancestors().find(|above| holds_ai(above))?.to_owned();
+        Some(Self { path, holds_ai: true })
+    }
+}
+
+fn holds_ai(folder: &Path) -> bool {
+    folder.join(".ai").symlink_metadata().is_ok()
 }
 
 /// The bundles that are installed below a user root. What cannot be opened gives no item; `rye bundle
@@ -269,46 +309,74 @@ fn check_project(project: &Path, allowed: &dyn Fn() -> bool) -> Result<(), Space
     Ok(())
 }
 
-/// The user root, and the real path of the folder that it lies in.
-fn user_root(at: &Where, project: Option<&PathBuf>) -> Result<Option<(Root, PathBuf)>, SpaceError> {
-    let named = at.vars.path("USER_SPACE");
-    let name = if named.is_some() { "USER_SPACE" } else { "HOME" };
-    let Some(base) = named.or_else(|| at.vars.path("HOME")) else { return Ok(None) };
-    if name == "HOME" && base.is_relative() {
-        let why = "is no absolute path";
-        return Err(SpaceError::UntrustedRoot { name, path: base, why });
-    }
-    let base = at.cwd.join(base);
-    // HOME may well hold the project, but its `.ai` must not lie in there.
-    let real = real_or_to_be(&base);
-    let holds_project = project.is_some_and(|project| project.starts_with(&real));
-    if name == "USER_SPACE" || holds_project {
-        refuse_inside(name, &base, project, false)?;
-    }
-    // What is not there yet has no owner.
-    for folder in [base.clone(), base.join(".ai")] {
-        let Ok(stat) = fs::metadata(&folder) else { continue };
-        // A home may be root's, as `/` is for some services; what lies in it must be yours.
-        let only_home = folder == base && name == "HOME" && stat.uid() == 0;
-        if stat.uid() != own_uid() && !only_home {
-            let why = "belongs to another user";
-            return Err(SpaceError::UntrustedRoot { name, path: folder, why });
-        }
-        // A sticky folder lets nobody rename what is another's.
-        let sticky = stat.mode() & 0o1000 != 0;
-        if let Some(why) = open_to_others(&stat).filter(|_| !(folder == base && sticky)) {
-            return Err(SpaceError::UntrustedRoot { name, path: folder, why });
-        }
-    }
-    own_link(name, &base)?;
-    Ok(Some((Root::on_disk(Space::User, base)?, real)))
+/// What the variables name as the folder that holds the user's `.ai`.
+pub(super) struct UserBase {
+    /// The variable.
+    name: &'static str,
+    path: PathBuf,
+    real: PathBuf,
 }
 
-fn system_root(at: &Where, project: Option<&PathBuf>) -> Result<Root, SpaceError> {
+impl UserBase {
+    /// `USER_SPACE`, else `HOME`.
+    ///
+    /// # Errors
+    /// `space.untrusted_root` for a path that the working directory would decide.
+    fn find(at: &Where) -> Result<Option<Self>, SpaceError> {
+        let mut named = ["USER_SPACE", "HOME"].into_iter();
+        let named = named.find_map(|name| Some((name, at.vars.path(name)?)));
+        let Some((name, path)) = named else { return Ok(None) };
+        if path.is_relative() {
+            let why = "is not an absolute path";
+            return Err(SpaceError::UntrustedRoot { name, path, why });
+        }
+        let real = real_or_to_be(&path);
+        Ok(Some(Self { name, path, real }))
+    }
+
+    /// Whether it is this folder, and the home that the user database names.
+    pub(super) fn is_own_home_at(&self, folder: &Path) -> bool {
+        self.real == folder && own_home().is_some_and(|home| home == folder)
+    }
+
+    fn root(self, ground: &ForeignGround) -> Result<Root, SpaceError> {
+        let Self { name, path: base, .. } = self;
+        refuse_inside(name, &base, ground)?;
+        // What is not there yet has no owner.
+        if let Ok(stat) = fs::metadata(&base) {
+            // A home may be root's, as `/` is for some services; what lies in it must be yours. A sticky
+            // folder lets nobody rename what is another's.
+            let open = open_to_others(&stat).filter(|_| stat.mode() & 0o1000 == 0);
+            if let Some(why) = foreign(&stat).or(open) {
+                return Err(SpaceError::UntrustedRoot { name, path: base, why });
+            }
+        }
+        let ai = base.join(".ai");
+        if let Ok(stat) = fs::metadata(&ai) {
+            let theirs = (stat.uid() != own_uid()).then_some(ANOTHERS);
+            if let Some(why) = theirs.or_else(|| open_to_others(&stat)) {
+                return Err(SpaceError::UntrustedRoot { name, path: ai, why });
+            }
+        }
+        own_link(name, &base)?;
+        Root::on_disk(Space::User, base)
+    }
+}
+
+/// The embedded items, or the folder that replaces them: one of the caller's own outside of the ground,
+/// or the project where it is accepted, which is how edits to the shipped items are tried.
+fn system_root(
+    at: &Where,
+    ground: &ForeignGround,
+    accepts: &dyn Fn(&Path) -> bool,
+) -> Result<Root, SpaceError> {
     let name = "RYE_SYSTEM_SPACE";
     let Some(base) = at.vars.path(name) else { return Ok(Root::embedded()) };
     let base = at.cwd.join(base);
-    refuse_inside(name, &base, project, true)?;
+    let real = fs::canonicalize(&base).map_err(|source| io_error(&base, source))?;
+    if !accepts(&real) {
+        refuse_inside(name, &base, ground)?;
+    }
     for folder in [base.clone(), base.join(".ai")] {
         let stat = fs::metadata(&folder).map_err(|source| io_error(&folder, source))?;
         if let Some(why) = foreign(&stat).or_else(|| open_to_others(&stat)) {
@@ -319,33 +387,16 @@ fn system_root(at: &Where, project: Option<&PathBuf>) -> Result<Root, SpaceError
     Root::on_disk(Space::System, base)
 }
 
-/// A root inside the project would let the project decide about itself. The project folder itself
-/// is let through for the system space: that is how edits to the shipped items are tried.
+/// A root in the ground would let somebody else's files decide about themselves.
 fn refuse_inside(
     name: &'static str,
     base: &Path,
-    project: Option<&PathBuf>,
-    may_be_project: bool,
+    ground: &ForeignGround,
 ) -> Result<(), SpaceError> {
-    let real = real_or_to_be(base);
-    let ai = real_or_to_be(&base.join(".ai"));
-    if let Some(project) = project
-        && ai.starts_with(project)
-        && real != *project
-    {
-        let why = "has its `.ai` inside the project";
-        return Err(SpaceError::UntrustedRoot { name, path: base.to_owned(), why });
-    }
-    match project {
-        Some(project) if real.starts_with(project) && !(may_be_project && real == *project) => {
-            // The user base as project root is the case of core 2.1: then there is no project.
-            if real == *project {
-                return Ok(());
-            }
-            let why = "lies inside the project";
-            Err(SpaceError::UntrustedRoot { name, path: base.to_owned(), why })
-        }
-        _ => Ok(()),
+    let (path, ai) = (base.to_owned(), base.join(".ai"));
+    match ground.around_path(&ai) {
+        Some(ground) => Err(SpaceError::InGround { name, path, ground: ground.to_owned() }),
+        None => Ok(()),
     }
 }
 
@@ -372,12 +423,10 @@ fn own_link(name: &'static str, base: &Path) -> Result<(), SpaceError> {
     }
 }
 
-fn own_uid() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
+const ANOTHERS: &str = "belongs to another user";
 
 fn foreign(stat: &Metadata) -> Option<&'static str> {
-    (stat.uid() != own_uid() && stat.uid() != 0).then_some("belongs to another user")
+    (stat.uid() != own_uid() && stat.uid() != 0).then_some(ANOTHERS)
 }
 
 fn open_to_others(stat: &Metadata) -> Option<&'static str> {

@@ -79,6 +79,18 @@ impl TrustStore<'_> {
         }
     }
 
+    /// Every program, and version file, that a record names; whether it counts is another question.
+    pub(crate) fn allowed_files(&self) -> Vec<FileIdentity> {
+        let Some(user) = self.user() else { return Vec::new() };
+        let names = std::fs::read_dir(user.path(&format!("config/keys/{INTERPRETERS}")));
+        let names = names.into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let ids = names.filter_map(|name| {
+            let name = name.to_str()?.strip_suffix(".toml")?;
+            format!("keys/{INTERPRETERS}/{name}").parse::<ItemId>().ok()
+        });
+        ids.filter_map(|id| self.record(&id).ok().flatten()).collect()
+    }
+
     /// Whether this folder of packages was let in.
     pub(crate) fn permits_deps(&self, folder: &ProjectIdentity) -> Permit {
         let Some(id) = record_id(DEPS, &folder.path) else { return Permit::Unknown };

@@ -428,7 +428,7 @@ fn a_lock_that_cannot_be_written_is_left_as_it_was() {
 
 #[test]
 fn where_there_is_no_project_there_is_no_lock() {
-    let world = World::new();
+    let Some(world) = World::new().at_home() else { return };
     let said = world.rye_in(&world.home(), &["lock", "tool:rye/bash"], b"");
     assert_eq!((said.code().as_str(), said.status), ("lock.no_project", 4), "{said:?}");
 }

@@ -85,7 +85,9 @@ fn what_a_tool_asks_waits_and_runs_once_when_it_is_approved() {
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert_eq!(shown["params"], json!({"amount": "5000"}));
     // From anywhere: it runs where it was asked for.
-    let said = world.rye_in(world.outside(), &["pending", "approve", &id, "--json"], b"");
+    let anywhere = world.outside().join("anywhere");
+    std::fs::create_dir(&anywhere).unwrap();
+    let said = world.rye_in(&anywhere, &["pending", "approve", &id, "--json"], b"");
     let got = said.json();
     assert_eq!((said.status, &got["status"]), (0, &json!("success")), "{said:?}");
     assert_eq!(got["data"]["args"], json!({"amount": "5000"}));

@@ -139,7 +139,9 @@ fn logs_and_a_reader_that_leaves_early_disturb_nothing() {
         let said = world.rye_in(world.outside(), args, b"");
         assert_eq!(said.status, 0, "{said:?}");
     }
-    let said = world.rye_in(world.outside(), &["execute", "acme/echo", "--json"], b"");
+    let anywhere = world.outside().join("anywhere");
+    std::fs::create_dir(&anywhere).unwrap();
+    let said = world.rye_in(&anywhere, &["execute", "acme/echo", "--json"], b"");
     assert_eq!((said.status, said.code().as_str()), (3, "resolve.not_found"));
 }
 

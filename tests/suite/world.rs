@@ -14,6 +14,8 @@ use ed25519_dalek::{Signer, SigningKey};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+mod users;
+
 /// The program under test: the one that was built with the tests, or the one that `RYE_UNDER_TEST` names,
 /// such as the static build.
 pub fn program() -> &'static str {
@@ -53,6 +55,8 @@ impl Said {
 pub struct World {
     folder: tempfile::TempDir,
     env: BTreeMap<String, String>,
+    /// What rye finds in the place of the machine's user database.
+    users: Option<PathBuf>,
 }
 
 impl World {
@@ -80,7 +84,7 @@ impl World {
         env.insert("PATH".into(), path);
         env.insert("HOME".into(), home);
         env.insert("LANG".into(), "C.UTF-8".into());
-        Self { folder, env }
+        Self { folder, env, users: None }
     }
 
     /// The same after `rye init`: a key, an accepted project.
@@ -164,7 +168,8 @@ impl World {
         stdin: &[u8],
         env: &[(&str, &str)],
     ) -> Said {
-        let mut child = Command::new(program())
+        let mut child = self
+            .rye_itself()
             .args(args)
             .current_dir(folder)
             .env_clear()
@@ -189,7 +194,7 @@ impl World {
 
     /// A call of rye in the project, to be started by whoever wants to watch it.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(program());
+        let mut command = self.rye_itself();
         command.args(args).current_dir(self.project()).env_clear().envs(&self.env);
         command
     }

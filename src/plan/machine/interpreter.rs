@@ -107,9 +107,10 @@ fn ask(argv: &[String], seek: &mut Seeker<'_>) -> Result<PathBuf, String> {
         seek.on_path(&argv[0])
     };
     let program = program.ok_or("the program that knows it is not found")?;
-    let kept = ["PATH", "HOME", "USER", "LANG"];
-    let env =
-        kept.into_iter().filter_map(|name| Some((name.into(), machine.vars.get(name)?.into())));
+    let kept = ["HOME", "USER", "LANG"];
+    let env = kept.into_iter().filter_map(|name| Some((name, machine.vars.get(name)?.into())));
+    let env = env.chain(machine.child_path().map(|path| ("PATH", path.into())));
+    let env = env.map(|(name, value)| (name.to_owned(), value));
     let spawn = Spawn {
         program: program.path,
         args: argv[1..].iter().map(Into::into).collect(),

@@ -75,7 +75,7 @@ impl<'a> Seeker<'a> {
     pub(in crate::plan) fn on_path(&mut self, name: &str) -> Option<Chosen> {
         let folders: Vec<PathBuf> = std::env::split_paths(self.path).collect();
         // A relative folder on the path would make the working directory decide what runs.
-        for folder in folders.iter().filter(|folder| folder.is_absolute()) {
+        for folder in folders.iter().filter(|f| f.is_absolute()) {
             let file = folder.join(name);
             let Some(look) = self.look(&file) else { continue };
             if !versions::is_shim(&file) {
@@ -145,7 +145,9 @@ impl<'a> Seeker<'a> {
             places.push(venv.cfg.clone());
             places.extend(venv.home.iter().flat_map(|home| [home.clone(), real(home)]));
         }
-        places.iter().any(|place| self.machine.is_guarded(place))
+        // Below `/proc` the child finds another file by the same name.
+        let is_bad = |place: &PathBuf| self.machine.is_guarded(place) || place.starts_with("/proc");
+        places.iter().any(is_bad) || places.iter().any(|place| self.machine.ground.holds(place))
     }
 
     /// The text of a version file at the top of the project, if a record of yours lets it in.

@@ -45,7 +45,9 @@ impl Survey {
         sink: &dyn Sink,
     ) -> Result<(Self, Process), PlanError> {
         let path = frame.fill(None).env.remove("PATH");
-        // A tool that is given no `PATH` is still looked for by its name.
+        // A tool that is given no `PATH` is still looked for by its name; and where folders were taken
+        // out of it, what lies there is named with the reason.
+        let path = path.filter(|path| !frame.env.is_of_host(path));
         let path = path.or_else(|| host_path(machine.vars)).unwrap_or_default();
         let mut seek = Seeker::new(machine, &path);
         let named = interpreter::find(chain, &mut seek)?;

@@ -330,7 +330,7 @@ fn what_changes_elsewhere_is_told_of_the_open_files_that_it_concerns() {
 
 #[test]
 fn an_item_of_the_user_space_is_judged_as_one() {
-    let world = World::new();
+    let Some(world) = World::new().at_home() else { return };
     let path = world.signed_home(".ai/tools/mine.py", MARKER_PY);
     let mut editor = Editor::new(&world, &json!({}));
     let said = editor.open(&path);
