@@ -12,7 +12,8 @@ use crate::base::text::escape_line;
 use crate::diag::{Diagnose, Style};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Hold, Rye, Verdict};
-use crate::verify::{EXAMPLE, OwnKeys, TrustError};
+use crate::space::NotSearched;
+use crate::verify::{EXAMPLE, KeyError, OwnKeys, TrustError};
 
 /// Check the set-up, and say how to mend what is wrong
 #[derive(clap::Args)]
@@ -54,6 +55,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
         }
     };
     let mut rows = vec![project(&rye), user(&rye)];
+    rows.extend(ground(&rye));
     rows.extend(keys(&rye));
     rows.extend(documents(&rye));
     if let Err(failure) = rye.sound_types() {
@@ -102,6 +104,33 @@ fn project(rye: &Rye) -> Row {
         },
         Err(error) => Row { help: error.help(), ..row("project", State::Bad, error.to_string()) },
     }
+}
+
+/// What may be somebody else's work, and what is not used because it lies there.
+fn ground(rye: &Rye) -> Vec<Row> {
+    let ground = rye.spaces().ground();
+    let vars = &rye.located().vars;
+    let folders: Vec<_> = ground.folders().map(|folder| folder.display().to_string()).collect();
+    let text = match folders.as_slice() {
+        [] => "nothing here: this folder is or holds your own".to_owned(),
+        folders => format!(
+            "{}: no space, no private folder and no program is taken from there",
+            folders.join(", ")
+        ),
+    };
+    let mut rows = vec![row("ground", State::Good, text)];
+    for (folder, why) in ground.search_path(vars) {
+        let text = |why: NotSearched| {
+            format!("`{}` of PATH is passed over: {}", folder.display(), why.as_str())
+        };
+        rows.extend(why.map(|why| row("PATH", State::Note, text(why))));
+    }
+    if let Some(folder) = vars.path("XDG_RUNTIME_DIR").filter(|folder| ground.holds(folder)) {
+        let text = format!("`{}` lies there, and is not used for runs", folder.display());
+        let help = Some("unset XDG_RUNTIME_DIR, or let it name a folder of the session".to_owned());
+        rows.push(Row { help, ..row("runtime", State::Note, text) });
+    }
+    rows
 }
 
 fn user(rye: &Rye) -> Row {
@@ -154,13 +183,12 @@ fn keys(rye: &Rye) -> Vec<Row> {
             ..row("rotation", State::Bad, format!("it was cut short and waits: {error}"))
         }),
     }
-    let open = std::fs::metadata(keys.folder()).is_ok_and(|m| m.permissions().mode() & 0o077 != 0);
-    if open {
-        let folder = keys.folder().display().to_string();
-        rows.push(Row {
-            help: Some(format!("close it: `chmod 700 {folder}`")),
-            ..row("key folder", State::Bad, format!("{folder} is open to others"))
-        });
+    // Where there is a key, its row says it.
+    let folder = keys.folder();
+    let is_open = std::fs::metadata(&folder).is_ok_and(|m| m.permissions().mode() & 0o077 != 0);
+    if is_open && matches!(keys.find_public(), Ok(None)) {
+        let error = KeyError::OpenFolder { path: folder };
+        rows.push(Row { help: error.help(), ..row("key folder", State::Bad, error.to_string()) });
     }
     rows
 }

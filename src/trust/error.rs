@@ -32,7 +32,11 @@ pub(crate) enum KeyError {
     #[error("`{}` is no Ed25519 {what}", escape_line(.name))]
     Malformed { name: String, what: &'static str },
     #[error("`{}` can be written by others", .path.display())]
-    Open { path: PathBuf },
+    Writable { path: PathBuf },
+    #[error("`{}`, which holds keys, is open to others", .path.display())]
+    OpenFolder { path: PathBuf },
+    #[error("`{}` belongs to another user, so its keys are not taken for yours", .path.display())]
+    Owner { path: PathBuf },
     #[error(transparent)]
     Space(#[from] SpaceError),
     #[error("`{}`: {source}", .path.display())]
@@ -44,7 +48,10 @@ impl Diagnose for KeyError {
         Code(match self {
             Self::Missing => "key.missing",
             Self::Exists { .. } => "key.exists",
-            Self::Permissions { .. } | Self::Open { .. } => "key.permissions",
+            Self::Permissions { .. }
+            | Self::Writable { .. }
+            | Self::OpenFolder { .. }
+            | Self::Owner { .. } => "key.permissions",
             Self::Space(inner) => return inner.code(),
             Self::Malformed { .. } => "key.malformed",
             Self::Io { .. } => "key.io",
@@ -56,7 +63,12 @@ impl Diagnose for KeyError {
             Self::Missing => "make one with `rye keys generate`".into(),
             Self::Exists { .. } => "replace it by another with `rye keys rotate`".into(),
             Self::Permissions { path } => format!("close it: `chmod 600 {}`", path.display()),
-            Self::Open { path } => format!("close it: `chmod go-w {}`", path.display()),
+            Self::Writable { path } => format!("close it: `chmod go-w {}`", path.display()),
+            Self::OpenFolder { path } => format!("close it: `chmod 700 {}`", path.display()),
+            Self::Owner { path } => format!(
+                "look at what lies in it; if it is yours, run `chown -R \"$(id -un)\" {}`",
+                path.display()
+            ),
             Self::Space(inner) => return inner.help(),
             Self::Malformed { .. } => {
                 "rye reads PKCS#8 PEM for private keys and SPKI PEM for public ones".into()
@@ -68,7 +80,11 @@ impl Diagnose for KeyError {
     fn place(&self) -> Option<Place> {
         match self {
             Self::Space(inner) => inner.place(),
-            Self::Permissions { path } | Self::Open { path } | Self::Io { path, .. } => {
+            Self::Permissions { path }
+            | Self::Writable { path }
+            | Self::OpenFolder { path }
+            | Self::Owner { path }
+            | Self::Io { path, .. } => {
                 Some(Place { path: path.display().to_string(), ..Place::default() })
             }
             _ => None,

@@ -11,10 +11,12 @@ use super::error::{KeyError, TrustError};
 use super::rotation::finish;
 use crate::base::Digest;
 use crate::base::bytes::write_atomic;
+use crate::host::{is_own_private_group, own_uid};
 use crate::signature::{KeyPair, PublicKey, public_half};
 use crate::space::Root;
 
 const FOLDER: &str = "config/keys/signing";
+const KEYS: &str = "config/keys";
 
 /// The folder with the user's own keys.
 #[derive(Clone, Copy)]
@@ -103,19 +105,31 @@ impl<'a> OwnKeys<'a> {
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, KeyError> {
         let bytes = self.user.read(&format!("{FOLDER}/{name}"))?;
         if bytes.is_some() {
-            self.closed()?;
+            self.closed(name)?;
         }
         Ok(bytes.map(std::borrow::Cow::into_owned))
     }
 
-    /// Nobody else may put another key in the place of this one.
-    fn closed(&self) -> Result<(), KeyError> {
-        for folder in [FOLDER, "config/keys", "config"] {
-            let path = self.user.path(folder);
+    /// Nobody else may read the folders of keys, or put another key in the place of this one: all from
+    /// the file `name` up to `.ai` is the caller's own (core 4.1).
+    fn closed(&self, name: &str) -> Result<(), KeyError> {
+        let file = format!("{FOLDER}/{name}");
+        for relative in [&file, FOLDER, KEYS, "config", ""] {
+            let path = self.user.path(relative);
+            let path = path.components().collect::<PathBuf>();
             let stat = fs::metadata(&path)
                 .map_err(|source| KeyError::Io { path: path.clone(), source })?;
-            if stat.mode() & 0o022 != 0 {
-                return Err(KeyError::Open { path });
+            if stat.uid() != own_uid() {
+                return Err(KeyError::Owner { path });
+            }
+            let mode = stat.mode();
+            if [FOLDER, KEYS].contains(&relative) {
+                if mode & 0o077 != 0 {
+                    return Err(KeyError::OpenFolder { path });
+                }
+            } else if mode & 0o002 != 0 || (mode & 0o020 != 0 && !is_own_private_group(stat.gid()))
+            {
+                return Err(KeyError::Writable { path });
             }
         }
         Ok(())
@@ -140,6 +154,7 @@ impl<'a> OwnKeys<'a> {
         let folder = self.folder();
         let io = |source| KeyError::Io { path: folder.clone(), source };
         make_private(&folder).map_err(io)?;
+        make_private(&self.user.path(KEYS)).map_err(io)?;
         write_atomic(&self.private_path(), pair.to_pem().as_bytes(), 0o600).map_err(io)?;
         self.write_public(pair)
     }

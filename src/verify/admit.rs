@@ -5,8 +5,10 @@ use super::source::{Signer, Source};
 use crate::diag::Diagnose;
 use crate::id::{Fingerprint, Kind, Space};
 use crate::resolve::Found;
-use crate::signature::{EXAMPLE, Fault, PublicKey, SigLine, SignedText, Verdict, check};
-use crate::space::ProjectIdentity;
+use crate::signature::{
+    EXAMPLE, Fault, PublicKey, Scan, SigLine, SignedText, Verdict, check, scan,
+};
+use crate::space::{FileTypes, ProjectIdentity, shipped};
 use crate::trace::{Event, Sink, Warning};
 use crate::trust::{KeyStatus, TrustError, TrustStore};
 
@@ -147,6 +149,7 @@ impl<'a> Verifier<'a> {
             });
         }
         self.not_revoked(line)?;
+        self.not_older_than_shipped(line)?;
         Ok((key, signer))
     }
 
@@ -155,6 +158,23 @@ impl<'a> Verifier<'a> {
             Ok(false) => Ok(()),
             Ok(true) => Err(Reason::Revoked),
             Err(error) => Err(unreadable(&error)),
+        }
+    }
+
+    /// An old version of a shipped item keeps its good signature for ever, with the faults that were
+    /// mended since: a folder in the place of the shipped items brings none (core 2.3).
+    fn not_older_than_shipped(&self, line: &SigLine) -> Result<(), Reason> {
+        let Found { item, space, embedded, .. } = self.found;
+        if *space != Space::System || *embedded {
+            return Ok(());
+        }
+        let Some((ext, bytes)) = shipped(item) else { return Ok(()) };
+        let Some(file_type) = FileTypes::default().find(item.kind, ext) else { return Ok(()) };
+        match scan(bytes, &file_type.comment) {
+            Ok(Scan::Line { line: shipped, .. }) if line.at < shipped.at => {
+                Err(Reason::OlderThanShipped { at: line.at, shipped: shipped.at })
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -89,6 +89,11 @@ pub(crate) enum Reason {
     NotYet {
         at: Timestamp,
     },
+    /// In the place of the shipped items lies one that is older than this rye's own.
+    OlderThanShipped {
+        at: Timestamp,
+        shipped: Timestamp,
+    },
     /// The files beside the item are not those that its header lists.
     Dependency {
         findings: Vec<PartFinding>,
@@ -186,6 +191,11 @@ impl std::fmt::Display for Refused {
             Reason::NotYet { at } => {
                 write!(f, "`{item}` says it was signed at {at}, which is in the future")
             }
+            Reason::OlderThanShipped { at, shipped } => write!(
+                f,
+                "`{item}` of RYE_SYSTEM_SPACE was signed at {at}, before the one that this rye brings, \
+                 at {shipped}"
+            ),
             Reason::Dependency { findings } => {
                 write!(f, "the files beside `{item}` are not those that were signed")?;
                 findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))
@@ -273,6 +283,9 @@ impl Diagnose for Refused {
             Reason::Revoked if item.id.is_reserved() => "you revoked the publisher's key".into(),
             Reason::Revoked => format!("if you still want it, read it and run `rye sign {item}`"),
             Reason::NotYet { .. } => "check the clock of this machine and the signer's".into(),
+            Reason::OlderThanShipped { .. } => {
+                "unset RYE_SYSTEM_SPACE: the items that this rye brings are newer".into()
+            }
             Reason::Dependency { .. } => {
                 format!("look at these files; if the changes are yours, run `rye sign {item}`")
             }
@@ -352,6 +365,8 @@ impl Reason {
             Self::Revoked => "verify.revoked",
             Self::Forged => "verify.forged",
             Self::NotYet { .. } => "verify.not_yet",
+            // The same rule as the lock's: what runs is never older than what is known.
+            Self::OlderThanShipped { .. } => "verify.rolled_back",
             Self::Dependency { .. } => "verify.dependency",
         })
     }
