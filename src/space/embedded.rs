@@ -25,7 +25,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // bdd7ce5803a3c38c89d9b17ee59758dbd6a2e95dee50358906dbf771f84c6e79
+    // 72ad6ad909e707c10a41d2a38d68ecf3c5bc136bfaf1fd2dfbdbc00211be4151
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7e929c42df7c5f3bb397ee607ed2abc69b459cadabb6caa3413f15a0496c4ef8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -177,7 +177,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/key.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.malformed.md") },
     // 4255c157b727ba9d96315c8bc49ae0109320c669f15d8529d19e5ecf1ed08265
     File { path: "knowledge/rye/errors/key.missing.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.missing.md") },
-    // e66a7a825afff6a410d9c01c89f6c3a466c6a3369c2a7dcd058fb5aecc2d04ee
+    // a9a0441b9e33f73ff88ad3864d885cebf16f1da5d85323b223412b73f96158ac
     File { path: "knowledge/rye/errors/key.permissions.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/key.permissions.md") },
     // ea522413b7883deaf86e7f403f9c64535e4781f2a4de1438d250bd24f706e486
     File { path: "knowledge/rye/errors/learn.cannot_watch.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/learn.cannot_watch.md") },
@@ -407,7 +407,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/space.symlink.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.symlink.md") },
     // eb1e89bf1c7fc49b487b92b785f86687f89300a35f01a3b6f240d58154c5c7a1
     File { path: "knowledge/rye/errors/space.too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.too_large.md") },
-    // ea19578599ac4904bbb8b3ae97ef2f5868f5f7939493a06f832aafba8757c3e5
+    // 178ca597f1531c7165d24c66dd4a277b70e818b3159e030b3054a06a3be82abe
     File { path: "knowledge/rye/errors/space.untrusted_root.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/space.untrusted_root.md") },
     // 8d3801547a3ea097bba57556a356c2c1c9c6593f3ff5e606a57c0d2a4fbd8333
     File { path: "knowledge/rye/errors/test.failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/test.failed.md") },
@@ -463,7 +463,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.project_not_accepted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.project_not_accepted.md") },
     // 27ff127d63d810525cac301372573ca652f0db5ed920693fde4865a0fa9c7e12
     File { path: "knowledge/rye/errors/verify.revoked.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.revoked.md") },
-    // 2d4d5a6d9af44aae031f744f1018cc7fc0d33782f7fb7449fcdd5b09381c120b
+    // 86d4ffca1216c5550226299386dd510a2e187f1cfa71cdd6ac18c7a843bab675
     File { path: "knowledge/rye/errors/verify.rolled_back.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.rolled_back.md") },
     // b6f0d44aca65f3980631aec348d0009dad27d860632b4f214c305017d40fd822
     File { path: "knowledge/rye/errors/verify.signer_changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.signer_changed.md") },
@@ -483,13 +483,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/exec-protocol.md", bytes: include_bytes!("../../.ai/knowledge/rye/exec-protocol.md") },
     // 049ef7a4c0a5a852e44bc234ba64d280faca567369ee5df2ad3da91635abcd17
     File { path: "knowledge/rye/git.md", bytes: include_bytes!("../../.ai/knowledge/rye/git.md") },
-    // 2fd25982c6969b3f0e1be88175bd463c771baaabde1fd22520771aff50685f68
+    // e24a6397a1eecf75496bf2caaf663c25c960371feb6f8c3573be6944ef3a466c
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
     // f05af12f5cbb53067fc1bd5a98cec2f0dec49c435af8e86c7cda437145f55d6f
     File { path: "knowledge/rye/mcp-client.md", bytes: include_bytes!("../../.ai/knowledge/rye/mcp-client.md") },
-    // 1f4c2a4e9c2fd63e4532057a287a404875a07f8f76986f61a6047661003113ff
+    // b9e6e889b294bba411851eff2116d7a26c88aeee5addb8ea70458161fae2dff0
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
@@ -501,9 +501,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // 274be62406b456e4025b76a099ec62d8a8e4055f3c518be32904d1caa1f91281
+    // c6189b198146e2311581dbaa703fa08efc217f3f5b4284741552b67478e9f126
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // 8d34dcad3cbb3a6ba907409369da8b7f1385f01651ec2f9c70a820b622002774
+    // a084f20c2336390546d7d5baa6a229c084746b3a0393bfdaeed9b9bec8f02cda
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fa6ae3c7e83cbc5d9727485fb6b82ee2940c76139fa0b80897f7780813998cf5
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
@@ -563,4 +563,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "7ddad3f33481e7ae7055a98a77842efab3880de4733330a0a9a4e9fb778b4111";
+    "cacf2631e603204759a995be9a6b5c2fca786ce62b77f5a1106ee2fa1b5cdb12";

@@ -18,5 +18,5 @@ mod e_parsers;
 mod e_values;
 mod f_processes;
 mod h_receipts;
-mod l_parsers;
 mod l_ground;
+mod l_parsers;
