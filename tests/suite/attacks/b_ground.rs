@@ -268,7 +268,7 @@ fn a_home_that_is_a_git_work_tree_keeps_working_and_its_clones_stay_foreign() {
         }
         let said = world.rye_in(&at, &run, b"");
         assert_eq!(said.status, 0, "{said:?}");
-        fs::remove_file(at.join("marker")).unwrap();
+        fs::remove_file(project.join("marker")).unwrap();
     }
     // Where the user database names another home, this one is a work tree like any other.
     let elsewhere = world.outside().to_owned();
