@@ -53,7 +53,7 @@
 //! 7. Nothing passes through a shell unless a signed runtime's command is one.
 //! 8. A refusal has a stable code, a help line, a page and an event; no flag turns one off but
 //!    `RYE_DEV_MODE`, which is loud and never reaches the system space.
-//! 9. `unsafe` stands in `host/unix.rs` and `host/ptrace.rs` and nowhere else.
+//! 9. `unsafe` stands in `host/{unix,kernel,ptrace}.rs` and nowhere else.
 //! 10. Nothing that decides about trust, and no program that is found by its name, is taken from the
 //!     foreign ground of a call (`space/ground.rs`).
 //! 11. Every cap stands in `base/limits.rs`, with its reason.
@@ -132,6 +132,13 @@ mod verify;
 pub use pipeline::{Failure, Request, Rye, RyeBuilder, SearchRequest};
 
 /// Reads a command line, runs the verb and shows the result; gives the exit status.
+///
+/// For a program that is rye and hands its whole command line over: inside a sandbox rye starts itself
+/// once more, see `sandbox/inside.rs`.
 pub fn run(argv: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::ExitCode {
-    cli::run(argv)
+    let argv: Vec<_> = argv.into_iter().collect();
+    match sandbox::enter(&argv) {
+        Some(status) => status,
+        None => cli::run(argv),
+    }
 }

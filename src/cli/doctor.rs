@@ -67,11 +67,21 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     rows.extend(lock(&rye));
     rows.extend(programs(&rye));
     rows.extend(sandbox());
+    rows.extend(root());
     if rye.dev_mode() {
         let text = "RYE_DEV_MODE=1: unsigned and changed items of yours run with a warning";
         rows.push(row("dev mode", State::Note, text));
     }
     Ok(show(&rows, out))
+}
+
+/// What no sandbox takes from root.
+fn root() -> Option<Row> {
+    let is_root = rustix::process::geteuid().is_root();
+    is_root.then(|| Row {
+        help: Some("run rye as a user of its own; what a tool may read of `/etc` is root's".into()),
+        ..row("root", State::Note, "you are root: a tool in its sandbox still owns root's files")
+    })
 }
 
 /// The ladder: what holds tools here, and for each level that does not work why.

@@ -4,7 +4,7 @@
 //!
 //! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises, `contract.rs` the same held against each host ·
 //!   `os.rs` the real one · `lasting.rs` a child that others talk with · `look.rs` its eyes ·
-//!   `unix.rs` the few calls that need `unsafe` · `watch.rs` what a child does, `ptrace.rs` its calls ·
+//!   `unix.rs` and `kernel.rs` the few calls that need `unsafe` · `watch.rs` what a child does, `ptrace.rs` its calls ·
 //!   `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs` the environment, read
 //!   once · `pin.rs` the private folder of a run · `policy.rs` what a child may touch, as data
 
@@ -17,6 +17,7 @@ mod exchange;
 mod exchange_fault;
 #[expect(clippy::module_inception, reason = "the trait's own file, named as the design names it")]
 mod host;
+mod kernel;
 mod lasting;
 mod look;
 mod net;
@@ -30,6 +31,10 @@ mod watch;
 
 pub(crate) use account::{is_own_private_group, own_home, own_uid};
 pub(crate) use host::{Ended, Heard, Host, Look, Spawn};
+pub(crate) use kernel::{
+    can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
+    landlock_version,
+};
 pub(crate) use lasting::{Lasting, Turn};
 pub(crate) use look::{places_of, read as read_small};
 pub(crate) use net::{Answer, Call, NetFault, Way};
@@ -39,10 +44,7 @@ pub(crate) use policy::{
     CODES, CannotConfine, Caps, Cell, Confinement, Kept, Lacking, Ladder, Level, Net, Policy,
 };
 pub(crate) use ptrace::can_watch;
-pub(crate) use unix::{
-    Instruction, Restrict, Signals, can_have_namespaces, hold_signals, landlock_version, raise,
-    send_on,
-};
+pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
 pub(crate) use vars::Vars;
 pub(crate) use watch::{Deed, Deeds};
 

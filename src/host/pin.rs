@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::own_uid;
 
@@ -148,7 +149,30 @@ fn sweep(at: &Path) {
             .and_then(|(pid, _)| pid.parse::<u32>().ok());
         let is_dead = |pid: u32| !Path::new(&format!("/proc/{pid}")).exists();
         if pid.is_some_and(is_dead) && !is_locked(&entry.path()) {
+            end_holders(&entry.path());
             let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Ends what a `bwrap` of a dead process left: it names the private folder in its command line. Where the
+/// machine lets `bwrap` be the first of process ids of its own, nothing is ever left.
+fn end_holders(folder: &Path) {
+    let named = |pid: Pid| {
+        let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0);
+        let is_bwrap = words.next().is_some_and(|program| program.ends_with(b"/bwrap"));
+        is_bwrap && words.any(|word| word == folder.as_os_str().as_encoded_bytes())
+    };
+    let Ok(entries) = fs::read_dir("/proc") else { return };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    for pid in pids.filter_map(Pid::from_raw).filter(|pid| named(*pid)) {
+        // Held by its descriptor, it is the same process when it is asked again.
+        let held = pidfd_open(pid, PidfdFlags::empty());
+        if let Ok(held) = held
+            && named(pid)
+        {
+            let _ = pidfd_send_signal(&held, Signal::KILL);
         }
     }
 }

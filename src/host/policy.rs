@@ -123,8 +123,10 @@ impl Confinement {
     pub(crate) fn has_own_tmp(&self) -> bool {
         let Policy { own_tmp, read, write, .. } = &self.policy;
         let shared = Path::new("/tmp");
+        // Also what lies in the shared one: the rules on files of a folder hold for all below it, and
+        // a folder of its own may be written.
         let is_granted = || {
-            read.iter().any(|path| path == shared)
+            read.iter().chain(write).any(|path| path.starts_with(shared))
                 || write.iter().any(|path| shared.starts_with(path))
         };
         self.level == Level::Bwrap && (*own_tmp || !is_granted())
@@ -199,6 +201,11 @@ pub(crate) enum CannotConfine {
     CannotLimit { lacking: Option<Lacking> },
     #[error("{0}")]
     BadGrant(String),
+    #[error(
+        "`{}` is a whole home or all of its settings, or holds one: no tool may write all of that",
+        shown(.0)
+    )]
+    WholeHome(PathBuf),
     #[error("`--sandbox off`, and your policy does not list `{0}`")]
     OffNotAllowed(String),
 }
@@ -226,7 +233,7 @@ impl Diagnose for CannotConfine {
             Self::Unavailable(_) => "sandbox.unavailable",
             Self::CannotProtect { .. } | Self::CannotAdd { .. } => "sandbox.cannot_protect",
             Self::CannotLimit { .. } => "sandbox.cannot_limit",
-            Self::BadGrant(_) => "sandbox.bad_grant",
+            Self::BadGrant(_) | Self::WholeHome(_) => "sandbox.bad_grant",
             Self::OffNotAllowed(_) => "sandbox.not_allowed",
         })
     }
@@ -250,6 +257,12 @@ impl Diagnose for CannotConfine {
             }
             Self::CannotAdd { lacking } | Self::CannotLimit { lacking } => stronger(lacking),
             Self::BadGrant(_) => "mend `sandbox` in the item and sign it again".into(),
+            Self::WholeHome(_) => {
+                "name in the item's `sandbox` the folders that it needs, such as \
+                 `{user_space}/NAME/`, `{user_space}/.config/NAME/`, `{user_space}/.local/share/NAME/` \
+                 or `{project_path}/NAME/`, and sign it again"
+                    .into()
+            }
             Self::OffNotAllowed(item) => format!(
                 "list `{item}` under `sandbox_off` in your own `config:rye/policy`, and sign that"
             ),

@@ -1,6 +1,6 @@
 //! The few calls that no safe library offers.
 //!
-//! With `ptrace.rs` the only file with `unsafe`: `wait4` (peak memory of one child), `signalfd` and the signal mask
+//! With `kernel.rs` and `ptrace.rs` the only file with `unsafe`: `wait4` (peak memory of one child), `signalfd` and the signal mask
 //! (so that one poll loop hears children, pipes and signals), `clone`, dispositions, a handler
 //! that ends what must not outlive us, and `raise`.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
@@ -9,13 +9,14 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use rustix::process::Resource;
 
 use super::host::Spawn;
+use super::kernel::FirstProcess;
 use super::ptrace::be_watched;
 use crate::base::limits::{BUSY_PROGRAM_MS, EXEC_SERVERS, REAP_MS};
 
@@ -125,6 +126,8 @@ pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
         restrict: &spawn.restrict,
         watched: spawn.watched,
         parent: std::process::id(),
+        first: spawn.restrict.is_first_process.then(FirstProcess::new).flatten(),
+        is_first: AtomicBool::new(false),
         error: AtomicI32::new(0),
     };
     // A program that we just wrote is still open for writing in a child that another thread is
@@ -161,6 +164,13 @@ pub(crate) struct Restrict {
     pub(crate) rlimits: Vec<(Resource, u64)>,
     /// What root may do beyond others.
     pub(crate) drops_capabilities: bool,
+    /// It is the first of process ids of its own, where the machine lets it have them: all below it ends
+    /// with it.
+    pub(crate) is_first_process: bool,
+    /// The file by which it joins its group of processes.
+    pub(crate) group: Option<Arc<OwnedFd>>,
+    /// Descriptors that it gets, as 3 and on; each of ours is [`Restrict::HANDED_DOWN`] or above.
+    pub(crate) passed: Vec<Arc<OwnedFd>>,
 }
 
 /// `struct sock_filter` of the kernel.
@@ -186,6 +196,10 @@ struct Birth<'a> {
     /// The thread that gives birth hears of all it does.
     watched: bool,
     parent: u32,
+    /// Where it should be the first process of its own ids.
+    first: Option<FirstProcess>,
+    /// It is.
+    is_first: AtomicBool,
     /// What the child failed with.
     error: AtomicI32,
 }
@@ -229,8 +243,18 @@ impl Birth<'_> {
     /// What the child failed with before it was its program.
     fn give(&self) -> io::Result<i32> {
         self.error.store(0, Ordering::Relaxed);
+        self.is_first.store(self.first.is_some(), Ordering::Relaxed);
+        let of = std::ptr::from_ref(self).cast_mut().cast();
         // SAFETY: `born` makes system calls only, on what `self` borrows.
-        let pid = unsafe { borrow(born, std::ptr::from_ref(self).cast_mut().cast(), 0)? };
+        let born = |flags| unsafe { borrow(born, of, flags) };
+        let first = self.first.as_ref().and_then(|_| born(FirstProcess::FLAGS).ok());
+        let pid = match first {
+            Some(pid) => pid,
+            None => {
+                self.is_first.store(false, Ordering::Relaxed);
+                born(0)?
+            }
+        };
         match self.error.load(Ordering::Relaxed) {
             0 => Ok(pid),
             error => {
@@ -258,14 +282,34 @@ impl Birth<'_> {
                 true => done(libc::setpgid(0, 0))?,
                 false => done(libc::setsid())?,
             }
+            let first = self.first.as_ref().filter(|_| self.is_first.load(Ordering::Relaxed));
+            if first.is_some_and(|first| !first.say_who()) {
+                return Err(Failed);
+            }
             done(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
-            if libc::getppid().cast_unsigned() != self.parent {
+            let has_its_parent = match first {
+                None => libc::getppid().cast_unsigned() == self.parent,
+                Some(first) => first.has_its_parent(),
+            };
+            if !has_its_parent {
                 libc::_exit(127);
+            }
+            if let Some(group) = &self.restrict.group {
+                done(if libc::write(group.as_raw_fd(), c"0".as_ptr().cast(), 1) == 1 {
+                    0
+                } else {
+                    -1
+                })?;
             }
             let [stdin, stdout, stderr] = self.streams;
             done(libc::dup2(stdin, 0))?;
             done(libc::dup2(stdout, 1))?;
             done(libc::dup2(stderr, 2))?;
+            let mut free = 3;
+            for passed in &self.restrict.passed {
+                done(libc::dup2(passed.as_raw_fd(), free))?;
+                free += 1;
+            }
             done(libc::chdir(self.cwd.as_ptr()))?;
             for (resource, most) in &self.restrict.rlimits {
                 // By the system call: the C libraries do not agree on the number's type.
@@ -290,7 +334,7 @@ impl Birth<'_> {
                 let (header, sets) = ([0x2008_0522_u32, 0], [0_u32; 6]);
                 called(libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()))?;
             }
-            done(close_from_3())?;
+            done(close_from(free))?;
             if self.watched && !be_watched() {
                 return Err(Failed);
             }
@@ -312,6 +356,9 @@ impl Birth<'_> {
 }
 
 impl Restrict {
+    /// What is passed to a child is a descriptor from here on, so that none is in the place of another.
+    pub(crate) const HANDED_DOWN: RawFd = 10;
+
     fn is_nothing(&self) -> bool {
         self.ruleset.is_none() && self.filter.is_empty() && !self.drops_capabilities
     }
@@ -334,43 +381,21 @@ extern "C" fn born(birth: *mut libc::c_void) -> libc::c_int {
     }
 }
 
-/// Closes all descriptors but the three streams, one by one where the kernel knows no better way.
+/// Closes all descriptors from this one on, one by one where the kernel knows no better way.
 ///
 /// # Safety
 /// For a process that uses none of them any more.
-unsafe fn close_from_3() -> libc::c_int {
+unsafe fn close_from(first: RawFd) -> libc::c_int {
     // SAFETY: descriptors are numbers.
     unsafe {
-        if libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) == 0 {
+        if libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) == 0 {
             return 0;
         }
-        for fd in 3..libc::sysconf(libc::_SC_OPEN_MAX).clamp(3, 1 << 20) {
+        for fd in first.into()..libc::sysconf(libc::_SC_OPEN_MAX).clamp(first.into(), 1 << 20) {
             libc::close(RawFd::try_from(fd).unwrap_or(RawFd::MAX));
         }
         0
     }
-}
-
-/// The version of landlock that the kernel has; what is missing otherwise.
-pub(crate) fn landlock_version() -> io::Result<i64> {
-    // SAFETY: with this flag and no attributes the call answers a number and makes nothing.
-    let version =
-        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, 1) };
-    if version < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
-}
-
-/// Whether a process of this user may have a user namespace of its own, in which all others are its to
-/// make: a child gets it and ends at once. Taking a mount namespace down again would take milliseconds.
-pub(crate) fn can_have_namespaces() -> io::Result<()> {
-    extern "C" fn end(_: *mut libc::c_void) -> libc::c_int {
-        // SAFETY: ends the child.
-        unsafe { libc::_exit(0) }
-    }
-    // SAFETY: the child does nothing but end.
-    let pid = unsafe { borrow(end, std::ptr::null_mut(), libc::CLONE_NEWUSER)? };
-    // That it was born is the answer; a sweep of orphans may have taken its status first.
-    let _ = taken(pid);
-    Ok(())
 }
 
 fn is_busy(error: &io::Error) -> bool {

@@ -34,6 +34,7 @@ mod params;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
 mod plan;
 mod process;
+mod protected;
 mod record;
 mod sandbox;
 mod shelf;

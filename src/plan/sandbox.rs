@@ -1,4 +1,5 @@
-//! What a run may touch: the declarations of the links, put together and made real paths (sandbox.md).
+//! What a run may touch: the declarations of the links, put together and made real paths
+//! (sandbox.md).
 //!
 //! Says what is asked for; which level holds it is the host's to find.
 
@@ -9,6 +10,9 @@ use std::sync::Arc;
 use super::error::PlanError;
 use super::machine::{Chosen, Survey};
 use super::plan::Machine;
+use super::protected::{
+    GIT, HOST_KEYS, Name, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
+};
 use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
 use crate::host::{CannotConfine, Caps, Confinement, Kept, Ladder, Level, Net, Policy};
@@ -22,7 +26,8 @@ pub(crate) enum Wanted {
     Auto,
     Off,
     On(Ladder),
-    /// As wide as `bwrap` can hold it and watched, whatever the item declares: to learn what it needs.
+    /// As wide as `bwrap` can hold it and watched, whatever the item declares: to learn what it
+    /// needs.
     Learn,
 }
 
@@ -58,46 +63,6 @@ const SYSTEM: [&str; 12] = [
 
 /// Of the folder above a program's `bin`: what it loads from there.
 const BESIDE_BIN: [&str; 6] = ["bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"];
-
-/// Below a project's folder: whoever writes these decides what its next user runs. `true` for folders.
-const OF_PROJECT: [(&str, bool); 5] = [
-    (".ai", true),
-    (".git/hooks", true),
-    (".git/config", false),
-    (".git/config.worktree", false),
-    // Says where git finds the others.
-    (".git/commondir", false),
-];
-
-/// The same below a home.
-const OF_HOME: [(&str, bool); 26] = [
-    (".ai", true),
-    (".ssh", true),
-    (".bashrc", false),
-    (".bash_profile", false),
-    (".bash_login", false),
-    (".bash_aliases", false),
-    (".cshrc", false),
-    (".tcshrc", false),
-    (".login", false),
-    (".kshrc", false),
-    (".xprofile", false),
-    (".xsessionrc", false),
-    (".bash_logout", false),
-    (".profile", false),
-    (".zshrc", false),
-    (".zshenv", false),
-    (".zprofile", false),
-    (".zlogin", false),
-    (".zlogout", false),
-    (".gitconfig", false),
-    (".config/git", true),
-    (".config/fish", true),
-    (".config/autostart", true),
-    (".config/environment.d", true),
-    (".config/systemd", true),
-    (".pam_environment", false),
-];
 
 /// The folders of items in which a tool may be let make new ones.
 const ITEMS: [&str; 3] = ["tools", "directives", "knowledge"];
@@ -142,17 +107,18 @@ fn ground(chain: &Chain, survey: &Survey, machine: &Machine<'_>) -> Result<Groun
     policy.caps = own.map_or(policy.caps, |own| own.caps.and(policy.caps));
     let declares_read = |link: &Link| link.tool.sandbox.as_ref().is_some_and(|s| s.read.is_some());
     let places = Places::of(machine);
-    let homes = [places.home.clone(), places.user.clone()].into_iter().flatten();
+    let wide = places.wide().chain([PathBuf::from("/"), PathBuf::from(PRIVATE)]);
     Ok(Ground {
         policy,
         reads_project: !others.iter().any(declares_read),
-        wide: homes.chain([PathBuf::from("/"), PathBuf::from(PRIVATE)]).collect(),
+        wide: wide.collect(),
         project: places.project,
     })
 }
 
-/// All of the machine but what no tool may touch. What lies in the folder that is a private one for every
-/// tool shows through it, so that new files there are its own and old ones are seen to be needed.
+/// All of the machine but what no tool may touch. What lies in the folder that is a private one for
+/// every tool shows through it, so that new files there are its own and old ones are seen to be
+/// needed.
 fn widest(ground: &Ground, machine: &Machine<'_>) -> Policy {
     let private = Path::new(PRIVATE);
     let host = machine.host;
@@ -169,8 +135,8 @@ fn widest(ground: &Ground, machine: &Machine<'_>) -> Policy {
     let write = [PathBuf::from("/")].into_iter().chain(there).collect();
     let mut policy = ground.policy.clone();
     let mut write: BTreeSet<PathBuf> = write;
-    // Nothing can be mounted over a link. Where one is kept, nothing new comes to be in its folder, and
-    // what is in it already may be written as ever.
+    // Nothing can be mounted over a link. Where one is kept, nothing new comes to be in its folder,
+    // and what is in it already may be written as ever.
     let (links, kept) = policy.kept.into_iter().partition(|kept| !is_real(&kept.path));
     policy.kept = kept;
     let folders: BTreeSet<PathBuf> =
@@ -222,20 +188,34 @@ fn policy(
             }
         };
     }
+    if let Some(granted) =
+        write.iter().find(|path| places.wide().any(|wide| wide.starts_with(path)))
+    {
+        return Err(CannotConfine::WholeHome(granted.clone()));
+    }
+    // Whether it commits is its own word and stays, whatever else is learned of it.
+    let mut all = chain.links().iter().filter_map(|link| link.tool.sandbox.as_ref());
+    let commits = match all.any(|sandbox| sandbox.writes_git) {
+        true => places.repository()?,
+        false => None,
+    };
+    write.extend(commits.clone());
     let is_learned = machine.sandbox == Wanted::Learn;
-    let kept = places.kept(is_learned || !write.is_empty());
+    let kept = places.kept(is_learned || !write.is_empty(), commits.is_some());
     let within = |path: &Path| kept.iter().find(|kept| path.starts_with(&kept.path));
     if let Some((path, kept)) = write.iter().find_map(|path| Some((path, within(path)?))) {
         let (path, kept) = (path.display(), kept.path.display());
         let why = format!("`{path}` lies in `{kept}`, which no tool may write");
         return Err(CannotConfine::BadGrant(why));
     }
-    let hidden: Vec<_> = places.hidden().into_iter().collect();
-    let sees = read.iter().chain(&write);
-    if let Some(path) = sees.into_iter().find(|path| hidden.iter().any(|h| path.starts_with(h))) {
+    let mut hidden: Vec<_> = places.keys().into_iter().collect();
+    let mut sees = read.iter().chain(&write);
+    if let Some(path) = sees.find(|path| hidden.iter().any(|h| path.starts_with(h))) {
         let why = format!("`{}` lies in the folder of your keys", path.display());
         return Err(CannotConfine::BadGrant(why));
     }
+    let is_named = |path: &Path| read.iter().chain(&write).any(|named| named.starts_with(path));
+    hidden.extend(places.passwords().filter(|path| !is_named(path)));
     let adds_items = declared().any(|sandbox| sandbox.adds_items);
     let new_items = adds_items.then(|| ITEMS.map(|kind| places.project.join(".ai").join(kind)));
     let partial = declared().any(|sandbox| sandbox.partial);
@@ -328,10 +308,40 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// What is never written, by its name and, where anything is written, by what it leads to.
-    fn kept(&self, is_written: bool) -> Vec<Kept> {
+    /// Homes, and what of them is too much to grant as well.
+    fn wide(&self) -> impl Iterator<Item = PathBuf> {
+        let homes: BTreeSet<&PathBuf> = [&self.home, &self.user].into_iter().flatten().collect();
+        let real = |path: PathBuf| self.machine.host.real_folder(&path).unwrap_or(path);
+        homes.into_iter().flat_map(move |home| {
+            let below = WIDE_OF_HOME.iter().map(move |name| real(home.join(name)));
+            below.chain([home.clone()])
+        })
+    }
+
+    /// The folder of the project's repository, where there is one.
+    ///
+    /// # Errors
+    /// `sandbox.bad_grant`: it lies elsewhere, and a file of the project does not say what may be
+    /// written.
+    fn repository(&self) -> Result<Option<PathBuf>, CannotConfine> {
+        let path = self.project.join(GIT.0);
+        let host = self.machine.host;
+        let real = host.real_folder(&path);
+        if host.real_file(&path).is_some() || real.as_ref().is_some_and(|real| *real != path) {
+            let why = format!(
+                "`git: write`, and `{}` is no folder but names one elsewhere",
+                path.display()
+            );
+            return Err(CannotConfine::BadGrant(why));
+        }
+        Ok(real)
+    }
+
+    /// What is never written, by its name and, where anything is written, by what it leads to. With
+    /// `commits` the project's repository is written, and what decides what git runs is not.
+    fn kept(&self, is_written: bool, commits: bool) -> Vec<Kept> {
         let mut kept = Vec::new();
-        let mut keep = |root: &Path, names: &[(&str, bool)]| {
+        let mut keep = |root: &Path, names: &[Name]| {
             for (name, is_folder) in names {
                 let path = root.join(name);
                 let host = self.machine.host;
@@ -345,11 +355,14 @@ impl<'a> Places<'a> {
                 );
             }
         };
-        keep(&self.project, &OF_PROJECT);
-        // Another work tree names its repository in a file.
-        if self.machine.host.real_file(&self.project.join(".git")).is_some() {
-            keep(&self.project, &[(".git", false)]);
+        match commits {
+            true => {
+                let others = OF_PROJECT.into_iter().filter(|name| *name != GIT);
+                keep(&self.project, &others.chain(OF_GIT).collect::<Vec<_>>());
+            }
+            false => keep(&self.project, &OF_PROJECT),
         }
+        keep(Path::new("/"), &OF_MACHINE);
         let homes: BTreeSet<&PathBuf> = [&self.home, &self.user].into_iter().flatten().collect();
         for home in homes {
             keep(home, &OF_HOME);
@@ -368,8 +381,20 @@ impl<'a> Places<'a> {
         kept
     }
 
-    fn hidden(&self) -> Option<PathBuf> {
+    fn keys(&self) -> Option<PathBuf> {
         self.machine.host.real_folder(&self.user.as_ref()?.join(".ai/config/keys"))
+    }
+
+    /// For root, files of passwords; nobody else may read them anyway.
+    fn passwords(&self) -> impl Iterator<Item = PathBuf> {
+        let is_root = rustix::process::geteuid().is_root();
+        let host_keys = || {
+            let names = self.machine.host.names(Path::new(HOST_KEYS));
+            let keys = names.into_iter().filter(|name| name.ends_with("_key"));
+            keys.map(|name| Path::new(HOST_KEYS).join(name))
+        };
+        let all = || PASSWORDS.iter().map(PathBuf::from).chain(host_keys());
+        is_root.then(all).into_iter().flatten()
     }
 
     /// The system, the program with what it loads, and the packages that you let in.

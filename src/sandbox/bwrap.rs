@@ -1,8 +1,8 @@
 //! The level `bwrap`: namespaces of its own, a file system of what is granted and nothing else.
 //!
-//! Mounts are made from the outside in, so that what is granted or kept deeper counts. What is kept and
-//! lies in a grant is mounted over itself to be read only; the folders between are mounted too, since
-//! what is mounted cannot be moved away. What is kept and is not there is made first, see
+//! Mounts are made from the outside in, so that what is granted or kept deeper counts. What is kept
+//! and lies in a grant is mounted over itself to be read only; the folders between are mounted too,
+//! since what is mounted cannot be moved away. What is kept and is not there is made first, see
 //! `mount_points.rs`.
 
 use std::ffi::OsString;
@@ -10,16 +10,23 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::confined::uncounted;
+use super::confined::{OWN_TMP, uncounted};
+use super::landlock::SCOPES;
 use super::mount_points::MountPoints;
 use crate::base::limits::SANDBOX_MOUNTS;
-use crate::host::{CannotConfine, Cell, Confinement, Kept, Level, Policy};
+use crate::host::{CannotConfine, Cell, Confinement, Kept, Level, Net, Policy};
 
-/// The policy as this level holds it.
+/// The policy as this level holds it; `rules` says whether rules on files hold it too, and
+/// `landlock` the version of the kernel's interface for them, where there is one.
 ///
 /// # Errors
-/// `sandbox.cannot_protect`: a kept place is a link or lies behind one, which nothing can be mounted over.
-pub(super) fn confine(policy: Policy) -> Result<Confinement, CannotConfine> {
+/// `sandbox.cannot_protect`: a kept place is a link or lies behind one, which nothing can be
+/// mounted over.
+pub(super) fn confine(
+    policy: Policy,
+    rules: bool,
+    landlock: Option<i64>,
+) -> Result<Confinement, CannotConfine> {
     let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|stat| stat.is_symlink());
     for kept in &policy.kept {
         let Some(granted) = holding(kept, &policy) else { continue };
@@ -33,7 +40,25 @@ pub(super) fn confine(policy: Policy) -> Result<Confinement, CannotConfine> {
             });
         }
     }
-    let missing = uncounted(policy.caps).collect();
+    let mut missing = Vec::new();
+    if !rules {
+        // A mount that may only be read does not hold them.
+        missing.push("named pipes".to_owned());
+    }
+    match policy.net {
+        // `bwrap` itself needs some, so whatever it holds may make them.
+        Net::None if !rules => missing.push("unix sockets".to_owned()),
+        Net::Loopback => missing.push("unix sockets".to_owned()),
+        Net::Any if landlock.is_none_or(|version| version < SCOPES) => {
+            missing.push("abstract sockets".to_owned());
+        }
+        Net::None | Net::Any => {}
+    }
+    if policy.kept.iter().any(|kept| holding(kept, &policy).is_some()) {
+        // What somebody outside puts in the place of a kept folder or file has no mount on it.
+        missing.push("replaced places".to_owned());
+    }
+    missing.extend(uncounted(policy.caps));
     Ok(Confinement { level: Level::Bwrap, policy, missing })
 }
 
@@ -71,10 +96,12 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     let mut mounts = grants(policy);
     // The folder it starts in is there, also where it may see nothing of it.
     mounts.insert(0, Mount::of("--dir", cwd));
-    mounts.push(Mount::of("--proc", "/proc"));
+    // Root owns the settings of the kernel also without any capability, so its files of them are
+    // closed by the mount.
+    mounts.extend([Mount::of("--proc", "/proc"), Mount::of("--remount-ro", "/proc")]);
     mounts.push(Mount::of("--dev", "/dev"));
     if cell.confinement.has_own_tmp() {
-        mounts.push(Mount::of("--tmpfs", "/tmp"));
+        mounts.push(Mount::of("--tmpfs", OWN_TMP));
     }
     mounts.extend(cell.pin.iter().map(|pin| Mount::of("--ro-bind", pin)));
     mounts.extend(cell.tmp.iter().map(|tmp| Mount::of("--bind", tmp)));
@@ -83,10 +110,15 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     }
     let shown = || policy.base.iter().chain(&policy.read).chain(&policy.write);
     let sees = |path: &Path| shown().any(|granted| path.starts_with(granted));
-    let hidden = policy.hidden.iter().filter(|hidden| sees(hidden) && hidden.is_dir());
-    // Empty, and so that nobody believes to have written there.
-    for hidden in hidden {
-        mounts.extend([Mount::of("--tmpfs", hidden), Mount::of("--remount-ro", hidden)]);
+    for hidden in policy.hidden.iter().filter(|hidden| sees(hidden)) {
+        if hidden.is_dir() {
+            // Empty, and so that nobody believes to have written there.
+            mounts.extend([Mount::of("--tmpfs", hidden), Mount::of("--remount-ro", hidden)]);
+        } else if hidden.exists() {
+            // A device, and no mount but that of `/dev` lets one be opened.
+            let nothing = Some(PathBuf::from("/dev/null"));
+            mounts.push(Mount { from: nothing, ..Mount::of("--ro-bind", hidden) });
+        }
     }
     for folder in &policy.new_items {
         if points.keep(&Kept { path: folder.clone(), is_folder: true })? {
@@ -106,7 +138,7 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
         "ALL",
     ];
     let mut args: Vec<OsString> = fixed.map(OsString::from).into();
-    if policy.net != crate::host::Net::Any {
+    if policy.net != Net::Any {
         args.push("--unshare-net".into());
     }
     for Mount { at, option, from } in mounts {
@@ -138,7 +170,8 @@ fn grants(policy: &Policy) -> Vec<Mount> {
             Err(_) => mounts.push(Mount::of("--ro-bind-try", path)),
         }
     }
-    // Sockets of services that act for whoever speaks to them; a grant of their own folder shows them.
+    // Sockets of services that act for whoever speaks to them; a grant of their own folder shows
+    // them.
     let services = Path::new("/run");
     if read.iter().chain(write).any(|path| services != path && services.starts_with(path)) {
         mounts.push(Mount::of("--tmpfs", services));
@@ -170,7 +203,8 @@ fn keep(
     Ok(())
 }
 
-/// New files may be made in the folder; each that is there is kept, and each folder stays in its place.
+/// New files may be made in the folder; each that is there is kept, and each folder stays in its
+/// place.
 fn add_items(folder: &Path, mounts: &mut Vec<Mount>) -> io::Result<()> {
     for entry in walkdir::WalkDir::new(folder) {
         let entry = entry.map_err(io::Error::from)?;

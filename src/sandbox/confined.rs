@@ -10,12 +10,18 @@ use rustix::process::Resource;
 
 use super::mount_points::MountPoints;
 use super::probe::{Found, found};
-use super::{bwrap, landlock, seccomp};
+use super::{bwrap, cgroup, inside, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
     Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Heard, Host, Ladder, Lasting,
     Level, Look, NetFault, Policy, Restrict, Spawn,
 };
+
+/// Processes of `bwrap` itself around a tool.
+const OF_BWRAP: u64 = 2;
+
+/// Where a child has a folder in memory for its temporary files, if it has one.
+pub(super) const OWN_TMP: &str = "/tmp";
 
 /// See the module.
 pub(crate) struct Confined {
@@ -59,16 +65,16 @@ impl Host for Confined {
 
     fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(Heard<'_>)) -> io::Result<Ended> {
         let Some(cell) = &spawn.cell else { return self.host.run(spawn, hears) };
-        let (held, points) = held(spawn, cell)?;
+        let (held, needs) = held(spawn, cell)?;
         let ended = self.host.run(&held, hears);
-        drop(points);
+        drop(needs);
         ended
     }
 
     fn start(&self, spawn: &Spawn) -> io::Result<Lasting> {
         let Some(cell) = &spawn.cell else { return self.host.start(spawn) };
-        let (held, points) = held(spawn, cell)?;
-        Ok(self.host.start(&held)?.keeping(Box::new(points)))
+        let (held, needs) = held(spawn, cell)?;
+        Ok(self.host.start(&held)?.keeping(Box::new(needs)))
     }
 
     fn confine(&self, policy: Policy, ladder: Ladder) -> Result<Confinement, CannotConfine> {
@@ -94,23 +100,30 @@ fn choose(found: &Found, policy: Policy, ladder: Ladder) -> Result<Confinement, 
     match ladder {
         Ladder::Only(Level::Landlock) => by_landlock(policy),
         Ladder::Auto | Ladder::Only(Level::Bwrap) => match (&*found.bwrap, ladder) {
-            (Ok(_), _) => bwrap::confine(policy),
+            (Ok(_), _) => {
+                let rules = inside::holds(&policy);
+                bwrap::confine(policy, rules, found.landlock.as_ref().ok().copied())
+            }
             (Err(_), Ladder::Auto) => by_landlock(policy),
             (Err(lacking), _) => Err(CannotConfine::Unavailable(vec![lacking.clone()])),
         },
     }
 }
 
-/// What is asked for and counts for a group of processes, which nothing here counts.
+/// What is asked for and counts for a group of processes, where no group can be made.
 pub(super) fn uncounted(caps: Caps) -> impl Iterator<Item = String> {
     let asked = [("memory_mb", caps.memory_mb), ("processes", caps.processes)];
-    let asked = asked.into_iter().filter(|(_, most)| most.is_some());
+    let is_counted = cgroup::place(caps).is_some();
+    let asked = asked.into_iter().filter(move |(_, most)| most.is_some() && !is_counted);
     asked.map(|(name, _)| format!("limits.{name}"))
 }
 
-/// The child that is started instead, and the places that it needs as long as it runs.
-fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, MountPoints)> {
-    let Confinement { level, policy, .. } = &*cell.confinement;
+/// What must be there as long as a child runs: its group, and the places that were made to be kept.
+type Needs = (Option<cgroup::Group>, MountPoints);
+
+/// The child that is started instead, and what it needs as long as it runs.
+fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, Needs)> {
+    let Confinement { level, policy, missing } = &*cell.confinement;
     for folder in &policy.made {
         std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
     }
@@ -122,6 +135,11 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, MountPoints)> {
     let mut held = Spawn { cell: None, ..spawn.clone() };
     let tmp = cell.tmp.clone().unwrap_or_else(|| "/tmp".into());
     held.env.insert("TMPDIR".into(), tmp.into());
+    let more = if *level == Level::Bwrap { OF_BWRAP } else { 0 };
+    let asks = policy.caps.memory_mb.or(policy.caps.processes).is_some();
+    let is_counted = asks && !missing.iter().any(|name| name.starts_with("limits."));
+    let group = is_counted.then(|| cgroup::Group::new(policy.caps, more)).transpose()?;
+    restrict.group = group.as_ref().map(|group| group.join.clone());
     let points = match level {
         Level::Landlock => {
             restrict.ruleset = landlock::ruleset(cell).map_err(io::Error::other)?;
@@ -132,8 +150,22 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, MountPoints)> {
             let program = (*found().bwrap).clone();
             let program = program.map_err(|lacking| io::Error::other(lacking.why))?;
             let (mut args, points) = bwrap::arguments(cell, &spawn.cwd)?;
-            restrict.ruleset = landlock::scopes().map_err(io::Error::other)?;
-            args.splice(..0, for_the_loader(&mut held.env));
+            let steering = for_the_loader(&mut held.env);
+            if inside::holds(policy) {
+                let (passed, entry) = inside::program(cell)?;
+                restrict.passed = passed;
+                args.extend(entry);
+                let set = |(name, value)| inside::set(OsString::from(name).as_os_str(), value);
+                args.extend(steering.into_iter().flat_map(set));
+                args.push("--".into());
+            } else {
+                restrict.ruleset = landlock::scopes().map_err(io::Error::other)?;
+                let set =
+                    |(name, value): (String, OsString)| ["--setenv".into(), name.into(), value];
+                args.splice(..0, steering.into_iter().flat_map(set));
+            }
+            // A watched one is ended with its watcher, which has to see all of it from outside.
+            restrict.is_first_process = !spawn.watched;
             args.push(std::mem::replace(&mut held.program, program).into());
             args.append(&mut held.args);
             held.args = args;
@@ -143,16 +175,15 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, MountPoints)> {
         }
     };
     held.restrict = restrict;
-    Ok((held, points))
+    Ok((held, (group, points)))
 }
 
-/// Takes the variables that steer the loader and the C library out of the environment, as arguments that
-/// give them to the program: what holds it is not itself held.
-fn for_the_loader(env: &mut BTreeMap<String, OsString>) -> Vec<OsString> {
+/// Takes the variables that steer the loader and the C library out of the environment, to be given
+/// to the program alone: what holds it is not itself held.
+fn for_the_loader(env: &mut BTreeMap<String, OsString>) -> Vec<(String, OsString)> {
     let steers = |name: &str| name.starts_with("LD_") || OF_LIBC.contains(&name);
     let names: Vec<String> = env.keys().filter(|name| steers(name)).cloned().collect();
-    let taken = names.into_iter().filter_map(|name| env.remove_entry(&name));
-    taken.flat_map(|(name, value)| ["--setenv".into(), name.into(), value]).collect()
+    names.into_iter().filter_map(|name| env.remove_entry(&name)).collect()
 }
 
 /// Variables beside `LD_*` by which the C library loads or does something else.

@@ -1,7 +1,8 @@
 //! The level `landlock`: rules on files in the kernel, a filter of system calls for the network.
 //!
-//! Landlock only allows, and what is allowed for a folder is allowed for all below it. So a grant above
-//! something that must stay out is refused, or taken apart where its item says that parts will do.
+//! Landlock only allows, and what is allowed for a folder is allowed for all below it. So a grant
+//! above something that must stay out is refused, or taken apart where its item says that parts
+//! will do.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -13,14 +14,14 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
 };
 
-use super::parts::parts;
+use super::split::split;
 use crate::host::{CannotConfine, Cell, Confinement, Kept, Lacking, Level, Net, Policy};
 
 /// The newest version of the interface whose rights are known here.
 const KNOWN: ABI = ABI::V6;
 
 /// Since this version a child can be kept from sockets without a path, and from others' processes.
-const SCOPES: i64 = 6;
+pub(super) const SCOPES: i64 = 6;
 /// Since this version a child can be kept from the calls of devices.
 const DEVICES: i64 = 5;
 
@@ -55,7 +56,7 @@ pub(super) fn confine(
                 narrowed.insert(path.clone());
                 continue;
             };
-            match parts(path, out).filter(|_| is_partial) {
+            match split(path, out).filter(|_| is_partial) {
                 Some(parts) => narrowed.extend(parts),
                 None => {
                     return Err(CannotConfine::CannotProtect {
@@ -111,14 +112,71 @@ pub(super) fn ruleset(cell: &Cell) -> Result<Option<Arc<OwnedFd>>, String> {
     build(policy, cell).map_err(|error| error.to_string()).map(|made| made.map(Arc::new))
 }
 
-fn build(policy: &Policy, cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetError> {
-    let all = AccessFs::from_all(KNOWN);
-    let mut ruleset = Ruleset::default()
+/// A set without rules, which lets nothing through.
+fn empty() -> Result<Ruleset, landlock::RulesetError> {
+    Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(ABI::V3))?
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(all)?
-        .scope(Scope::from_all(KNOWN))?;
+        .handle_access(AccessFs::from_all(KNOWN))?
+        .scope(Scope::from_all(KNOWN))
+}
+
+/// All that may be done in a folder that may be written. Nothing that a tool needs makes devices.
+fn writing() -> BitFlags<AccessFs> {
+    AccessFs::from_all(KNOWN) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
+}
+
+/// The rules of one run within `bwrap`, but for what that makes itself. Mounts keep what is kept; a
+/// mount is gone when somebody outside replaces what lies under it, so what is hidden is kept out
+/// of the rules as well.
+///
+/// # Errors
+/// What the kernel says.
+pub(super) fn inside(cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+    let Policy { base, read, write, new_items, hidden, .. } = &cell.confinement.policy;
+    let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).collect();
+    let mut ruleset = empty()?.create()?;
+    let reading = AccessFs::from_read(KNOWN);
+    for path in base.iter().chain(read) {
+        let holds = hidden.iter().any(|hidden| hidden.starts_with(path));
+        match holds.then(|| split(path, &hidden)).flatten() {
+            Some(parts) => {
+                for part in &parts {
+                    ruleset = allow(ruleset, part, reading)?;
+                }
+            }
+            None => ruleset = allow(ruleset, path, reading)?,
+        }
+    }
+    if let Some(pin) = &cell.pin {
+        ruleset = allow(ruleset, pin, reading)?;
+    }
+    for path in write.iter().chain(new_items).chain(&cell.tmp) {
+        ruleset = allow(ruleset, path, writing())?;
+    }
+    Ok(ruleset.into())
+}
+
+/// What a word of the entry of `inside.rs` lets be done, as the bits of the kernel's interface of
+/// this version; `None` for any other word.
+pub(super) fn bits(word: &str, version: i64) -> Option<u64> {
+    let known = AccessFs::from_all(match version {
+        ..=2 => return None,
+        3 | 4 => ABI::V3,
+        _ => KNOWN,
+    });
+    let access = match word {
+        "list" => BitFlags::from(AccessFs::ReadDir),
+        "read" => AccessFs::from_read(KNOWN),
+        "write" => writing(),
+        _ => return None,
+    };
+    Some((access & known).bits())
+}
+
+fn build(policy: &Policy, cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+    let mut ruleset = empty()?;
     if policy.net == Net::None {
         ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN))?;
     }
@@ -133,10 +191,8 @@ fn build(policy: &Policy, cell: &Cell) -> Result<Option<OwnedFd>, landlock::Rule
     for path in DEVICES_OF_ALL {
         ruleset = allow(ruleset, Path::new(path), device)?;
     }
-    // Nothing that a tool needs makes devices.
-    let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     for path in policy.write.iter().chain(&cell.tmp) {
-        ruleset = allow(ruleset, path, write)?;
+        ruleset = allow(ruleset, path, writing())?;
     }
     Ok(ruleset.into())
 }

@@ -1,10 +1,12 @@
-//! Places that do not exist and must not come to be: made for as long as a run lasts, so that they can
-//! be kept, and gone afterwards.
+//! Places that do not exist and must not come to be: made for as long as a run lasts, so that they
+//! can be kept, and gone afterwards.
 //!
-//! A place is ours if it is as we make it and says so by its time of change, which nothing but us sets. Several
-//! runs may keep one: each holds a shared lock, and who gets it alone takes the place away. What a run
-//! that was killed left behind is ours by the same sign, and goes with the next run that keeps it.
+//! A place is ours if it is as we make it and says so by its time of change, which nothing but us
+//! sets. Several runs may keep one: each holds a shared lock, and who gets it alone takes the place
+//! away. What a run that was killed left behind is ours by the same sign, and goes with the next
+//! run that keeps it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -26,8 +28,8 @@ pub(super) struct MountPoints {
 }
 
 impl MountPoints {
-    /// Makes what is not there, folders above it included. False where it cannot come to be: neither we
-    /// nor a tool, which may do less, can make it there.
+    /// Makes what is not there, folders above it included. False where it cannot come to be:
+    /// neither we nor a tool, which may do less, can make it there.
     ///
     /// # Errors
     /// What the disk says.
@@ -89,6 +91,7 @@ impl MountPoints {
 
 impl Drop for MountPoints {
     fn drop(&mut self) {
+        let held: BTreeSet<PathBuf> = self.held.iter().map(|(path, _)| path.clone()).collect();
         for (path, file) in self.held.drain(..).rev() {
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 continue;
@@ -96,25 +99,29 @@ impl Drop for MountPoints {
             let Ok(stat) = fs::symlink_metadata(&path) else { continue };
             let is_same = fs::read(&path).is_ok_and(|text| text == said(&path).as_bytes());
             let is_empty_file = stat.is_file() && is_same && is_ours(&stat);
-            // A folder tells by itself whether it is empty; what was made and removed in it changes its
-            // time, so the sign is not asked for again.
-            let _ = match stat.is_dir() {
-                true => fs::remove_dir(&path),
-                false if is_empty_file => fs::remove_file(&path),
-                false => Ok(()),
+            // A folder tells by itself whether it is empty; what was made and removed in it changes
+            // its time, so the sign is not asked for again.
+            let is_gone = match stat.is_dir() {
+                true => fs::remove_dir(&path).is_ok(),
+                false => is_empty_file && fs::remove_file(&path).is_ok(),
             };
+            // Another run may still keep the folder above, and be killed: the sign must be there
+            // then.
+            if is_gone && let Some(above) = path.parent().filter(|above| held.contains(*above)) {
+                let _ = sign(above);
+            }
         }
     }
 }
 
-/// What stands in a file that is there to be kept: nothing, but where git would fail over that. For git
-/// this says what is so without it.
+/// What stands in a file that is there to be kept: nothing, but where git would fail over that. For
+/// git this says what is so without it.
 fn said(path: &Path) -> &'static str {
     if path.ends_with(".git/commondir") { ".\n" } else { "" }
 }
 
-/// A disk that is read only, a file system that makes no files, or a folder of somebody else's; our own
-/// one a tool could open to itself.
+/// A disk that is read only, a file system that makes no files, or a folder of somebody else's; our
+/// own one a tool could open to itself.
 fn is_out_of_reach(path: &Path, error: &io::Error) -> bool {
     let own = rustix::process::geteuid().as_raw();
     let is_others =
@@ -151,6 +158,27 @@ mod tests {
         let kept = Kept { path: "/sys/kernel/.git/hooks".into(), is_folder: true };
         assert!(!points.keep(&kept).unwrap());
         assert!(points.held.is_empty());
+    }
+
+    #[test]
+    fn a_folder_of_two_runs_is_gone_also_when_the_last_one_was_killed() {
+        let base = tempfile::tempdir().unwrap();
+        let kept =
+            |name: &str| Kept { path: base.path().join(".config").join(name), is_folder: true };
+        let (mut first, mut second) = (MountPoints::default(), MountPoints::default());
+        assert!(first.keep(&kept("git")).unwrap());
+        assert!(second.keep(&kept("fish")).unwrap());
+        drop(first);
+        assert!(
+            base.path().join(".config/fish").exists() && !base.path().join(".config/git").exists()
+        );
+        // Killed: its locks are gone, and nobody took anything away.
+        second.held.clear();
+        drop(second);
+        let mut third = MountPoints::default();
+        assert!(third.keep(&kept("fish")).unwrap());
+        drop(third);
+        assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0);
     }
 
     #[test]

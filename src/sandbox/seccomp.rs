@@ -10,8 +10,8 @@ use seccompiler::{
 use crate::host::{Instruction, Level, Net};
 
 /// The ways into the kernel past the rules of files and network, and what reaches beyond the child:
-/// rings make calls that no filter sees; keyrings are the user's; the rest belongs to whoever keeps the
-/// machine.
+/// rings make calls that no filter sees; keyrings are the user's; the rest belongs to whoever keeps
+/// the machine.
 const NEVER: [i64; 14] = [
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -29,11 +29,56 @@ const NEVER: [i64; 14] = [
     libc::SYS_reboot,
 ];
 
+/// Objects of System V and queues of messages, which belong to a user and not to a file. At the
+/// level `bwrap` a tool has a namespace of its own for them.
+const SHARED_OBJECTS: [i64; 14] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Calls that change another process of the same user and that landlock has no rule for, each with
+/// the place of the argument that says which process. A process says 0 for itself. At the level
+/// `bwrap` a tool sees only the processes of its own run.
+const OF_A_PROCESS: [(i64, u8); 7] = [
+    (libc::SYS_prlimit64, 0),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+];
+
+/// The same calls name a process, a group or a user by the first argument; this is a process.
+const WHICH_PROCESS: [(i64, u64); 2] = [
+    (libc::SYS_setpriority, 0 /* PRIO_PROCESS */),
+    (libc::SYS_ioprio_set, 1 /* IOPRIO_WHO_PROCESS */),
+];
+
 /// Calls of a terminal that type for its user.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
 /// The bit of a call's number that asks for x86-64's second table, which has the same calls.
 const X32: i64 = 0x4000_0000;
+
+/// The argument has another value.
+fn is_not(argument: u8, value: u64) -> Result<SeccompRule, String> {
+    let (length, differs) = (SeccompCmpArgLen::Dword, SeccompCmpOp::Ne);
+    let condition = SeccompCondition::new(argument, length, differs, value);
+    condition.and_then(|it| SeccompRule::new(vec![it])).map_err(|e| e.to_string())
+}
 
 /// All families of sockets but these.
 fn but(families: &[i32]) -> Result<SeccompRule, String> {
@@ -59,13 +104,22 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
     };
     let typing = TYPING.iter().map(|call| is(1, *call)).collect::<Result<Vec<_>, _>>();
     rules.insert(libc::SYS_ioctl, typing.map_err(|e| e.to_string())?);
+    if level == Level::Landlock {
+        rules.extend(SHARED_OBJECTS.map(|call| (call, Vec::new())));
+        for (call, argument) in OF_A_PROCESS {
+            rules.entry(call).or_default().push(is_not(argument, 0)?);
+        }
+        for (call, process) in WHICH_PROCESS {
+            rules.entry(call).or_default().push(is_not(0, process)?);
+        }
+    }
     match (level, net) {
         // A pair of sockets is a pipe; all others have an address.
         (Level::Landlock, Net::None) => {
             rules.insert(libc::SYS_socket, Vec::new());
         }
-        // Its own namespace has a loopback even so, which `bwrap` asks the kernel for, and not all families
-        // know of namespaces.
+        // Its own namespace has a loopback even so, which `bwrap` asks the kernel for, and not all
+        // families know of namespaces.
         (Level::Bwrap, Net::None) => {
             rules.insert(libc::SYS_socket, vec![but(&[libc::AF_UNIX, libc::AF_NETLINK])?]);
         }
@@ -75,6 +129,19 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
         }
         _ => {}
     }
+    compiled(rules)
+}
+
+/// What a tool without a network asks the kernel no more, once `bwrap` is done: a socket of a file
+/// would reach whoever listens in a folder that may only be read. A pair of sockets is a pipe.
+///
+/// # Errors
+/// Why there is no filter for this machine.
+pub(super) fn without_sockets() -> Result<Vec<Instruction>, String> {
+    compiled(BTreeMap::from([(libc::SYS_socket, Vec::new())]))
+}
+
+fn compiled(mut rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<Vec<Instruction>, String> {
     if cfg!(target_arch = "x86_64") {
         let second: Vec<_> =
             rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();

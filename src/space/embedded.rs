@@ -25,7 +25,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 72ad6ad909e707c10a41d2a38d68ecf3c5bc136bfaf1fd2dfbdbc00211be4151
+    // 1de8fe7e425aca2636ea243e1cb2c1db084f99a0724fd967b2ebf98ebb0e5f47
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7e929c42df7c5f3bb397ee607ed2abc69b459cadabb6caa3413f15a0496c4ef8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -363,11 +363,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/resolve.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
     // 91d2e8fd786bf0fecb63506d1629068ff6785199aa97132720a01f02cded4da3
     File { path: "knowledge/rye/errors/resolve.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.reserved.md") },
-    // 7f145888b2904f5c83c7072ac4e03f189e2ff90d38e42a7a5ec85dffae43829e
+    // 76a28a677f1ac705fb2682ea016e8f2b49d273b7d4aaaf6c5f8545fc22b76b1d
     File { path: "knowledge/rye/errors/sandbox.bad_grant.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.bad_grant.md") },
     // 9ccf4d5ee1413a3b7588ba3b362b03821e8de69298c02ae2a49b0f9106e56826
     File { path: "knowledge/rye/errors/sandbox.cannot_limit.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.cannot_limit.md") },
-    // ce5a0144230fafe37fda7d8532b3096858aee17d8c38f7c9a64d8c569b1215f0
+    // 06efe855f818348fdc7e3944e4fe4c22ea6cbb27168c48ae2de968d35f0f1df3
     File { path: "knowledge/rye/errors/sandbox.cannot_protect.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.cannot_protect.md") },
     // 9906b2db1592cc076fc58d2b938bd908a4ad5dfa87acecb1d754ebcba44e6288
     File { path: "knowledge/rye/errors/sandbox.failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.failed.md") },
@@ -493,7 +493,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
-    // ab8c55ab60a6627b8c804e4302e23da1fef06bd276707ce4e5e08a66dfec9eeb
+    // b1e173d35ad936886de61ff7c39d7dbd17e8c1794fedf364108a60fc1a9fa4cb
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
     // 612a9149b51e6f9e9492f68b9adb977127562e9755f731921e79a02bf0bfb161
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
@@ -501,7 +501,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // c6189b198146e2311581dbaa703fa08efc217f3f5b4284741552b67478e9f126
+    // f54ff92ef9759c0c88e27fb799cd2b6020782e9264d8f8a8a6a012be2b42f49d
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // a084f20c2336390546d7d5baa6a229c084746b3a0393bfdaeed9b9bec8f02cda
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -563,4 +563,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "cacf2631e603204759a995be9a6b5c2fca786ce62b77f5a1106ee2fa1b5cdb12";
+    "faebf0f12ad9fa69619cc5501324c1d445783ecd8a31aa8dae4776bdaaf49312";

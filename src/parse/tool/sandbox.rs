@@ -17,6 +17,8 @@ pub(crate) struct Sandbox {
     pub(crate) caps: Caps,
     /// New files may be made in the project's folders of items.
     pub(crate) adds_items: bool,
+    /// The project's repository may be written, but for what decides what git runs.
+    pub(crate) writes_git: bool,
 }
 
 /// Names that a path may begin with, or else it is absolute.
@@ -26,7 +28,7 @@ pub(crate) const ROOTS: [&str; 2] = ["{project_path}", "{user_space}"];
 /// `parse.metadata`
 pub(super) fn sandbox(fields: &Fields<'_>) -> Result<Option<Sandbox>, Fault> {
     let Some(block) = fields.fields("sandbox")? else { return Ok(None) };
-    block.only(&["fs", "net", "limits", "items"])?;
+    block.only(&["fs", "net", "limits", "items", "git"])?;
     let mut sandbox = Sandbox::default();
     if let Some(fs) = block.fields("fs")? {
         fs.only(&["read", "write", "partial"])?;
@@ -53,14 +55,18 @@ pub(super) fn sandbox(fields: &Fields<'_>) -> Result<Option<Sandbox>, Fault> {
             file_size_mb: number(&limits, "file_size_mb")?,
         };
     }
-    sandbox.adds_items = match block.string("items")?.as_deref() {
-        None | Some("none") => false,
-        Some("write") => true,
-        Some(other) => {
-            return Err(unknown_word(&block.pointer("items"), other, &["none", "write"]));
-        }
-    };
+    sandbox.adds_items = writes(&block, "items")?;
+    sandbox.writes_git = writes(&block, "git")?;
     Ok(Some(sandbox))
+}
+
+/// `write`, or `none`, which is the default.
+fn writes(block: &Fields<'_>, key: &str) -> Result<bool, Fault> {
+    match block.string(key)?.as_deref() {
+        None | Some("none") => Ok(false),
+        Some("write") => Ok(true),
+        Some(other) => Err(unknown_word(&block.pointer(key), other, &["none", "write"])),
+    }
 }
 
 fn paths(fs: &Fields<'_>, key: &str) -> Result<Option<Vec<String>>, Fault> {

@@ -1,223 +1,171 @@
-//! k01: escapes. Each is a program that works without a sandbox and fails in one.
+//! k01: escapes. Each is a program that works without a sandbox and fails in one, as root and as an
+//! ordinary user.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::process::{Child, Command, Stdio};
 
+use super::escapes::{ESCAPES, Escape, OF_ROOT};
 use super::{BWRAP, LANDLOCK, doer, does, levels, works};
-use crate::world::World;
-
-/// Says `escaped` if it is not stopped. `HOME` and `PROJECT` are folders, `HOST` is the process id of
-/// the test.
-struct Escape {
-    name: &'static str,
-    code: &'static str,
-    /// The levels that claim to stop it, each with the grants that the tool has there.
-    stopped: &'static [(&'static str, &'static str)],
-}
-
-const ALL: &str = "[sandbox]\nnet = \"any\"\n[sandbox.fs]\nread = [\"/\"]\nwrite = [\"{project_path}\", \"{user_space}\"]";
-const NARROW: &str = "[sandbox]\nnet = \"any\"\n[sandbox.fs]\nwrite = [\"{project_path}/build/\"]";
-const PARTS: &str = "[sandbox]\nnet = \"any\"\n[sandbox.fs]\nread = [\"/\"]\nwrite = [\"{project_path}\", \"{user_space}\"]\npartial = true";
-const NO_NET: &str = "[sandbox]\nnet = \"none\"";
-const BOTH: &[(&str, &str)] = &[(BWRAP, ALL), (LANDLOCK, NARROW), (LANDLOCK, PARTS)];
-const BOTH_WITHOUT_NET: &[(&str, &str)] = &[(BWRAP, NO_NET), (LANDLOCK, NO_NET)];
-
-const ESCAPES: &[Escape] = &[
-    Escape {
-        name: "changes an item",
-        code: "open(PROJECT + '/.ai/tools/mine.txt', 'w').write('x'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "makes an item",
-        code: "open(PROJECT + '/.ai/tools/new.txt', 'w').write('x'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "changes the trust folder",
-        code: "os.makedirs(HOME + '/.ai/config/keys/trusted', exist_ok=True)\n\
-               open(HOME + '/.ai/config/keys/trusted/x.toml', 'w').write('x'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "reads the private key",
-        code: "print('escaped', len(open(HOME + '/.ai/config/keys/signing/private_key.pem').read()))",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "adds a login key",
-        code: "open(HOME + '/.ssh/authorized_keys', 'a').write('x'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "makes a start-up file that is not there",
-        code: "open(HOME + '/.bashrc', 'a').write('x'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "makes what a start-up file or a session reads",
-        code: "for name in ['.bash_aliases', '.cshrc', '.tcshrc', '.login', '.kshrc', '.xprofile', '.xsessionrc', '.config/environment.d/x']:\n  \
-               try:\n    os.makedirs(os.path.dirname(HOME + '/' + name), exist_ok=True)\n    \
-               open(HOME + '/' + name, 'a').write('x'); print('escaped', name)\n  except OSError: pass",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "makes a hook of git where there is no repository",
-        code: "os.makedirs(PROJECT + '/.git/hooks', exist_ok=True)\n\
-               open(PROJECT + '/.git/hooks/pre-commit', 'w').write('x'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "moves what is kept away and puts another in its place",
-        code: "os.rename(PROJECT + '/.ai', PROJECT + '/gone')\nos.mkdir(PROJECT + '/.ai'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "moves the folder that holds what is kept",
-        code: "os.makedirs(PROJECT + '/.git/hooks', exist_ok=True)\n\
-               os.rename(PROJECT + '/.git', PROJECT + '/gone')\nos.makedirs(PROJECT + '/.git/hooks'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "points git at hooks and a configuration elsewhere",
-        code: "os.makedirs(PROJECT + '/.git', exist_ok=True)\n\
-               open(PROJECT + '/.git/commondir', 'w').write('../build\\n'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "writes by a link of the project",
-        code: "os.symlink(HOME + '/.ssh', PROJECT + '/build/out')\n\
-               open(PROJECT + '/build/out/config', 'w').write('x'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "lifts a mount in namespaces of its own",
-        code: "sh = 'umount -l ' + PROJECT + '/.ai; echo x > ' + PROJECT + '/.ai/lifted'\n\
-               subprocess.run(['unshare', '-Urm', 'sh', '-c', sh])\n\
-               os.stat(PROJECT + '/.ai/lifted'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "writes the memory of whoever started it",
-        code: "f = open('/proc/%d/mem' % HOST, 'rb+'); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "writes its own memory as a file",
-        code: "f = open('/proc/self/mem', 'rb+'); print('escaped')",
-        stopped: &[(LANDLOCK, NARROW), (LANDLOCK, PARTS)],
-    },
-    Escape {
-        name: "reads the environment of whoever started it",
-        code: "print('escaped', open('/proc/%d/environ' % HOST).read()[:4])",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "traces whoever started it",
-        code: "c = ctypes.CDLL(None)\n\
-               if c.ptrace(0x4206, HOST, 0, 0) == 0: print('escaped')", // PTRACE_SEIZE
-        stopped: BOTH,
-    },
-    Escape {
-        name: "signals whoever started it",
-        code: "os.kill(HOST, 0); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "speaks to a socket without a path",
-        code: "s = socket.socket(socket.AF_UNIX); s.connect('\\0rye-k01-%d' % HOST); print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "connects without a network",
-        code: "s = socket.create_connection(('127.0.0.1', PORT), 5); print('escaped')",
-        stopped: BOTH_WITHOUT_NET,
-    },
-    Escape {
-        name: "sends a datagram without a network",
-        code: "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('127.0.0.1', PORT)); print('escaped')",
-        stopped: BOTH_WITHOUT_NET,
-    },
-    Escape {
-        name: "takes a ring of the kernel, which no filter sees",
-        code: "c = ctypes.CDLL(None, use_errno=True); p = ctypes.create_string_buffer(120)\n\
-               if c.syscall(425, 1, p) >= 0: print('escaped')",
-        stopped: BOTH,
-    },
-    Escape {
-        name: "joins the user's keyring",
-        code: "c = ctypes.CDLL(None, use_errno=True)\n\
-               if c.syscall(248, b'user', b'rye-k01', b'x', 1, -3) >= 0: print('escaped')",
-        stopped: BOTH,
-    },
-];
+use crate::world::{World, program};
 
 /// A world with everything that the escapes want.
 fn world() -> World {
     let world = World::new();
     fs::create_dir(world.home().join(".ssh")).unwrap();
+    fs::create_dir_all(world.home().join(".local/share")).unwrap();
+    fs::create_dir_all(world.home().join(".config/app")).unwrap();
     fs::create_dir(world.project().join("build")).unwrap();
     world.write(".ai/tools/mine.txt", "mine");
-    world
+    let pipe = world.project().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Its listener lives as long as the tests do.
+    std::mem::forget(UnixListener::bind(world.project().join("service")).unwrap());
+    // An ordinary user cannot enter the home of root, where this interpreter may lie.
+    world.env("PATH", "/usr/local/bin:/usr/bin:/bin")
 }
 
-fn escapes(world: &World, tool: &str, level: &str, port: u16, escape: &Escape) -> bool {
-    let code = format!(
-        "HOME, PROJECT, HOST, PORT = {:?}, {:?}, {}, {port}\n{}",
-        world.home().display().to_string(),
-        world.project().display().to_string(),
-        std::process::id(),
-        escape.code
-    );
-    let (said, _) = does(world, tool, level, &code);
-    let data = &said["data"];
-    assert!(
-        said["code"].is_null() || said["code"] == "execute.tool_failed",
-        "{}: {said}",
-        escape.name
-    );
-    data["stdout"].as_str().unwrap_or_default().contains("escaped")
+/// Whose tools try to escape.
+#[derive(Clone, Copy)]
+enum Who {
+    Us,
+    Ordinary,
+}
+
+const ORDINARY: [&str; 4] = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"];
+
+/// A process of that user outside, with objects of its own that have no file; it ends with its
+/// input.
+const OUTSIDE: &str = "import ctypes, os, sys\n\
+    c = ctypes.CDLL(None); key = 0x52000000 + os.getpid(); name = b'/rye-k01-%d' % os.getpid()\n\
+    made = [c.shmget(key, 64, 0o1600), c.semget(key, 1, 0o1600), c.msgget(key, 0o1600)]\n\
+    made.append(c.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None))\n\
+    print(min(made), flush=True); sys.stdin.read()\n\
+    c.shmctl(made[0], 0, None); c.semctl(made[1], 0, 0); c.msgctl(made[2], 0, None); c.mq_unlink(name)";
+
+impl Who {
+    /// A command line of this user.
+    fn command(self, program: &str) -> Command {
+        match self {
+            Self::Us => Command::new(program),
+            Self::Ordinary => {
+                let mut command = Command::new(ORDINARY[0]);
+                command.args(&ORDINARY[1..]).arg(program);
+                command
+            }
+        }
+    }
+
+    fn outside(self) -> Child {
+        let mut command = self.command("/usr/bin/python3");
+        let command = command.args(["-c", OUTSIDE]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
+        assert!(said.trim().parse::<i64>().is_ok_and(|least| least >= 0), "objects: {said}");
+        child
+    }
+
+    fn escapes(
+        self,
+        world: &World,
+        at: &str,
+        level: &str,
+        place: (u16, u32),
+        escape: &Escape,
+    ) -> bool {
+        let (port, host) = place;
+        let code = format!(
+            "code=HOME, PROJECT, HOST, PORT = {:?}, {:?}, {host}, {port}\n{}",
+            world.home().display().to_string(),
+            world.project().display().to_string(),
+            escape.code
+        );
+        let args = ["execute", at, "--sandbox", level, "--json", "-i", &code];
+        let said = match self {
+            Self::Us => world.rye(&args),
+            Self::Ordinary => {
+                let mut chown = Command::new("chown");
+                let chown = chown.args(["-R", "12345:12345"]).arg(world.outside());
+                assert!(chown.status().unwrap().success());
+                world.run_through(ORDINARY[0], &ORDINARY[1..], &args)
+            }
+        };
+        let said = said.json();
+        assert!(
+            said["code"].is_null() || said["code"] == "execute.tool_failed",
+            "{}: {said}",
+            escape.name
+        );
+        said["data"]["stdout"].as_str().unwrap_or_default().contains("escaped")
+    }
+
+    /// Each escape works untouched, and at no level that claims to stop it.
+    fn tries(self, test: &str) {
+        let levels = levels(test);
+        let mut outside = self.outside();
+        let host = outside.id();
+        // Whoever they knock at.
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = (tcp.local_addr().unwrap().port(), host);
+        let abstracted = SocketAddr::from_abstract_name(format!("rye-k01-{host}")).unwrap();
+        let listener = UnixListener::bind_addr(&abstracted).unwrap();
+        let is_root = matches!(self, Self::Us) && is_root();
+        let fits = |escape: &&Escape| is_root || !OF_ROOT.contains(&escape.name);
+        let escapes: Vec<&Escape> = ESCAPES.iter().filter(fits).collect();
+        std::thread::scope(|scope| {
+            for half in escapes.chunks(escapes.len().div_ceil(2)) {
+                let levels = &levels;
+                scope.spawn(move || {
+                    for escape in half {
+                        let free = world();
+                        doer(&free, "free", "");
+                        assert!(
+                            self.escapes(&free, "free", "auto", place, escape),
+                            "{}: it works untouched",
+                            escape.name
+                        );
+                        let claims = escape.stopped.iter().filter(|(l, _)| levels.contains(l));
+                        for (level, grants) in claims {
+                            let held = world();
+                            doer(&held, "held", grants);
+                            assert!(
+                                !self.escapes(&held, "held", level, place, escape),
+                                "{} at {level} with {grants}",
+                                escape.name
+                            );
+                        }
+                    }
+                });
+            }
+        });
+        drop((tcp, listener, outside.stdin.take()));
+        outside.wait().unwrap();
+    }
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
 #[test]
 fn k01_each_escape_works_without_a_sandbox_and_at_no_level_that_claims_to_stop_it() {
-    let levels = levels("k01_each_escape_works_without_a_sandbox_and_at_no_level");
-    // Whoever they knock at.
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = tcp.local_addr().unwrap().port();
-    let name = format!("rye-k01-{}", std::process::id());
-    let abstracted = SocketAddr::from_abstract_name(&name).unwrap();
-    let listener = UnixListener::bind_addr(&abstracted).unwrap();
-    std::thread::scope(|scope| {
-        for half in ESCAPES.chunks(ESCAPES.len().div_ceil(2)) {
-            let levels = &levels;
-            scope.spawn(move || {
-                for escape in half {
-                    let free = world();
-                    doer(&free, "free", "");
-                    assert!(
-                        escapes(&free, "free", "auto", port, escape),
-                        "{}: it works untouched",
-                        escape.name
-                    );
-                    for (level, grants) in escape.stopped.iter().filter(|(l, _)| levels.contains(l))
-                    {
-                        let held = world();
-                        doer(&held, "held", grants);
-                        assert!(
-                            !escapes(&held, "held", level, port, escape),
-                            "{} at {level} with {grants}",
-                            escape.name
-                        );
-                    }
-                }
-            });
-        }
-    });
-    drop((tcp, listener));
+    Who::Us.tries("k01_each_escape_works_without_a_sandbox_and_at_no_level");
+}
+
+#[test]
+fn k01_no_escape_of_an_ordinary_user_works_either() {
+    let test = "k01_no_escape_of_an_ordinary_user_works_either";
+    let mut asks = Who::Ordinary.command(program());
+    let may = asks.arg("--version").output().is_ok_and(|said| said.status.success());
+    match may && is_root() {
+        true => Who::Ordinary.tries(test),
+        false => super::not_run(test, "every level", "only root can start another user's program"),
+    }
 }
 
 /// A listener that answers one caller with a word.
@@ -274,9 +222,7 @@ fn without_a_network_no_socket_has_an_address_that_leads_out() {
                 print(json.dumps([f for f in range(1, 64) if any(may(f, t) for t in (1, 2, 3, 5))]))";
     for level in levels("without_a_network_no_socket_has_an_address_that_leads_out") {
         let (said, status) = does(&world, "net_none", level, code);
-        // Paths of sockets were granted, and the kernel answers of the tool's own network.
-        let want = if level == BWRAP { serde_json::json!([1, 16]) } else { serde_json::json!([]) };
-        assert_eq!((&said["data"], status), (&want, 0), "{level}: {said}");
+        assert_eq!((&said["data"], status), (&serde_json::json!([]), 0), "{level}: {said}");
     }
 }
 

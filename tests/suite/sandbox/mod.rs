@@ -5,7 +5,10 @@
 
 mod battery;
 mod declared;
+mod escapes;
+mod killed;
 mod places;
+mod replaced;
 mod shipped;
 
 use std::fs::OpenOptions;

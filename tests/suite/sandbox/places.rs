@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{BWRAP, doer, does, works};
 use crate::world::World;
 
-const WRITES: &str = "[sandbox.fs]\nwrite = [\"{project_path}\", \"{user_space}\"]";
+const WRITES: &str = "[sandbox.fs]\nwrite = [\"{project_path}\", \"{user_space}/.local/share\"]";
 
 /// What lies right in the folder, sorted.
 fn names(folder: &std::path::Path) -> Vec<String> {
@@ -23,6 +23,7 @@ fn what_was_made_to_be_kept_is_gone_after_the_run_and_what_a_tool_made_stays() {
         return;
     }
     let world = World::new().held();
+    fs::create_dir_all(world.home().join(".local/share")).unwrap();
     doer(&world, "writes", WRITES);
     let (project, home) = (names(&world.project()), names(&world.home()));
     let (said, status) =
@@ -42,14 +43,16 @@ fn an_empty_place_of_yours_is_kept_and_stays() {
         return;
     }
     let world = World::new().held();
+    fs::create_dir_all(world.home().join(".local/share")).unwrap();
     doer(&world, "writes", WRITES);
     fs::create_dir_all(world.project().join(".git/hooks")).unwrap();
-    fs::write(world.home().join(".bashrc"), "").unwrap();
-    let (said, status) =
-        does(&world, "writes", BWRAP, "open(os.environ['HOME'] + '/.bashrc', 'w')");
+    let units = world.home().join(".local/share/systemd");
+    fs::create_dir_all(&units).unwrap();
+    let code = "open(os.environ['HOME'] + '/.local/share/systemd/x', 'w')";
+    let (said, status) = does(&world, "writes", BWRAP, code);
     assert_eq!(status, 1, "{said}");
     assert!(world.project().join(".git/hooks").is_dir());
-    assert!(world.home().join(".bashrc").is_file());
+    assert!(units.is_dir());
 }
 
 #[test]
@@ -59,6 +62,7 @@ fn a_place_that_several_runs_keep_goes_with_the_last_and_what_a_killed_one_left_
         return;
     }
     let world = World::new().held();
+    fs::create_dir_all(world.home().join(".local/share")).unwrap();
     doer(&world, "waits", WRITES);
     let wait = |name: &str| {
         format!(
@@ -81,7 +85,7 @@ fn a_place_that_several_runs_keep_goes_with_the_last_and_what_a_killed_one_left_
         fs::write(world.project().join(format!("go-{name}")), "").unwrap();
         assert!(child.wait().unwrap().success(), "{name}");
     };
-    let hooks = world.project().join(".git/hooks");
+    let hooks = world.project().join(".git");
     let (first, second) = (start("first"), start("second"));
     assert!(hooks.exists());
     go("first", first);

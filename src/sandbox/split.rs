@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 /// Parts of one grant; more is a folder for which `bwrap` is there.
 const MOST: usize = 4096;
 
-/// What lies below `granted` and neither is, holds nor lies in one of `out`; `None` if that is too much
-/// to name. What is made there later is not among it.
-pub(super) fn parts(granted: &Path, out: &[&Path]) -> Option<Vec<PathBuf>> {
+/// What lies below `granted` and neither is, holds nor lies in one of `out`; `None` if that is too
+/// much to name. What is made there later is not among it.
+pub(super) fn split(granted: &Path, out: &[&Path]) -> Option<Vec<PathBuf>> {
     let mut parts = Vec::new();
     let mut left = vec![granted.to_owned()];
     while let Some(path) = left.pop() {

@@ -1,0 +1,214 @@
+//! The calls of the kernel that confine, where no safe library has them: user namespaces, the first
+//! process of a namespace of process ids, and rules for a landlock set that another process made.
+#![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use super::unix::{Instruction, borrow, taken};
+
+/// The version of landlock that the kernel has; what is missing otherwise.
+pub(crate) fn landlock_version() -> io::Result<i64> {
+    // SAFETY: with this flag and no attributes the call answers a number and makes nothing.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, 1) };
+    if version < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
+}
+
+/// Adds to the rule set that what lies at `path` and below may be used by `access`, the kernel's
+/// bits. A path that does not exist adds nothing.
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn landlock_allow(ruleset: &OwnedFd, path: &Path, access: u64) -> io::Result<()> {
+    /// `struct landlock_path_beneath_attr`.
+    #[repr(C, packed)]
+    struct Beneath {
+        access: u64,
+        parent: i32,
+    }
+    use rustix::fs::{Mode, OFlags, open};
+    let place = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        other => other?,
+    };
+    let rule = Beneath { access, parent: place.as_raw_fd() };
+    // SAFETY: the kernel reads the rule, of the kind 1 for paths, during the call.
+    let added = unsafe {
+        let rule = (&raw const rule).cast::<u8>();
+        libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), 1, rule, 0)
+    };
+    if added < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Holds this thread, and all that it starts from here on, to the rule set. No privileges can be
+/// gained any more.
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn landlock_enter(ruleset: &OwnedFd) -> io::Result<()> {
+    rustix::thread::set_no_new_privs(true)?;
+    // SAFETY: numbers alone.
+    let entered =
+        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
+    if entered < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Holds each system call of this thread, and of all that it starts from here on, against the filter.
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn filter_calls(filter: &[Instruction]) -> io::Result<()> {
+    let too_long = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    let len = u16::try_from(filter.len()).map_err(too_long)?;
+    let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut().cast() };
+    // SAFETY: the kernel copies the filter, which has so many steps, during the call.
+    let set = unsafe {
+        let filter = libc::SECCOMP_SET_MODE_FILTER;
+        libc::syscall(libc::SYS_seccomp, filter, 0, &raw const program)
+    };
+    if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The descriptor of this number, which whoever started this process handed down; nobody else may
+/// own it.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn handed_down(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: asks after a number.
+    if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is open, and by the promise above nobody else closes it.
+    let fd = unsafe { OwnedFd::from_raw_fd(number) };
+    rustix::io::fcntl_setfd(fd.as_fd(), rustix::io::FdFlags::CLOEXEC)?;
+    Ok(fd)
+}
+
+/// Whether a process of this user may have a user namespace of its own, in which all others are its
+/// to make: a child gets it, asks whether it could say who it is there, and ends at once. Taking a
+/// mount namespace down again would take milliseconds.
+pub(crate) fn can_have_namespaces() -> io::Result<()> {
+    extern "C" fn end(failed: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: our parent waits, and keeps the number. In a sandbox of ours `/proc` is closed.
+        unsafe {
+            let path = c"/proc/self/uid_map".as_ptr();
+            if libc::open(path, libc::O_WRONLY | libc::O_CLOEXEC) < 0 {
+                (*failed.cast::<AtomicI32>()).store(*libc::__errno_location(), Ordering::Relaxed);
+            }
+            libc::_exit(0)
+        }
+    }
+    let failed = AtomicI32::new(0);
+    let of = (&raw const failed).cast_mut().cast();
+    // SAFETY: the child makes two system calls and ends.
+    let pid = unsafe { borrow(end, of, libc::CLONE_NEWUSER)? };
+    // What it wrote is the answer; a sweep of orphans may have taken its status first.
+    let _ = taken(pid);
+    match failed.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// What the first process of a namespace of process ids needs to say who it is.
+///
+/// When such a process ends, however it does, the kernel ends all others of its namespace: so
+/// nothing of `bwrap` can be left, at whatever moment it is killed.
+pub(super) struct FirstProcess {
+    user: CString,
+    group: CString,
+    /// Our own id as `/proc` has it: the child cannot ask for its parent's otherwise.
+    parent: u32,
+}
+
+impl FirstProcess {
+    /// The flags of `clone` for it.
+    pub(super) const FLAGS: libc::c_int = libc::CLONE_NEWUSER | libc::CLONE_NEWPID;
+
+    /// `None` where `/proc` does not tell.
+    pub(super) fn new() -> Option<Self> {
+        let parent = std::fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()?;
+        let same = |id: u32| CString::new(format!("{id} {id} 1\n")).ok();
+        let user = same(rustix::process::geteuid().as_raw())?;
+        Some(Self { user, group: same(rustix::process::getegid().as_raw())?, parent })
+    }
+
+    /// In the child: it is the same user and group in its namespace as outside.
+    ///
+    /// # Safety
+    /// For a child that shares its parent's memory: makes system calls only.
+    pub(super) unsafe fn say_who(&self) -> bool {
+        // SAFETY: system calls on texts that the parent made and keeps.
+        unsafe {
+            write(c"/proc/self/setgroups", c"deny")
+                && write(c"/proc/self/gid_map", &self.group)
+                && write(c"/proc/self/uid_map", &self.user)
+        }
+    }
+
+    /// In the child: whether its parent is still the process that started it.
+    ///
+    /// # Safety
+    /// As above.
+    pub(super) unsafe fn has_its_parent(&self) -> bool {
+        let mut text = [0_u8; 512];
+        // SAFETY: a buffer of ours; descriptors are numbers.
+        let read = unsafe {
+            let fd = libc::open(c"/proc/self/stat".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+            let read = libc::read(fd, text.as_mut_ptr().cast(), text.len());
+            libc::close(fd);
+            read
+        };
+        let text = usize::try_from(read).ok().and_then(|read| text.get(..read));
+        text.and_then(parent_in) == Some(self.parent)
+    }
+}
+
+/// The parent's id in the text of `/proc/…/stat`: behind the name, which may hold any character,
+/// and the state.
+fn parent_in(stat: &[u8]) -> Option<u32> {
+    let name_ends = stat.iter().rposition(|byte| *byte == b')')?;
+    let mut words = stat.get(name_ends + 1..)?.split(|byte| *byte == b' ');
+    let parent = words.nth(2)?;
+    parent.iter().try_fold(0_u32, |number, digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    })
+}
+
+/// # Safety
+/// As above.
+unsafe fn write(path: &CStr, text: &CStr) -> bool {
+    // SAFETY: both texts end with a null, and the kernel reads so many bytes of one.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        let len = text.count_bytes();
+        let written = libc::write(fd, text.as_ptr().cast(), len);
+        libc::close(fd);
+        usize::try_from(written) == Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parent_in;
+
+    #[test]
+    fn a_parent_is_read_behind_any_name_table() {
+        for (stat, want) in [
+            (&b"12 (rye) S 34 12 12 0"[..], Some(34)),
+            (b"12 (a) R 9 (x) S 34 12", Some(34)),
+            (b"12 (rye) S", None),
+            (b"12 (rye) S 99999999999 1", None),
+            (b"12 (rye) S x 1", None),
+            (b"", None),
+        ] {
+            assert_eq!(parent_in(stat), want, "{}", String::from_utf8_lossy(stat));
+        }
+    }
+}

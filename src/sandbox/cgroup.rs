@@ -1,0 +1,198 @@
+//! Groups of processes that the kernel counts together: by them `memory_mb` and `processes` hold
+//! for all that a run starts.
+//!
+//! A group can be made below a folder of control groups, version 2, that holds this process, counts
+//! what is asked for, and is this user's: below the user's own systemd, or as root. Nothing is
+//! switched on that is off. What a killed rye left goes with the next group that is made there.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Access, FlockOperation, Mode, OFlags, access, flock, open};
+
+use crate::base::limits::REAP_MS;
+use crate::base::random;
+use crate::host::Caps;
+
+/// What a name of a group begins with; the id of the process that made it follows.
+const NAME: &str = "rye-";
+
+/// A group for one run. Dropping it ends what is in it, and takes it away.
+#[derive(Debug)]
+pub(super) struct Group {
+    folder: PathBuf,
+    /// Whoever writes `0` to it has joined.
+    pub(super) join: Arc<OwnedFd>,
+    /// Held as long as the run lasts: who cannot see our process sees the lock.
+    _lock: File,
+}
+
+/// Where a group that counts this can be made; `None` where none can, or nothing is to be counted.
+pub(super) fn place(caps: Caps) -> Option<PathBuf> {
+    let asked = [("memory", caps.memory_mb), ("pids", caps.processes)];
+    let asked: Vec<&str> =
+        asked.into_iter().filter(|(_, most)| most.is_some()).map(|(name, _)| name).collect();
+    if asked.is_empty() {
+        return None;
+    }
+    let (mounted, own) = ours()?;
+    place_in(&mounted, &own, &asked)
+}
+
+/// Where the groups of version 2 are mounted, and the folder there that holds this process.
+fn ours() -> Option<(PathBuf, PathBuf)> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let of_version_2 = |line: &&str| line.contains(" - cgroup2 ");
+    let mounted = mounts.lines().find(of_version_2)?.split(' ').nth(4)?;
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    Some((mounted.into(), Path::new(mounted).join(own)))
+}
+
+/// The nearest folder from `own` up that counts all of it for its groups, and in which this user
+/// makes groups and moves processes.
+fn place_in(mounted: &Path, own: &Path, asked: &[&str]) -> Option<PathBuf> {
+    let counts = |folder: &Path| {
+        let on = fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
+        asked.iter().all(|name| on.split_whitespace().any(|on| on == *name))
+    };
+    let may = |folder: &Path| {
+        let is_ours = |path: &Path| access(path, Access::WRITE_OK).is_ok();
+        is_ours(folder) && is_ours(&folder.join("cgroup.procs"))
+    };
+    let mut above = own.ancestors().take_while(|folder| folder.starts_with(mounted));
+    above.find(|folder| counts(folder) && may(folder)).map(Path::to_owned)
+}
+
+impl Group {
+    /// Makes a group; `more` processes hold the run and are not of it.
+    ///
+    /// # Errors
+    /// What the kernel says, or that no group can be made any more.
+    pub(super) fn new(caps: Caps, more: u64) -> io::Result<Self> {
+        let gone = || io::Error::other("nothing counts `memory_mb` and `processes` any more");
+        Self::below(&place(caps).ok_or_else(gone)?, caps, more)
+    }
+
+    fn below(place: &Path, caps: Caps, more: u64) -> io::Result<Self> {
+        sweep(place);
+        let mut unforeseen = [0; 8];
+        random::fill(&mut unforeseen)?;
+        let (own, unforeseen) = (std::process::id(), u64::from_ne_bytes(unforeseen));
+        let folder = place.join(format!("{NAME}{own}-{unforeseen:016x}"));
+        DirBuilder::new().create(&folder)?;
+        let limited = || {
+            if let Some(most) = caps.memory_mb {
+                fs::write(folder.join("memory.max"), (most << 20).to_string())?;
+                // Where there is no swap, there is none to take.
+                let _ = fs::write(folder.join("memory.swap.max"), "0");
+                fs::write(folder.join("memory.oom.group"), "1")?;
+            }
+            if let Some(most) = caps.processes {
+                fs::write(folder.join("pids.max"), (most + more).to_string())?;
+            }
+            let join = folder.join("cgroup.procs");
+            let join = open(&join, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+            let lock = File::open(&folder)?;
+            flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+            Ok((join, lock))
+        };
+        let limited: io::Result<(OwnedFd, File)> = limited();
+        match limited {
+            Ok((join, _lock)) => Ok(Self { folder, join: Arc::new(join), _lock }),
+            Err(error) => {
+                let _ = fs::remove_dir(&folder);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        end(&self.folder);
+    }
+}
+
+/// Ends all that is in the group, and takes it away.
+fn end(folder: &Path) {
+    let _ = fs::write(folder.join("cgroup.kill"), "1");
+    let until = Instant::now() + Duration::from_millis(REAP_MS);
+    while fs::remove_dir(folder).is_err() && folder.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Ends the groups of processes that no longer run.
+fn sweep(place: &Path) {
+    let Ok(entries) = fs::read_dir(place) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(NAME)?.split('-').next());
+        let maker = maker.and_then(|maker| maker.parse::<u32>().ok());
+        let is_dead = maker.is_some_and(|maker| !Path::new(&format!("/proc/{maker}")).exists());
+        let lock = || {
+            File::open(entry.path()).map(|it| flock(&it, FlockOperation::NonBlockingLockExclusive))
+        };
+        if is_dead && matches!(lock(), Ok(Ok(()))) {
+            end(&entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+
+    use super::{Group, ours, place_in};
+    use crate::host::Caps;
+
+    #[test]
+    fn the_nearest_folder_that_counts_what_is_asked_for_is_taken() {
+        let base = tempfile::tempdir().unwrap();
+        let own = base.path().join("user/app/own");
+        fs::create_dir_all(&own).unwrap();
+        for (at, on) in [("", "memory pids"), ("user", "memory pids cpu"), ("user/app", "pids")] {
+            fs::write(base.path().join(at).join("cgroup.subtree_control"), on).unwrap();
+            fs::write(base.path().join(at).join("cgroup.procs"), "").unwrap();
+        }
+        for (asked, want) in [
+            (&["pids"][..], Some("user/app")),
+            (&["memory"], Some("user")),
+            (&["memory", "pids"], Some("user")),
+            (&["hugetlb"], None),
+        ] {
+            let got = place_in(base.path(), &own, asked);
+            assert_eq!(got, want.map(|at| base.path().join(at)), "{asked:?}");
+        }
+        fs::remove_file(base.path().join("user/cgroup.procs")).unwrap();
+        let got = place_in(base.path(), &own, &["memory"]);
+        assert_eq!(got.as_deref(), Some(base.path()), "no process may be moved there");
+    }
+
+    #[test]
+    fn what_joined_a_group_ends_with_it_and_a_stale_group_goes_with_the_next() {
+        // Where this machine lets us make any group at all.
+        let Some(place) = ours().and_then(|(mounted, own)| place_in(&mounted, &own, &[])) else {
+            return;
+        };
+        let stale = place.join("rye-4194305-x");
+        fs::create_dir(&stale).unwrap();
+        let group = Group::below(&place, Caps::default(), 0).unwrap();
+        assert!(!stale.exists() && group.folder.is_dir());
+        let mut sleeps = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+        let join = fs::OpenOptions::new().write(true).open(group.folder.join("cgroup.procs"));
+        join.unwrap().write_all(sleeps.id().to_string().as_bytes()).unwrap();
+        let folder = group.folder.clone();
+        drop(group);
+        assert!(!Path::new(&folder).exists());
+        assert!(!sleeps.wait().unwrap().success(), "it was ended");
+    }
+}

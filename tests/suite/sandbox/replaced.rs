@@ -1,0 +1,166 @@
+//! What its owner replaces while a tool runs, and a repository that a tool may write.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use super::{BWRAP, LANDLOCK, doer, does, works};
+use crate::world::World;
+
+/// Git by the person, in the project.
+fn git(world: &World, args: &[&str]) {
+    let mut command = Command::new("git");
+    command.args(args).current_dir(world.project()).env("HOME", world.home());
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), "x").env(format!("GIT_{role}_EMAIL"), "x@y");
+    }
+    let said = command.output().unwrap();
+    assert!(said.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&said.stderr));
+}
+
+/// A tool that says that it runs, waits for a word, and does something then.
+fn waits(world: &World, tool: &str, then: &str) -> Child {
+    let code = format!(
+        "code=import time\nopen(os.environ['BUILD'] + '/runs', 'w').close()\n\
+         while not os.path.exists(os.environ['BUILD'] + '/go'): time.sleep(0.01)\n{then}"
+    );
+    let build = world.project().join("build").display().to_string();
+    let code = code.replace("os.environ['BUILD']", &format!("{build:?}"));
+    let child = world.start(&["execute", tool, "--sandbox", BWRAP, "--json", "-i", &code]);
+    let start = Instant::now();
+    while !Path::new(&build).join("runs").exists() {
+        assert!(start.elapsed() < Duration::from_secs(60), "it did not start");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    child
+}
+
+/// What it said in the end.
+fn goes(world: &World, child: Child) -> serde_json::Value {
+    fs::write(world.project().join("build/go"), "").unwrap();
+    let said = child.wait_with_output().unwrap();
+    serde_json::from_slice(&said.stdout).unwrap()
+}
+
+#[test]
+fn what_its_owner_replaces_in_a_kept_folder_while_a_tool_runs_stays_closed() {
+    if !works("what_its_owner_replaces_in_a_kept_folder_while_a_tool_runs_stays_closed", BWRAP) {
+        return;
+    }
+    for is_there in [true, false] {
+        let world = World::new().held();
+        fs::create_dir(world.project().join("build")).unwrap();
+        doer(&world, "waits", "[sandbox.fs]\nwrite = [\"{project_path}\"]");
+        if is_there {
+            git(&world, &["init", "-q"]);
+        }
+        let then = "open('mine', 'w').write('x')\n\
+                    open('.git/config', 'a').write('[core]\\n\\tfsmonitor = ./mine\\n')";
+        let child = waits(&world, "waits", then);
+        // Git writes another file and puts it in the place of this one.
+        match is_there {
+            true => git(&world, &["config", "user.name", "x"]),
+            false => git(&world, &["init", "-q"]),
+        }
+        let said = goes(&world, child);
+        assert_eq!(said["code"], "execute.tool_failed", "{said}");
+        assert!(said.to_string().contains("Read-only file system"), "{said}");
+        assert!(world.project().join("mine").exists(), "it may write the project: {said}");
+        let config = String::from_utf8(world.read(".git/config")).unwrap();
+        assert!(!config.contains("fsmonitor"), "{config}");
+        git(&world, &["status"]);
+    }
+}
+
+#[test]
+fn keys_stay_hidden_where_their_folder_is_replaced_while_a_tool_runs() {
+    if !works("keys_stay_hidden_where_their_folder_is_replaced_while_a_tool_runs", BWRAP) {
+        return;
+    }
+    let world = World::new().held();
+    fs::create_dir(world.project().join("build")).unwrap();
+    fs::write(world.home().join("open"), "o").unwrap();
+    doer(
+        &world,
+        "waits",
+        "[sandbox.fs]\nread = [\"{project_path}\", \"{user_space}\"]\nwrite = [\"{project_path}/build\"]",
+    );
+    let keys = world.home().join(".ai/config/keys");
+    let then = format!(
+        "print('may', open({:?}).read())\nprint('had', open({:?}).read())",
+        world.home().join("open"),
+        keys.join("private")
+    );
+    let child = waits(&world, "waits", &then);
+    fs::rename(&keys, world.home().join(".ai/config/before")).unwrap();
+    fs::create_dir(&keys).unwrap();
+    fs::write(keys.join("private"), "secret").unwrap();
+    let said = goes(&world, child);
+    assert_eq!(said["data"]["stdout"], "may o\n", "{said}");
+}
+
+#[test]
+fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
+    let test = "a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs";
+    let world = World::new().held();
+    git(&world, &["init", "-q"]);
+    git(&world, &["config", "user.name", "x"]);
+    git(&world, &["config", "user.email", "x@y"]);
+    fs::write(world.project().join("a"), "a").unwrap();
+    doer(&world, "commits", "[sandbox]\ngit = \"write\"");
+    doer(&world, "plain", "[sandbox.fs]\nwrite = [\"{project_path}\"]");
+    let commit = "for a in (['add', 'a'], ['commit', '-qm', 'one'], ['status'], ['log', '--oneline']):\n  \
+                  subprocess.run(['git', *a], check=True)";
+    if works(test, LANDLOCK) {
+        let (said, status) = does(&world, "commits", LANDLOCK, commit);
+        assert_eq!((said["code"].as_str(), status), (Some("sandbox.cannot_protect"), 6), "{said}");
+    }
+    if !works(test, BWRAP) {
+        return;
+    }
+    assert_eq!(does(&world, "plain", BWRAP, commit).1, 1, "without a word it is closed");
+    let (said, status) = does(&world, "commits", BWRAP, commit);
+    assert_eq!(status, 0, "{said}");
+    git(&world, &["log", "-1", "--format=%s"]);
+    git(&world, &["fsck"]);
+    for name in [
+        "hooks/post-commit",
+        "config",
+        "config.worktree",
+        "commondir",
+        "info/attributes",
+        "modules/lib/config",
+        "modules/lib/hooks/post-checkout",
+        "worktrees/w/config.worktree",
+        "rebase-merge/git-rebase-todo",
+        "rebase-apply/x",
+        "sequencer/todo",
+        "remotes/origin",
+    ] {
+        let code = format!(
+            "os.makedirs(os.path.dirname('.git/{name}'), exist_ok=True); open('.git/{name}', 'a').write('x')"
+        );
+        let (said, status) = does(&world, "commits", BWRAP, &code);
+        assert_eq!(status, 1, "{name}: {said}");
+    }
+    let (said, _) = does(&world, "commits", BWRAP, "os.rename('.git', 'gone')");
+    assert_eq!(said["code"], "execute.tool_failed", "{said}");
+    for name in ["modules", "rebase-merge", "rebase-apply", "sequencer", "commondir"] {
+        assert!(!world.project().join(".git").join(name).exists(), "{name} is left");
+    }
+    let (said, _) = does(&world, "commits", BWRAP, "pass");
+    let missing = &said["metadata"]["sandbox"]["missing"];
+    assert_eq!(missing, &serde_json::json!(["replaced places"]), "what is not held is said");
+}
+
+#[test]
+fn a_repository_that_lies_elsewhere_is_not_written_by_the_word_of_a_file() {
+    let world = World::new().held();
+    fs::create_dir(world.home().join("elsewhere")).unwrap();
+    let named = format!("gitdir: {}\n", world.home().join("elsewhere").display());
+    fs::write(world.project().join(".git"), named).unwrap();
+    doer(&world, "commits", "[sandbox]\ngit = \"write\"");
+    let (said, status) = does(&world, "commits", "auto", "pass");
+    assert_eq!((said["code"].as_str(), status), (Some("sandbox.bad_grant"), 6), "{said}");
+}
