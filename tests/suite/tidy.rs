@@ -151,6 +151,36 @@ fn each_claim_of_the_threat_model_names_tests_that_are_there() {
     assert!(claims > 30, "the rule looked at {claims} claims only");
 }
 
+/// The page of attacks and the tests named by its rows: no row is without a test, and no test is named
+/// by a row that is not there.
+#[test]
+fn each_attack_row_has_tests_and_each_attack_test_has_its_row() {
+    let page = fs::read_to_string(root().join(".ai/knowledge/rye/spec/attacks.md")).unwrap();
+    let rows: BTreeSet<&str> = page.lines().filter_map(|line| row_id(line.strip_prefix("| ")?)).collect();
+    assert!(rows.len() > 60, "the rule looked at {} rows only", rows.len());
+    let mut named = BTreeSet::new();
+    for (path, text) in files("tests/suite", "rs").into_iter().chain(files("src", "rs")) {
+        let tests = text.split("#[test]").skip(1).filter_map(|test| test.split("fn ").nth(1));
+        for test in tests {
+            let mut rest = test;
+            while let Some(id) = row_id(rest) {
+                assert!(rows.contains(id), "{path}: `{id}` is not a row of the page");
+                named.insert(id.to_owned());
+                rest = &rest[id.len() + 1..];
+            }
+        }
+    }
+    let without: Vec<_> = rows.iter().filter(|row| !named.contains(**row)).collect();
+    assert!(without.is_empty(), "no test is named by {without:?}");
+}
+
+/// The id that a row of the page or the name of a test begins with, such as `a05` in `a05_a_changed…`.
+fn row_id(text: &str) -> Option<&str> {
+    let id = text.get(..3)?;
+    let is_id = matches!(id.as_bytes(), [b'a'..=b'm', b'0'..=b'9', b'0'..=b'9']);
+    (is_id && text[3..].starts_with(['_', ' '])).then_some(id)
+}
+
 /// README names, for each thing that rye does and others do or do not, the test that shows it.
 #[test]
 fn each_feature_that_readme_claims_names_tests_that_are_there() {
