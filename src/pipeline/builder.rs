@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use super::failure::Failure;
 use super::rye::{Rye, now};
@@ -121,6 +122,7 @@ impl RyeBuilder {
             driver: self.driver,
             observers: Observers::default(),
             shelves: Shelves::default(),
+            suggested: AtomicUsize::default(),
         }
     }
 
@@ -171,6 +173,7 @@ impl RyeBuilder {
             driver,
             observers: Observers::default(),
             shelves: Shelves::default(),
+            suggested: AtomicUsize::default(),
         })
     }
 }
