@@ -25,7 +25,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // bdd7ce5803a3c38c89d9b17ee59758dbd6a2e95dee50358906dbf771f84c6e79
+    // 76d2b3eb7f35da1f2009e7a77c2baf2c59cd74a8fcc240a001edc8985e8f6155
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // 7e929c42df7c5f3bb397ee607ed2abc69b459cadabb6caa3413f15a0496c4ef8
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -197,7 +197,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/lock.not_listed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.not_listed.md") },
     // ee2369d9fe4c943724cf3ed0a8bde6d7ab5fe3cef6fcd8cb1651fae1c9862e1f
     File { path: "knowledge/rye/errors/lock.version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.version.md") },
-    // f09d02c6f626491d0accc80243d93441da7c5928f7b9aa7df135b3e60b33c665
+    // 11d1247588d7b878b4eb3f7b61c242d4e04f6b0840d11b709a8254f78d908368
     File { path: "knowledge/rye/errors/lsp.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lsp.io.md") },
     // cd7d5e7c806c2f3797fb1e69f0fab1f463a9e6a853932b4a0137ee8988f7cf53
     File { path: "knowledge/rye/errors/lsp.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lsp.malformed.md") },
@@ -227,7 +227,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/mcp.busy.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.busy.md") },
     // 72f22afa20fcd646950df542812d651ac5fa3a77b842b9d8f74e68fb7cf9a030
     File { path: "knowledge/rye/errors/mcp.dev_mode.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.dev_mode.md") },
-    // 1f70ba7980fdbb956d6f4450e8808177f816f276c5da90f00462c36d4a1038ff
+    // b31585f187f26d656f243740f2ab1745ee63330a1a8b40064e2246aefe56299a
     File { path: "knowledge/rye/errors/mcp.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.io.md") },
     // c9378ea2418e5e33b91dd26e6f8b3b8dc6a3c12e84d55606cc58167d6b90bb4d
     File { path: "knowledge/rye/errors/mcp.listen.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.listen.md") },
@@ -487,7 +487,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // f05af12f5cbb53067fc1bd5a98cec2f0dec49c435af8e86c7cda437145f55d6f
+    // 99fe47103fffda6f5afe8fbc653a828514cfb7702190a5eda1242540bea13823
     File { path: "knowledge/rye/mcp-client.md", bytes: include_bytes!("../../.ai/knowledge/rye/mcp-client.md") },
     // 1f4c2a4e9c2fd63e4532057a287a404875a07f8f76986f61a6047661003113ff
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
@@ -501,7 +501,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // 274be62406b456e4025b76a099ec62d8a8e4055f3c518be32904d1caa1f91281
+    // aa2154afa5e104b69d68783549bcbc9b60e1d9e57a3dbaa288e12df39f82a547
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // 8d34dcad3cbb3a6ba907409369da8b7f1385f01651ec2f9c70a820b622002774
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -563,4 +563,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "7ddad3f33481e7ae7055a98a77842efab3880de4733330a0a9a4e9fb778b4111";
+    "6641ff55c2fd60e53ee0cd5d8d3bcbb294ff3e9a309c14f3f4c7434081b87a5a";
