@@ -38,6 +38,21 @@ pub(crate) fn read_at_most(from: &mut impl Read, cap: u64, hint: u64) -> io::Res
     Ok(Bounded::All(bytes))
 }
 
+/// Reads at most `cap` bytes of a file that is neither a link nor anything else, such as a pipe,
+/// which would never end.
+///
+/// # Errors
+/// `InvalidInput` for what is not a regular file; else what the file system says.
+pub(crate) fn read_plain(path: &Path, cap: u64) -> io::Result<Bounded> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let stat = file.metadata()?;
+    if !stat.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    read_at_most(&mut file, cap, stat.len())
+}
+
 /// Replaces or makes `path` so that any crash leaves the old file or the whole of the other one.
 ///
 /// A [`temporary`] file in the same folder, `fsync`, rename, `fsync` of the folder. Mode and owner of
@@ -171,6 +186,8 @@ pub(crate) fn sweep(folder: &Path) {
 }
 
 fn is_temporary(name: &str) -> bool {
+    // A database has files beside it while it is made.
+    let name = name.strip_suffix("-wal").or(name.strip_suffix("-shm")).unwrap_or(name);
     let random = name.strip_prefix(TEMPORARY.0).and_then(|n| n.strip_suffix(TEMPORARY.1));
     random.is_some_and(|r| r.len() == 2 * RANDOM && r.bytes().all(|b| b.is_ascii_hexdigit()))
 }

@@ -24,9 +24,17 @@ pub(crate) const FENCE_BYTES: usize = 64 << 10;
 pub(crate) const XML_ATTRIBUTES: usize = 64;
 /// Most nodes of a YAML document once aliases are expanded (core 7.1).
 pub(crate) const YAML_NODES: usize = 10_000;
+/// Most signs of a text of TOML or YAML that begin or part values: its readers take two hundred
+/// bytes for each before anything else can be counted.
+pub(crate) const DATA_SIGNS: usize = 150_000;
+/// The same of a lock: one as large as a lock may be has about twenty in each of its rows.
+pub(crate) const LOCK_SIGNS: usize = 330_000;
 /// Most values of a JSON text, from a caller, a tool or a server: each takes some hundred bytes of memory
 /// in the copies that a run makes of it, and a dense text of 16 MiB has as many.
 pub(crate) const JSON_NODES: usize = 1_000_000;
+/// Most values of a message of another program, or of a document that another one wrote in JSON:
+/// the readers take two or three hundred bytes for each, and far fewer say anything that is meant.
+pub(crate) const MESSAGE_NODES: usize = 100_000;
 /// Deepest nesting of YAML, TOML, JSON and literals (core 7.1): readers recurse.
 pub(crate) const DATA_DEPTH: usize = 64;
 /// Most linked work trees of one repository that are looked at: more than a person keeps.
@@ -88,8 +96,11 @@ pub(crate) const PENDING_WAITING: usize = 1_000;
 pub(crate) const PENDING_BYTES: u64 = 64 << 20;
 /// Decided requests that are kept to be looked at.
 pub(crate) const PENDING_KEPT: usize = 500;
-/// How long a process waits for another one that writes the registry, in milliseconds.
-pub(crate) const REGISTRY_WAIT_MS: u64 = 5_000;
+/// How long a process waits for others that write the registry, in milliseconds: as long as a run
+/// may take, since a request that is not kept is lost with the run that made it.
+pub(crate) const REGISTRY_WAIT_MS: u64 = TIMEOUT_MS;
+/// Longest pause between two tries, in milliseconds: a write takes about as long.
+pub(crate) const REGISTRY_PAUSE_MS: u64 = 20;
 /// Shown of an answer that is none, in bytes (exec-protocol 2).
 pub(crate) const SHOWN_BYTES: usize = 200;
 /// Lines of standard error that reach the log for one call: a flood helps nobody.
@@ -188,8 +199,18 @@ pub(crate) const DIFF_MS: u64 = 2_000;
 pub(crate) const PROGRESS_AFTER_MS: u64 = 500;
 /// Longest sentence about a text, in characters: it may quote the text, which may be of any length.
 pub(crate) const MESSAGE_CHARS: usize = 400;
+/// Longest message of an error, and longest help, in bytes: a thousand findings fit, and whatever
+/// an error quotes, a terminal and a log are not filled by it.
+pub(crate) const DIAGNOSTIC_BYTES: usize = 64 << 10;
 /// Most near names offered with a "not found".
 pub(crate) const NEAR_NAMES: usize = 3;
+/// Longest name that near ones are looked for, and longest that is offered, in bytes: telling two
+/// names apart costs the product of their lengths, and nobody means a longer one by a slip.
+pub(crate) const NEAR_BYTES: usize = 2 * ID_BYTES;
+/// How often names near to one that was not found are looked for in one run: each time costs a walk
+/// over every item, and whoever names a thousand items that are not there reads no thousand
+/// suggestions.
+pub(crate) const SUGGESTIONS: usize = 16;
 /// Longest directory walk below a kind's folder: ids have at most 16 segments.
 pub(crate) const WALK_DEPTH: usize = ID_SEGMENTS;
 /// Most signatures that a process remembers as good: a server's items fit, and they take 300 KiB.
@@ -220,6 +241,10 @@ pub(crate) const TEST_EVALS: usize = 64;
 /// Most calls that an MCP server runs at once: a client that asks for more waits, as at a shell.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_CALLS: usize = 16;
+/// Threads that an MCP server has at the least: for a call, for hints that files changed, for what
+/// comes in and for what goes out.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_THREADS: usize = 4;
 /// Most calls that wait for one of these: beyond it a client is told, and memory stays bounded.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_WAITING: usize = 256;
@@ -244,6 +269,10 @@ pub(crate) const MCP_LOG_LINES: usize = 100;
 /// Most rows of a verification that a client is sent; of more only those that failed.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_ROWS: usize = 100;
+/// Most items that one call of an MCP client names to be verified: each is a chain that is read and
+/// judged, and whoever has more asks for a pattern.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_ITEMS: usize = 2_000;
 /// Most prompts or resources on one page of a list.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_PAGE: usize = 100;

@@ -16,6 +16,7 @@ pub(crate) mod random;
 pub(crate) mod staged;
 pub(crate) mod text;
 pub(crate) mod time;
+pub(crate) mod value_count;
 
 pub(crate) use address::Address;
 pub(crate) use digest::{Digest, Digesting};

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_properties::UnicodeEmoji;
 
-use super::limits::MESSAGE_CHARS;
+use super::limits::{MESSAGE_CHARS, NEAR_BYTES};
 
 /// A place in a text: line and column from 1, the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -232,9 +232,13 @@ pub(crate) fn near<'a>(
     names: impl Iterator<Item = &'a str>,
     most: usize,
 ) -> Vec<String> {
+    if name.len() > NEAR_BYTES {
+        return Vec::new();
+    }
     let tail = |text: &str| text.rsplit('/').next().unwrap_or(text).to_lowercase();
     let wanted = name.to_lowercase();
     let mut scored: Vec<(usize, &str)> = names
+        .filter(|candidate| candidate.len() <= NEAR_BYTES)
         .filter_map(|candidate| {
             let most = 1 + wanted.chars().count() / 4;
             let lower = candidate.to_lowercase();
@@ -359,5 +363,9 @@ mod tests {
         assert_eq!(found("acme/deplyo"), ["acme/deploy"]);
         assert_eq!(found("bash"), ["rye/bash"]);
         assert_eq!(found("zzz"), [""; 0]);
+        // Names that nobody means by a slip, which would take minutes to tell apart.
+        let (long, longer) = ("a".repeat(1 << 20), "b".repeat(1 << 20));
+        assert_eq!(near(&long, [longer.as_str(), "a"].into_iter(), 2), [""; 0]);
+        assert_eq!(near("a", [longer.as_str(), "ab"].into_iter(), 2), ["ab"]);
     }
 }

@@ -2,14 +2,15 @@
 //! manifest and whose other entries are the files that it lists, in its order.
 //!
 //! Everything of a foreign archive is bounded: the file, the window of the compression, what comes out of
-//! it, each entry.
+//! it, each entry. Entries are read raw, so that the archive's reader never gathers one that only
+//! describes another.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Take};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use tar::{Builder, EntryType, Header};
 
@@ -18,7 +19,7 @@ use super::manifest::Manifest;
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::{BUNDLE_BYTES, BUNDLE_MANIFEST_BYTES, BUNDLE_WINDOW};
-use crate::base::text::escape_line;
+use crate::base::text::brief_line;
 
 /// The first entry, and the file's name in the folder of an installed bundle.
 pub(super) const MANIFEST: &str = "bundle.json";
@@ -65,7 +66,7 @@ pub(super) fn unpack(
     let stat = path.metadata().map_err(|source| io_error(path, source))?;
     if !stat.is_file() || stat.len() > BUNDLE_BYTES {
         let most = BUNDLE_BYTES >> 20;
-        return Err(malformed(format!("it is no file of at most {most} MiB")).into());
+        return Err(malformed(format!("it is not a file of at most {most} MiB")).into());
     }
     let file = File::open(path).map_err(|source| io_error(path, source))?;
     let unpacked = entries(file, |next| {
@@ -82,10 +83,6 @@ pub(super) fn unpack(
             let place = into.join(".ai").join(name);
             put(&place, &bytes, listed.is_program).map_err(|source| io_error(&place, source))?;
         }
-        // A name that no file of a bundle can have.
-        if next("", 0).map_err(malformed)?.is_some() {
-            return Err(malformed("it holds more than its manifest lists".into()).into());
-        }
         Ok((envelope, manifest))
     });
     unpacked.map_err(malformed)?
@@ -95,31 +92,80 @@ pub(super) fn unpack(
 /// the end.
 pub(super) type Next<'n> = &'n mut dyn FnMut(&str, u64) -> Result<Option<Vec<u8>>, String>;
 
-/// Reads the entries of an archive, one after the other.
+/// Reads the entries of an archive, one after the other. Where `with` succeeds, the archive and the
+/// file must end behind the last entry that it took.
 ///
 /// # Errors
-/// One sentence, for what is no such archive.
-pub(super) fn entries<T>(from: impl Read, with: impl FnOnce(Next<'_>) -> T) -> Result<T, String> {
-    let from = from.take(BUNDLE_BYTES);
+/// One sentence, for what is not such an archive. Inside, what `with` says.
+pub(super) fn entries<T, E>(
+    from: impl Read,
+    with: impl FnOnce(Next<'_>) -> Result<T, E>,
+) -> Result<Result<T, E>, String> {
     let decoded = StreamingDecoder::new_with_max_window_size(from, BUNDLE_WINDOW)
         .map_err(|error| format!("it is not compressed with Zstandard: {error}"))?;
     // Each entry takes a header and the rest of a block beside its bytes.
     let mut archive = tar::Archive::new(decoded.take(2 * BUNDLE_BYTES));
-    let mut entries = archive.entries().map_err(|error| error.to_string())?;
-    Ok(with(&mut |name, most| {
-        let Some(entry) = entries.next() else { return Ok(None) };
-        let mut entry = entry.map_err(|error| error.to_string())?;
-        let is_it = entry.path_bytes().as_ref() == name.as_bytes();
-        let is_file = entry.header().entry_type() == EntryType::Regular;
-        if !is_it || !is_file || entry.link_name_bytes().is_some() {
-            let found = escape_line(&String::from_utf8_lossy(&entry.path_bytes()));
-            return Err(format!("`{found}` stands where the file `{name}` should"));
+    let mut entries = archive.entries().map_err(|error| error.to_string())?.raw(true);
+    let given = with(&mut |name, most| entry(&mut entries, name, most));
+    if given.is_ok() {
+        if entries.next().is_some() {
+            return Err("it holds more than its manifest lists".into());
         }
-        match read_at_most(&mut entry, most, most).map_err(|error| error.to_string())? {
-            Bounded::All(bytes) => Ok(Some(bytes)),
-            Bounded::More => Err(format!("`{name}` is larger than it may be")),
+        drop(entries);
+        ends(archive.into_inner())?;
+    }
+    Ok(given)
+}
+
+/// See [`Next`].
+fn entry(
+    entries: &mut tar::Entries<'_, impl Read>,
+    name: &str,
+    most: u64,
+) -> Result<Option<Vec<u8>>, String> {
+    let Some(first) = entries.next() else { return Ok(None) };
+    let mut entry = first.map_err(|error| error.to_string())?;
+    // `write` puts a path that does not fit into a header into an entry of its own before it.
+    let is_long = entry.header().entry_type() == EntryType::GNULongName;
+    if is_long {
+        let most = name.len() as u64 + 1;
+        let long = read_at_most(&mut entry, most, most).map_err(|error| error.to_string())?;
+        let is_it = matches!(long, Bounded::All(long) if long == [name.as_bytes(), b"\0"].concat());
+        let next = entries.next().filter(|_| is_it);
+        let next = next.ok_or_else(|| format!("another path stands where `{name}` should"))?;
+        entry = next.map_err(|error| error.to_string())?;
+    }
+    let path = entry.path_bytes();
+    // Behind such an entry stands what fits of the path, or less.
+    let is_it = is_long || path.as_ref() == name.as_bytes();
+    let is_file = entry.header().entry_type() == EntryType::Regular;
+    if !is_it || !is_file || entry.link_name_bytes().is_some() {
+        let found = brief_line(&String::from_utf8_lossy(&path));
+        return Err(format!("`{found}` stands where the file `{name}` should"));
+    }
+    match read_at_most(&mut entry, most, most).map_err(|error| error.to_string())? {
+        Bounded::All(bytes) => Ok(Some(bytes)),
+        Bounded::More => Err(format!("`{name}` is larger than it may be")),
+    }
+}
+
+/// Behind the last entry come zeros, as the format has it, and nothing behind the compression.
+fn ends<R: Read>(mut rest: Take<StreamingDecoder<R, FrameDecoder>>) -> Result<(), String> {
+    let mut buffer = [0; 4096];
+    loop {
+        let read = rest.read(&mut buffer).map_err(|error| error.to_string())?;
+        if buffer[..read].iter().any(|&byte| byte != 0) || rest.limit() == 0 {
+            return Err("something stands behind its last file".into());
         }
-    }))
+        if read == 0 {
+            break;
+        }
+    }
+    match rest.into_inner().into_inner().read(&mut buffer[..1]) {
+        Ok(0) => Ok(()),
+        Ok(_) => Err("something stands behind the compressed archive".into()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Writes a file where there is none.

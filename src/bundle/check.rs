@@ -103,7 +103,7 @@ pub(super) fn judged(
             return Err(BundleError::OutOfScope { key, item, why }.into());
         }
     }
-    let checked = rye.verify_all(entries, true, Hold::Off, &|| ());
+    let checked = rye.verify_all(entries, true, Hold::Off, &|| true);
     let findings = checked.into_iter().filter_map(|row| match row.verdict {
         Verdict::Bad(failure) => Some(failure.diagnostic()),
         Verdict::Good(..) => None,

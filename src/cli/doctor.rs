@@ -257,7 +257,7 @@ fn allowed(rye: &Rye) -> Vec<Row> {
 fn system(rye: &Rye) -> Row {
     let listing = rye.survey(&[]).unwrap_or_default();
     let system: Vec<_> = listing.entries.into_iter().filter(|e| e.space == Space::System).collect();
-    let checked = rye.verify_all(system, true, Hold::Off, &|| ());
+    let checked = rye.verify_all(system, true, Hold::Off, &|| true);
     let bad: Vec<_> = checked
         .iter()
         .filter(|c| matches!(c.verdict, Verdict::Bad(_)))

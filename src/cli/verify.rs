@@ -92,8 +92,11 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         return Err(super::words::no_match(pattern.as_str(), None, &rye));
     }
     let progress = Progress::new(out, listing.entries.len(), "verifying");
-    let checked =
-        rye.verify_all(listing.entries, args.ci, Hold::of(args.locked), &|| progress.tick());
+    let ticks = || {
+        progress.tick();
+        true
+    };
+    let checked = rye.verify_all(listing.entries, args.ci, Hold::of(args.locked), &ticks);
     progress.done();
     let elapsed = start.elapsed();
     let odd = if patterns.is_empty() { listing.odd } else { Vec::new() };

@@ -1,8 +1,11 @@
 //! One failure, described.
 
+use std::fmt::{Display, Write as _};
+
 use serde_json::{Map, Value};
 
 use super::Code;
+use crate::base::limits::DIAGNOSTIC_BYTES;
 use crate::base::text::Position;
 
 /// Where a failure is: a file as a person names it, and what is known of the spot.
@@ -70,12 +73,34 @@ impl<E: Diagnose + ?Sized> From<&E> for Diagnostic {
     fn from(error: &E) -> Self {
         Self {
             code: error.code(),
-            message: error.to_string(),
-            help: error.help(),
+            message: cut(error),
+            help: error.help().map(cut),
             place: error.place(),
             item: error.item(),
             data: error.data(),
         }
+    }
+}
+
+/// The text, at most [`DIAGNOSTIC_BYTES`] long: an error may quote what a stranger wrote, of any
+/// length.
+fn cut(text: impl Display) -> String {
+    let mut out = Cut(String::new());
+    match write!(out, "{text}") {
+        Ok(()) => out.0,
+        Err(_) => out.0 + "…",
+    }
+}
+
+/// Takes no more than [`DIAGNOSTIC_BYTES`], and ends the writing there.
+struct Cut(String);
+
+impl std::fmt::Write for Cut {
+    fn write_str(&mut self, piece: &str) -> std::fmt::Result {
+        let room = DIAGNOSTIC_BYTES - self.0.len();
+        let end = piece.floor_char_boundary(room);
+        self.0.push_str(&piece[..end]);
+        if end < piece.len() { Err(std::fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -98,5 +123,38 @@ impl Diagnostic {
             out.insert("data".into(), self.data.clone().into());
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Code, Diagnose, Diagnostic};
+    use crate::base::limits::DIAGNOSTIC_BYTES;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("it quotes {0}, and more")]
+    struct Quotes(String);
+
+    impl Diagnose for Quotes {
+        fn code(&self) -> Code {
+            Code("test.quotes")
+        }
+
+        fn help(&self) -> Option<String> {
+            Some(self.0.clone())
+        }
+    }
+
+    #[test]
+    fn no_message_is_longer_than_its_bound_and_a_usual_one_is_whole() {
+        let usual = Diagnostic::from(&Quotes("ä".into()));
+        assert_eq!(
+            (usual.message.as_str(), usual.help.as_deref()),
+            ("it quotes ä, and more", Some("ä"))
+        );
+        let long = Diagnostic::from(&Quotes("ä".repeat(DIAGNOSTIC_BYTES)));
+        for text in [long.message, long.help.unwrap()] {
+            assert!(text.len() <= DIAGNOSTIC_BYTES + "…".len() && text.ends_with("ä…"));
+        }
     }
 }

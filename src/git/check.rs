@@ -131,7 +131,7 @@ pub(crate) fn check(
     if changed.is_empty() {
         return Ok(Findings::default());
     }
-    let rows = rye.verify_all(entries.clone(), true, Hold::Listed, &|| ());
+    let rows = rye.verify_all(entries.clone(), true, Hold::Listed, &|| true);
     let mut findings: Vec<Finding> = rows.iter().filter_map(|row| finding(row, &changed)).collect();
     let bad = |row: &Checked| matches!(row.verdict, Verdict::Bad(_));
     let refused: BTreeSet<_> = rows.iter().filter(|row| bad(row)).map(|row| &row.item).collect();
@@ -192,7 +192,7 @@ fn hidden(folder: &Path, path: &str) -> Option<Finding> {
 /// What the lock says of items that are sound: a row that lists other bytes is to be written anew in
 /// the same commit.
 fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
-    let rows = rye.verify_all(entries, false, Hold::Exact, &|| ());
+    let rows = rye.verify_all(entries, false, Hold::Exact, &|| true);
     let differs =
         |row: &&Checked| matches!(&row.verdict, Verdict::Bad(f) if f.code() == "lock.differs");
     rows.iter().filter(differs).filter_map(|row| finding(row, changed)).collect()

@@ -147,7 +147,7 @@ impl Repository {
             listed.split(|byte| *byte == 0).map(|path| self.top().join(OsStr::from_bytes(path)));
         let files = all.filter(|path| path.ends_with(".gitattributes") && !is_one_file(path, own));
         Ok(files.into_iter().any(|path| {
-            std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(|l| l == ATTRIBUTE))
+            matches!(read(&path), Ok(Ok(Some(text))) if text.lines().any(|line| line == ATTRIBUTE))
         }))
     }
 }
@@ -209,7 +209,7 @@ fn file(
 }
 
 fn is_ours(path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(">>> rye git"))
+    matches!(read(path), Ok(Ok(Some(text))) if text.contains(">>> rye git"))
 }
 
 fn driver(repository: &Repository, rye: &Path, wanted: Wanted) -> Result<Row, GitError> {

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::error::GitError;
-use crate::base::bytes::{remove_file, write_atomic};
+use crate::base::bytes::{Bounded, read_plain, remove_file, write_atomic};
+use crate::base::limits::ITEM_BYTES;
 
 const BEGIN: &str =
     "# >>> rye git: `rye git install` wrote this part, `rye git uninstall` takes it out\n";
@@ -33,8 +34,10 @@ pub(super) fn read(path: &Path) -> Result<Result<Option<String>, Objection>, Git
         Ok(stat) if !stat.is_file() => return Ok(Err("it is no regular file")),
         Ok(_) => {}
     }
-    let bytes = fs::read(path).map_err(GitError::io(path))?;
-    Ok(String::from_utf8(bytes).map(Some).map_err(|_| "it is no text"))
+    let Bounded::All(bytes) = read_plain(path, ITEM_BYTES).map_err(GitError::io(path))? else {
+        return Ok(Err("it is larger than any that a person wrote"));
+    };
+    Ok(String::from_utf8(bytes).map(Some).map_err(|_| "it is not a text"))
 }
 
 /// A hook with `lines` as our part, directly behind its first line: whatever it does, it does after.

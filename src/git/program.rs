@@ -123,10 +123,13 @@ impl Git {
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = command.spawn().and_then(|mut child| {
             let pipe = child.stdin.take();
-            let writer = std::thread::spawn(move || match (pipe, input) {
+            let writes = move || match (pipe, input) {
                 (Some(mut pipe), Some(input)) => pipe.write_all(&input),
                 _ => io::Result::Ok(()),
-            });
+            };
+            let writer = std::thread::Builder::new().spawn(writes).inspect_err(|_| {
+                let _ = child.kill().and_then(|()| child.wait());
+            })?;
             let output = child.wait_with_output();
             // A git that reads no further says why itself.
             let _ = writer.join();

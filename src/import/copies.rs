@@ -40,14 +40,14 @@ impl Taking {
                 Some(paths) => paths,
                 None => return Ok(Err(too_much(&shown))),
             },
-            false => match self.find(named)? {
+            false => match self.folder.find(named)? {
                 Named::File(taken) => vec![taken.path.to_string()],
                 Named::Left(why) => return Ok(Err(format!("`{shown}` {why}"))),
                 Named::Nothing => return Ok(Err(format!("there is no `{shown}` here"))),
             },
         };
         for path in paths {
-            match self.find(&path)? {
+            match self.folder.find(&path)? {
                 Named::File(taken) => {
                     if let Ok(copy) = format!("{}/{}", self.below, taken.path).parse() {
                         self.files.insert(copy, taken);
@@ -66,19 +66,11 @@ impl Taking {
         Ok(Ok(()))
     }
 
-    fn find(&self, path: &str) -> Result<Named, NotImported> {
-        Ok(match self.folder.find(path)? {
-            // Such as `.env`: what is in it is nobody's to read.
-            Named::File(taken) if is_hidden(&taken.path) => Named::Left("is hidden".into()),
-            found => found,
-        })
-    }
-
     /// The path of the copy, where a word names a file.
     pub(super) fn take(&mut self, word: &str) -> Result<Option<String>, NotImported> {
         // A file of this folder is one however it is named.
         let named = Path::new(word).strip_prefix(&self.here).ok().and_then(Path::to_str);
-        match self.find(named.unwrap_or(word))? {
+        match self.folder.find(named.unwrap_or(word))? {
             Named::File(taken) => {
                 let path = format!("{}/{}", self.below, taken.path);
                 if let Ok(relative) = path.parse() {
@@ -104,10 +96,6 @@ fn too_much(folder: &str) -> String {
         "`{folder}` holds more than the {PARTS} files, or {most} MiB of them, that a tool can have: make one \
          file of the server, or name its package with a version"
     )
-}
-
-fn is_hidden(path: &RelPath) -> bool {
-    path.as_str().rsplit('/').next().is_some_and(|name| name.starts_with('.'))
 }
 
 /// The copies as a call lays them out, as long as this lives; `None` where there are none.

@@ -56,6 +56,10 @@ impl Folder {
             Ok(relative) => relative,
             Err(why) => return Ok(left(why.to_owned())),
         };
+        if is_hidden(path) {
+            // Such as `.env`: what is in it is nobody's to read.
+            return Ok(left("is hidden".into()));
+        }
         if Glob::is_one(path) {
             return Ok(left("has a name that would be read as a pattern".into()));
         }
@@ -108,7 +112,8 @@ impl Folder {
     }
 }
 
-/// Whether a path is hidden, or of what each run makes anew.
+/// Whether any part of a path is hidden, or of what each run makes anew: no import copies such a
+/// file.
 pub(super) fn is_hidden(path: &str) -> bool {
     path.split('/').any(|part| part.starts_with('.') || part == "__pycache__")
 }

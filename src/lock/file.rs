@@ -6,8 +6,9 @@ use super::error::{Drift, LockError};
 use super::form::other_version;
 use super::pin::{Pin, Seen};
 use crate::base::bytes::write_atomic;
-use crate::base::limits::ITEM_BYTES;
+use crate::base::limits::{ITEM_BYTES, LOCK_SIGNS};
 use crate::base::text::{position, unfit};
+use crate::base::value_count::has_more_signs;
 use crate::diag::Place;
 use crate::id::{Kind, Query, Ref, Space};
 use crate::space::{Root, SpaceError};
@@ -55,6 +56,9 @@ impl Lock {
         if let Some(unfit) = unfit(text) {
             let why = format!("it holds the character U+{:04X}", u32::from(unfit.char));
             return Err(malformed(Some(unfit.at), why));
+        }
+        if has_more_signs(text, LOCK_SIGNS) {
+            return Err(malformed(None, "it holds more than any lock".into()));
         }
         match toml::from_str::<Self>(text) {
             Ok(lock) => Ok(Some(lock)),

@@ -47,7 +47,7 @@ pub(crate) fn serve(
     desk: &Desk<'_>,
 ) -> Result<Ended, LspError> {
     let (sender, frames) = sync_channel(LSP_QUEUE);
-    std::thread::spawn(move || {
+    let reads = move || {
         let mut input = BufReader::new(input);
         loop {
             let frame = wire::read(&mut input).transpose();
@@ -61,7 +61,8 @@ pub(crate) fn serve(
                 return;
             }
         }
-    });
+    };
+    std::thread::Builder::new().spawn(reads).map_err(|source| LspError::Io { source })?;
     let mut session = Session::new(output, desk);
     match session.run(&frames) {
         // Whoever reads no more is gone; that is no fault of the session.

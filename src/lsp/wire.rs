@@ -8,7 +8,8 @@ use std::io::{BufRead, Read, Write};
 use serde_json::Value;
 
 use super::error::LspError;
-use crate::base::limits::{LSP_HEADER_BYTES, LSP_MESSAGE_BYTES};
+use crate::base::limits::{LSP_HEADER_BYTES, LSP_MESSAGE_BYTES, MESSAGE_NODES};
+use crate::base::value_count::has_more_values;
 
 /// What came in.
 #[derive(Debug, PartialEq)]
@@ -16,7 +17,7 @@ pub(super) enum Frame {
     Message(Value),
     /// The bytes of a frame are no JSON.
     NoJson,
-    /// A frame was larger than any that is read; its bytes were passed over.
+    /// A frame was larger than any that is read, or holds more values; it was passed over.
     TooLarge,
 }
 
@@ -36,6 +37,9 @@ pub(super) fn read(from: &mut impl BufRead) -> Result<Option<Frame>, LspError> {
     // Whoever wrote it died while writing.
     if u64::try_from(bytes.len()).is_ok_and(|read| read < length) {
         return Ok(None);
+    }
+    if has_more_values(&bytes, MESSAGE_NODES) {
+        return Ok(Some(Frame::TooLarge));
     }
     Ok(Some(serde_json::from_slice(&bytes).map_or(Frame::NoJson, Frame::Message)))
 }

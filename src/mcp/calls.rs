@@ -1,9 +1,10 @@
 //! What each tool does: the facade is asked, and its answer given in its own words.
 
 use std::cell::OnceCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::error::McpError;
 use super::server::{Server, held};
-use crate::base::limits::MCP_ROWS;
+use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
 use crate::diag::{Diagnose, Diagnostic};
 use crate::grant::Pattern;
 use crate::id::{Kind, Query, Ref, Space};
@@ -152,6 +153,9 @@ pub(super) struct Call<'a> {
     pub(super) server: &'a Server,
     pub(super) told: &'a Told,
     pub(super) start: Instant,
+    /// Nobody waits for the answer any more; what goes over many items looks at it between two of
+    /// them.
+    is_cancelled: &'a AtomicBool,
     rye: OnceCell<Rye>,
 }
 
@@ -229,8 +233,8 @@ pub(super) fn read<T: DeserializeOwned>(
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(server: &'a Server, told: &'a Told) -> Self {
-        Self { server, told, start: Instant::now(), rye: OnceCell::new() }
+    pub(super) fn new(server: &'a Server, told: &'a Told, is_cancelled: &'a AtomicBool) -> Self {
+        Self { server, told, start: Instant::now(), is_cancelled, rye: OnceCell::new() }
     }
 
     /// What the tool of that name answers; that it was refused is an answer. `None`: no tool has it.
@@ -401,41 +405,65 @@ impl<'a> Call<'a> {
 
     fn verify(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
         let asked: Verify = read("rye_verify", arguments)?;
+        let wrong = |why| McpError::Arguments { tool: "rye_verify".into(), why };
+        if asked.items.len() > MCP_ITEMS {
+            return Err(wrong(format!("`items` names more than {MCP_ITEMS}")).into());
+        }
         let rye = self.rye("rye_verify", &asked.project_path)?;
-        let mut rows = Vec::new();
-        let (globs, named): (Vec<_>, Vec<_>) =
-            asked.items.iter().partition(|item| item.contains('*'));
+        let (mut rows, is_cancelled) = (Rows::default(), self.is_cancelled);
+        let items: BTreeSet<&str> = asked.items.iter().map(String::as_str).collect();
+        let (globs, named): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.contains('*'));
         for item in named {
-            rows.push(verify_one(rye, item));
+            if is_cancelled.load(Ordering::Relaxed) {
+                break;
+            }
+            let (is_good, row) = verify_one(rye, item);
+            rows.add(is_good, || row);
         }
         if asked.items.is_empty() || !globs.is_empty() {
             let mut patterns = Vec::new();
             for glob in globs {
-                patterns.push(glob.parse::<Pattern>().map_err(|why| McpError::Arguments {
-                    tool: "rye_verify".into(),
-                    why: format!("`{glob}`: {why}"),
-                })?);
+                let pattern = glob.parse::<Pattern>();
+                patterns.push(pattern.map_err(|why| wrong(format!("`{glob}`: {why}")))?);
             }
             let listing = rye.survey(&patterns)?;
-            let checked = rye.verify_all(listing.entries, false, Hold::Listed, &|| ());
-            rows.extend(checked.iter().map(|row| {
+            let goes_on = || !is_cancelled.load(Ordering::Relaxed);
+            for row in rye.verify_all(listing.entries, false, Hold::Listed, &goes_on) {
                 let is_good =
                     matches!(row.verdict, Verdict::Good(_, ref warnings) if warnings.is_empty());
-                (is_good, row.to_json())
-            }));
+                rows.add(is_good, || row.to_json());
+            }
         }
-        let (all, verified) = (rows.len(), rows.iter().filter(|(is_good, _)| *is_good).count());
-        if all > MCP_ROWS {
-            rows.retain(|(is_good, _)| !is_good);
-            rows.truncate(MCP_ROWS);
-        }
-        let items: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
-        let left_out = all - items.len();
+        let Rows { all, verified, kept } = rows;
+        let left_out = all - kept.len();
+        let items: Vec<_> = kept.into_iter().map(|(_, row)| row).collect();
         // That something is refused is what was asked, and no failure of the tool.
         Ok(Answer::of(json!({
             "status": if verified == all { "verified" } else { "refused" },
             "verified": verified, "refused": all - verified, "items": items, "left_out": left_out,
         })))
+    }
+}
+
+/// Rows of a verification: all of few, of many only those that failed, and of these only so many.
+#[derive(Default)]
+struct Rows {
+    all: usize,
+    verified: usize,
+    /// Whether it is good, and the row.
+    kept: Vec<(bool, Value)>,
+}
+
+impl Rows {
+    fn add(&mut self, is_good: bool, row: impl FnOnce() -> Value) {
+        self.all += 1;
+        self.verified += usize::from(is_good);
+        if self.all == MCP_ROWS + 1 {
+            self.kept.retain(|(is_good, _)| !is_good);
+        }
+        if self.all <= MCP_ROWS || (!is_good && self.kept.len() < MCP_ROWS) {
+            self.kept.push((is_good, row()));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::pin::pin;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -50,8 +51,8 @@ impl Session {
         let told = Arc::new(Told::default());
         let (say, mut said) = oneshot::channel();
         let (server, heard) = (Arc::clone(&self.server), Arc::clone(&told));
-        let work = Box::new(move || {
-            let call = Call::new(&server, &heard);
+        let work = Box::new(move |is_cancelled: &AtomicBool| {
+            let call = Call::new(&server, &heard, is_cancelled);
             let answer = job(&call);
             // Who is told of the call is waited for when it is answered.
             let _ = say.send(answer);

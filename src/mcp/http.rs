@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Full as Whole, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use super::error::McpError;
 use super::handler::Session;
 use super::lines::{Full, Lines, Reader};
+use super::messages::is_read_over_http;
 use super::server::{NotServed, Server};
 use crate::base::Digest;
 use crate::base::limits::{
@@ -50,7 +51,7 @@ const PATH: &str = "/mcp";
 pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), NotServed> {
     let cannot = |why: String| McpError::Listen { at: listen.at.to_string(), why };
     if !listen.at.ip().is_loopback() {
-        return Err(cannot("it is no loopback address".into()).into());
+        return Err(cannot("it is not a loopback address".into()).into());
     }
     let listener = TcpListener::bind(listen.at).await.map_err(|error| cannot(error.to_string()))?;
     let at = listener.local_addr().map_err(|error| cannot(error.to_string()))?;
@@ -118,6 +119,12 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
     if request.uri().path() != PATH {
         return Ok(plain(StatusCode::NOT_FOUND, "the server is at /mcp\n"));
     }
+    if !is_from_here(&request) {
+        return Ok(plain(
+            StatusCode::FORBIDDEN,
+            "only this machine is served, under its own name\n",
+        ));
+    }
     let header = |name: &str| Some(request.headers().get(name)?.to_str().ok()?.to_owned());
     let (session, last_event) = (header("mcp-session-id"), header("last-event-id"));
     let (mut head, body) = request.into_parts();
@@ -125,6 +132,13 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
         Ok(body) => body,
         Err(answer) => return Ok(answer),
     };
+    if let Err(why) = is_read_over_http(&body, session.is_some()) {
+        let mut answer = Response::new(Whole::new(Bytes::from(why)).boxed());
+        *answer.status_mut() = StatusCode::BAD_REQUEST;
+        let kind = HeaderValue::from_static("application/json");
+        answer.headers_mut().insert(CONTENT_TYPE, kind);
+        return Ok(answer);
+    }
     let method = head.method.clone();
     if session.is_none() {
         match inside.lines.make_room() {
@@ -167,6 +181,34 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
         })
         .boxed()
     }))
+}
+
+/// Whether a request names this machine, and comes from no page of another one.
+fn is_from_here(request: &Request<Incoming>) -> bool {
+    let all = |name, scheme: &str| {
+        let mut values = request.headers().get_all(name).iter();
+        values.all(|value| {
+            let value = value.to_str().ok().and_then(|value| value.strip_prefix(scheme));
+            value.is_some_and(is_loopback)
+        })
+    };
+    let named = request.uri().authority().is_none_or(|named| is_loopback(named.as_str()));
+    named && all(HOST, "") && all(ORIGIN, "http://")
+}
+
+/// Whether this is a name of this machine, and a port or nothing behind it.
+fn is_loopback(authority: &str) -> bool {
+    let hosts = ["localhost", "127.0.0.1", "[::1]"];
+    let name = hosts.into_iter().find_map(|host| {
+        authority.split_at_checked(host.len()).filter(|(name, _)| name.eq_ignore_ascii_case(host))
+    });
+    match name {
+        Some((_, "")) => true,
+        Some((_, port)) => port.strip_prefix(':').is_some_and(|port| {
+            port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+        }),
+        None => false,
+    }
 }
 
 /// The body of a request, of a bounded size and in a bounded time.

@@ -18,8 +18,8 @@
 //! Start at `server.rs`, what all sessions share. `handler.rs` is one session, `calls.rs` what each tool
 //! does, `tools.rs` how it is described, `roster.rs` items as tools, `shown.rs` as prompts and
 //! resources, `sign.rs` the two steps to a signature, `workers.rs` the threads, `watch.rs` hints that
-//! files changed; `stdio.rs` and `http.rs` are the doors, and `lines.rs` who still reads behind the
-//! second.
+//! files changed; `stdio.rs` and `http.rs` are the doors, `messages.rs` what comes in by them, and
+//! `lines.rs` who still reads behind the second.
 
 mod calls;
 mod error;
@@ -27,6 +27,7 @@ mod error;
 mod handler;
 mod http;
 mod lines;
+mod messages;
 mod roster;
 mod server;
 mod shown;

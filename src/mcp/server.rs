@@ -17,7 +17,7 @@ use super::sign::Shown;
 use super::stdio;
 use super::watch as files;
 use super::workers::Workers;
-use crate::base::limits::MCP_END_MS;
+use crate::base::limits::{MCP_END_MS, MCP_THREADS};
 use crate::grant::Pattern;
 use crate::host::Signals;
 use crate::pipeline::{Failure, Rye};
@@ -132,6 +132,7 @@ pub(super) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) fn serve(setup: Setup, door: Door) -> Result<Ended, NotServed> {
     // Before any thread: each of them begins with this one's mask.
     let signals = Signals::listen()?;
+    has_threads()?;
     // A project that cannot be served is told before a client comes.
     let rye = (setup.project)(&setup.roots[0])?;
     if matches!(door, Door::Http(_)) && rye.dev_mode() {
@@ -142,7 +143,7 @@ pub(crate) fn serve(setup: Setup, door: Door) -> Result<Ended, NotServed> {
     let (end, mut is_ended) = watch::channel(None);
     let server = Arc::new(Server {
         setup,
-        workers: Workers::new(),
+        workers: Workers::new()?,
         shown: Mutex::default(),
         roster: Mutex::new(Arc::new(roster)),
         peers: Mutex::default(),
@@ -169,6 +170,24 @@ pub(crate) fn serve(setup: Setup, door: Door) -> Result<Ended, NotServed> {
     server.workers.end(Duration::from_millis(MCP_END_MS));
     runtime.shutdown_background();
     ended
+}
+
+/// Whether the machine gives the threads that a server has at the least: libraries that are given
+/// none end the process.
+///
+/// # Errors
+/// What the machine says.
+fn has_threads() -> std::io::Result<()> {
+    let gate = Mutex::new(());
+    std::thread::scope(|scope| {
+        // All of them are there at once, until this is dropped.
+        let closed = held(&gate);
+        for _ in 0..MCP_THREADS {
+            std::thread::Builder::new().spawn_scoped(scope, || drop(held(&gate)))?;
+        }
+        drop(closed);
+        Ok(())
+    })
 }
 
 /// The next signal that asks this process to end.

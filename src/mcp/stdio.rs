@@ -15,14 +15,15 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleServer, serve_server};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, Empty};
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 
 use super::error::McpError;
 use super::handler::{Session, versions};
+use super::messages::{HAS_BEGUN, Messages};
 use super::server::{NotServed, Server, held};
-use crate::base::limits::{MCP_GONE_MS, MCP_MESSAGE_BYTES, MCP_UNREAD};
+use crate::base::limits::{MCP_GONE_MS, MCP_UNREAD};
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
@@ -31,12 +32,12 @@ type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 /// after a moment is cancelled.
 pub(super) async fn serve(server: &Arc<Server>) -> Result<(), NotServed> {
     let is_gone = Arc::new(Notify::new());
-    let inner = AsyncRwTransport::new_server(reader()?, writer()?);
-    let inner = inner.with_max_line_length(MCP_MESSAGE_BYTES);
     let transport = Patient {
-        inner,
+        from: Messages::new(reader()?),
+        to: AsyncRwTransport::new_server(tokio::io::empty(), writer()?),
         is_gone: Arc::clone(&is_gone),
         has_begun: false,
+        has_greeted: false,
         unread: watch::Sender::new(0),
         open: Arc::default(),
     };
@@ -113,17 +114,32 @@ fn own(fd: BorrowedFd<'_>, path: &str, reads: bool) -> Option<Own> {
     Some(Own::Socket(socket))
 }
 
-/// Passes over what is no request before a session has begun, which the library would take for an end;
-/// and a second request with the id of one that is not answered, which could not be cancelled then;
-/// listens no further to a client that does not read; and says when the client is gone.
+/// Passes over what is not a request before a session has begun, which the library would take for
+/// an end; refuses a second request with the id of one that is not answered, which could not be
+/// cancelled then, and a second beginning of a session; listens no further to a client that does
+/// not read; and says when the client is gone.
 struct Patient {
-    inner: AsyncRwTransport<RoleServer, Reader, Writer>,
+    from: Messages<Reader>,
+    /// Only written to.
+    to: AsyncRwTransport<RoleServer, Empty, Writer>,
     is_gone: Arc<Notify>,
     has_begun: bool,
+    /// The one greeting of a session came.
+    has_greeted: bool,
     /// How many messages wait to be read by the client.
     unread: watch::Sender<usize>,
     /// The ids of the requests that are neither answered nor cancelled.
     open: Arc<Mutex<HashSet<RequestId>>>,
+}
+
+impl Patient {
+    /// Answers a message that is passed on to nobody. With the id of an open request it would
+    /// answer that one, and is told without.
+    async fn refuse(&mut self, id: Option<RequestId>, why: &'static str) {
+        let id = id.filter(|id| !held(&self.open).contains(id));
+        let error = ErrorData::invalid_request(why, None);
+        let _ = self.to.send(ServerJsonRpcMessage::error(error, id)).await;
+    }
 }
 
 /// A message that waits to be read.
@@ -158,7 +174,7 @@ impl Transport<RoleServer> for Patient {
             held(&self.open).remove(id);
         }
         let (unread, is_gone) = (Unread::new(&self.unread), Arc::clone(&self.is_gone));
-        let sent = self.inner.send(message);
+        let sent = self.to.send(message);
         async move {
             let sent = sent.await;
             drop(unread);
@@ -175,34 +191,48 @@ impl Transport<RoleServer> for Patient {
             let mut unread = self.unread.subscribe();
             // It cannot fail: the other half is ours.
             let _ = unread.wait_for(|many| *many < MCP_UNREAD).await;
-            let message = self.inner.receive().await;
+            let message = match self.from.next().await {
+                Some(Ok(message)) => message,
+                Some(Err(refused)) => {
+                    self.refuse(refused.id, refused.why).await;
+                    continue;
+                }
+                None => {
+                    self.is_gone.notify_one();
+                    return None;
+                }
+            };
             match &message {
-                None => self.is_gone.notify_one(),
-                Some(ClientJsonRpcMessage::Request(asked)) => {
-                    self.has_begun |= begins(&asked.request);
-                    if !held(&self.open).insert(asked.id.clone()) {
-                        // With its id this would answer the first.
-                        let error = ErrorData::invalid_request("the id is that of a request", None);
-                        let _ = self.inner.send(ServerJsonRpcMessage::error(error, None)).await;
+                ClientJsonRpcMessage::Request(asked) => {
+                    let is_greeting = matches!(asked.request, ClientRequest::InitializeRequest(_));
+                    if is_greeting && self.has_greeted {
+                        self.refuse(Some(asked.id.clone()), HAS_BEGUN).await;
                         continue;
                     }
+                    if held(&self.open).contains(&asked.id) {
+                        self.refuse(None, "the id is that of a request").await;
+                        continue;
+                    }
+                    self.has_greeted |= is_greeting;
+                    self.has_begun |= begins(&asked.request);
+                    held(&self.open).insert(asked.id.clone());
                 }
-                Some(_) if !self.has_begun => continue,
-                Some(ClientJsonRpcMessage::Notification(told)) => {
+                _ if !self.has_begun => continue,
+                ClientJsonRpcMessage::Notification(told) => {
                     if let ClientNotification::CancelledNotification(cancelled) = &told.notification
                         && let Some(id) = &cancelled.params.request_id
                     {
                         held(&self.open).remove(id);
                     }
                 }
-                Some(_) => {}
+                _ => {}
             }
-            return message;
+            return Some(message);
         }
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.inner.close().await
+        self.to.close().await
     }
 }
 

@@ -99,7 +99,7 @@ fn hits() -> Value {
 
 fn verify() -> Tool {
     let input = json!({
-        "items": {"type": "array", "items": {"type": "string"}, "description": "items, or globs such as `tool:acme/**`; all without any", "default": []},
+        "items": {"type": "array", "items": {"type": "string"}, "description": "items, or globs such as `tool:acme/**`, at most 2,000; all without any", "default": []},
         "project_path": project(),
     });
     let output = json!({

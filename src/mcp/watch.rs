@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -140,7 +140,7 @@ async fn renewed(server: &Arc<Server>) -> bool {
     }
     let (say, said) = oneshot::channel();
     let reads = Arc::clone(server);
-    let job = Box::new(move || {
+    let job = Box::new(move |_: &AtomicBool| {
         let _ = say.send(Roster::read(&reads.setup));
     });
     let Ok(ticket) = server.workers.submit(job) else { return false };

@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,8 @@ use super::error::McpError;
 use crate::base::limits::{MCP_CALLS, MCP_WAITING};
 use crate::host::{ThisThread, hold_signals};
 
-type Job = Box<dyn FnOnce() + Send>;
+/// It is given whether the call was cancelled, to look at between two steps.
+type Job = Box<dyn FnOnce(&AtomicBool) + Send>;
 
 /// See the module. Dropping it cancels what runs, and does not wait for it.
 pub(super) struct Workers(Arc<Shared>);
@@ -28,12 +30,18 @@ struct Shared {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<(u64, Job)>,
-    /// The thread of each call that runs, until it is cancelled.
-    running: HashMap<u64, Option<ThisThread>>,
+    running: HashMap<u64, Running>,
     threads: usize,
     idle: usize,
     last: u64,
     is_closed: bool,
+}
+
+/// A call that runs.
+struct Running {
+    /// Until it is cancelled.
+    thread: Option<ThisThread>,
+    is_cancelled: Arc<AtomicBool>,
 }
 
 /// A call that was handed in. Dropping it cancels the call.
@@ -51,14 +59,21 @@ impl Ticket {
 }
 
 impl Workers {
-    pub(super) fn new() -> Self {
-        Self(Arc::default())
+    /// With one thread, so that a machine that has none to give is known before a call comes.
+    ///
+    /// # Errors
+    /// `mcp.io`
+    pub(super) fn new() -> Result<Self, McpError> {
+        let shared: Arc<Shared> = Arc::default();
+        let started = shared.start(&mut shared.lock());
+        started.map_err(|source| McpError::Io { source })?;
+        Ok(Self(shared))
     }
 
     /// Runs `job` on a thread, now or when one is free.
     ///
     /// # Errors
-    /// `mcp.busy`
+    /// `mcp.busy`, `mcp.io`
     pub(super) fn submit(&self, job: Job) -> Result<Ticket, McpError> {
         let mut state = self.0.lock();
         if state.is_closed || state.waiting.len() >= MCP_WAITING {
@@ -69,8 +84,11 @@ impl Workers {
         state.waiting.push_back((id, job));
         if state.idle >= state.waiting.len() {
             self.0.changed.notify_one();
-        } else if state.threads < MCP_CALLS {
-            self.0.start(&mut state);
+        } else if state.threads < MCP_CALLS
+            && let Err(source) = self.0.start(&mut state)
+        {
+            state.waiting.pop_back();
+            return Err(McpError::Io { source });
         }
         Ok(Ticket { id, shared: Some(Arc::clone(&self.0)) })
     }
@@ -126,7 +144,10 @@ impl Drop for Ticket {
 impl State {
     fn cancel(&mut self, id: u64) {
         // The thread leaves `running` under the lock, so it is there to hear this.
-        if let Some(thread) = self.running.get_mut(&id).and_then(Option::take) {
+        if let Some(running) = self.running.get_mut(&id)
+            && let Some(thread) = running.thread.take()
+        {
+            running.is_cancelled.store(true, Ordering::Relaxed);
             thread.interrupt();
         }
     }
@@ -138,14 +159,20 @@ impl Shared {
     }
 
     /// Without another thread the calls wait for those that there are.
-    fn start(self: &Arc<Self>, state: &mut State) {
+    ///
+    /// # Errors
+    /// There is none at all, and the machine gives none.
+    fn start(self: &Arc<Self>, state: &mut State) -> std::io::Result<()> {
         // Held while it starts: a thread begins with the mask of who starts it.
         let _held = hold_signals();
         let shared = Arc::clone(self);
         let thread = std::thread::Builder::new().name("call".into());
-        if thread.spawn(move || shared.work()).is_ok() {
-            state.threads += 1;
+        match thread.spawn(move || shared.work()) {
+            Ok(_) => state.threads += 1,
+            Err(error) if state.threads == 0 => return Err(error),
+            Err(_) => {}
         }
+        Ok(())
     }
 
     fn work(self: &Arc<Self>) {
@@ -160,26 +187,32 @@ impl Shared {
                 state.idle -= 1;
                 continue;
             };
-            state.running.insert(id, Some(ThisThread::new()));
+            let is_cancelled = Arc::new(AtomicBool::new(false));
+            let thread = Some(ThisThread::new());
+            state.running.insert(id, Running { thread, is_cancelled: is_cancelled.clone() });
             drop(state);
             // Whoever waits for it finds that nobody will answer.
-            let _ = catch_unwind(AssertUnwindSafe(job));
+            let _ = catch_unwind(AssertUnwindSafe(|| job(&is_cancelled)));
             state = self.lock();
-            let was_cancelled = state.running.remove(&id).flatten().is_none();
+            state.running.remove(&id);
             self.changed.notify_all();
-            if was_cancelled {
+            if is_cancelled.load(Ordering::Relaxed) {
                 break;
             }
         }
         state.threads -= 1;
-        if !state.waiting.is_empty() && state.threads < MCP_CALLS {
-            self.start(&mut state);
+        // Where none can be started, the next call that is handed in says so.
+        if !state.waiting.is_empty() && state.threads < MCP_CALLS && self.start(&mut state).is_err()
+        {
+            // Whoever waits for them finds that nobody will answer.
+            state.waiting.clear();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::channel;
     use std::time::{Duration, Instant};
 
@@ -190,12 +223,12 @@ mod tests {
 
     #[test]
     fn a_cancelled_call_ends_alone_and_its_thread_takes_no_other() {
-        let workers = Workers::new();
+        let workers = Workers::new().unwrap();
         let (say, said) = channel();
         let mut tickets = Vec::new();
         for name in ["first", "second"] {
             let say = say.clone();
-            let job = Box::new(move || {
+            let job = Box::new(move |_: &AtomicBool| {
                 let rested = Os::new(false).rest(Duration::from_millis(400));
                 let _ = say.send((name, rested.unwrap().is_some()));
             });
@@ -206,7 +239,7 @@ mod tests {
         assert_eq!(said.recv_timeout(PATIENCE), Ok(("first", true)));
         assert_eq!(said.recv_timeout(PATIENCE), Ok(("second", false)));
         // What comes next hears nothing of it.
-        let job = Box::new(move || {
+        let job = Box::new(move |_: &AtomicBool| {
             let rested = Os::new(false).rest(Duration::from_millis(1));
             let _ = say.send(("third", rested.unwrap().is_some()));
         });
@@ -215,10 +248,30 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_when_a_call_is_answered_goes_on() {
-        let workers = Workers::new();
+    fn a_call_that_does_not_wait_for_anything_sees_that_it_is_cancelled() {
+        let workers = Workers::new().unwrap();
         let (say, said) = channel();
-        let job = Box::new(move || {
+        let job = Box::new(move |is_cancelled: &AtomicBool| {
+            let _ = say.send(());
+            let until = Instant::now() + PATIENCE;
+            while !is_cancelled.load(Ordering::Relaxed) && Instant::now() < until {
+                std::hint::spin_loop();
+            }
+            let _ = say.send(());
+            assert!(Instant::now() < until);
+        });
+        let ticket = workers.submit(job).unwrap();
+        said.recv_timeout(PATIENCE).unwrap();
+        assert!(said.recv_timeout(Duration::from_millis(100)).is_err(), "nobody has cancelled it");
+        drop(ticket);
+        said.recv_timeout(PATIENCE / 2).unwrap();
+    }
+
+    #[test]
+    fn what_goes_on_when_a_call_is_answered_goes_on() {
+        let workers = Workers::new().unwrap();
+        let (say, said) = channel();
+        let job = Box::new(move |_: &AtomicBool| {
             let _ = say.send(false);
             let rested = Os::new(false).rest(Duration::from_millis(200));
             let _ = say.send(rested.unwrap().is_some());
@@ -231,11 +284,13 @@ mod tests {
 
     #[test]
     fn a_panic_is_no_end_and_the_end_waits_for_what_runs() {
-        let workers = Workers::new();
+        let workers = Workers::new().unwrap();
         let (say, said) = channel();
-        let _panics = workers.submit(Box::new(|| std::panic::resume_unwind(Box::new(())))).unwrap();
+        let _panics = workers
+            .submit(Box::new(|_: &AtomicBool| std::panic::resume_unwind(Box::new(()))))
+            .unwrap();
         let _goes_on = workers
-            .submit(Box::new(move || {
+            .submit(Box::new(move |_: &AtomicBool| {
                 let _ = Os::new(false).rest(PATIENCE);
                 let _ = say.send(());
             }))
@@ -244,6 +299,6 @@ mod tests {
         let begin = Instant::now();
         workers.end(PATIENCE);
         assert!(begin.elapsed() < PATIENCE && said.try_recv().is_ok());
-        assert!(workers.submit(Box::new(|| ())).is_err(), "nothing more is taken");
+        assert!(workers.submit(Box::new(|_: &AtomicBool| ())).is_err(), "nothing more is taken");
     }
 }

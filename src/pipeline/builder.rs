@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use super::failure::Failure;
 use super::rye::{Rye, now};
@@ -122,6 +123,7 @@ impl RyeBuilder {
             driver: self.driver,
             observers: Observers::default(),
             shelves: Shelves::default(),
+            suggested: AtomicUsize::default(),
         }
     }
 
@@ -179,6 +181,7 @@ impl RyeBuilder {
             driver,
             observers: Observers::default(),
             shelves: Shelves::default(),
+            suggested: AtomicUsize::default(),
         })
     }
 }

@@ -160,13 +160,14 @@ impl Rye {
 
     /// Verifies entries on all cores, and reads them as items if `parse` is asked for. Copies of
     /// system items that this project holds to the byte, as rye's own repository does, are left
-    /// out: they are passed over when run. `hold` says how far the lock is asked.
+    /// out: they are passed over when run. `hold` says how far the lock is asked. `goes_on` is
+    /// asked before each of them; where it says no, the rest is left out.
     pub(crate) fn verify_all(
         &self,
         entries: Vec<Entry>,
         parse: bool,
         hold: Hold,
-        progress: &(dyn Fn() + Sync),
+        goes_on: &(dyn Fn() -> bool + Sync),
     ) -> Vec<Checked> {
         let rules = self.rules(hold);
         let line = self.line(&rules, &Quiet);
@@ -184,12 +185,13 @@ impl Rye {
             *space = entry.space.max(*space);
         }
         let rows = parallel(entries, |entry| {
+            if !goes_on() {
+                return None;
+            }
             let twin = twins.contains(&(entry.space, entry.item.clone()));
             let merges = entry.item.id.is_reserved() || entry.item.kind == Kind::Config;
             let answers = merges || nearest.get(&entry.item) == Some(&entry.space);
-            let row = check(line, &entry, Asked { twin, answers, parse });
-            progress();
-            row
+            check(line, &entry, Asked { twin, answers, parse })
         });
         let mut checked: Vec<Checked> = rows.into_iter().flatten().collect();
         // A file that a verified tool lists needs no line of its own.

@@ -1,8 +1,11 @@
 //! One item through the first steps: resolve, verify, the lock, parse. Every item takes this way.
 
+use std::sync::atomic::Ordering;
+
 use super::failure::Failure;
 use super::rules::Rules;
 use super::rye::Rye;
+use crate::base::limits::SUGGESTIONS;
 use crate::chain::{Fetch, FetchError};
 use crate::id::{ItemId, Query, Ref, Space};
 use crate::parse::Item;
@@ -25,10 +28,12 @@ impl Line<'_> {
     pub(super) fn resolver<R>(&self, with: impl FnOnce(&Resolver<'_>) -> R) -> R {
         // A policy that cannot be read lets nothing through.
         let may_shadow = |id: &ItemId| self.trust.may_shadow(id).unwrap_or(false);
+        let may_suggest = || self.rye.suggested.fetch_add(1, Ordering::Relaxed) < SUGGESTIONS;
         with(&Resolver {
             spaces: &self.rye.spaces,
             types: &self.rye.types,
             may_shadow: &may_shadow,
+            may_suggest: &may_suggest,
         })
     }
 

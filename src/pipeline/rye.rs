@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use super::failure::Failure;
 use super::words::Shelves;
@@ -46,6 +47,8 @@ pub struct Rye {
     pub(super) observers: Observers,
     /// What items are found by, kept between searches.
     pub(super) shelves: Shelves,
+    /// How often names near to one that was not found were looked for.
+    pub(super) suggested: AtomicUsize,
 }
 
 impl Rye {

@@ -476,7 +476,8 @@ fn schema_findings(item: &Item) -> Vec<Finding> {
     faults.map(Finding::error).collect()
 }
 
-/// Maps on all cores; the results keep the order of the input.
+/// Maps on all cores, or on as many threads as the machine gives; the results keep the order of the
+/// input.
 pub(super) fn parallel<T: Send, R: Send>(input: Vec<T>, map: impl Fn(T) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(input.len());
     if cores <= 1 {
@@ -485,16 +486,21 @@ pub(super) fn parallel<T: Send, R: Send>(input: Vec<T>, map: impl Fn(T) -> R + S
     let slots: Vec<Mutex<(Option<T>, Option<R>)>> =
         input.into_iter().map(|item| Mutex::new((Some(item), None))).collect();
     let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let item = slot.lock().unwrap_or_else(PoisonError::into_inner).0.take();
-                    let result = item.map(&map);
-                    slot.lock().unwrap_or_else(PoisonError::into_inner).1 = result;
-                }
-            });
+    let work = || {
+        while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let item = slot.lock().unwrap_or_else(PoisonError::into_inner).0.take();
+            let result = item.map(&map);
+            slot.lock().unwrap_or_else(PoisonError::into_inner).1 = result;
         }
+    };
+    std::thread::scope(|scope| {
+        // This thread works too, so that all is done where there is no other.
+        for _ in 1..cores {
+            if std::thread::Builder::new().spawn_scoped(scope, &work).is_err() {
+                break;
+            }
+        }
+        work();
     });
     let slots =
         slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));

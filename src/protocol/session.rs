@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::wire::{Answer, pending, shown};
+use super::wire::{Answer, message, pending, shown};
 use crate::base::limits::EXEC_LINE_BYTES;
 use crate::execute::{Mask, ProtocolFault};
-use crate::parse::json;
 
 /// How a call ended.
 pub(super) type Reply = Result<Answer, ProtocolFault>;
@@ -73,10 +72,10 @@ impl Session {
             return Heard::Skipped("a blank line");
         }
         let Ok(text) = std::str::from_utf8(line) else { return bad("it is not UTF-8") };
-        let mut map = match json(text) {
+        let mut map = match message(text) {
             Ok(Value::Object(map)) => map,
             Ok(_) => return bad("it is no JSON object"),
-            Err(fault) => return bad(&fault.why),
+            Err(why) => return bad(&why),
         };
         if map.contains_key("method") {
             return Heard::Skipped("a notification or request of the program");

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::base::limits::{PENDING_TEXT_BYTES, SHOWN_BYTES};
+use crate::base::limits::{MESSAGE_NODES, PENDING_TEXT_BYTES, SHOWN_BYTES};
+use crate::base::value_count::has_more_values;
 use crate::execute::{Mask, Outcome, Pending, ProtocolFault, ToolFailure};
 use crate::host::Deeds;
 use crate::parse::json;
@@ -36,11 +37,22 @@ pub(super) enum Answer {
     Pending(Pending),
 }
 
+/// Reads a message of a program, of a bounded number of values.
+///
+/// # Errors
+/// One sentence.
+pub(super) fn message(text: &str) -> Result<Value, String> {
+    if has_more_values(text.as_bytes(), MESSAGE_NODES) {
+        return Err(format!("it holds more than {MESSAGE_NODES} values"));
+    }
+    json(text).map_err(|fault| fault.why)
+}
+
 /// The answer of a program that ran once: one JSON object and nothing else.
 pub(super) fn one_object(bytes: &[u8], mask: &Mask) -> Result<Map<String, Value>, ProtocolFault> {
     let bad = |why: &str| ProtocolFault::BadResponse { why: why.into(), shown: shown(bytes, mask) };
     let text = std::str::from_utf8(bytes).map_err(|_| bad("it is not UTF-8"))?;
-    match json(text).map_err(|fault| bad(&fault.why))? {
+    match message(text).map_err(|why| bad(&why))? {
         Value::Object(map) => Ok(map),
         _ => Err(bad("it is no JSON object")),
     }

@@ -1,14 +1,18 @@
 //! The file `<user>/.ai/state/registry.db` and its versions.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::cell::Cell;
+use std::fs::{DirBuilder, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::RegistryError;
-use crate::base::limits::REGISTRY_WAIT_MS;
+use crate::base::bytes::{sweep, temporary};
+use crate::base::limits::{REGISTRY_PAUSE_MS, REGISTRY_WAIT_MS};
+use crate::base::random;
 
 /// One step from each version of the tables to the next; a step that was released is never changed.
 const STEPS: &[&str] = &["
@@ -47,12 +51,34 @@ impl Registry {
         let io = |source| RegistryError::Open { path: path.clone(), source };
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
+            if !path.exists() {
+                Self::make(&path, folder)?;
+            }
         }
-        // SQLite gives its files beside this one the same mode.
-        let mut made = OpenOptions::new();
-        made.read(true).write(true).create(true).truncate(false).mode(0o600);
-        drop(made.open(&path).map_err(io)?);
         Self::at(path)
+    }
+
+    /// Puts a complete registry into place, unless somebody else did so in the meantime. Many who
+    /// ask for the first time at once never wait for each other here, and none meets half a file.
+    fn make(path: &Path, folder: &Path) -> Result<(), RegistryError> {
+        let io = |source| RegistryError::Open { path: path.to_owned(), source };
+        let fail = |source| RegistryError::Sql { path: path.to_owned(), source };
+        let own = temporary(folder).map_err(io)?;
+        let mut db = Connection::open(own.path()).map_err(fail)?;
+        // It is synced as a whole below.
+        db.pragma_update(None, "synchronous", "off").map_err(fail)?;
+        upgrade(&mut db, path)?;
+        // SQLite takes its files beside this one away when it closes it.
+        db.close().map_err(|(_, source)| fail(source))?;
+        own.as_file().sync_all().map_err(io)?;
+        match own.persist_noclobber(path) {
+            Ok(_) => {
+                sweep(folder);
+                File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)
+            }
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(io(error.error)),
+        }
     }
 
     /// The registry of a user space, if it has one.
@@ -71,28 +97,53 @@ impl Registry {
     fn at(path: PathBuf) -> Result<Self, RegistryError> {
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let mut db = Connection::open(&path).map_err(fail)?;
-        db.busy_timeout(Duration::from_millis(REGISTRY_WAIT_MS)).map_err(fail)?;
-        // A reader and a writer do not wait for each other; a write is on the disk when it is done.
-        db.pragma_update(None, "journal_mode", "wal").map_err(fail)?;
+        db.busy_handler(Some(wait)).map_err(fail)?;
+        // A write is on the disk when it is done.
         db.pragma_update(None, "synchronous", "full").map_err(fail)?;
-        let newer = |version| RegistryError::Newer { path: path.clone(), version };
-        let step = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
         let version: usize =
-            step.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fail)?;
-        let left = STEPS.get(version..).ok_or_else(|| newer(version))?;
-        for sql in left {
-            step.execute_batch(sql).map_err(fail)?;
+            db.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fail)?;
+        // The lock of a writer is taken only where there is something to write.
+        if version != STEPS.len() {
+            upgrade(&mut db, &path)?;
         }
-        if !left.is_empty() {
-            step.pragma_update(None, "user_version", STEPS.len()).map_err(fail)?;
-        }
-        step.commit().map_err(fail)?;
         Ok(Self { db, path })
     }
 
     pub(super) fn fail(&self, source: rusqlite::Error) -> RegistryError {
         RegistryError::Sql { path: self.path.clone(), source }
     }
+}
+
+/// Brings the tables to the last version.
+fn upgrade(db: &mut Connection, path: &Path) -> Result<(), RegistryError> {
+    let fail = |source| RegistryError::Sql { path: path.to_owned(), source };
+    let newer = |version| RegistryError::Newer { path: path.to_owned(), version };
+    // A reader and a writer do not wait for each other.
+    db.pragma_update(None, "journal_mode", "wal").map_err(fail)?;
+    let step = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+    let version: usize =
+        step.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fail)?;
+    for sql in STEPS.get(version..).ok_or_else(|| newer(version))? {
+        step.execute_batch(sql).map_err(fail)?;
+    }
+    step.pragma_update(None, "user_version", STEPS.len()).map_err(fail)?;
+    step.commit().map_err(fail)
+}
+
+/// Waits a moment for whoever holds a lock of the registry; false once that took too long. How long
+/// a moment is, is left to chance, so that of many who wait none is always behind.
+fn wait(tries: i32) -> bool {
+    thread_local! {
+        static SINCE: Cell<Instant> = Cell::new(Instant::now());
+    }
+    if tries == 0 {
+        SINCE.set(Instant::now());
+    }
+    let mut chance = [0; 1];
+    // Without chance it is the longest wait.
+    let chance = random::fill(&mut chance).map_or(u8::MAX, |()| chance[0]);
+    std::thread::sleep(Duration::from_millis(1 + u64::from(chance) * REGISTRY_PAUSE_MS / 256));
+    SINCE.get().elapsed() < Duration::from_millis(REGISTRY_WAIT_MS)
 }
 
 #[cfg(test)]

@@ -39,6 +39,9 @@ pub(crate) struct Resolver<'a> {
     pub(crate) types: &'a FileTypes,
     /// Whether the person's policy lets a nearer space hold a differing copy of a reserved id.
     pub(crate) may_shadow: &'a (dyn Fn(&ItemId) -> bool + Sync),
+    /// Whether names near to one that was not found are looked for once more: each time every item
+    /// is listed.
+    pub(crate) may_suggest: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Resolver<'_> {

@@ -5,8 +5,12 @@ use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::id::{Kind, Query};
 
-/// Refs that may have been meant; listing errors only make the list shorter.
+/// Refs that may have been meant; listing errors only make the list shorter, and of many that are
+/// not found only the first have any.
 pub(super) fn suggest(resolver: &Resolver<'_>, query: &Query) -> Vec<String> {
+    if !(resolver.may_suggest)() {
+        return Vec::new();
+    }
     let kinds = match query.kind {
         Some(kind) => vec![kind],
         None => vec![Kind::Tool, Kind::Directive],

@@ -122,13 +122,22 @@ impl Root {
     /// looked into or leads elsewhere, with why; for a folder in which nothing may be overlooked. A folder
     /// that is not there hides nothing.
     pub(crate) fn overlooked(&self, relative: &str) -> Option<String> {
-        let top = self.path(relative);
-        if self.is_embedded() || is_missing(&top) {
+        if self.is_embedded() {
             return None;
         }
-        if top.is_symlink() {
-            return Some(format!("`{}` is a link", top.display()));
+        let ends = relative.match_indices('/').map(|(at, _)| at).chain([relative.len()]);
+        for end in ends {
+            let folder = self.path(&relative[..end]);
+            let why = match folder.symlink_metadata() {
+                Ok(stat) if stat.is_dir() => continue,
+                Ok(stat) if stat.is_symlink() => "is a link",
+                Ok(_) => "is not a folder",
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+                Err(_) => "cannot be read",
+            };
+            return Some(format!("`{}` {why}", folder.display()));
         }
+        let top = self.path(relative);
         WalkDir::new(&top).follow_links(false).into_iter().find_map(|found| match found {
             Ok(found) if found.path_is_symlink() => {
                 Some(format!("`{}` is a link", found.path().display()))
@@ -157,10 +166,6 @@ impl Root {
             .map_err(|source| SpaceError::Io { place: place(), source })?;
         Ok(opened.bytes(place)?.map(Cow::Owned))
     }
-}
-
-fn is_missing(path: &Path) -> bool {
-    path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// The extension and the bytes of the item that this rye brings under an id.

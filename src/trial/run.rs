@@ -46,29 +46,34 @@ pub(crate) fn run(
     let stop = AtomicBool::new(false);
     let (to, from) = mpsc::channel();
     let mut signal = None;
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.min(work.len()) {
-            let (to, work) = (to.clone(), &work);
-            let (next, running, stop) = (&next, &running, &stop);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((suite, case)) = work.get(at) else { break };
-                    running.fetch_add(1, Ordering::SeqCst);
-                    let verdict = attempt(rye, suite, case);
-                    let others = running.fetch_sub(1, Ordering::SeqCst) - 1;
-                    if let Some(signal) = verdict.interrupted {
-                        stop.store(true, Ordering::Relaxed);
-                        // One thread heard it; the next one that runs a case is to hear it too.
-                        if others > 0 {
-                            send_on(signal);
-                        }
-                    }
-                    if to.send((at, verdict)).is_err() {
-                        break;
-                    }
+    let attempts = |to: &mpsc::Sender<(usize, Verdict)>| {
+        while !stop.load(Ordering::Relaxed) {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((suite, case)) = work.get(at) else { break };
+            running.fetch_add(1, Ordering::SeqCst);
+            let verdict = attempt(rye, suite, case);
+            let others = running.fetch_sub(1, Ordering::SeqCst) - 1;
+            if let Some(signal) = verdict.interrupted {
+                stop.store(true, Ordering::Relaxed);
+                // One thread heard it; the next one that runs a case is to hear it too.
+                if others > 0 {
+                    send_on(signal);
                 }
-            });
+            }
+            if to.send((at, verdict)).is_err() {
+                break;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let attempts = &attempts;
+        let start = |to: mpsc::Sender<_>| {
+            std::thread::Builder::new().spawn_scoped(scope, move || attempts(&to))
+        };
+        let started = (0..jobs.min(work.len())).take_while(|_| start(to.clone()).is_ok()).count();
+        // Without another thread this one tries them all, and tells of them afterwards.
+        if started == 0 {
+            attempts(&to);
         }
         drop(to);
         signal = in_order(&work, &from, tell);

@@ -11,7 +11,9 @@ use serde::Deserialize;
 use super::error::TrustError;
 use super::own_keys::OwnKeys;
 use super::rotation;
+use crate::base::limits::DATA_SIGNS;
 use crate::base::text::{brief_line, unfit};
+use crate::base::value_count::has_more_signs;
 use crate::base::{Timestamp, bytes};
 use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Ref};
@@ -72,6 +74,9 @@ impl TrustDocument {
     /// [`Unfit::Weak`] for a key that proves nothing; else one sentence on what is wrong. A
     /// fingerprint that is not the key's is wrong.
     pub(crate) fn parse(text: &str) -> Result<Self, Unfit> {
+        if has_more_signs(text, DATA_SIGNS) {
+            return Err("it holds more than any trust document".into());
+        }
         let raw: Raw = toml::from_str(text).map_err(|e| Unfit::Wrong(brief_line(e.message())))?;
         let fingerprint: Fingerprint =
             raw.fingerprint.parse().map_err(|_| "`fingerprint` is no fingerprint")?;

@@ -11,6 +11,7 @@
 
 mod attacks;
 mod authoring;
+mod bounds;
 mod bundles;
 mod chains;
 mod cli;

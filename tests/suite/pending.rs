@@ -1,5 +1,8 @@
 //! A tool asks a person: kept, shown, decided once, run as it was asked for (exec-protocol 4).
 
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -103,6 +106,35 @@ fn what_a_tool_asks_waits_and_runs_once_when_it_is_approved() {
     assert_eq!(paid(&world), 1);
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert_eq!((&shown["state"], &shown["result"]["status"]), (&json!("done"), &json!("success")));
+}
+
+/// Asks so many times at once for `PAY`, and gives the answers that are not requests.
+fn asked_at_once(world: &World, many: usize) -> Vec<String> {
+    let ask = || {
+        let mut command = world.command(&["execute", PAY, "-i", "amount=5000", "--json"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    };
+    let all: Vec<_> = (0..many).map(|_| ask()).collect();
+    let said = all.into_iter().map(|child| child.wait_with_output().unwrap().stdout);
+    let said = said.map(|text| String::from_utf8_lossy(&text).into_owned());
+    said.filter(|text| !text.contains("\"status\":\"pending\"")).collect()
+}
+
+#[test]
+fn of_200_who_ask_at_once_for_the_first_time_none_is_lost() {
+    let world = world();
+    assert!(!world.home().join(".ai/state/registry.db").exists(), "nobody has asked before");
+    assert_eq!(asked_at_once(&world, 200), Vec::<String>::new());
+    assert_eq!(waiting(&world).len(), 200);
+    // Nothing lies beside the registry, and it is for its owner alone.
+    let folder = world.home().join(".ai/state");
+    let found = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap());
+    let found = found.filter(|entry| entry.file_type().unwrap().is_file());
+    let names: Vec<_> = found.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    assert!(names.iter().all(|name| !name.starts_with(".rye-")), "{names:?}");
+    let mode = std::fs::metadata(folder.join("registry.db")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]

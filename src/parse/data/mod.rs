@@ -19,7 +19,7 @@ mod yaml;
 use serde_json::Value;
 
 use super::error::{CONTROL_TEXT, Fault, INVISIBLE_TEXT, LIMIT};
-use crate::base::limits::DATA_DEPTH;
+use crate::base::limits::{DATA_DEPTH, DATA_SIGNS};
 use crate::base::text::unfit;
 
 pub(crate) use json::json;
@@ -31,6 +31,11 @@ pub(crate) use yaml::yaml;
 /// The fault of a text that nests deeper than a reader may recurse.
 pub(crate) fn too_deep() -> Fault {
     Fault::new(LIMIT, format!("it nests deeper than {DATA_DEPTH} levels"))
+}
+
+/// The fault of a text that may hold more values than a reader may make.
+pub(crate) fn too_dense() -> Fault {
+    Fault::new(LIMIT, format!("it may hold more than {DATA_SIGNS} keys and values"))
 }
 
 /// What a value is, as people say it, with its article.

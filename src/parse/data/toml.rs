@@ -7,17 +7,21 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{decimal, radix, too_deep};
-use crate::base::limits::DATA_DEPTH;
+use super::{decimal, radix, too_deep, too_dense};
+use crate::base::limits::{DATA_DEPTH, DATA_SIGNS};
 use crate::base::text::position;
+use crate::base::value_count::has_more_signs;
 use crate::parse::error::{Fault, TOML};
 
 /// Reads a TOML document; the value is always a mapping.
 ///
 /// # Errors
 /// `parse.toml` for text that is not TOML and for NaN and infinities; `parse.limit` for nesting
-/// deeper than `DATA_DEPTH`.
+/// deeper than `DATA_DEPTH`, and for more than `DATA_SIGNS` values.
 pub(crate) fn toml(text: &str) -> Result<Value, Fault> {
+    if has_more_signs(text, DATA_SIGNS) {
+        return Err(too_dense());
+    }
     let at = |byte| position(text.as_bytes(), byte);
     let table = DeTable::parse(text).map_err(|error| {
         // The reader's own bound on recursion lies above ours, and has no type to tell it by.

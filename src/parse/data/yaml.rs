@@ -16,9 +16,10 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-use super::{decimal, kind, too_deep};
-use crate::base::limits::{DATA_DEPTH, ITEM_BYTES, YAML_NODES};
+use super::{decimal, kind, too_deep, too_dense};
+use crate::base::limits::{DATA_DEPTH, DATA_SIGNS, ITEM_BYTES, YAML_NODES};
 use crate::base::text::{Position, escape_line, position};
+use crate::base::value_count::has_more_signs;
 use crate::parse::error::{Fault, LIMIT, YAML};
 
 /// Reads one YAML document; an empty one is null.
@@ -27,6 +28,9 @@ use crate::parse::error::{Fault, LIMIT, YAML};
 /// `parse.yaml` for what the module header lists and for text that is not YAML; `parse.limit` for
 /// more than `YAML_NODES` nodes with aliases followed, or nesting deeper than `DATA_DEPTH`.
 pub(crate) fn yaml(text: &str) -> Result<Value, Fault> {
+    if has_more_signs(text, DATA_SIGNS) {
+        return Err(too_dense());
+    }
     let lines = preamble(text)?;
     open_brackets(text)?;
     let remarks = remarks(text);

@@ -3,9 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::execute::{Change, McpFault};
-use crate::parse::json;
 use crate::plan::McpTool;
-use crate::protocol::wire::Answer;
+use crate::protocol::wire::{Answer, message};
 
 /// The protocol that is asked for, and those that are understood.
 pub(super) const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -49,7 +48,7 @@ pub(super) enum Heard {
 /// # Errors
 /// `mcp.bad_answer`
 pub(super) fn heard(text: &str, id: u64) -> Result<Heard, McpFault> {
-    let message = json(text).map_err(|fault| bad(format!("it is no JSON: {}", fault.why)))?;
+    let message = message(text).map_err(bad)?;
     let Value::Object(mut map) = message else { return Err(bad("it is no JSON object")) };
     let method = map.get("method").and_then(Value::as_str);
     match (method, map.get("id").filter(|id| !id.is_null())) {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tar::{EntryType, Header};
 
 use super::Pair;
+use crate::bounds::{is_bounded, measured};
 use crate::world::{fingerprint, line, sha256};
 
 /// An entry of a hostile archive; its name is written as it is.
@@ -151,6 +152,111 @@ fn h07_an_archive_that_is_not_just_what_its_signed_manifest_lists_writes_nothing
             let files = said.json()["bundle"]["files"].clone();
             assert_eq!(files, json!([{"path": path, "sha256": sha256(&good)}]), "byte {at}");
         }
+    }
+}
+
+/// The archive is refused at once: in few words, and in memory that its own few bytes allow.
+#[track_caller]
+fn refused_at_once(pair: &Pair, what: &str, file: &str) {
+    let size = usize::try_from(fs::metadata(file).unwrap().len()).unwrap();
+    let none = pair.user.outside().join("none").display().to_string();
+    for verb in ["verify", "install"] {
+        let (_, usual) = measured(&pair.user, &["bundle", verb, &none]);
+        let (said, peak) = measured(&pair.user, &["bundle", verb, file]);
+        let length = said.stdout.len() + said.stderr.len();
+        assert!(length < 4096, "{what}: {length} bytes are said");
+        assert_eq!(
+            (said.code().as_str(), said.status),
+            ("bundle.malformed", 4),
+            "{what}: {said:?}"
+        );
+        is_bounded(what, peak, usual, size);
+    }
+    assert_eq!(pair.lies(), Vec::<String>::new(), "{what}");
+}
+
+#[test]
+fn l05_an_entry_that_only_describes_another_is_refused_at_once() {
+    let pair = Pair::new();
+    let key = pair.publisher.own_key();
+    let out = pair.user.outside();
+    let good = tool(&key, "acme/x");
+    let head = manifest(&key, &[("tools/acme/x.sh", &good)]);
+    let head = entry(EntryType::Regular, "bundle.json", "", &head);
+    let file = entry(EntryType::Regular, "tools/acme/x.sh", "", &good);
+    let first = archive(&out.join("good"), &[head.clone(), file.clone()]);
+    let (status, said) = pair.user.json(&["bundle", "verify", &first]);
+    assert_eq!(status, 0, "the fixture itself is good: {said}");
+    for (what, kind, byte) in [
+        ("a long name of signs that are escaped", EntryType::GNULongName, 0x1b),
+        ("a long name", EntryType::GNULongName, b'a'),
+        ("a long link", EntryType::GNULongLink, b'a'),
+        ("a header of the next entry", EntryType::XHeader, b'a'),
+        ("a header of all entries", EntryType::XGlobalHeader, b'1'),
+    ] {
+        let long = entry(kind, "././@LongLink", "", &vec![byte; 40 << 20]);
+        let bomb = archive(&out.join("first"), &[long.clone(), head.clone(), file.clone()]);
+        refused_at_once(&pair, what, &bomb);
+        let bomb = archive(&out.join("second"), &[head.clone(), long, file.clone()]);
+        refused_at_once(&pair, what, &bomb);
+    }
+    // Short ones are no part of a bundle either.
+    for kind in [EntryType::GNULongName, EntryType::XHeader, EntryType::XGlobalHeader] {
+        let short = entry(kind, "././@LongLink", "", b"12 path=x\n");
+        let all = [head.clone(), short, file.clone()];
+        pair.refused(&archive(&out.join("short"), &all), "bundle.malformed");
+    }
+}
+
+#[test]
+fn l05_a_manifest_of_nothing_but_values_is_refused_before_they_are_made() {
+    let pair = Pair::new();
+    for text in ["0,", "[],", "{},", "\"\","] {
+        let many = text.repeat((4 << 20) / text.len() - 8);
+        let dense = format!("[{}0]", many);
+        let head = entry(EntryType::Regular, "bundle.json", "", dense.as_bytes());
+        let file = archive(&pair.user.outside().join("dense"), &[head]);
+        refused_at_once(&pair, text, &file);
+    }
+}
+
+#[test]
+fn h07_nothing_stands_behind_what_a_bundle_lists() {
+    let pair = Pair::new();
+    let key = pair.publisher.own_key();
+    let out = pair.user.outside();
+    let good = tool(&key, "acme/x");
+    let head = manifest(&key, &[("tools/acme/x.sh", &good)]);
+    let head = entry(EntryType::Regular, "bundle.json", "", &head);
+    let file = entry(EntryType::Regular, "tools/acme/x.sh", "", &good);
+    let packed = |inside: &[u8]| compress_to_vec(inside, CompressionLevel::Fastest);
+    let tar = [&head[..], &file, &[0; 1024]].concat();
+    let whole = packed(&tar);
+    let write = |name: &str, parts: &[&[u8]]| {
+        fs::write(out.join(name), parts.concat()).unwrap();
+        out.join(name).display().to_string()
+    };
+    // Other programs fill the last block with zeros.
+    for good in
+        [write("good", &[&whole]), write("full", &[&packed(&[&tar[..], &[0; 8192]].concat())])]
+    {
+        let (status, said) = pair.user.json(&["bundle", "verify", &good]);
+        assert_eq!(status, 0, "the fixture itself is good: {said}");
+    }
+    let noise: Vec<u8> = (0..100_000_u32).map(|at| (at * 7_919 >> 3) as u8 | 1).collect();
+    let rows: [(&str, Vec<&[u8]>); 5] = [
+        ("a byte", vec![&whole, b"x"]),
+        ("a zero", vec![&whole, b"\0"]),
+        ("noise", vec![&whole, &noise]),
+        ("another frame", vec![&whole, &whole]),
+        ("a frame of nothing", vec![&whole, &[0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0]]),
+    ];
+    for (what, parts) in rows {
+        refused_at_once(&pair, what, &write("more", &parts));
+    }
+    for (what, rest) in [("noise", &noise[..]), ("an entry", &file), ("a late byte", &[0, 1])] {
+        let more = packed(&[&tar[..], rest].concat());
+        refused_at_once(&pair, what, &write("inside", &[&more]));
     }
 }
 

@@ -119,6 +119,17 @@ fn entries(file: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
+fn a_path_that_fits_into_no_header_of_an_archive_is_packed_and_installed() {
+    let pair = Pair::new();
+    let long = format!("lib/{}/{}/{}.py", "a".repeat(120), "b".repeat(120), "c".repeat(120));
+    pair.publisher.write(&format!(".ai/tools/acme/words/{long}"), "X = 1\n");
+    let text = COUNT_PY.replace("lib/*.py", "lib/**");
+    pair.publisher.signed(".ai/tools/acme/words/count.py", &text);
+    pair.installed("1.0.0");
+    assert_eq!(pair.counts(), (0, String::new()));
+}
+
+#[test]
 fn a_bundle_is_packed_verified_installed_run_and_removed() {
     let pair = Pair::new();
     assert_eq!(pair.counts(), (3, "resolve.not_found".into()));

@@ -71,7 +71,7 @@ fn a_hook_that_is_not_ours_to_change_is_kept_and_named() {
     for (text, mode, why) in [
         (&b"#!/usr/bin/env python3\nprint()\n"[..], 0o755, "it is no shell script"),
         (b"#!/bin/sh\nexit 0\n", 0o644, "it is not executable, so git passes it over"),
-        (b"\x7fELF\xff\xff", 0o755, "it is no text"),
+        (b"\x7fELF\xff\xff", 0o755, "it is not a text"),
         (b"", 0o755, "it is no shell script"),
         (b"link", 0, "it is no regular file"),
     ] {
@@ -184,4 +184,19 @@ fn hooks_that_all_repositories_share_are_not_ours_to_write() {
     everywhere(".hooks");
     assert_eq!(world.rye(&["git", "install"]).status, 0);
     assert!(world.project().join(".hooks/pre-commit").is_file());
+}
+
+#[test]
+fn l05_attributes_that_lead_to_a_device_or_never_end_are_passed_over() {
+    let world = World::new();
+    world.shell(
+        "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x",
+    );
+    world.shell("mkdir sub other && ln -s /dev/zero sub/.gitattributes && git add sub");
+    world.shell("truncate -s 20G other/.gitattributes");
+    for verb in ["install", "uninstall"] {
+        let (said, peak) = crate::bounds::measured(&world, &["git", verb]);
+        assert_eq!(said.status, 0, "{verb}: {said:?}");
+        assert!(peak < 256 << 10, "{verb}: {peak} KiB");
+    }
 }

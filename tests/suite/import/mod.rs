@@ -154,6 +154,29 @@ fn written(world: &World) -> Vec<String> {
 }
 
 #[test]
+fn a_hidden_file_that_a_runtimeconfig_names_is_not_copied_and_that_is_told() {
+    let world = world();
+    put(&world, ".env", "TOKEN=hush\n");
+    put(&world, "tools/.aws/credentials", "hush\n");
+    let words = "./tools/sentiment.py, ./.env, --key=tools/.aws/credentials";
+    let text = format!("{HEAD}{SPEC}").replace("[./tools/sentiment.py]", &format!("[{words}]"));
+    put(&world, "hidden.yaml", &text);
+    let (status, said) = import(&world, "hidden.yaml", &["--category", "shop", "--yes"]);
+    assert_eq!(status, 0, "{said}");
+    let remarks = said["remarks"].to_string();
+    for word in ["`./.env`", "`--key=tools/.aws/credentials`"] {
+        assert!(remarks.contains(&format!("{word}, which is hidden: it is not copied")), "{said}");
+    }
+    assert_eq!(world.shell("grep -rl hush .ai || true"), "", "{said}");
+    assert!(world.project().join(".ai/tools/shop/sentiment_check.files").exists(), "{said}");
+    // A program that is hidden cannot be what a tool starts.
+    put(&world, "hidden.yaml", &text.replace("./tools/db-query", "./.tools/db-query"));
+    put(&world, ".tools/db-query", DB_QUERY_JS);
+    let (status, said) = import(&world, "hidden.yaml", &["--category", "more", "--yes"]);
+    assert!(status != 0 && said.to_string().contains("which is hidden"), "{said}");
+}
+
+#[test]
 fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
     let world = world();
     for (name, category) in [("runtimeconfig.yaml", "imported"), ("bare.yaml", "shop/bare")] {

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::client::{PATIENCE, lives, number, until};
+use super::hostile::dense;
+use crate::bounds::{is_bounded, peak};
 use crate::tools::shell;
 use crate::world::{MARKER_SH, World};
 
@@ -129,10 +131,36 @@ fn i01_over_http_nobody_comes_in_without_the_token_or_from_another_site() {
     ] {
         assert_eq!(ask(head), 401, "{head:?}");
     }
-    for host in ["evil.example", "evil.example:8701", "127.0.0.1.evil.example", "10.0.0.1"] {
+    let hosts = [
+        "evil.example",
+        "evil.example:8701",
+        "127.0.0.1.evil.example",
+        "10.0.0.1",
+        "[::1].evil",
+        "[::1]evil",
+        "[::1]:",
+        "localhost:99999999",
+        "localhost:+80",
+        "localhost:80:80",
+        "localhost.",
+        "evil@localhost",
+    ];
+    for host in hosts {
         assert_eq!(ask(&[bearer(), ("Host", host)]), 403, "{host}");
     }
-    for origin in ["http://evil.example", "https://localhost.evil.example", "null", "file://"] {
+    let origins = [
+        "http://evil.example",
+        "https://localhost.evil.example",
+        "null",
+        "file://",
+        "http://[::1]evil",
+        "http://[::1].evil:80",
+        "http://localhost:99999999",
+        "http://localhost:80/x",
+        "http://localhost:8x",
+        "http://evil@localhost",
+    ];
+    for origin in origins {
         let status = ask(&[bearer(), ("Origin", origin)]);
         assert!(matches!(status, 400 | 403), "{origin}: {status}");
     }
@@ -141,6 +169,10 @@ fn i01_over_http_nobody_comes_in_without_the_token_or_from_another_site() {
         ("Host", "127.0.0.1"),
         ("Origin", "http://localhost:3000"),
         ("Origin", "http://127.0.0.1:8701"),
+        ("Origin", "http://[::1]:8701"),
+        ("Host", "[::1]"),
+        ("Host", "[::1]:65535"),
+        ("Host", "LOCALHOST"),
     ] {
         assert_eq!(ask(&[bearer(), (name, value)]), 200, "{name}: {value}");
     }
@@ -150,6 +182,43 @@ fn i01_over_http_nobody_comes_in_without_the_token_or_from_another_site() {
         assert!(text.starts_with("HTTP/1.1 404"), "{method} {path}: {text}");
     }
     assert_eq!(server.end(), Some(15));
+}
+
+#[test]
+fn over_http_a_session_that_has_begun_does_not_begin_again() {
+    let world = World::new();
+    let server = Server::with_token(&world, &[]);
+    let session = server.hello();
+    let head = [bearer(), ("Mcp-Session-Id", session.as_str())];
+    server.ask(&head, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let mut again = hello();
+    again["params"]["protocolVersion"] = "2026-07-28".into();
+    again["id"] = 9.into();
+    let (status, _, body) = server.ask(&head, &again);
+    assert_eq!(status, 400, "{body}");
+    let said: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((&said["id"], &said["error"]["code"]), (&json!(9), &json!(-32600)), "{said}");
+    let ping = json!({"jsonrpc": "2.0", "id": 7, "method": "ping"});
+    let (status, _, body) = server.ask(&head, &ping);
+    assert!(status == 200 && body.contains("\"result\":{}"), "{body}");
+}
+
+#[test]
+fn l05_a_dense_message_over_http_is_refused_before_it_is_read() {
+    let world = World::new();
+    let server = Server::with_token(&world, &[]);
+    let session = server.hello();
+    let head = [bearer(), ("Mcp-Session-Id", session.as_str())];
+    server.ask(&head, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let usual = peak(server.child.id());
+    let message = dense("ping", "0,", 15 << 20);
+    let mut text = String::new();
+    let mut stream = server.open("POST", "/mcp", &head, &message);
+    drop(stream.read_to_string(&mut text));
+    assert!(text.starts_with("HTTP/1.1 400") && text.contains("-32600"), "{text}");
+    assert!(text.contains("\"id\":7"), "{text}");
+    is_bounded("a ping", peak(server.child.id()), usual, message.len());
+    assert_eq!(server.ask(&head, &json!({"jsonrpc": "2.0", "id": 7, "method": "ping"})).0, 200);
 }
 
 #[test]

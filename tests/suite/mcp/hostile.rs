@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::client::{Client, PATIENCE, lives, number, until};
+use crate::bounds::{forget_peak, is_bounded, peak};
 use crate::tools::shell;
 use crate::world::World;
 
@@ -212,4 +213,126 @@ fn more_calls_than_are_run_at_once_wait_and_more_than_that_are_told_to() {
     let said = client.wait(|message| message["result"]["isError"] == true);
     assert_eq!(said["result"]["structuredContent"]["code"], "mcp.busy", "{said}");
     assert!(client.end(PATIENCE).0.success());
+}
+
+/// A request with the id 7 of at least so many bytes, of one value over and over.
+pub fn dense(method: &str, value: &str, bytes: usize) -> String {
+    let many = value.repeat(bytes / value.len());
+    let many = many.trim_end_matches(',');
+    let (open, close) = if value.contains(':') { ("{", "}") } else { ("[", "]") };
+    let params = match method {
+        "tools/call" => {
+            format!("{{\"name\":\"rye_verify\",\"arguments\":{{\"items\":{open}{many}{close}}}}}")
+        }
+        _ => format!("{{\"x\":{open}{many}{close}}}"),
+    };
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params},\"id\":7}}")
+}
+
+#[test]
+fn l05_a_dense_message_is_refused_before_it_is_read_and_a_long_text_is_not() {
+    let world = World::new();
+    let mut client = Client::new(&world, &[]);
+    let pid = client.child.id();
+    client.ask("tools/list", &json!({}));
+    let usual = peak(pid);
+    let mut send = |what: &str, line: &str| {
+        forget_peak(pid);
+        client.send_bytes(format!("{line}\n").as_bytes());
+        let said = client.wait(|message| message["id"] == 7);
+        is_bounded(what, peak(pid), usual, line.len());
+        said
+    };
+    for method in ["ping", "tools/call", "initialize", "resources/read", "x/y"] {
+        for value in ["0,", "[],", "{},", "\"\",", "\"a\":1,", "null,"] {
+            let said = send(&format!("{method} {value}"), &dense(method, value, 15 << 20));
+            assert_eq!(said["error"]["code"], -32600, "{method} {value}: {said}");
+        }
+    }
+    // As many as may be, and one long text.
+    for (value, many) in [("0,", 99_990), ("{},", 49_990), ("\"a\",", 99_990)] {
+        let said = send(value, &dense("ping", value, value.len() * many));
+        assert!(said.get("result").is_some(), "{value}: {said}");
+    }
+    let long = format!("\"{}\"", "x".repeat(14 << 20));
+    let said = send("a long text", &dense("ping", &long, long.len()));
+    assert!(said.get("result").is_some(), "{said:.200}");
+    // Nobody answers a notification, and an id that is in use is not answered twice.
+    let told = dense("notifications/progress", "0,", 1 << 20).replace(",\"id\":7", "");
+    client.send_bytes(format!("{told}\n").as_bytes());
+    assert!(client.ask("ping", &json!({})).get("result").is_some());
+    assert!(client.kept.is_empty(), "{:?}", client.kept);
+    assert!(client.end(PATIENCE).0.success());
+}
+
+#[test]
+fn a_session_begins_once_and_keeps_what_was_agreed_on() {
+    let world = World::new();
+    let mut client = Client::start(&world, &[]);
+    let agreed = client.hello()["protocolVersion"].clone();
+    assert_eq!(agreed, "2025-11-25");
+    for version in ["2026-07-28", "1999-01-01", "2025-11-25", ""] {
+        let params = json!({
+            "protocolVersion": version, "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        let said = client.ask("initialize", &params);
+        assert_eq!(said["error"]["code"], -32600, "{version}: {said}");
+        let said = client.ask("ping", &json!({}));
+        assert_eq!(said["result"], json!({}), "{version}: {said}");
+        let said = client.ask("tools/list", &json!({}));
+        assert!(said["result"].get("resultType").is_none(), "{version}: {said:.200}");
+    }
+    assert!(client.end(PATIENCE).0.success());
+}
+
+/// Processor time of a process, in ticks.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[test]
+fn l05_a_verification_of_many_items_is_bounded_and_ends_when_it_is_cancelled() {
+    let world = World::new();
+    // A large file under many names takes its time.
+    let text = shell(&format!("# {}\n", "x".repeat(1_000)).repeat(4_000));
+    world.signed(".ai/tools/acme/large.sh", &text);
+    let large = world.project().join(".ai/tools/acme/large.sh");
+    for at in 0..2_000 {
+        std::fs::hard_link(&large, large.with_file_name(format!("l{at}.sh"))).unwrap();
+    }
+    let mut client = Client::new(&world, &[]);
+    let pid = client.child.id();
+    let (said, is_error) =
+        client.call("rye_verify", json!({"items": ["tool:t", "tool:t", "tool:t"]}));
+    assert!(!is_error && said["refused"] == 1, "each is verified once: {said}");
+    let said = client.call("rye_verify", json!({"items": vec!["tool:t"; 2_001]}));
+    assert_eq!(said.0["code"], "mcp.arguments", "{said:?}");
+    let many: Vec<_> = (0..2_000).map(|at| format!("tool:acme/l{at}")).collect();
+    let arguments = json!({"items": many, "project_path": world.project()});
+    let call = json!({"name": "rye_verify", "arguments": arguments});
+    // While it runs it takes a core.
+    let works = |time: u64| {
+        let before = ticks(pid);
+        std::thread::sleep(Duration::from_millis(time));
+        ticks(pid) - before
+    };
+    for ends in ["cancelled", "left"] {
+        let id = client.begin("tools/call", &call);
+        until("it works", || works(200) >= 5);
+        if ends == "cancelled" {
+            let cancel = json!({"requestId": id});
+            client.send(
+                &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}),
+            );
+            until("it rests", || works(400) == 0);
+            assert!(!client.kept.iter().any(|message| message["id"] == id), "it was done before");
+        }
+    }
+    // The client goes away.
+    let start = Instant::now();
+    assert!(client.end(Duration::from_secs(20)).0.success());
+    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
 }

@@ -22,6 +22,36 @@ fn a_hidden_file_of_the_command_line_is_not_copied_and_that_is_told() {
 }
 
 #[test]
+fn a_file_below_a_hidden_folder_is_hidden_too() {
+    let world = world();
+    world.write(".aws/credentials", "swordfish\n");
+    world.write("conf/.private/key.json", "{}\n");
+    world.write("conf/open.json", "{}\n");
+    let here = world.project().join(".aws/credentials").display().to_string();
+    let hidden = [".aws/credentials", "./.aws/credentials", "conf/.private/key.json", &here];
+    let said = import(
+        &world,
+        &[&["--yes", "python3", "server.py", "conf/open.json"], &hidden[..]].concat(),
+    );
+    let got = said.json();
+    assert_eq!(said.status, 0, "{said:?}");
+    let files: Vec<_> = got["items"][0]["files"].as_array().unwrap().iter().collect();
+    let from: Vec<_> = files.iter().map(|file| file["from"].as_str().unwrap()).collect();
+    assert_eq!(from, ["conf/open.json", "server.py"], "{said:?}");
+    for path in hidden {
+        assert!(
+            got["remarks"].to_string().contains(&format!("`{path}` is hidden")),
+            "{path}: {said:?}"
+        );
+    }
+    let copied = world.shell("grep -rl swordfish .ai || true");
+    assert_eq!(copied, "", "{said:?}");
+    // Named on its own it is told as well, and nothing is imported.
+    let said = import(&world, &["--file", ".aws/credentials", "python3", "server.py"]);
+    assert!(said.json()["error"].as_str().unwrap().contains("is hidden"), "{said:?}");
+}
+
+#[test]
 fn a_server_of_several_files_starts_from_its_copies_or_says_what_is_missing() {
     let world = world();
     world.write("several.py", "from shop import words\nimport server\n");

@@ -1,0 +1,150 @@
+//! Messages out of a stream, one a line, each of a bounded size; and how many values one may hold,
+//! which is counted before the library reads it: it tries several shapes, and each try costs a
+//! hundred times the bytes of a small value.
+
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use serde::Deserialize;
+use serde_json::error::Category;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+use crate::base::limits::{MCP_MESSAGE_BYTES, MESSAGE_NODES};
+use crate::base::value_count::has_more_values;
+
+/// See the module.
+pub(super) struct Messages<R> {
+    from: BufReader<R>,
+    /// The line that was not read to its end.
+    line: Vec<u8>,
+    /// That line is longer than a message may be, and what still comes of it is passed over.
+    is_over: bool,
+}
+
+/// A message that is not passed on, and what is said to whoever sent it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// Of a request, where that can be told.
+    pub(super) id: Option<RequestId>,
+    pub(super) why: &'static str,
+}
+
+const TOO_LONG: &str = "the message is larger than any that is read";
+const TOO_MANY: &str = "the message holds more values than any that is read";
+
+/// Whoever begins a session once more would change what was agreed on for what still runs in it.
+pub(super) const HAS_BEGUN: &str = "the session has begun already";
+
+impl<R: AsyncRead + Unpin> Messages<R> {
+    pub(super) fn new(from: R) -> Self {
+        Self { from: BufReader::new(from), line: Vec::new(), is_over: false }
+    }
+
+    /// The next message; none at the end of the stream, and for what stands there without a line
+    /// feed. What is not JSON, and a notification that nobody knows, is passed over, as other
+    /// servers do.
+    ///
+    /// Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> Option<Result<ClientJsonRpcMessage, Refused>> {
+        loop {
+            let line = match self.next_line().await? {
+                Ok(line) => line,
+                Err(refused) => return Some(Err(refused)),
+            };
+            let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line);
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            if let Err(refused) = is_read(line) {
+                match refused {
+                    Some(refused) => return Some(Err(refused)),
+                    None => continue,
+                }
+            }
+            let error = match serde_json::from_slice(line) {
+                Ok(message) => return Some(Ok(message)),
+                Err(error) => error,
+            };
+            let is_json = !matches!(error.classify(), Category::Syntax | Category::Eof);
+            let is_told = Head::read(line).is_some_and(|head| head.is_notification());
+            if is_json && !is_told {
+                return Some(Err(Refused { id: None, why: "Invalid request" }));
+            }
+        }
+    }
+
+    /// The next line, without its end.
+    async fn next_line(&mut self) -> Option<Result<Vec<u8>, Refused>> {
+        loop {
+            // Nothing is taken from the reader before the last `await`.
+            let read = self.from.fill_buf().await.ok().filter(|read| !read.is_empty())?;
+            let end = read.iter().position(|byte| *byte == b'\n');
+            let part = &read[..end.unwrap_or(read.len())];
+            if self.line.len() + part.len() > MCP_MESSAGE_BYTES {
+                self.is_over = true;
+                self.line = Vec::new();
+            }
+            if !self.is_over {
+                self.line.extend_from_slice(part);
+            }
+            let taken = part.len() + usize::from(end.is_some());
+            self.from.consume(taken);
+            if end.is_none() {
+                continue;
+            }
+            let line = std::mem::take(&mut self.line);
+            return Some(match std::mem::take(&mut self.is_over) {
+                true => Err(Refused { id: None, why: TOO_LONG }),
+                false => Ok(line),
+            });
+        }
+    }
+}
+
+/// What tells a message from others, without the values that it holds.
+#[derive(Deserialize)]
+struct Head {
+    id: Option<RequestId>,
+    method: Option<String>,
+}
+
+impl Head {
+    fn read(text: &[u8]) -> Option<Self> {
+        serde_json::from_slice(text).ok()
+    }
+
+    fn is_notification(&self) -> bool {
+        self.method.is_some() && self.id.is_none()
+    }
+}
+
+/// Whether a message holds no more values than any that is read.
+///
+/// # Errors
+/// What is said to whoever sent another one; nothing to a notification, which nobody answers.
+fn is_read(text: &[u8]) -> Result<(), Option<Refused>> {
+    if !has_more_values(text, MESSAGE_NODES) {
+        return Ok(());
+    }
+    let head = Head::read(text);
+    match head.as_ref().is_some_and(Head::is_notification) {
+        true => Err(None),
+        false => Err(Some(Refused { id: head.and_then(|head| head.id), why: TOO_MANY })),
+    }
+}
+
+/// The same for a message that came over HTTP, where a session that has begun does not begin again.
+///
+/// # Errors
+/// The body of the answer.
+pub(super) fn is_read_over_http(text: &[u8], has_begun: bool) -> Result<(), String> {
+    let refused = match is_read(text) {
+        Err(refused) => refused.unwrap_or(Refused { id: None, why: TOO_MANY }),
+        Ok(()) => match Head::read(text).filter(|_| has_begun) {
+            Some(Head { id, method: Some(method) }) if method == "initialize" => {
+                Refused { id, why: HAS_BEGUN }
+            }
+            _ => return Ok(()),
+        },
+    };
+    let error = ErrorData::invalid_request(refused.why, None);
+    Err(serde_json::to_string(&ServerJsonRpcMessage::error(error, refused.id)).unwrap_or_default())
+}
