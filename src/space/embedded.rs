@@ -21,13 +21,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 16ac043a4f894a5f0675dea3b85236e2a750ef3c6224070e05415b062b831b29
+    // b058cad2c4fcd5ec7f93e24bc90cf89df28fd7ac5ae9ec5a9b3d5796c8ece754
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 72ad6ad909e707c10a41d2a38d68ecf3c5bc136bfaf1fd2dfbdbc00211be4151
+    // 3cb63edff6aa3b4e821709b0a2e1af853ea1e90606165970036e4448a4586729
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
-    // 7e929c42df7c5f3bb397ee607ed2abc69b459cadabb6caa3413f15a0496c4ef8
+    // c8b3fa2adec0785714738479da808d8488008ff16978ea591427e17e5980fee9
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
     // 4f3f63afbdd05679d46ba41eb6b357ebdefb5f1cd6df508442c2fa445f68f769
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
@@ -239,7 +239,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/mcp.outside_roots.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.outside_roots.md") },
     // 12149fc68d0bb02767f292cc22adfb03f11656ec07a20db75bbae1df164bded6
     File { path: "knowledge/rye/errors/mcp.server_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.server_failed.md") },
-    // 7870c9e265ef0363275c1d41f9ab7d6b3acc28a89b37787c394d1b51d70d7604
+    // fa74341a633be8bd503f8041d56c4162c76321428077b822ac35060af28edffd
     File { path: "knowledge/rye/errors/mcp.sign_refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.sign_refused.md") },
     // 53ff4e022df9735fe59ef4ff62cc1d11527d2d5b22e5c8ff46cd897a8f77bddf
     File { path: "knowledge/rye/errors/mcp.tool_changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.tool_changed.md") },
@@ -359,6 +359,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/resolve.ambiguous_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_file.md") },
     // 7ceeeac155d4570020cba5fa0ebbf036589e9b7ec0a0e51b4a2029eb4fdfe6d7
     File { path: "knowledge/rye/errors/resolve.ambiguous_kind.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_kind.md") },
+    // d0cb60b77f4ff0fcc7373c27efa1e464fddf0396547e66aa4582f33f4d39bae8
+    File { path: "knowledge/rye/errors/resolve.ambiguous_space.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_space.md") },
     // 5e0570fc7179cc531e9d3621c8d38ba49ae8c3254511d3493a3a5c963fe61522
     File { path: "knowledge/rye/errors/resolve.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
     // 91d2e8fd786bf0fecb63506d1629068ff6785199aa97132720a01f02cded4da3
@@ -389,7 +391,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/sign.invalid.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.invalid.md") },
     // 1b015fade96c2b2a8efc1dda030f240ce61a8eb679d07b66ee755a4cedc5e028
     File { path: "knowledge/rye/errors/sign.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.io.md") },
-    // 87429f1577ecdd3eee86a8ff99a8ccf08de1a1812cfe555695bc63e7ebc13d7f
+    // 90a93b0b15e94f99f30bc9d8795ac33864efb82c71d282ab8a3b5d6c751b9e71
     File { path: "knowledge/rye/errors/sign.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.reserved.md") },
     // fa63467b9e750e86f2253fb9bbf02168e9cbca646a6c700a12193c8129d662aa
     File { path: "knowledge/rye/errors/sign.shebang.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.shebang.md") },
@@ -459,7 +461,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.not_yet.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.not_yet.md") },
     // fdeec4cc390019fa06f243f03f51a371a7597066cf8a44f3edcc04aba89ecdce
     File { path: "knowledge/rye/errors/verify.out_of_scope.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.out_of_scope.md") },
-    // fb5ff39a877303ad8fe4ace71438b0ae20cdd4a9bbb4df075fc8dde2c66a3615
+    // bfc8c8c377413debd5a4e40914d0387f36c3484fd63a9f5189f01e45e303eaf9
     File { path: "knowledge/rye/errors/verify.project_not_accepted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.project_not_accepted.md") },
     // 27ff127d63d810525cac301372573ca652f0db5ed920693fde4865a0fa9c7e12
     File { path: "knowledge/rye/errors/verify.revoked.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.revoked.md") },
@@ -501,7 +503,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // c6189b198146e2311581dbaa703fa08efc217f3f5b4284741552b67478e9f126
+    // 2b5b2c569852ca12e8c29567fef8eac5eff5646b15706e247f3c9f114a2ad404
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // a084f20c2336390546d7d5baa6a229c084746b3a0393bfdaeed9b9bec8f02cda
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -563,4 +565,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "cacf2631e603204759a995be9a6b5c2fca786ce62b77f5a1106ee2fa1b5cdb12";
+    "a6703094627f8e23e9f1e483f451a341a92904640f58778f9104275988536dc8";
