@@ -71,6 +71,7 @@
 //! | `<project>/.ai/rye.lock` | `lock`, in an accepted project | the same, for `rye lock` |
 //! | `<user>/.ai/state/rotation/` | `trust::rotation`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
+//! | `<user>/.ai/state/held/` | `store`, for `rye sign --all` | the same, for `rye dev` |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
 //! | `<user>/.ai/state/search/` | `search`, to find by and for nothing else | the same |
 //! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |

@@ -117,7 +117,7 @@ pub(super) fn judged(
 
 /// # Errors
 /// `bundle.clash` for an item that the system space, or another bundle, has already
-fn no_clash(rye: &Rye, name: &BundleName, items: &[Ref]) -> Result<(), NotBundled> {
+pub(super) fn no_clash(rye: &Rye, name: &BundleName, items: &[Ref]) -> Result<(), NotBundled> {
     for kind in Kind::ALL {
         for entry in rye.list(Space::System, kind)? {
             if entry.bundle.as_ref() == Some(name) || items.binary_search(&entry.item).is_err() {

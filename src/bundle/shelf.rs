@@ -13,7 +13,7 @@ use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use walkdir::WalkDir;
 
 use super::archive::{MANIFEST, io_error, put};
-use super::check::{Bundle, Seeing, check_archive, judged, opened};
+use super::check::{Bundle, Seeing, check_archive, judged, no_clash, opened};
 use super::error::{BundleError, NotBundled};
 use super::manifest::Manifest;
 use super::receipt::{Now, RECEIPT, Receipt, read_file};
@@ -133,7 +133,8 @@ impl<'a> Shelf<'a> {
         Ok(Bundle { manifest, envelope: Vec::new(), key, owner, items })
     }
 
-    /// Installs a bundle, in the place of an older one of the same publisher.
+    /// Installs a bundle, in the place of an older one of the same publisher. While it is checked, and
+    /// while a person is asked, no other process waits for the folder.
     ///
     /// # Errors
     /// `bundle.*`; then nothing was changed.
@@ -143,29 +144,38 @@ impl<'a> Shelf<'a> {
         seeing: Seeing<'_>,
         agreed: &mut dyn FnMut(&Bundle) -> bool,
     ) -> Result<Option<(Bundle, Left)>, NotBundled> {
-        let _held = self.hold()?;
-        let staging = self.work_folder()?;
-        let checked = check_archive(self.rye, archive, &staging, seeing);
-        let ready = checked.and_then(|bundle| {
-            self.may_replace(&bundle)?;
-            if !agreed(&bundle) {
-                return Ok(None);
-            }
-            let io = |source| io_error(&staging, source);
-            put(&staging.join(MANIFEST), &bundle.envelope, false).map_err(io)?;
-            let receipt = Receipt::of(&bundle).to_text();
-            let receipt = receipt.map_err(|why| io(io::Error::other(why)))?;
-            put(&staging.join(RECEIPT), &receipt, false).map_err(io)?;
-            Ok(Some(bundle))
-        });
-        let bundle = match ready {
-            Ok(Some(bundle)) => bundle,
-            other => {
-                let _ = fs::remove_dir_all(&staging);
-                return other.map(|_| None);
-            }
+        let (staging, _at_work) = {
+            let _held = self.hold()?;
+            self.work_folder()?
         };
+        let wanted = check_archive(self.rye, archive, &staging, seeing).and_then(|bundle| {
+            self.may_replace(&bundle)?;
+            Ok(agreed(&bundle).then_some(bundle))
+        });
+        let installed = match wanted {
+            Ok(Some(bundle)) => self.hold().map_err(NotBundled::from).and_then(|_held| {
+                let left = self.put(&bundle, &staging, seeing)?;
+                Ok(Some((bundle, left)))
+            }),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
+        // What is installed has its name, and is there no more.
+        let _ = self.tidy(&staging);
+        installed
+    }
+
+    /// Puts a bundle that was checked into its place; the folder is held.
+    fn put(&self, bundle: &Bundle, staging: &Path, seeing: Seeing<'_>) -> Result<Left, NotBundled> {
+        // Another one may have been installed while the person read.
+        self.may_replace(bundle)?;
         let name = bundle.manifest.predicate.name.clone();
+        no_clash(&seeing(name.clone(), staging.to_owned())?, &name, &bundle.items)?;
+        let io = |source| io_error(staging, source);
+        put(&staging.join(MANIFEST), &bundle.envelope, false).map_err(io)?;
+        let receipt = Receipt::of(bundle).to_text();
+        let receipt = receipt.map_err(|why| io(io::Error::other(why)))?;
+        put(&staging.join(RECEIPT), &receipt, false).map_err(io)?;
         let place = self.place(&name);
         let step = || -> io::Result<bool> {
             let folder = File::open(&self.folder)?;
@@ -173,23 +183,19 @@ impl<'a> Shelf<'a> {
             rustix::fs::syncfs(&folder)?;
             let replaces = self.is_there(&name);
             let flags = if replaces { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
-            renameat_with(CWD, &staging, CWD, &place, flags)?;
+            renameat_with(CWD, staging, CWD, &place, flags)?;
             folder.sync_all()?;
             Ok(replaces)
         };
-        let left = match step() {
+        match step() {
             // What lay there is in the place of what was prepared.
             Ok(true) => {
-                self.clear(name.as_str(), &staging).map_err(|error| io_error(&staging, error))?
+                Ok(self.clear(name.as_str(), staging).map_err(|error| io_error(staging, error))?)
             }
-            Ok(false) => Left::default(),
-            Err(error) => {
-                // By the receipt that lies there: it may be the old one by now.
-                let _ = self.tidy(&staging);
-                return Err(io_error(&place, error).into());
-            }
-        };
-        Ok(Some((bundle, left)))
+            Ok(false) => Ok(Left::default()),
+            // What is left is tidied up by the receipt that lies there: it may be the old one by now.
+            Err(error) => Err(io_error(&place, error).into()),
+        }
     }
 
     /// Takes out a bundle; what was changed since is put aside.
@@ -205,7 +211,7 @@ impl<'a> Shelf<'a> {
             let findings = vec![why, format!("remove `{}` by hand", place.display())];
             return Err(BundleError::Changed { name: name.clone(), findings }.into());
         }
-        let aside = self.work_folder()?;
+        let (aside, _) = self.work_folder()?;
         let step = || -> io::Result<Left> {
             // An empty folder gives way.
             fs::rename(&place, &aside).inspect_err(|_| drop(fs::remove_dir(&aside)))?;
@@ -259,7 +265,8 @@ impl<'a> Shelf<'a> {
             flock(&file, FlockOperation::LockExclusive)?;
             for left in fs::read_dir(&self.folder)?.flatten() {
                 let name = left.file_name().to_string_lossy().into_owned();
-                if name.starts_with(AT_WORK) {
+                // One that somebody holds belongs to a process that lives.
+                if name.starts_with(AT_WORK) && lock_now(&left.path()).is_some() {
                     self.tidy(&left.path())?;
                 }
             }
@@ -277,13 +284,15 @@ impl<'a> Shelf<'a> {
         }
     }
 
-    /// An empty folder of one's own.
-    fn work_folder(&self) -> Result<PathBuf, BundleError> {
+    /// An empty folder of one's own, and what tells others that it is in use until this process ends.
+    fn work_folder(&self) -> Result<(PathBuf, Option<File>), BundleError> {
         let io = |error: io::Error| io_error(&self.folder, error);
         let own = fs::Permissions::from_mode(0o700);
         let made =
             tempfile::Builder::new().prefix(AT_WORK).permissions(own).tempdir_in(&self.folder);
-        Ok(made.map_err(io)?.keep())
+        let made = made.map_err(io)?.keep();
+        let lock = lock_now(&made);
+        Ok((made, lock))
     }
 
     /// Removes what the receipt lists and is unchanged; the rest is put aside.
@@ -316,6 +325,13 @@ impl<'a> Shelf<'a> {
             |path: PathBuf| path.strip_prefix(folder).map(|p| aside.join(p)).unwrap_or(path);
         Ok(Left { kept: left.into_iter().map(moved).collect() })
     }
+}
+
+/// Holds a folder if nobody else does; the kernel lets go of it when the process ends.
+fn lock_now(folder: &Path) -> Option<File> {
+    let file = File::open(folder).ok()?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(file)
 }
 
 /// How the files of a bundle differ from what was installed, one sentence each.

@@ -36,7 +36,12 @@ pub(super) fn confirm(
 
 /// What the person who typed the command says to a question; `None` if nobody is at a terminal.
 pub(super) fn ask(question: &str) -> Option<bool> {
-    std::io::stdin().is_terminal().then(|| answer(question).ok()).flatten()
+    can_ask().then(|| answer(question).ok()).flatten()
+}
+
+/// Whether somebody is at a terminal.
+pub(super) fn can_ask() -> bool {
+    std::io::stdin().is_terminal()
 }
 
 fn answer(question: &str) -> std::io::Result<bool> {

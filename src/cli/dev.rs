@@ -14,7 +14,7 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
-use crate::dev::{Audience, Ended, Event, Session};
+use crate::dev::{Asked, Audience, Ended, Event, Session};
 use crate::diag::Style;
 use crate::id::{Query, Ref};
 use crate::pipeline::{Failed, FileChange, Request};
@@ -24,8 +24,8 @@ use crate::report::{Report, error_json};
 ///
 /// Each save is shown as a diff. What you signed yourself is signed again by the dev key of this
 /// project and machine, which lives for 12 hours. What you might not have written, such as a new file,
-/// a changed `secrets` or a checkout, waits until you press `y`. With `--json` each event is one JSON
-/// object on its own line.
+/// a changed `secrets` or a checkout, waits until you press `y`. Without a terminal nothing is signed,
+/// unless you say `--unattended`. With `--json` each event is one JSON object on its own line.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// What to run after each save, such as `tool:acme/deploy`; nothing without it
@@ -36,17 +36,20 @@ pub(super) struct Args {
     /// Check everything and show the plan instead of running it
     #[arg(long, requires = "item")]
     dry_run: bool,
+    /// Sign what you change also where nobody is at a terminal; what waits for a key press, waits
+    #[arg(long)]
+    unattended: bool,
 }
 
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
-    let request = request(args)?;
+    let asked = Asked { request: request(args)?, unattended: args.unattended };
     let make = || wired.build();
     let rye = make()?;
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("watch `{path}` and sign what changes there"), "", wired, out)?;
     drop(rye);
     let mut screen = Screen { out, dry_run: args.dry_run };
-    let session = Session::begin(&make, request, &mut screen)?;
+    let session = Session::begin(&make, asked, &mut screen)?;
     Ok(match session.run()? {
         Ended::Quit => Exit::DONE,
         Ended::Signal(signal) => Exit::Signal(signal),
@@ -164,7 +167,8 @@ impl Screen<'_> {
     }
 
     fn started(&mut self, event: &Event<'_>) {
-        let Event::Started { project, items, unsigned, runs, key, until, asks } = event else {
+        let Event::Started { project, items, unsigned, runs, key, until, asks, signs } = event
+        else {
             return;
         };
         let project = escape_line(&project.display().to_string());
@@ -172,7 +176,11 @@ impl Screen<'_> {
         self.out.line(&format!("{name}  {project}"));
         let (key, until) = (key.short(), clock(*until));
         let noun = if *items == 1 { "item" } else { "items" };
-        self.row("watches", &format!("{items} {noun}; the dev key {key} signs until {until}"));
+        let signer = match signs {
+            true => format!("; the dev key {key} signs until {until}"),
+            false => String::new(),
+        };
+        self.row("watches", &format!("{items} {noun}{signer}"));
         if let Some(item) = runs {
             let verb = if self.dry_run { "checks" } else { "runs" };
             self.row(verb, &format!("{} after each save", escape_line(item)));
@@ -183,9 +191,16 @@ impl Screen<'_> {
             let text = self.out.paint().style(Style::Warning, &text);
             self.row("but", &text);
         }
-        match asks {
-            true => self.row("keys", "y sign · n skip · d diff again · r run now · q quit"),
-            false => self.row("keys", "none, since nobody is at a terminal: what waits, waits"),
+        match (asks, signs) {
+            (true, _) => self.row("keys", "y sign · n skip · d diff again · r run now · q quit"),
+            (false, true) => {
+                self.row("keys", "none, since nobody is at a terminal: what waits, waits");
+            }
+            (false, false) => {
+                let text =
+                    "nothing, since nobody is at a terminal and `--unattended` was not given";
+                self.row("signs", text);
+            }
         }
         self.out.line("");
     }
@@ -208,7 +223,7 @@ impl Screen<'_> {
                 self.out.line(&format!("{INDENT}it is no text"));
             }
             // Which file it is stands above.
-            let hunks = change.unified.lines().skip(2).collect::<Vec<_>>().join("\n");
+            let hunks = change.unified.split_inclusive('\n').skip(2).collect::<String>();
             let text = painted(&hunks, self.out.paint());
             self.out.text(&text);
         }
@@ -219,7 +234,7 @@ impl Screen<'_> {
         let why = why.join("; ");
         self.headline(Style::Warning, "waits", &format!("{item}  {why}"));
         if !asks {
-            let what = format!("if it is yours, run `rye sign {item}`");
+            let what = format!("if the change above is yours, run `rye sign {item}`");
             self.out.line(&format!("{INDENT}{what}"));
         }
     }
@@ -272,11 +287,11 @@ impl Screen<'_> {
 
 fn to_json(event: &Event<'_>) -> (&'static str, Value) {
     match event {
-        Event::Started { project, items, unsigned, runs, key, until, asks } => (
+        Event::Started { project, items, unsigned, runs, key, until, asks, signs } => (
             "started",
             json!({
                 "project": shown(project), "items": items, "unsigned": unsigned, "runs": runs,
-                "dev_key": key, "not_after": until, "asks": asks,
+                "dev_key": key, "not_after": until, "asks": asks, "signs": signs,
             }),
         ),
         Event::Renewed { key, until, items } => {

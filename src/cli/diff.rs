@@ -42,14 +42,15 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         None => Against::Last,
     };
     let difference = rye.diff(&query, &against)?;
+    let whole = difference.whole();
     let (item, since) = (difference.item, difference.since);
-    let files: Vec<String> = difference.files.iter().map(ToString::to_string).collect();
+    let files: Vec<String> = difference.files.iter().map(|f| f.finding.to_string()).collect();
     if out.is_json() {
         out.success(json!({
             "item_id": item, "path": difference.place.path, "since": since,
             "sha256": difference.sha256,
             "changed": !difference.unified.is_empty() || !difference.files.is_empty(),
-            "diff": difference.unified, "files": files,
+            "diff": whole, "files": files,
         }));
         return Ok(Exit::DONE);
     }
@@ -65,15 +66,18 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     }
     let text = painted(&difference.unified, out.paint());
     out.text(&text);
-    for file in files {
-        out.line(&file);
+    for file in &difference.files {
+        out.line(&file.finding.to_string());
+        let text = painted(&file.unified, out.paint());
+        out.text(&text);
     }
     Ok(Exit::DONE)
 }
 
 /// A unified diff for people.
 pub(super) fn painted(unified: &str, paint: Paint) -> String {
-    let lines = unified.lines().map(|line| {
+    // At line feeds alone: a carriage return is seen like any other sign.
+    let lines = unified.split_terminator('\n').map(|line| {
         // Always escaped: what hides in a change is what a reader must see.
         let line = escape(line);
         let style = match line.as_bytes().first() {

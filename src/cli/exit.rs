@@ -35,6 +35,7 @@ pub(crate) fn status(code: &str) -> u8 {
         | "interpolate.wrong_type" => 2,
         "resolve.not_found"
         | "resolve.ambiguous_kind"
+        | "resolve.ambiguous_space"
         | "resolve.ambiguous_file"
         | "chain.executor_not_found"
         | "trust.not_found"

@@ -8,13 +8,12 @@ use super::diff::painted;
 use super::error::CliError;
 use super::exit::{Exit, status};
 use super::out::Out;
-use super::sign::How;
 use super::wire::Wired;
 use crate::author::{Formatted, Shaped, format};
 use crate::base::text::escape_line;
 use crate::diag::Style;
 use crate::id::{Kind, Query, Space};
-use crate::pipeline::{Carried, Rye};
+use crate::pipeline::{Carried, Rye, ToSign, Which};
 use crate::resolve::Found;
 
 /// Tidy the metadata headers of items, and nothing else of them
@@ -55,12 +54,12 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         exit = exit.max(show(row, args, out));
         if let Shaped::Changed { was: Carried::Yours, text, .. } = &row.shaped {
             // The text that was tidied, and not what a second look would find.
-            yours.push(Found { bytes: text.clone().into_bytes().into(), ..file });
+            yours.push(ToSign::from(Found { bytes: text.clone().into_bytes().into(), ..file }));
         }
     }
     let mut signed = Vec::new();
     if args.sign && !yours.is_empty() {
-        signed = super::sign::sign(&rye, yours, How::Exactly, wired, out)?;
+        signed = super::sign::sign(&rye, yours, Which::Exactly, wired, out)?;
         exit = exit.max(match out.is_json() {
             true => super::sign::worst(&signed),
             false => super::sign::shown(&signed, false, out),

@@ -12,6 +12,8 @@ use crate::id::{Kind, Space};
 use crate::verify::{KeyError, KeyPair, OwnKeys, TrustError};
 
 /// Set up the working directory as a project: folders, your key, and your acceptance
+///
+/// What lies there already, such as in somebody else's clone, is shown first, and you are asked.
 #[derive(clap::Args)]
 pub(super) struct Args {}
 
@@ -24,6 +26,13 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     };
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("set up `{path}` as a project"), "", wired, out)?;
+    let keys = OwnKeys::of(user);
+    let known = match keys.pair() {
+        Ok(_) => Some(rye.own_pair()?),
+        Err(KeyError::Missing) => None,
+        Err(other) => return Err(other.into()),
+    };
+    super::acceptance::accept_first(&rye, &[], &[], out)?;
     let mut made = Vec::new();
     for kind in [Kind::Tool, Kind::Directive, Kind::Knowledge] {
         let folder = project.path(kind.folder());
@@ -33,16 +42,14 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
             made.push(format!(".ai/{}", kind.folder()));
         }
     }
-    let keys = OwnKeys::of(user);
-    let (pair, fresh_key) = match keys.pair() {
-        Ok(_) => (rye.own_pair()?, false),
-        Err(KeyError::Missing) => {
+    let (pair, fresh_key) = match known {
+        Some(pair) => (pair, false),
+        None => {
             let failed = |source| KeyError::Io { path: keys.folder(), source };
             let pair = KeyPair::generate().map_err(failed)?;
             keys.store(&pair)?;
             (pair, true)
         }
-        Err(other) => return Err(other.into()),
     };
     // The folders may be new, so the project is looked at again.
     let accepted = wired.rye()?.accept_project(&pair)?;

@@ -96,11 +96,26 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
                 if done.was_revoked {
                     out.line("the old key was revoked: whom it trusted and what it accepted is not taken over");
                 }
-                out.line("next: sign your items again with `rye sign --all`,");
-                out.line(&format!(
-                    "      then stop trusting the old key: `rye trust revoke {}`",
-                    done.old
-                ));
+                match done.was_revoked {
+                    true => {
+                        out.line(
+                            "next: read what the old key signed, and sign what you still want",
+                        );
+                        out.line("      with `rye sign <ref>`: `rye sign --all` passes it over");
+                    }
+                    false => {
+                        out.line(
+                            "next: sign your items again with `rye sign --all`, in each project",
+                        );
+                        out.line(
+                            "      and with `--space user`; it passes over what others signed;",
+                        );
+                        out.line(&format!(
+                            "      then stop trusting the old key: `rye trust revoke {}`",
+                            done.old
+                        ));
+                    }
+                }
             }
         }
     }

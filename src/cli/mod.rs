@@ -5,6 +5,7 @@
 //! - `wire.rs` what the facade is built from · `out.rs` text and JSON · `exit.rs` codes to statuses ·
 //!   `error.rs` what can be wrong with a command line · `input.rs` parameters · `confirm.rs` asking
 
+mod acceptance;
 mod bundle;
 mod codes;
 mod complete;

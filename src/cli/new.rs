@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::sign::How;
 use super::wire::Wired;
 use crate::author::{Lang, Made, create};
 use crate::base::text::escape_line;
 use crate::diag::Style;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::pipeline::{ToSign, Which};
 use crate::resolve::Found;
 
 /// Write the first version of an item, ready to be signed and run
@@ -70,6 +70,9 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     if args.sign {
         // Without a key nothing is written either.
         rye.own_pair()?;
+        if space == Space::Project {
+            super::acceptance::accept_first(&rye, &[], std::slice::from_ref(&item), out)?;
+        }
     }
     let made = create(&rye, &item, args.lang, space)?;
     let mut signed = Vec::new();
@@ -78,7 +81,8 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         let rye = wired.rye()?;
         let found = rye.find_to_sign(&made.item.clone().into(), Some(made.space))?;
         let found = Found { bytes: made.text.clone().into_bytes().into(), ..found };
-        signed = super::sign::sign(&rye, vec![found], How::Exactly, wired, out)?;
+        let files = vec![ToSign::from(found)];
+        signed = super::sign::sign(&rye, files, Which::Exactly, wired, out)?;
     }
     let next = next(&made, args.sign);
     if out.is_json() {

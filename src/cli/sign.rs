@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::acceptance::accept_first;
 use super::confirm::confirm;
 use super::error::CliError;
 use super::exit::{Exit, status};
@@ -12,13 +13,15 @@ use crate::diag::Style;
 use crate::grant::Pattern;
 use crate::id::{Query, Space};
 use crate::parse::Severity;
-use crate::pipeline::{Rye, SignOptions, SignReport, Signed};
+use crate::pipeline::{Other, PassedOver, Rye, SignReport, Signed, ToSign, Which};
 use crate::resolve::Found;
 
 /// Sign items with your own key
 ///
-/// A single ref is always signed again. A glob or `--all` signs what does not carry your valid
-/// signature yet.
+/// A single ref is always signed again, and it is said whose signature yours replaces. A glob or `--all`
+/// signs what is yours or unsigned and does not carry your valid signature yet; it passes over, and
+/// names, what somebody else signed (`--others` takes it) and what `rye dev` showed and you did not say
+/// yes to. In a project that you have not accepted all of it is shown first, and you are asked.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Items, or globs such as 'tool:acme/**'
@@ -27,6 +30,9 @@ pub(super) struct Args {
     /// Every item of the space
     #[arg(long, conflicts_with = "items")]
     all: bool,
+    /// With a glob or `--all`: also what somebody else signed, in whose signature's place yours goes
+    #[arg(long)]
+    others: bool,
     /// The space whose copy is signed; by default the project, or without one the user space
     #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
     space: Option<Space>,
@@ -38,62 +44,65 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     let rye = wired.rye()?;
     let (files, failed) = find(&args.items, args.all, args.space, &rye)?;
-    let again = args.items.iter().all(|item| !item.contains('*')) && !args.all;
-    let how = match (args.check, again) {
-        (true, _) => How::Check,
-        (false, true) => How::Again,
-        (false, false) => How::New,
+    let named = args.items.iter().all(|item| !item.contains('*')) && !args.all;
+    let which = if named { Which::Named } else { Which::Open { others: args.others } };
+    let files: Vec<ToSign> = files.into_iter().map(ToSign::from).collect();
+    let mut reports = match args.check {
+        true => check(&rye, files, which, out)?,
+        false => {
+            // Without a key nobody is asked anything.
+            rye.own_pair()?;
+            if files.iter().any(|file| file.found.space == Space::Project) {
+                accept_first(&rye, &files, &[], out)?;
+            }
+            sign(&rye, files, which, wired, out)?
+        }
     };
-    let mut reports = sign(&rye, files, how, wired, out)?;
     reports.extend(failed);
     Ok(show(&reports, args.check, out))
 }
 
-/// How files are signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
-    /// Not at all: it is said what would change.
-    Check,
-    /// What does not carry your valid signature.
-    New,
-    /// All of them.
-    Again,
-    /// All of them, and of each these very bytes: what somebody saved since then is left.
-    Exactly,
+/// What signing would change; nothing is written.
+fn check(
+    rye: &Rye,
+    files: Vec<ToSign>,
+    which: Which,
+    out: &Out,
+) -> Result<Vec<SignReport>, CliError> {
+    let pair = rye.own_pair()?;
+    let progress = Progress::new(out, files.len(), "checking");
+    let staged = rye.stage_all(files, &pair, which, &|| progress.tick());
+    progress.done();
+    Ok(staged.into_iter().map(crate::pipeline::StagedRow::unwritten).collect())
 }
 
-/// Signs files.
+/// Signs files: all of them in memory; then, below a run of rye, a person says yes to each digest; then
+/// just that is written.
 ///
 /// # Errors
 /// `cli.not_confirmed`; those of your own key.
 pub(super) fn sign(
     rye: &Rye,
-    files: Vec<Found>,
-    how: How,
+    files: Vec<ToSign>,
+    which: Which,
     wired: &Wired,
     out: &mut Out,
 ) -> Result<Vec<SignReport>, CliError> {
     let pair = rye.own_pair()?;
-    let check = how == How::Check;
-    if !check {
-        for file in &files {
-            let digest = crate::verify::digest_to_sign(file);
-            confirm(&format!("sign `{}`", file.item), &format!("sha256 {digest}"), wired, out)?;
+    let in_project = files.iter().any(|file| file.found.space == Space::Project);
+    let progress = Progress::new(out, files.len(), "signing");
+    let staged = rye.stage_all(files, &pair, which, &|| progress.tick());
+    progress.done();
+    for row in &staged {
+        if let Some(digest) = row.digest() {
+            confirm(&format!("sign `{}`", row.item), &format!("sha256 {digest}"), wired, out)?;
         }
     }
-    let in_project = files.iter().any(|file| file.space == Space::Project);
-    let progress = Progress::new(out, files.len(), "signing");
-    let tick = || progress.tick();
-    let options = SignOptions {
-        check,
-        again: matches!(how, How::Again | How::Exactly),
-        exactly: how == How::Exactly,
-        progress: &tick,
-    };
-    let reports = rye.sign_all(files, &pair, options);
+    let progress = Progress::new(out, staged.len(), "writing");
+    let reports = rye.write_all(staged, &|| progress.tick());
     progress.done();
     let signed_any = reports.iter().any(|r| matches!(r.signed, Signed::Changed { .. }));
-    if in_project && signed_any && !check && rye.accept_project(&pair)? {
+    if in_project && signed_any && rye.accept_project(&pair)? {
         let path = rye.spaces().project_path().display().to_string();
         out.note(&format!(
             "note: `{}` is an accepted project from here on; what you and keys you trust signed may run in it",
@@ -140,7 +149,14 @@ pub(super) fn find(
             }
             found
         } else {
-            vec![rye.find_to_sign(&item.parse::<Query>()?, wanted)?]
+            let query = item.parse::<Query>()?;
+            if let (Some(said), Some(wanted)) = (query.space, wanted)
+                && said != wanted
+            {
+                let message = format!("`{query}` is not in the {wanted} space");
+                return Err(CliError::Usage { message, help: Some("name one space".into()) });
+            }
+            vec![rye.find_to_sign(&query, wanted)?]
         };
         for file in found {
             if !files.iter().any(|known| known.path == file.path) {
@@ -172,52 +188,63 @@ pub(super) fn shown(reports: &[SignReport], check: bool, out: &mut Out) -> u8 {
 
 fn show(reports: &[SignReport], check: bool, out: &mut Out) -> Exit {
     let (exit, counts) = rows(reports, check, out);
+    let Counts { changed, up_to_date, passed_over, failed } = counts;
     if out.is_json() {
-        let status = if counts[2] == 0 { "success" } else { "error" };
+        let status = if failed == 0 { "success" } else { "error" };
         out.object(&json!({
             "status": status, "check": check,
             "items": reports.iter().map(|report| row(report, check)).collect::<Vec<_>>(),
-            "changed": counts[0], "up_to_date": counts[1], "failed": counts[2],
+            "changed": changed, "up_to_date": up_to_date, "passed_over": passed_over,
+            "failed": failed,
         }));
     } else if reports.len() > 1 {
         let verb = if check { "to sign" } else { "signed" };
-        out.line(&format!("{} {verb}, {} up to date, {} failed", counts[0], counts[1], counts[2]));
+        let over = match passed_over {
+            0 => String::new(),
+            over => format!("{over} passed over, "),
+        };
+        out.line(&format!("{changed} {verb}, {up_to_date} up to date, {over}{failed} failed"));
     }
     Exit::Status(exit)
 }
 
-/// A line for each report; the status that they ask for, and how many were signed, up to date, failed.
-fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, [usize; 3]) {
+/// How many rows came to what.
+#[derive(Default)]
+struct Counts {
+    changed: usize,
+    up_to_date: usize,
+    passed_over: usize,
+    failed: usize,
+}
+
+/// A line for each report; the status that they ask for, and how many came to what.
+fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, Counts) {
     let mut exit = 0;
-    let mut counts = [0_usize; 3];
+    let mut counts = Counts::default();
     for report in reports {
         match &report.signed {
-            Signed::Changed { digest, was, warnings } => {
-                counts[0] += 1;
+            Signed::Changed { .. } => {
+                counts.changed += 1;
                 if check {
                     exit = exit.max(4);
                 }
-                let verb = if check { "would sign" } else { "signed" };
-                let digest = &digest.to_string()[..12];
-                let was =
-                    was.filter(|_| check).map(|code| format!("  ({code})")).unwrap_or_default();
-                if !out.is_json() {
-                    let verb = out.paint().style(Style::Good, verb);
-                    let path = out.paint().style(Style::Dim, &escape_line(&report.place.path));
-                    out.line(&format!("{verb}  {}  sha256 {digest}…  {path}{was}", report.item));
-                }
-                for warning in warnings.iter().filter(|w| w.severity == Severity::Warning) {
-                    out.warn(&format!("{}: {}", report.item, escape_line(&warning.message)));
-                }
+                changed(report, check, out);
             }
             Signed::UpToDate => {
-                counts[1] += 1;
+                counts.up_to_date += 1;
                 if !out.is_json() && reports.len() == 1 {
                     out.line(&format!("up to date  {}", report.item));
                 }
             }
+            Signed::PassedOver(why) => {
+                counts.passed_over += 1;
+                if !out.is_json() {
+                    let verb = out.paint().style(Style::Warning, "passed over");
+                    out.line(&format!("{verb}  {}  {}", report.item, reason(why, report)));
+                }
+            }
             Signed::Failed(failure) => {
-                counts[2] += 1;
+                counts.failed += 1;
                 exit = exit.max(status(failure.code()));
                 if !out.is_json() {
                     let text = failure.diagnostic().to_text(out.paint_err());
@@ -229,16 +256,73 @@ fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, [usize; 3]) 
     (exit, counts)
 }
 
+/// What was signed, or would be: the item, its space, whose signature went, the digest, the file.
+fn changed(report: &SignReport, check: bool, out: &mut Out) {
+    let Signed::Changed { digest, was, replaces, warnings } = &report.signed else { return };
+    let verb = if check { "would sign" } else { "signed" };
+    let digest = &digest.to_string()[..12];
+    let was = was.filter(|_| check).map(|code| format!("  ({code})")).unwrap_or_default();
+    if !out.is_json() {
+        let verb = out.paint().style(Style::Good, verb);
+        let place = &report.place;
+        let path = out.paint().style(Style::Dim, &escape_line(&place.path));
+        let space = place.space.as_deref().unwrap_or_default();
+        let item = &report.item;
+        out.line(&format!("{verb}  {item}  {space}  sha256 {digest}…  {path}{was}"));
+        if let Some(other) = replaces {
+            let text = format!("  in the place of the signature of {}", name(other));
+            let text = out.paint().style(Style::Warning, &text);
+            out.line(&text);
+        }
+    }
+    for warning in warnings.iter().filter(|w| w.severity == Severity::Warning) {
+        out.warn(&format!("{}: {}", report.item, escape_line(&warning.message)));
+    }
+}
+
+/// Why a file was passed over, and what takes it.
+fn reason(why: &PassedOver, report: &SignReport) -> String {
+    let item = &report.item;
+    match why {
+        PassedOver::Others(other) => {
+            format!("signed by {}; `--others` takes it", name(other))
+        }
+        PassedOver::Unclear => {
+            format!("its signature line is damaged, or of the older form; see `rye why {item}`")
+        }
+        PassedOver::HeldBack => {
+            format!("held back by `rye dev`; see `rye diff {item}`, then sign it by its name")
+        }
+    }
+}
+
+fn name(other: &Other) -> String {
+    match &other.owner {
+        Some(owner) => format!("`{}` {}", escape_line(owner), other.key.short()),
+        None => format!("{}, whom you do not trust", other.key.short()),
+    }
+}
+
 /// A report as data.
 pub(super) fn row(report: &SignReport, check: bool) -> Value {
-    let mut row = json!({"item_id": report.item, "path": report.place.path});
+    let (path, space) = (&report.place.path, &report.place.space);
+    let mut row = json!({"item_id": report.item, "space": space, "path": path});
+    let signer = |other: &Other| json!({"key": other.key, "owner": other.owner});
     let more = match &report.signed {
-        Signed::Changed { digest, was, warnings } => json!({
+        Signed::Changed { digest, was, replaces, warnings } => json!({
             "status": if check { "would_sign" } else { "signed" },
-            "sha256": digest, "was": was,
+            "sha256": digest, "was": was, "replaces": replaces.as_ref().map(signer),
             "warnings": warnings.iter().map(crate::parse::Finding::to_json).collect::<Vec<_>>(),
         }),
         Signed::UpToDate => json!({"status": "up_to_date"}),
+        Signed::PassedOver(why) => {
+            let (word, by) = match why {
+                PassedOver::Others(other) => ("others", Some(signer(other))),
+                PassedOver::Unclear => ("unclear", None),
+                PassedOver::HeldBack => ("held_back", None),
+            };
+            json!({"status": "passed_over", "why": word, "signer": by})
+        }
         Signed::Failed(failure) => {
             let mut fields = failure.diagnostic().to_json();
             fields.insert("status".into(), "failed".into());

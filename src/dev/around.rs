@@ -19,7 +19,7 @@ const MIDWAY: [&str; 5] =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unclear;
 
-/// The repository that a project lies in.
+/// A repository that may write files of the project.
 pub(super) struct Git {
     /// The worktree's own folder, and the one that it shares with others.
     own: PathBuf,
@@ -36,13 +36,14 @@ pub(super) enum GitIs {
 }
 
 impl Git {
-    /// `None` outside of repositories. Nothing of git is run.
+    /// The repository of the work tree that holds the folder; `None` outside of work trees. Nothing of
+    /// git is run.
     ///
     /// # Errors
     /// A `.git` lies there that leads to no repository: what git does cannot be seen.
-    pub(super) fn find(project: &Path, host: &dyn Host) -> Result<Option<Self>, Unclear> {
+    pub(super) fn find(folder: &Path, host: &dyn Host) -> Result<Option<Self>, Unclear> {
         let lies_there = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
-        let Some(folder) = project.ancestors().find(lies_there) else { return Ok(None) };
+        let Some(folder) = folder.ancestors().find(lies_there) else { return Ok(None) };
         Self::of(folder, host).map(Some).ok_or(Unclear)
     }
 
@@ -54,7 +55,12 @@ impl Git {
             let text = text(host, &path, SMALL_TEXT_BYTES)?;
             folder.join(text.strip_prefix("gitdir:")?.trim())
         };
-        let found = found.canonicalize().ok()?;
+        Self::at(&found, host)
+    }
+
+    /// The repository whose own folder this is.
+    pub(super) fn at(folder: &Path, host: &dyn Host) -> Option<Self> {
+        let found = folder.canonicalize().ok()?;
         found.join("HEAD").symlink_metadata().ok()?;
         let common = text(host, &found.join("commondir"), SMALL_TEXT_BYTES);
         let common = common.map_or_else(|| found.clone(), |path| found.join(path.trim()));
@@ -108,6 +114,11 @@ impl Git {
         let Ok(lock) = self.own.join("index.lock").symlink_metadata() else { return GitIs::Idle };
         let age = lock.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
         if age > Duration::from_millis(DEV_GIT_MS) { GitIs::Stuck } else { GitIs::Busy }
+    }
+
+    /// The folder that tells one repository, or worktree of one, from another.
+    pub(super) fn own(&self) -> &Path {
+        &self.own
     }
 
     /// The folders in which it shows that git did something.

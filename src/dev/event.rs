@@ -15,6 +15,32 @@ pub(crate) trait Audience {
     fn tell(&mut self, event: &Event<'_>);
 }
 
+/// An audience, and the item whose diff stands last before it.
+pub(super) struct Teller<'a> {
+    audience: &'a mut dyn Audience,
+    shown: Option<Ref>,
+}
+
+impl<'a> Teller<'a> {
+    pub(super) fn new(audience: &'a mut dyn Audience) -> Self {
+        Self { audience, shown: None }
+    }
+
+    pub(super) fn tell(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Changed { item, .. } => self.shown = Some((*item).clone()),
+            Event::Waits { item, .. } if self.shows(item) => {}
+            _ => self.shown = None,
+        }
+        self.audience.tell(event);
+    }
+
+    /// Whether the diff of the item is the last thing that was told, but for why it waits.
+    pub(super) fn shows(&self, item: &Ref) -> bool {
+        self.shown.as_ref() == Some(item)
+    }
+}
+
 /// One thing that happened.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
@@ -29,6 +55,8 @@ pub(crate) enum Event<'a> {
         until: Timestamp,
         /// Somebody can be asked.
         asks: bool,
+        /// What nothing speaks against is signed without a key press.
+        signs: bool,
     },
     /// A dev key takes the place of the one whose time is over; so many items are signed again by it.
     Renewed { key: Fingerprint, until: Timestamp, items: usize },

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::around::{Git, GitIs};
+use super::around::GitIs;
 use super::error::DevError;
 use super::event::Event;
+use super::repositories::Repositories;
 use super::rules::{Why, fields};
 use super::session::{Held, Session};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_FILES, DEV_PATIENCE_MS};
@@ -33,7 +34,7 @@ impl Session<'_> {
     /// `dev.watch`; whatever else is wrong is told, and is looked at again.
     pub(super) fn look(&mut self) -> Result<(), DevError> {
         if let Some(seen) = self.observe(None)?
-            && self.act(seen)?
+            && (self.act(seen)? || self.owes_a_question())
         {
             self.ask();
         }
@@ -55,17 +56,16 @@ impl Session<'_> {
             }
         };
         self.cover(&rye)?;
-        let git = Git::find(rye.spaces().project_path(), rye.host());
-        self.around.extend(git.is_err().then_some(Why::GitUnclear));
-        let git = git.ok().flatten();
-        let git_is = git.as_ref().map_or(GitIs::Idle, Git::is);
+        let git = self.repositories(&rye);
+        self.around.extend(git.is_unclear().then_some(Why::GitUnclear));
+        let git_is = git.are();
         if during.is_none() && self.is_git_at_work(git_is) {
             return Ok(None);
         }
-        self.look_around(&rye, git.as_ref(), git_is, during);
+        self.look_around(&rye, &git, git_is, during);
         let now = rye.in_hand(&self.last);
         // What git began to do while we looked is its work, too.
-        self.note_touched(git.as_ref());
+        self.note_touched(&git);
         let now = match now {
             Ok(now) => now,
             Err(failure) => {
@@ -92,7 +92,7 @@ impl Session<'_> {
     /// `dev.watch`
     pub(super) fn act(&mut self, seen: Seen) -> Result<bool, DevError> {
         let Seen { rye, now, around, may_run } = seen;
-        self.part_with(&now.keys().collect());
+        self.part_with(&rye, &now.keys().collect());
         let changed = now
             .into_iter()
             .filter(|(entry, now)| self.last.get(entry).is_none_or(|last| !last.is_same(now)));
@@ -106,10 +106,10 @@ impl Session<'_> {
     }
 
     /// Notes what goes on beside the edits, for the look that comes to an end.
-    fn look_around(&mut self, rye: &Rye, git: Option<&Git>, git_is: GitIs, during: Option<&str>) {
+    fn look_around(&mut self, rye: &Rye, git: &Repositories, git_is: GitIs, during: Option<&str>) {
         self.around.extend((git_is == GitIs::Stuck).then_some(Why::GitBusy));
-        let state = git.map(|git| git.state(rye.host()));
-        self.git_moved |= state != self.git || git.is_some_and(Git::is_midway);
+        let state = git.states(rye.host());
+        self.git_moved |= state != self.git || git.is_midway();
         self.git = state;
         self.around.extend(self.git_moved.then_some(Why::GitMoved));
         self.note_touched(git);
@@ -120,8 +120,8 @@ impl Session<'_> {
 
     /// Where git only took its lock, what changed since the last look may be its work; what comes later
     /// is not, since it holds the lock until the last file is written.
-    fn note_touched(&mut self, git: Option<&Git>) {
-        let touched = git.and_then(Git::touched);
+    fn note_touched(&mut self, git: &Repositories) {
+        let touched = git.touches();
         self.around.extend((touched != self.git_touched).then_some(Why::GitMoved));
         self.git_touched = touched;
     }
@@ -148,13 +148,13 @@ impl Session<'_> {
         true
     }
 
-    fn trouble(&mut self, failure: &Failure) {
+    pub(super) fn trouble(&mut self, failure: &Failure) {
         self.audience.tell(&Event::Trouble { diagnostic: &failure.diagnostic() });
         self.again = Some(Instant::now() + Duration::from_millis(2 * DEV_AGAIN_MS));
     }
 
     /// Tells of items that are gone; an editor may be about to put one back.
-    fn part_with(&mut self, there: &BTreeSet<&Entry>) {
+    fn part_with(&mut self, rye: &Rye, there: &BTreeSet<&Entry>) {
         let at = Instant::now();
         self.missing.retain(|entry, _| !there.contains(entry));
         let absent = self.last.keys().filter(|entry| !there.contains(entry));
@@ -167,7 +167,7 @@ impl Session<'_> {
             self.missing.remove(&entry);
             self.last.remove(&entry);
             self.base.remove(&entry);
-            self.held.remove(&entry);
+            self.let_go(rye, &entry);
             self.eligible.remove(&entry);
             self.audience.tell(&Event::Gone { item: &entry.item });
         }
@@ -190,7 +190,7 @@ impl Session<'_> {
             }
             self.emptied.remove(&entry);
             match now.author() {
-                Some(author) => run |= self.admitted(&entry, &now, author),
+                Some(author) => run |= self.admitted(rye, &entry, &now, author),
                 None => open.push((entry, now)),
             }
         }
@@ -212,12 +212,12 @@ impl Session<'_> {
     }
 
     /// Somebody signed it: true if what it says is not what it said.
-    fn admitted(&mut self, entry: &Entry, now: &Arc<InHand>, author: &Author) -> bool {
+    fn admitted(&mut self, rye: &Rye, entry: &Entry, now: &Arc<InHand>, author: &Author) -> bool {
         let is_known = self.base.get(entry).is_some_and(|base| base.covers_same(now));
         let was_open = self.last.get(entry).is_some_and(|last| last.author().is_none());
         self.last.insert(entry.clone(), Arc::clone(now));
         self.base.insert(entry.clone(), Arc::clone(now));
-        self.held.remove(entry);
+        self.let_go(rye, entry);
         let by = match author {
             Author::Own => "you",
             Author::Dev => "the dev key",
@@ -251,6 +251,7 @@ impl Session<'_> {
         why.extend(self.held.get(entry).iter().flat_map(|held| held.why.iter().cloned()));
         why.extend(self.standing(entry, now));
         why.extend(now.hides(base.as_deref()).map(|file| Why::Invisible(file.to_owned())));
+        why.extend((!self.signs_alone()).then_some(Why::NoTerminal));
         let prepared = self.prepare(rye, now);
         if let (Ok(prepared), Some(was)) = (&prepared, base.as_ref().and_then(|b| b.parsed())) {
             why.extend(fields(was, prepared.item()).into_iter().map(Why::Field));
@@ -264,7 +265,7 @@ impl Session<'_> {
         }
         // Whatever speaks against it stays until somebody has looked, also where it cannot be signed yet.
         let reasons: Vec<Why> = why.iter().cloned().collect();
-        self.held.insert(entry.clone(), Held { why, is_open, now: Arc::clone(now) });
+        self.hold(rye, entry, Held { why, is_open, now: Arc::clone(now) });
         if is_open {
             let asks = self.ears.terminal().is_some();
             self.audience.tell(&Event::Waits { item, why: &reasons, asks });
@@ -356,7 +357,7 @@ impl Session<'_> {
                 return false;
             }
         }
-        self.held.remove(entry);
+        self.let_go(rye, entry);
         if asked {
             self.eligible.insert(entry.clone());
         }

@@ -8,11 +8,13 @@
 //! Invariants
 //! - What is signed is what was shown: the file is replaced only while its bytes are those of the diff.
 //! - Without a key press nothing is signed that [`Why`] speaks against; once something does, it does
-//!   until a person has looked.
+//!   until a person has looked. Without a terminal nothing is signed at all, unless that was asked for.
+//! - A question stands right below the diff of the item that it asks about.
 //! - What the file system tells is a hint. What changed is found by comparing bytes with what was seen.
 //!
-//! Start at `session.rs`; `look.rs` is one look, `renew.rs` another dev key. `rules.rs` is when to ask, `around.rs` what goes on beside the edits (git,
-//! other runs), `watch.rs` the hints, `ears.rs` one wait for hints, keys and signals.
+//! Start at `session.rs`; `look.rs` is one look, `renew.rs` another dev key. `rules.rs` is when to ask,
+//! `around.rs` what goes on beside the edits (git, other runs), `repositories.rs` which repositories
+//! those are, `watch.rs` the hints, `ears.rs` one wait for hints, keys and signals.
 
 mod around;
 mod ears;
@@ -20,6 +22,7 @@ mod error;
 mod event;
 mod look;
 mod renew;
+mod repositories;
 mod rules;
 mod session;
 mod terminal;
@@ -28,4 +31,4 @@ mod watch;
 pub(crate) use error::{CODES, DevError};
 pub(crate) use event::{Audience, Event};
 pub(crate) use rules::Why;
-pub(crate) use session::{Ended, Session};
+pub(crate) use session::{Asked, Ended, Session};

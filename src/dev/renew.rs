@@ -49,8 +49,11 @@ impl Session<'_> {
     }
 
     /// Signs with this session's dev key what an earlier one signed, so that nothing is refused that
-    /// nobody touched; how many items that were.
+    /// nobody touched; how many items that were. Where nothing is signed alone, neither is this.
     pub(super) fn sign_again(&mut self, rye: &Rye) -> usize {
+        if !self.signs_alone() {
+            return 0;
+        }
         let earlier = |now: &InHand| {
             let key = now.work.as_ref().ok().and_then(|work| work.line_key().ok().flatten());
             now.author() == Some(&Author::Dev) && key != Some(self.dev.fingerprint())

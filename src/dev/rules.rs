@@ -33,6 +33,8 @@ pub(crate) enum Why {
     Invisible(String),
     /// This part of its header changed.
     Field(&'static str),
+    /// Nobody is at a terminal, and nobody said that this may be signed all the same.
+    NoTerminal,
 }
 
 impl Why {
@@ -52,6 +54,7 @@ impl Why {
             Self::Many(_) => "many_files".into(),
             Self::Invisible(_) => "invisible_text".into(),
             Self::Field(name) => format!("field:{name}"),
+            Self::NoTerminal => "no_terminal".into(),
         }
     }
 }
@@ -77,6 +80,7 @@ impl std::fmt::Display for Why {
                 write!(f, "`{file}` beside it holds text that nobody sees")
             }
             Self::Field(name) => write!(f, "its `{name}` changed"),
+            Self::NoTerminal => write!(f, "nobody is at a terminal"),
         }
     }
 }
@@ -143,6 +147,7 @@ mod tests {
             Why::Many(6),
             Why::Invisible(text()),
             Why::Field("NAME"),
+            Why::NoTerminal,
         ];
         for why in all {
             // A reason that is added here is added above.
@@ -159,7 +164,8 @@ mod tests {
                 | Why::GitBusy
                 | Why::Many(_)
                 | Why::Invisible(_)
-                | Why::Field(_) => {}
+                | Why::Field(_)
+                | Why::NoTerminal => {}
             }
             let word = why.word();
             assert!(page.contains(&format!("`{word}`")), "{word}");

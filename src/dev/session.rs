@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::around::{Git, Runs};
+use super::around::Runs;
 use super::ears::{Ears, Heard};
 use super::error::DevError;
-use super::event::{Audience, Event};
+use super::event::{Audience, Event, Teller};
+use super::repositories::{Repositories, States, Touches};
 use super::rules::Why;
 use super::terminal::Key;
 use super::watch::{Depth, Watch};
@@ -27,6 +28,15 @@ pub(crate) enum Ended {
     Signal(i32),
 }
 
+/// What a session is asked to do.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    /// What to run after each save.
+    pub(crate) request: Option<Request>,
+    /// What nothing speaks against is signed also where nobody is at a terminal.
+    pub(crate) unattended: bool,
+}
+
 /// What waits for a person.
 pub(super) struct Held {
     pub(super) why: BTreeSet<Why>,
@@ -39,16 +49,16 @@ pub(super) struct Held {
 /// A project, watched.
 pub(crate) struct Session<'a> {
     pub(super) make: &'a dyn Fn() -> Result<Rye, Failure>,
-    pub(super) audience: &'a mut dyn Audience,
-    request: Option<Request>,
+    pub(super) audience: Teller<'a>,
+    asked: Asked,
     pub(super) dev: DevKey,
     pub(super) watch: Watch,
     pub(super) ears: Ears,
     pub(super) runs: Runs,
-    /// git's commit and index at the last look.
-    pub(super) git: Option<String>,
-    /// When git last took its lock.
-    pub(super) git_touched: Option<(i64, i64)>,
+    /// Commit and index of each repository at the last look.
+    pub(super) git: States,
+    /// When git last took each one's lock.
+    pub(super) git_touched: Touches,
     /// git did something, and nothing that changed was judged since.
     pub(super) git_moved: bool,
     /// The own key and the dev keys of this session.
@@ -86,7 +96,7 @@ impl<'a> Session<'a> {
     /// `dev.no_project`, `dev.watch`, `key.*`, `verify.trust_unreadable`.
     pub(crate) fn begin(
         make: &'a dyn Fn() -> Result<Rye, Failure>,
-        request: Option<Request>,
+        asked: Asked,
         audience: &'a mut dyn Audience,
     ) -> Result<Self, DevError> {
         let rye = make()?;
@@ -97,14 +107,14 @@ impl<'a> Session<'a> {
         let runs = Runs::find(user.base())?;
         let mut session = Self {
             make,
-            audience,
-            request,
+            audience: Teller::new(audience),
+            asked,
             dev,
             watch: Watch::new()?,
             ears,
             runs,
-            git: None,
-            git_touched: None,
+            git: States::new(),
+            git_touched: Touches::new(),
             git_moved: false,
             ours: BTreeSet::new(),
             strange: BTreeSet::new(),
@@ -129,11 +139,11 @@ impl<'a> Session<'a> {
     /// Watches first, so that nothing is missed between the look and the watching.
     fn first_look(&mut self, rye: &Rye) -> Result<(), DevError> {
         self.cover(rye)?;
-        let git = Git::find(rye.spaces().project_path(), rye.host());
-        let git = git.ok().flatten();
-        self.git_touched = git.as_ref().and_then(Git::touched);
-        self.git = git.map(|git| git.state(rye.host()));
         self.last = rye.in_hand(&BTreeMap::new())?;
+        let git = self.repositories(rye);
+        (self.git, self.git_touched) = (git.states(rye.host()), git.touches());
+        // What a checkout wrote before that is where the session begins.
+        self.last = rye.in_hand(&self.last)?;
         for (entry, now) in &self.last {
             if let Some(author) = now.author() {
                 self.base.insert(entry.clone(), Arc::clone(now));
@@ -157,9 +167,8 @@ impl<'a> Session<'a> {
             (project.to_owned(), Depth::Alone),
             (project.join(".ai"), Depth::Whole),
         ]);
-        if let Ok(Some(git)) = Git::find(project, rye.host()) {
-            wanted.extend(git.folders().map(|folder| (folder.to_owned(), Depth::Alone)));
-        }
+        let git = self.repositories(rye);
+        wanted.extend(git.folders().map(|folder| (folder.to_owned(), Depth::Alone)));
         wanted.insert(self.runs.folder().to_owned(), Depth::Alone);
         for now in self.last.values() {
             for name in now.file_names() {
@@ -172,6 +181,50 @@ impl<'a> Session<'a> {
             }
         }
         self.watch.cover(&wanted)
+    }
+
+    /// The repositories that may write what was there at the last look.
+    pub(super) fn repositories(&self, rye: &Rye) -> Repositories {
+        let project = rye.spaces().project_path();
+        let named = rye.located().vars.path("GIT_DIR");
+        let mut folders = BTreeSet::from([project.to_owned(), project.join(".ai")]);
+        for (entry, now) in &self.last {
+            let own = project.join(".ai").join(entry.relative());
+            let folder = own.parent().unwrap_or(project);
+            folders.insert(folder.to_owned());
+            // Listed paths begin at the tool's folder, at the one above it, or at the project.
+            for name in now.file_names() {
+                let begins = [Some(folder), folder.parent(), Some(project)].into_iter().flatten();
+                folders.extend(begins.filter_map(|at| Some(at.join(name).parent()?.to_owned())));
+            }
+        }
+        let real = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
+        Repositories::find(project, &real, named, rye.host())
+    }
+
+    /// Holds an item back until a person has looked, also for `rye sign --all` and a later session. What
+    /// waits for nothing but a terminal is not in doubt.
+    pub(super) fn hold(&mut self, rye: &Rye, entry: &Entry, held: Held) {
+        let in_doubt = held.why.iter().any(|why| *why != Why::NoTerminal);
+        let kept = rye.held_back(Space::Project).filter(|_| in_doubt);
+        if let Some(Err(error)) = kept.map(|kept| kept.add(&entry.item, &entry.ext)) {
+            let diagnostic = DevError::from(error).diagnostic();
+            self.audience.tell(&Event::Trouble { diagnostic: &diagnostic });
+        }
+        self.held.insert(entry.clone(), held);
+    }
+
+    /// A person looked, somebody signed it, or it is gone.
+    pub(super) fn let_go(&mut self, rye: &Rye, entry: &Entry) {
+        if let Some(kept) = rye.held_back(Space::Project) {
+            kept.remove(&entry.item, &entry.ext);
+        }
+        self.held.remove(entry);
+    }
+
+    /// Whether anything is signed without a key press.
+    pub(super) fn signs_alone(&self) -> bool {
+        self.asked.unattended || self.ears.terminal().is_some()
     }
 
     /// Watches until somebody ends it.
@@ -213,10 +266,11 @@ impl<'a> Session<'a> {
             project: rye.spaces().project_path(),
             items: self.last.len(),
             unsigned,
-            runs: self.request.as_ref().map(Request::item),
+            runs: self.asked.request.as_ref().map(Request::item),
             key: self.dev.fingerprint(),
             until: self.dev.not_after(),
             asks: self.ears.terminal().is_some(),
+            signs: self.signs_alone(),
         });
         let items = self.sign_again(&rye);
         if items > 0 {
@@ -245,7 +299,7 @@ impl<'a> Session<'a> {
         match key {
             Key::End | Key::Char(b'q') => self.ended = Some(Ended::Quit),
             Key::Char(b'r') => {
-                if self.request.is_none() {
+                if self.asked.request.is_none() {
                     self.audience.tell(&Event::NothingToRun);
                 }
                 self.run_now()?;
@@ -282,38 +336,63 @@ impl<'a> Session<'a> {
     }
 
     fn show_again(&mut self) {
-        let Some(held) = self.question.as_ref().and_then(|entry| self.held.get(entry)) else {
-            return;
-        };
-        let (now, why) = (Arc::clone(&held.now), held.why.iter().cloned().collect::<Vec<_>>());
-        if let (Ok(rye), Some(entry)) = ((self.make)(), &self.question) {
-            let base = self.base.get(entry).map(Arc::as_ref);
-            let changes = rye.changes(base, &now);
-            let item = &now.item;
-            self.audience.tell(&Event::Changed { item, place: &now.place, changes: &changes });
-            self.audience.tell(&Event::Waits { item, why: &why, asks: true });
+        if let Some(entry) = self.question.clone() {
+            self.show(&entry);
         }
         self.ask();
     }
 
-    /// Asks about the first item that waits, on a terminal.
+    /// Shows what would be signed, and why it waits; false if that cannot be shown.
+    fn show(&mut self, entry: &Entry) -> bool {
+        let Some(held) = self.held.get(entry) else { return false };
+        let rye = match (self.make)() {
+            Ok(rye) => rye,
+            Err(failure) => {
+                self.trouble(&failure);
+                return false;
+            }
+        };
+        let why: Vec<Why> = held.why.iter().cloned().collect();
+        let now = &held.now;
+        let changes = rye.changes(self.base.get(entry).map(Arc::as_ref), now);
+        let item = &now.item;
+        self.audience.tell(&Event::Changed { item, place: &now.place, changes: &changes });
+        self.audience.tell(&Event::Waits { item, why: &why, asks: true });
+        true
+    }
+
+    /// Asks about the first item that waits, on a terminal, right below its diff.
     pub(super) fn ask(&mut self) {
-        let Some(terminal) = self.ears.terminal() else { return };
+        if self.ears.terminal().is_none() {
+            return;
+        }
         let open = || self.held.iter().filter(|(_, held)| held.is_open).map(|(entry, _)| entry);
         // The one that is asked about already comes first.
         let same = open().find(|entry| self.question.as_ref() == Some(*entry));
         let left = open().count().saturating_sub(1);
-        self.question = same.or_else(|| open().next()).cloned();
-        if let Some(entry) = &self.question {
+        let Some(entry) = same.or_else(|| open().next()).cloned() else {
+            self.question = None;
+            return;
+        };
+        // Nobody is asked about what they cannot see; the next look tries again.
+        let is_shown = self.audience.shows(&entry.item) || self.show(&entry);
+        self.question = is_shown.then_some(entry);
+        if let (Some(entry), Some(terminal)) = (&self.question, self.ears.terminal()) {
             terminal.forget();
             self.audience.tell(&Event::Question { item: &entry.item, left });
         }
     }
 
+    /// Whether somebody is to be asked, and is not asked yet.
+    pub(super) fn owes_a_question(&self) -> bool {
+        let is_open = || self.held.values().any(|held| held.is_open);
+        self.question.is_none() && self.ears.terminal().is_some() && is_open()
+    }
+
     /// Runs what there is to run, and looks what that changed; an item that waits is not run. Asks
     /// nothing: keys that were typed until now are forgotten first.
     pub(super) fn run_now(&mut self) -> Result<(), DevError> {
-        let Some(request) = self.request.clone() else { return Ok(()) };
+        let Some(request) = self.asked.request.clone() else { return Ok(()) };
         let names = |item: &Ref| {
             let asked = request.item();
             item.to_string() == asked || item.id.as_str() == asked

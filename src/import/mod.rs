@@ -44,4 +44,4 @@ pub(crate) use folder::{LeftOut, OlderFolder, nothing, older_items};
 pub(crate) use mcp::{McpImport, mcp_drafts};
 pub(crate) use older::OlderKey;
 pub(crate) use skill::{export, hand_out, skill};
-pub(crate) use write::{Put, Written, give_back, write};
+pub(crate) use write::{Put, Written, write};

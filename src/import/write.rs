@@ -8,14 +8,14 @@ use std::path::Path;
 
 use super::draft::Draft;
 use super::error::{ImportError, NotImported};
-use crate::base::bytes::{replace_if, write_atomic, write_new};
+use crate::base::bytes::{write_atomic, write_new};
 use crate::diag::Place;
 use crate::id::{Query, Ref, Space};
 use crate::pipeline::{Failure, Rye};
 use crate::space::Root;
 use crate::verify::SignError;
 
-/// An item that was written and carries no signature yet.
+/// An item that was written and carries no signature yet, or whose older form waits for one.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) item: Ref,
@@ -23,6 +23,9 @@ pub(crate) struct Written {
     pub(crate) place: Place,
     /// Files of an earlier import that the item no longer lists.
     pub(crate) left_over: Vec<Place>,
+    /// The file that the item was made of, where it lies in the item's place: it is left as it is until
+    /// the signed item takes its place.
+    pub(crate) older: Option<Vec<u8>>,
 }
 
 /// Where items go, and how.
@@ -31,9 +34,6 @@ pub(crate) struct Put {
     pub(crate) space: Space,
     /// Over what is there.
     pub(crate) force: bool,
-    /// They are signed next: an item that becomes the file that it was made of is left as it is
-    /// otherwise, with its older signature.
-    pub(crate) signed_next: bool,
 }
 
 /// Writes items and their files into a space; each file is put into its place whole.
@@ -55,20 +55,6 @@ pub(crate) fn write(rye: &Rye, drafts: &[Draft], into: Put) -> Result<Vec<Writte
     written
 }
 
-/// Gives a file its older signature back, where the item that it became could not be signed.
-///
-/// # Errors
-/// `import.io`
-pub(crate) fn give_back(rye: &Rye, draft: &Draft, space: Space) -> Result<(), NotImported> {
-    let root = root(rye, space)?;
-    let Some(was) = in_place(root, draft) else { return Ok(()) };
-    let own = own_path(draft);
-    // What somebody has changed by now is theirs.
-    let given = replace_if(&root.path(&own), draft.text.as_bytes(), was);
-    let io = |source| ImportError::Io { place: root.shown(&own), source };
-    Ok(given.map(drop).map_err(io)?)
-}
-
 fn root(rye: &Rye, space: Space) -> Result<&Root, Failure> {
     match rye.spaces().get(space) {
         Some(root) => Ok(root),
@@ -77,31 +63,20 @@ fn root(rye: &Rye, space: Space) -> Result<&Root, Failure> {
     }
 }
 
-/// What was written where.
-enum Done<'d> {
-    /// There was nothing, at this path below `.ai`.
-    Made(String),
-    /// An item of the older form, by what it became.
-    Replaced { path: String, was: &'d [u8], by: &'d [u8] },
-}
+/// A file that was made, by its path below `.ai`.
+struct Made(String);
 
-impl Done<'_> {
+impl Made {
     /// Takes it back as far as that goes: the cause of it is what is told.
     fn undo(&self, root: &Root) {
-        match self {
-            Self::Made(path) => {
-                let _ = std::fs::remove_file(root.path(path));
-                // Folders that hold nothing now, below that of the kind.
-                let mut path = path.as_str();
-                while let Some((folder, _)) = path.rsplit_once('/').filter(|(f, _)| f.contains('/'))
-                {
-                    if std::fs::remove_dir(root.path(folder)).is_err() {
-                        break;
-                    }
-                    path = folder;
-                }
+        let _ = std::fs::remove_file(root.path(&self.0));
+        // Folders that hold nothing now, below that of the kind.
+        let mut path = self.0.as_str();
+        while let Some((folder, _)) = path.rsplit_once('/').filter(|(f, _)| f.contains('/')) {
+            if std::fs::remove_dir(root.path(folder)).is_err() {
+                break;
             }
-            Self::Replaced { path, was, by } => drop(replace_if(&root.path(path), by, was)),
+            path = folder;
         }
     }
 }
@@ -163,32 +138,29 @@ fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), N
     Ok(())
 }
 
-fn write_one<'d>(
+fn write_one(
     root: &Root,
-    draft: &'d Draft,
+    draft: &Draft,
     into: Put,
-    done: &mut Vec<Done<'d>>,
+    done: &mut Vec<Made>,
 ) -> Result<Written, NotImported> {
     let own = own_path(draft);
     if let Some(was) = in_place(root, draft) {
-        let place = root.shown(&own);
-        let io = |source| ImportError::Io { place: place.clone(), source };
-        if into.signed_next && draft.is_vouched_for {
-            let by = draft.text.as_bytes();
-            if !replace_if(&root.path(&own), was, by).map_err(io)? {
-                return Err(io(io::Error::other("it was changed in the meantime")).into());
-            }
-            done.push(Done::Replaced { path: own, was, by });
-        }
-        let (item, space) = (draft.item.clone(), root.space());
-        return Ok(Written { item, space, place, left_over: Vec::new() });
+        let (item, space, place) = (draft.item.clone(), root.space(), root.shown(&own));
+        return Ok(Written {
+            item,
+            space,
+            place,
+            left_over: Vec::new(),
+            older: Some(was.to_vec()),
+        });
     }
     let mut mine = BTreeSet::new();
     for (path, bytes, mode) in parts(draft) {
         let io = |source| ImportError::Io { place: root.shown(&path), source };
         let is_new = root.path(&path).symlink_metadata().is_err();
         put(root, &path, bytes, mode, into.force).map_err(io)?;
-        done.extend(is_new.then(|| Done::Made(path.clone())));
+        done.extend(is_new.then(|| Made(path.clone())));
         mine.insert(path);
     }
     let folder = format!("{}/{}.files", draft.item.kind.folder(), draft.item.id);
@@ -201,6 +173,7 @@ fn write_one<'d>(
         space: root.space(),
         place: root.shown(&own),
         left_over: left_over.collect(),
+        older: None,
     })
 }
 

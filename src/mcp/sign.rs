@@ -12,9 +12,9 @@ use super::server::held;
 use crate::base::Digest;
 use crate::base::limits::MCP_WAITING;
 use crate::grant::Pattern;
-use crate::id::{Kind, Query, Space};
+use crate::id::{Kind, Query, Ref, Space};
 use crate::pipeline::{Offer, Rye, Taken};
-use crate::space::{Entry, Root};
+use crate::space::Entry;
 
 /// What was shown and not yet signed, by the digest that says yes to it; the oldest go.
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl Call<'_> {
         }
         let rye = self.rye("rye_sign", &asked.project_path)?;
         let project = rye.spaces().project_path().to_owned();
-        let entries = entries(rye, &asked)?;
+        let (entries, passed_over) = entries(rye, &asked)?;
         let mut offers = Vec::new();
         for entry in &entries {
             offers.push(rye.offer(entry)?);
@@ -78,6 +78,7 @@ impl Call<'_> {
             held(&self.server.shown).keep(&digest, project, offers);
             return Ok(Answer::shown(json!({
                 "status": "confirmation_required", "confirm_digest": digest, "items": rows,
+                "passed_over": passed_over,
                 "help": "show the diff to the person; if they want it signed, call again with this `confirm_digest`",
             })));
         };
@@ -104,35 +105,69 @@ impl Call<'_> {
     }
 }
 
-/// What is to be signed.
-fn entries(rye: &Rye, asked: &Sign) -> Result<Vec<Entry>, Refusal> {
+/// What is to be signed: items of the project, and none that decides about the operator. Of a glob also
+/// what it leaves: what somebody else signed, and what `rye dev` holds back.
+fn entries(rye: &Rye, asked: &Sign) -> Result<(Vec<Entry>, Vec<Ref>), Refusal> {
     let wrong = |why: String| McpError::Arguments { tool: "rye_sign".into(), why };
+    let refused = |why: &'static str| McpError::SignRefused { why, help: A_PERSON };
     let space = asked.space.as_deref().map(str::parse::<Space>).transpose()?;
-    if space == Some(Space::System) {
-        return Err(wrong("`space` is `project` or `user`".into()).into());
+    if space.is_some_and(|space| space != Space::Project) {
+        return Err(refused("an agent signs items of the project alone").into());
     }
     if !asked.item_id.contains('*') {
-        let found = rye.find_to_sign(&asked.item_id.parse::<Query>()?, space)?;
-        return Ok(vec![Entry {
-            item: found.item,
-            space: found.space,
-            bundle: found.bundle,
-            ext: found.ext,
-        }]);
+        let query = asked.item_id.parse::<Query>()?;
+        if query.space.is_some_and(|space| space != Space::Project) || query.bundle.is_some() {
+            return Err(refused("an agent signs items of the project alone").into());
+        }
+        let found = rye.find_to_sign(&query, Some(Space::Project))?;
+        if let Some(why) = for_a_person(&found.item) {
+            return Err(refused(why).into());
+        }
+        let (item, space, bundle, ext) = (found.item, found.space, found.bundle, found.ext);
+        return Ok((vec![Entry { item, space, bundle, ext }], Vec::new()));
     }
     let pattern: Pattern =
         asked.item_id.parse().map_err(|why| wrong(format!("`{}`: {why}", asked.item_id)))?;
-    let has_project = rye.spaces().get(Space::Project).is_some_and(Root::exists);
-    let nearest = if has_project { Space::Project } else { Space::User };
     let mut all = Vec::new();
     for kind in Kind::ALL {
-        let entries = rye.list(space.unwrap_or(nearest), kind)?.into_iter();
-        all.extend(entries.filter(|e| pattern.matches(&e.item) && !e.item.is_about_keys()));
+        let entries = rye.list(Space::Project, kind)?.into_iter();
+        all.extend(entries.filter(|e| pattern.matches(&e.item)));
     }
     if all.is_empty() {
-        return Err(wrong(format!("nothing matches `{}`", asked.item_id)).into());
+        return Err(wrong(format!("nothing in the project matches `{}`", asked.item_id)).into());
     }
-    Ok(all)
+    // One of them is enough: what is left out of a list that was asked for is not seen.
+    if let Some(why) = all.iter().find_map(|entry| for_a_person(&entry.item)) {
+        return Err(refused(why).into());
+    }
+    let pair = rye.own_pair()?;
+    let (mut taken, mut left) = (Vec::new(), Vec::new());
+    for entry in all {
+        let query = Query { space: Some(entry.space), ..Query::from(entry.item.clone()) };
+        let found = rye.find_to_sign(&query, Some(entry.space))?;
+        match rye.passed_over(&found, &pair) {
+            Some(_) => left.push(entry.item),
+            None => taken.push(entry),
+        }
+    }
+    Ok((taken, left))
+}
+
+/// What is said with each refusal of an item.
+const A_PERSON: &str = "a person signs it: `rye diff` shows what changed, `rye sign` signs";
+
+/// Why an agent never signs this item, whoever confirms it (core 4.6).
+fn for_a_person(item: &Ref) -> Option<&'static str> {
+    match () {
+        () if item.is_about_keys() => {
+            Some("it is about keys, which `rye trust` writes and nobody signs")
+        }
+        () if item.kind == Kind::Config && item.id.is_reserved() => {
+            Some("it is configuration of the operator")
+        }
+        () if item.is_hook() => Some("it is a hook, which judges the calls of every tool"),
+        () => None,
+    }
 }
 
 /// One digest over all that is shown.

@@ -116,17 +116,18 @@ fn verify() -> Tool {
 
 fn sign() -> Tool {
     let input = json!({
-        "item_id": {"type": "string", "description": "the item, or a glob such as `tool:acme/**`"},
+        "item_id": {"type": "string", "description": "an item of the project, or a glob such as `tool:acme/**`; never a hook, nor what is about keys or the operator's configuration"},
         "project_path": project(),
-        "space": {"type": "string", "enum": ["project", "user"], "description": "whose copy; by default the nearest"},
+        "space": {"type": "string", "enum": ["project"], "description": "an agent signs in the project alone"},
         "confirm_digest": {"type": "string", "description": "what the first call gave; only then anything is signed"},
     });
     let output = json!({
         "status": {"type": "string", "enum": ["confirmation_required", "signed", "changed", "error"]},
         "confirm_digest": {"type": "string"},
         "items": {"type": "array", "items": {"type": "object"}, "description": "first each with its diff, then what became of it"},
+        "passed_over": {"type": "array", "items": {"type": "string"}, "description": "what a glob leaves: signed by others, or held back by `rye dev`; each is signed by its name"},
     });
-    let about = "Sign items with the person's own key, in two calls: the first gives a diff and `confirm_digest`, the second with that digest signs exactly what was shown. Show the diff to the person in between.";
+    let about = "Sign items of the project with the person's own key, in two calls: the first gives a diff and `confirm_digest`, the second with that digest signs exactly what was shown. Show the diff to the person in between. Hooks, keys, the operator's configuration and the user space are left to the person.";
     tool("rye_sign", about, (input, &["item_id", "project_path"]), output)
         .annotate(ToolAnnotations::with_title("Sign items").read_only(false).destructive(true))
 }

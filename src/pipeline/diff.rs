@@ -6,10 +6,12 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
+use super::file_changes::FileDifference;
 use super::line::Line;
-use super::parts::checked;
+use super::parts::{Beside, checked};
 use super::rules::Hold;
 use super::rye::Rye;
+use super::work::beside;
 use crate::base::limits::DIFF_MS;
 use crate::base::text::escape_line;
 use crate::base::{Digest, Timestamp};
@@ -17,7 +19,6 @@ use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Query, Ref};
 use crate::lock::Pin;
 use crate::resolve::Found;
-use crate::space::Spaces;
 use crate::trace::Quiet;
 use crate::verify::{DevMode, PartFinding, Reason, Source, admit, digest_to_sign};
 
@@ -111,7 +112,7 @@ pub(crate) struct Difference {
     /// Unified, without colours; empty if nothing differs.
     pub(crate) unified: String,
     /// The files beside it that are not as that version lists them.
-    pub(crate) files: Vec<PartFinding>,
+    pub(crate) files: Vec<FileDifference>,
 }
 
 /// One known version of an item.
@@ -151,7 +152,7 @@ impl Rye {
             }
             Against::Named(text) => (line.named_version(&found, text)?, Some("")),
         };
-        Ok(Difference::between(&old, &found, name).with_files(&old, &self.spaces))
+        Ok(line.difference(&old, &found, name))
     }
 
     /// The known versions of an item, the latest first; only those that verify.
@@ -197,13 +198,10 @@ impl Difference {
         Self { item, place, since, sha256, unified, files: Vec::new() }
     }
 
-    /// With the files beside the item that are not as that version lists them.
-    fn with_files(self, old: &Source, spaces: &Spaces) -> Self {
-        let files = match checked(old.clone(), spaces).map_err(|refused| refused.reason) {
-            Err(Reason::Dependency { findings }) => findings,
-            _ => Vec::new(),
-        };
-        Self { files, ..self }
+    /// The file and those beside it, as one unified diff.
+    pub(crate) fn whole(&self) -> String {
+        let files = self.files.iter().map(|file| file.unified.as_str());
+        std::iter::once(self.unified.as_str()).chain(files).collect()
     }
 
     /// The file is what the lock lists.
@@ -215,6 +213,40 @@ impl Difference {
 }
 
 impl Line<'_> {
+    /// What differs from a version: the file, and those beside it that its header means.
+    fn difference(&self, old: &Source, found: &Found, name: Option<&str>) -> Difference {
+        let rye = self.rye;
+        // Where the header cannot be read any more, those that the version listed.
+        let before = || Beside::of(rye, found.space, &found.item, &found.ext, old.text());
+        let listing = beside(rye, found).or_else(before);
+        let root = rye.spaces.home(found.space, found.bundle.as_ref());
+        let files = root.zip(listing).map(|(root, l)| l.now(root, &found.item, &found.ext));
+        let mut files = self.file_differences(found, &files.unwrap_or_default(), Some(old));
+        // What is there and cannot be read is not missing.
+        if let Err(Reason::Dependency { findings }) =
+            checked(old.clone(), &rye.spaces).map_err(|refused| refused.reason)
+        {
+            for finding in findings {
+                match &finding {
+                    PartFinding::Unusable(path) => {
+                        let row = files.iter_mut().find(|file| file.path == *path);
+                        let Some(row) = row else { continue };
+                        row.finding = finding;
+                    }
+                    PartFinding::TooMany | PartFinding::NoFolder => {
+                        files.push(FileDifference {
+                            path: String::new(),
+                            finding,
+                            unified: String::new(),
+                        });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Difference { files, ..Difference::between(old, found, name) }
+    }
+
     /// The remembered versions of a file that verify now, the latest first.
     pub(super) fn versions(&self, found: &Found) -> impl Iterator<Item = Source> {
         let baselines = self.rye.baselines();
@@ -241,8 +273,7 @@ impl Line<'_> {
             there.embedded = root.is_embedded();
         }
         if let Some(old) = self.versions(&there).find(|source| source.digest() == pin.sha256) {
-            let difference = Difference::between(&old, found, Some("locked"));
-            return Ok(difference.with_files(&old, &self.rye.spaces));
+            return Ok(self.difference(&old, found, Some("locked")));
         }
         if digest_to_sign(found) == pin.sha256 {
             return Ok(Difference::none(found, pin));
@@ -292,7 +323,13 @@ pub(super) fn unified(old: &str, new: &str, path: &str, was: &str) -> String {
     // The best diff of texts that share nothing takes a minute. After this one that is coarser, and as
     // true, has to do.
     let most = Duration::from_millis(DIFF_MS);
-    let diff = similar::TextDiff::configure().timeout(most).diff_lines(old, new);
+    // Lines end at a line feed alone, so that a carriage return is a character of its line.
+    let (old, new): (Vec<_>, Vec<_>) =
+        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let diff = similar::TextDiff::configure()
+        .timeout(most)
+        .newline_terminated(true)
+        .diff_slices(&old, &new);
     let (was, is) = (format!("{path} ({was})"), format!("{path} (on disk)"));
     diff.unified_diff().context_radius(3).header(&was, &is).to_string()
 }

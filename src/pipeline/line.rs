@@ -105,7 +105,9 @@ impl Line<'_> {
             let stamp = Stamp { sha256: source.digest(), signed_at: signer.at, key: signer.key };
             let (item, version) = (source.item(), (stamp, source.text().as_bytes()));
             let keep = self.rules.locked_digest(item, source.space());
-            if let Err(error) = baselines.remember(source.base(), item, version, keep) {
+            let files: Vec<_> =
+                source.parts().iter().map(|p| (p.digest, p.bytes.as_ref())).collect();
+            if let Err(error) = baselines.remember(source.base(), item, version, &files, keep) {
                 tracing::debug!(%error, %item, "no baseline kept");
             }
         }

@@ -297,5 +297,5 @@ fn row_diff(line: Line<'_>, row: &LockRow) -> Option<String> {
     let (was, now) = (row.was.as_ref()?, row.now.as_ref()?);
     let query = Query { space: Some(now.space), ..row.name.clone() };
     let found = line.find(&query).ok()?;
-    line.diff_locked(&found, was).ok().map(|difference| difference.unified)
+    line.diff_locked(&found, was).ok().map(|difference| difference.whole())
 }

@@ -9,6 +9,7 @@
 //! `bundled.rs` gives what a signature covers, `eval.rs` reads the score of a run, `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet,
 //! `search.rs` finds items by words and describes one.
 
+mod batch;
 mod builder;
 mod bundled;
 mod diff;
@@ -16,6 +17,7 @@ mod diff;
 mod draft;
 mod eval;
 mod failure;
+mod file_changes;
 mod hooks;
 mod inspect;
 mod line;
@@ -55,6 +57,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("hook.unusable"),
 ];
 
+pub(crate) use batch::{Other, PassedOver, SignReport, Signed, StagedRow, ToSign, Which};
 pub(crate) use builder::located;
 pub(crate) use diff::{Against, PastVersion};
 #[cfg(feature = "lsp")]
@@ -72,5 +75,5 @@ pub(crate) use review::{Review, SignerIs};
 pub(crate) use rules::Hold;
 pub(crate) use rye::now;
 pub(crate) use search::{Level, SearchHit, SearchPage};
-pub(crate) use sign::{Carried, SignOptions, SignReport, Signed};
+pub(crate) use sign::Carried;
 pub(crate) use work::{Author, FileChange, InHand, Prepared, Work};

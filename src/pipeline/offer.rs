@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::diff::unified;
 use super::failure::Failure;
-use super::parts::{Files, unlike};
+use super::parts::Files;
 use super::rules::Hold;
 use super::rye::Rye;
 use super::work::beside;
@@ -14,7 +14,7 @@ use crate::id::{Query, Ref, Space};
 use crate::resolve::Found;
 use crate::space::Entry;
 use crate::trace::Quiet;
-use crate::verify::{By, PartFinding, Reason, Refused, digest_to_sign};
+use crate::verify::{By, Reason, Refused, digest_to_sign};
 
 /// A file as it was shown to a person who is asked for a signature.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(crate) struct Offer {
     /// What the signature would cover: the header as signing writes it, with the digests of the
     /// files that it lists.
     pub(crate) digest: Digest,
-    /// What changed since the last verified version; the whole file where none is known. A file
-    /// beside it stands there whole, unless it is the one that this version lists.
+    /// What changed since the last verified version; the whole file where none is known. The same of
+    /// each file beside it, which stands there whole where its earlier bytes were not kept.
     pub(crate) diff: String,
     /// There is a verified version to compare with.
     pub(crate) has_baseline: bool,
@@ -52,23 +52,16 @@ impl Rye {
     pub(crate) fn offer(&self, entry: &Entry) -> Result<Offer, Failure> {
         let (found, files) = self.offered(entry)?;
         let rules = self.rules(Hold::Off);
-        let last = self.line(&rules, &Quiet).versions(&found).next();
+        let line = self.line(&rules, &Quiet);
+        let last = line.versions(&found).next();
         let text = String::from_utf8_lossy(&found.bytes);
         let path = &found.place.path;
         let mut diff = match &last {
             Some(last) => unified(last.text(), &text, path, "last verified"),
             None => unified("", &text, path, "no verified version is known"),
         };
-        for finding in unlike(&found, &files, last.as_ref()) {
-            diff.push_str(&format!("{finding}\n"));
-            let (PartFinding::Changed(name) | PartFinding::Extra(name)) = &finding else {
-                continue;
-            };
-            let bytes = files.get(name).map(AsRef::as_ref).unwrap_or_default();
-            diff.push_str(&match std::str::from_utf8(bytes) {
-                Ok(text) => unified("", text, name, "the whole file follows"),
-                Err(_) => format!("it is no text: sha256 {}\n", Digest::of(bytes)),
-            });
+        for file in line.file_differences(&found, &files, last.as_ref()) {
+            diff.push_str(&format!("{}\n{}", file.finding, file.unified));
         }
         let diff = escape(&diff).into_owned();
         // What cannot be signed is refused when it is to be.

@@ -9,7 +9,7 @@ use crate::base::Digest;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::{Item, listed_files, may_list_files};
 use crate::resolve::Found;
-use crate::space::{Entry, FileType, Root, Spaces};
+use crate::space::{Entry, FileType, RelPath, Root, Spaces};
 use crate::verify::{
     Listed, PartFinding, Refused, Scan, Source, line_range, path_below_base, scan,
 };
@@ -96,14 +96,18 @@ impl Outside {
     }
 }
 
+/// The digests that a version of the file lists; none where its paths begin at another folder.
+pub(super) fn listed_digests(found: &Found, last: &Source) -> BTreeMap<RelPath, Option<Digest>> {
+    let listed = |text: &str| listed_files(text, &found.file_type.header);
+    let now = std::str::from_utf8(&found.bytes).ok().and_then(listed);
+    let old = listed(last.text()).filter(|old| now.is_none_or(|now| now.root == old.root));
+    old.map(|old| old.digests).unwrap_or_default()
+}
+
 /// Files by name that are not those which the last known version lists, and what is the matter with
 /// each: all of them where there is none, or where its paths begin at another folder.
 pub(super) fn unlike(found: &Found, files: &Files, last: Option<&Source>) -> Vec<PartFinding> {
-    let listed = |text: &str| listed_files(text, &found.file_type.header);
-    let now = std::str::from_utf8(&found.bytes).ok().and_then(listed);
-    let old = last.and_then(|last| listed(last.text()));
-    let old = old.filter(|old| now.as_ref().is_none_or(|now| now.root == old.root));
-    let known = old.map(|old| old.digests).unwrap_or_default();
+    let known = last.map(|last| listed_digests(found, last)).unwrap_or_default();
     let mut findings = Vec::new();
     for (name, bytes) in files {
         match known.iter().find(|(path, _)| path.as_str() == name) {

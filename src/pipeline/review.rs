@@ -30,6 +30,7 @@ pub(crate) enum SignerIs {
 #[derive(Debug)]
 pub(crate) struct ReviewedItem {
     pub(crate) item: Ref,
+    pub(crate) place: Place,
     pub(crate) signer: Option<(Fingerprint, Timestamp)>,
     pub(crate) signer_is: SignerIs,
     pub(crate) owner: Option<String>,
@@ -52,6 +53,23 @@ pub(crate) struct Review {
 }
 
 impl Rye {
+    /// What the project holds beside `own`, where you have not accepted it; `None` where you have, and
+    /// where it holds nothing else.
+    ///
+    /// # Errors
+    /// Those of [`Rye::review`].
+    pub(crate) fn review_unaccepted(&self, own: &[Ref]) -> Result<Option<Review>, Failure> {
+        let Some(identity) = self.spaces().project_identity() else { return Ok(None) };
+        // A record that cannot be used, such as one of a key that is gone, accepts nothing.
+        if self.trust().accepts(identity).unwrap_or(false) {
+            return Ok(None);
+        }
+        let review = self.review()?;
+        let is_own = |item: &ReviewedItem| own.contains(&item.item);
+        let holds_more = !review.odd.is_empty() || !review.items.iter().all(is_own);
+        Ok(holds_more.then_some(review))
+    }
+
     /// Looks at the project of this working directory.
     ///
     /// # Errors
@@ -93,6 +111,7 @@ impl Rye {
             let signer = verdict.line().map(|line| (line.key, line.at));
             let mut item = ReviewedItem {
                 item: entry.item.clone(),
+                place: found.place.clone(),
                 signer,
                 signer_is: if signer.is_some() { SignerIs::Unknown } else { SignerIs::None },
                 owner: None,

@@ -5,13 +5,13 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::batch::{SignReport, Signed};
 use super::failure::Failure;
 use super::hooks::BELOW as HOOKS_BELOW;
 use super::line::Line;
 use super::parts::checked;
 use super::rules::Hold;
 use super::rye::Rye;
-use crate::base::Digest;
 use crate::chain::{Fetch as _, executors};
 use crate::diag::{Code, Diagnose, Place};
 use crate::grant::Pattern;
@@ -19,11 +19,11 @@ use crate::id::{Kind, Query, Ref, Space};
 use crate::interpolate::undeclared;
 use crate::parse::{Finding, Item, Severity, Tool, check_for_signing, fill};
 use crate::plan::{check_config, check_examples, check_schema, unknown_names};
-use crate::resolve::Found;
+use crate::resolve::{Found, ResolveError};
 use crate::trace::Quiet;
 use crate::verify::{
-    AcceptedProject, By, KeyPair, OwnKeys, PartFinding, PublicKey, SignError, Source, Staged,
-    TrustError, TrustStore, admit, check_own_config, digest_to_sign, stage,
+    AcceptedProject, By, KeyPair, OwnKeys, PartFinding, PublicKey, Source, Staged, TrustError,
+    admit, check_own_config, stage,
 };
 
 /// An item that does not validate is not signed.
@@ -72,28 +72,6 @@ impl Diagnose for Unsignable {
     }
 }
 
-/// What became of one item.
-#[derive(Debug)]
-pub(crate) enum Signed {
-    /// It was signed, or under `--check` would be; the digest is what the signature covers.
-    Changed {
-        digest: Digest,
-        was: Option<Code>,
-        warnings: Vec<Finding>,
-    },
-    /// It carries your valid signature already.
-    UpToDate,
-    Failed(Failure),
-}
-
-/// One row of a batch.
-#[derive(Debug)]
-pub(crate) struct SignReport {
-    pub(crate) item: Ref,
-    pub(crate) place: Place,
-    pub(crate) signed: Signed,
-}
-
 /// What a file's signature line is worth to you.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carried {
@@ -105,19 +83,6 @@ pub(crate) enum Carried {
     Others,
     /// The file is not what was signed, a dev key of yours signed it, or it cannot be said.
     Broken,
-}
-
-/// How to sign.
-#[derive(Clone, Copy)]
-pub(crate) struct SignOptions<'a> {
-    /// Only say what would change.
-    pub(crate) check: bool,
-    /// Sign again what carries your valid signature already.
-    pub(crate) again: bool,
-    /// Sign these very bytes and nothing that was filled in.
-    pub(crate) exactly: bool,
-    /// Called after each item.
-    pub(crate) progress: &'a (dyn Fn() + Sync),
 }
 
 /// An item that is signed in memory and may be written.
@@ -134,7 +99,10 @@ impl Unwritten {
 }
 
 impl Rye {
-    /// The file of one item in the space asked for; by default the nearest writable one.
+    /// The file of one item in the space asked for; without one the project's or the user space's.
+    ///
+    /// # Errors
+    /// `resolve.ambiguous_space` where both hold it and no space is named; those of finding it.
     pub(crate) fn find_to_sign(
         &self,
         query: &Query,
@@ -149,6 +117,7 @@ impl Rye {
         for kind in kinds {
             let item = Ref::new(kind, query.id.clone());
             let copies = line.resolver(|resolver| resolver.copies(&item));
+            let mut of_kind = Vec::new();
             let wanted = |f: &Found| {
                 query.space.is_none_or(|space| f.space == space)
                     && (query.bundle.is_none() || f.bundle == query.bundle)
@@ -156,10 +125,16 @@ impl Rye {
             for copy in copies {
                 let copy = copy?;
                 if wanted(&copy) {
-                    found.push(copy);
-                    break;
+                    of_kind.push(copy);
                 }
             }
+            let own = of_kind.iter().filter(|copy| is_written_by_people(copy.space));
+            let own: Vec<Space> = own.map(|copy| copy.space).collect();
+            if let [_, _, ..] = own.as_slice() {
+                // Which one is signed must not depend on what somebody else put into the project.
+                return Err(ResolveError::AmbiguousSpace { item, spaces: own }.into());
+            }
+            found.extend(of_kind.into_iter().next());
         }
         match found.len() {
             1 => Ok(found.remove(0)),
@@ -198,53 +173,6 @@ impl Rye {
             }
         }
         Ok((found, failed))
-    }
-
-    /// Signs files, on all cores; each is reported.
-    pub(crate) fn sign_all(
-        &self,
-        files: Vec<Found>,
-        pair: &KeyPair,
-        options: SignOptions<'_>,
-    ) -> Vec<SignReport> {
-        let rules = self.rules(Hold::Listed);
-        let line = self.line(&rules, &Quiet);
-        parallel(files, |found| {
-            let (item, place) = (found.item.clone(), found.place.clone());
-            let signed = self.sign_one(found, pair, line, options);
-            (options.progress)();
-            SignReport { item, place, signed: signed.unwrap_or_else(Signed::Failed) }
-        })
-    }
-
-    fn sign_one(
-        &self,
-        found: Found,
-        pair: &KeyPair,
-        line: Line<'_>,
-        options: SignOptions<'_>,
-    ) -> Result<Signed, Failure> {
-        let trust = line.trust;
-        let was = self.judge(&found, pair, trust);
-        if was.is_none() && !options.again {
-            return Ok(Signed::UpToDate);
-        }
-        let (bytes, given) = (found.bytes.to_vec(), digest_to_sign(&found));
-        let unwritten = self.sign_in_memory(found, By::Own(pair), line)?;
-        if !options.check {
-            // What somebody saved since it was read, or shown, is theirs and stays.
-            let may = !options.exactly || unwritten.source().digest() == given;
-            if !may || !unwritten.staged.write_over(&bytes)? {
-                let source = std::io::Error::other("it was changed in the meantime");
-                return Err(SignError::Io { place: unwritten.source().place(), source }.into());
-            }
-            line.remember(std::iter::once(unwritten.source()), false);
-        }
-        Ok(Signed::Changed {
-            digest: unwritten.source().digest(),
-            was,
-            warnings: unwritten.findings,
-        })
     }
 
     /// Signs a file in memory, by every rule of signing; nothing is written.
@@ -329,26 +257,6 @@ impl Rye {
         }
     }
 
-    /// `None` if the file carries `pair`'s valid signature; else the code of what is the matter.
-    fn judge(&self, found: &Found, pair: &KeyPair, trust: &TrustStore<'_>) -> Option<Code> {
-        let identity = self.spaces().project_identity();
-        let strict = crate::verify::DevMode(false);
-        match admit(found.clone(), trust, identity, strict, &Quiet) {
-            Ok(source) => {
-                let own = pair.public().fingerprint();
-                let is_own = source.signer().is_some_and(|signer| signer.key == own);
-                match is_own {
-                    true => checked(source, &self.spaces).err().map(|refused| refused.code()),
-                    false if source.signer().is_some_and(|signer| signer.dev_for.is_some()) => {
-                        Some(Code("verify.dev_signature"))
-                    }
-                    false => Some(Code("verify.untrusted")),
-                }
-            }
-            Err(refused) => Some(refused.reason.code()),
-        }
-    }
-
     /// Accepts the project if it is not: the first signature in it says that you work there.
     /// True if it was not accepted before.
     pub(crate) fn accept_project(&self, pair: &KeyPair) -> Result<bool, Failure> {
@@ -374,6 +282,11 @@ impl Rye {
         }
         Ok(pair)
     }
+}
+
+/// Whether people write items into the space: a copy in the system space is asked for by name.
+fn is_written_by_people(space: Space) -> bool {
+    matches!(space, Space::Project | Space::User)
 }
 
 /// An executor that a tool of `space` would not find. It may be written and signed later.

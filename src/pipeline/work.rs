@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::diff::unified;
 use super::failure::Failure;
 use super::line::Line;
-use super::parts::{Beside, Files, has_no_line, is_part, unlike};
+use super::parts::{Beside, Files, has_no_line, is_part};
 use super::rye::Rye;
 use super::sign::Unwritten;
 use crate::base::Digest;
@@ -17,9 +17,7 @@ use crate::parse::Item;
 use crate::resolve::Found;
 use crate::space::Entry;
 use crate::trace::Quiet;
-use crate::verify::{
-    By, DevKey, PartFinding, PublicKey, Scan, Source, brief, digest_to_sign, scan,
-};
+use crate::verify::{By, DevKey, PublicKey, Scan, Source, brief, digest_to_sign, scan};
 
 /// Whose signature admits an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -259,13 +257,8 @@ impl Rye {
     /// # Errors
     /// `sign.io`
     pub(crate) fn finish(&self, prepared: &Prepared) -> Result<bool, Failure> {
-        let written = prepared.unwritten.staged.write_over(&prepared.expected)?;
-        if written {
-            let rules = self.plain_rules();
-            let line = self.line(&rules, &Quiet);
-            line.remember(std::iter::once(prepared.unwritten.source()), false);
-        }
-        Ok(written)
+        let rules = self.plain_rules();
+        self.write(&prepared.unwritten, &prepared.expected, self.line(&rules, &Quiet))
     }
 
     /// What changed from `old`; without one, from the last version that is known and verifies, or
@@ -277,28 +270,22 @@ impl Rye {
         let text = |last: &Source| brief(last.text().as_bytes(), &work.found.file_type.comment);
         let known = || last.as_ref().map(text).unwrap_or_default();
         let was = before.map_or_else(known, Work::text);
-        let findings = unlike(&work.found, &work.files, last.as_ref());
-        let unlike: Vec<&str> = findings
-            .iter()
-            .filter_map(|finding| match finding {
-                PartFinding::Changed(name) | PartFinding::Extra(name) => Some(name.as_str()),
-                _ => None,
-            })
-            .collect();
-        let mut changes = vec![change(&now.place.path, &was, &work.text())];
-        let empty = Files::new();
-        let old_files = before.map_or(&empty, |work| &work.files);
-        let names = old_files.keys().chain(work.files.keys());
-        let mut names: Vec<&String> = names.collect();
+        let own = change(&now.place.path, &was, &work.text());
+        let Some(before) = before else {
+            let rules = self.plain_rules();
+            let line = self.line(&rules, &Quiet);
+            let files = line.file_differences(&work.found, &work.files, last.as_ref());
+            let files = files.into_iter().map(|f| FileChange { path: f.path, unified: f.unified });
+            return own.into_iter().chain(files).collect();
+        };
+        let mut names: Vec<&String> = before.files.keys().chain(work.files.keys()).collect();
         names.sort();
         names.dedup();
-        for name in names {
+        let files = names.into_iter().filter_map(|name| {
             let bytes = |files: &Files| files.get(name).map(|b| b.to_vec()).unwrap_or_default();
-            let is_known = before.is_none() && !unlike.contains(&name.as_str());
-            let was = if is_known { bytes(&work.files) } else { bytes(old_files) };
-            changes.push(change(name, &was, &bytes(&work.files)));
-        }
-        changes.into_iter().flatten().collect()
+            change(name, &bytes(&before.files), &bytes(&work.files))
+        });
+        own.into_iter().chain(files).collect()
     }
 
     fn last_known(&self, found: &Found) -> Option<Source> {

@@ -8,6 +8,7 @@ pub(crate) const CODES: &[Code] = &[
     Code("resolve.not_found"),
     Code("resolve.ambiguous_kind"),
     Code("resolve.ambiguous_file"),
+    Code("resolve.ambiguous_space"),
     Code("resolve.reserved"),
 ];
 
@@ -20,6 +21,8 @@ pub(crate) enum ResolveError {
     AmbiguousKind { id: String, both: Vec<Ref> },
     #[error("two files give `{item}`: {}", paths(.files))]
     AmbiguousFile { item: Ref, files: Vec<Place> },
+    #[error("`{item}` lies in more than one space that you write into: {}", in_spaces(.item, .spaces))]
+    AmbiguousSpace { item: Ref, spaces: Vec<Space> },
     #[error("`{item}` is reserved for the system space, and this copy differs from the system's")]
     Reserved { item: Ref, place: Place },
     #[error(transparent)]
@@ -33,6 +36,11 @@ fn names(spaces: &[Space]) -> String {
 
 fn refs(refs: &[Ref]) -> String {
     let refs: Vec<_> = refs.iter().map(|r| format!("`{r}`")).collect();
+    refs.join(" and ")
+}
+
+fn in_spaces(item: &Ref, spaces: &[Space]) -> String {
+    let refs: Vec<_> = spaces.iter().map(|space| format!("`{item}@{space}`")).collect();
     refs.join(" and ")
 }
 
@@ -51,6 +59,7 @@ impl Diagnose for ResolveError {
             Self::NotFound { .. } => "resolve.not_found",
             Self::AmbiguousKind { .. } => "resolve.ambiguous_kind",
             Self::AmbiguousFile { .. } => "resolve.ambiguous_file",
+            Self::AmbiguousSpace { .. } => "resolve.ambiguous_space",
             Self::Reserved { .. } => "resolve.reserved",
             Self::Space(inner) => return inner.code(),
         })
@@ -66,6 +75,9 @@ impl Diagnose for ResolveError {
             Self::AmbiguousKind { both, .. } => format!("say which: {}", refs(both)),
             Self::AmbiguousFile { .. } => {
                 "keep one of them; if you did not put the other there, find out who did".into()
+            }
+            Self::AmbiguousSpace { item, spaces } => {
+                format!("say which one you mean: {}, or `--space`", in_spaces(item, spaces))
             }
             Self::Reserved { item, .. } => format!(
                 "remove the copy; to use it all the same, list `{}` under `allow_shadow` in your own `config:rye/policy`",
@@ -88,9 +100,9 @@ impl Diagnose for ResolveError {
         match self {
             Self::NotFound { query, .. } => Some(query.to_string()),
             Self::AmbiguousKind { id, .. } => Some(id.clone()),
-            Self::AmbiguousFile { item, .. } | Self::Reserved { item, .. } => {
-                Some(item.to_string())
-            }
+            Self::AmbiguousFile { item, .. }
+            | Self::AmbiguousSpace { item, .. }
+            | Self::Reserved { item, .. } => Some(item.to_string()),
             Self::Space(inner) => inner.item(),
         }
     }
@@ -106,6 +118,10 @@ impl Diagnose for ResolveError {
             Self::AmbiguousFile { files, .. } => {
                 let paths: Vec<_> = files.iter().map(|f| f.path.clone()).collect();
                 data.insert("files".into(), paths.into())
+            }
+            Self::AmbiguousSpace { item, spaces } => {
+                let refs: Vec<_> = spaces.iter().map(|space| format!("{item}@{space}")).collect();
+                data.insert("refs".into(), refs.into())
             }
             _ => None,
         };

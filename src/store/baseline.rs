@@ -4,6 +4,8 @@
 //! file as it was, its signature line included. The name repeats what that line says, so that
 //! nothing has to be read to know what is there; a reader verifies the line before believing the
 //! bytes. One file a content: a version that is signed again, or runs again, moves to the end.
+//!
+//! `…/files/<sha256>` beside them: the files that such versions list, as long as there is room.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,6 +18,9 @@ use crate::base::bytes::{Bounded, read_at_most, sweep, temporary};
 use crate::base::limits::{ITEM_BYTES, VERSIONS_BYTES, VERSIONS_KEPT};
 use crate::base::{Digest, Timestamp};
 use crate::id::{Fingerprint, Ref};
+
+/// The folder of listed files in that of an item's versions.
+const FILES: &str = "files";
 
 /// Remembered versions below one user space.
 #[derive(Debug, Clone)]
@@ -43,15 +48,18 @@ pub(crate) struct Version {
 impl Version {
     /// The bytes of a version; `None` if they are gone.
     pub(crate) fn read(&self) -> Option<Vec<u8>> {
-        // Whatever was put there in its place must not hold us.
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-        let mut file =
-            fs::OpenOptions::new().read(true).custom_flags(flags).open(&self.path).ok()?;
-        file.metadata().ok().filter(fs::Metadata::is_file)?;
-        match read_at_most(&mut file, ITEM_BYTES, 0).ok()? {
-            Bounded::All(bytes) => Some(bytes),
-            Bounded::More => None,
-        }
+        read(&self.path)
+    }
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    // Whatever was put there in its place must not hold us.
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    let mut file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    file.metadata().ok().filter(fs::Metadata::is_file)?;
+    match read_at_most(&mut file, ITEM_BYTES, 0).ok()? {
+        Bounded::All(bytes) => Some(bytes),
+        Bounded::More => None,
     }
 }
 
@@ -76,9 +84,16 @@ impl Baselines {
         !self.versions(base, item).is_empty()
     }
 
-    /// Remembers a version as the latest, and forgets the oldest beyond [`VERSIONS_KEPT`] and
-    /// [`VERSIONS_BYTES`]; one with the digest `keep` is never forgotten. Written by rename, without
-    /// `fsync`: a crash may lose it, and what is there is still only believed if it verifies.
+    /// A file that a remembered version of the item lists; `None` if it was not kept.
+    pub(crate) fn file(&self, base: &Path, item: &Ref, digest: Digest) -> Option<Vec<u8>> {
+        let bytes = read(&self.path(base, item).join(FILES).join(digest.to_string()))?;
+        (Digest::of(&bytes) == digest).then_some(bytes)
+    }
+
+    /// Remembers a version as the latest, with the `files` that it lists, and forgets the oldest
+    /// beyond [`VERSIONS_KEPT`] and [`VERSIONS_BYTES`]; one with the digest `keep` is never
+    /// forgotten. Written by rename, without `fsync`: a crash may lose it, and what is there is
+    /// still only believed if it verifies.
     ///
     /// # Errors
     /// What the file system says; nothing depends on success.
@@ -87,6 +102,7 @@ impl Baselines {
         base: &Path,
         item: &Ref,
         (stamp, bytes): (Stamp, &[u8]),
+        files: &[(Digest, &[u8])],
         keep: Option<Digest>,
     ) -> io::Result<()> {
         let known = self.versions(base, item);
@@ -113,7 +129,8 @@ impl Baselines {
         for version in same {
             fs::remove_file(version.path)?;
         }
-        forget(others, bytes.len(), keep)
+        forget(others, bytes.len(), keep)?;
+        keep_files(&folder.join(FILES), files)
     }
 
     fn path(&self, base: &Path, item: &Ref) -> PathBuf {
@@ -124,6 +141,40 @@ impl Baselines {
         ]);
         self.folder.join(name.to_string())
     }
+}
+
+/// Keeps the files of the version that is the latest now, and of earlier ones what [`VERSIONS_BYTES`]
+/// leaves room for. What alone is larger is not kept.
+fn keep_files(folder: &Path, files: &[(Digest, &[u8])]) -> io::Result<()> {
+    let size = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
+    let mut total: u64 = files.iter().map(|(_, bytes)| size(bytes.len())).sum();
+    if files.is_empty() || total > VERSIONS_BYTES {
+        return Ok(());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    for (digest, bytes) in files {
+        let path = folder.join(digest.to_string());
+        let mut file = temporary(folder)?;
+        file.write_all(bytes)?;
+        file.persist(path).map_err(|e| e.error)?;
+    }
+    sweep(folder);
+    let mut others = Vec::new();
+    for entry in fs::read_dir(folder)?.flatten() {
+        let name = entry.file_name().to_str().and_then(|name| name.parse::<Digest>().ok());
+        let is_latest = name.is_some_and(|name| files.iter().any(|(digest, _)| *digest == name));
+        if let Some(stat) = entry.metadata().ok().filter(|_| !is_latest) {
+            others.push((stat.modified().ok(), stat.len(), entry.path()));
+        }
+    }
+    others.sort();
+    for (count, (_, length, path)) in others.into_iter().rev().enumerate() {
+        total = total.saturating_add(length);
+        if total > VERSIONS_BYTES || count >= VERSIONS_KEPT * 8 {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes what is over the caps; `versions` are the latest first, beside one of `bytes`.
@@ -182,7 +233,7 @@ mod tests {
                 key: "78f7dae3a0d000131c0889808c8c822d".parse().unwrap(),
             };
             let baselines = self.baselines();
-            baselines.remember(Path::new("/p"), &self.item, (stamp, bytes), keep).unwrap();
+            baselines.remember(Path::new("/p"), &self.item, (stamp, bytes), &[], keep).unwrap();
         }
 
         fn all(&self) -> Vec<Vec<u8>> {

@@ -3,8 +3,11 @@
 //! Layer 4. Sees `id`, `diag`, `base`. Knows nothing of keys: who reads a blob judges it.
 //!
 //! Kept here: the last versions of each item that were signed or ran, so that `rye diff` has
-//! something to compare with. Losing the folder loses comparisons and nothing else.
+//! something to compare with. Losing that folder loses comparisons and nothing else. And the names of
+//! items that `rye dev` holds back until a person has looked.
 
 mod baseline;
+mod held;
 
 pub(crate) use baseline::{Baselines, Stamp};
+pub(crate) use held::HeldBack;

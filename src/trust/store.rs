@@ -329,6 +329,16 @@ impl<'a> TrustStore<'a> {
         known.document.as_ref().map(|document| document.owner.clone())
     }
 
+    /// Whether a key is one of yours, and not revoked: the own one, one that it took the place of, or a
+    /// dev key.
+    pub(crate) fn is_yours(&self, key: Fingerprint) -> bool {
+        let is_own = || self.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
+        let was_own = || self.read_about(key, "rotated").is_ok_and(|found| found.is_some());
+        let signs_for_you = || self.read_delegate(key).is_ok_and(|found| found.is_some());
+        let is_revoked = self.is_revoked(key).unwrap_or(true);
+        !is_revoked && (is_own() || was_own() || signs_for_you())
+    }
+
     /// The trust document that speaks for a key, if there is one.
     ///
     /// # Errors

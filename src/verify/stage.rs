@@ -25,6 +25,10 @@ pub(crate) enum SignError {
     Bundled { item: Ref, bundle: BundleName },
     #[error("`{item}` is reserved: only the system space holds ids under `rye/`")]
     Reserved { item: Ref },
+    #[error(
+        "`{item}` is about keys: `rye trust` writes such documents, and nobody signs one as an item"
+    )]
+    AboutKeys { item: Ref },
     #[error("the `#!` line of `{item}` has no line feed, so no line fits behind it")]
     Shebang { item: Ref },
     #[error("with its signature line `{item}` would be larger than {} MiB", ITEM_BYTES >> 20)]
@@ -42,7 +46,7 @@ impl Diagnose for SignError {
         Code(match self {
             Self::Embedded { .. } => "sign.embedded",
             Self::Bundled { .. } => "sign.bundled",
-            Self::Reserved { .. } => "sign.reserved",
+            Self::Reserved { .. } | Self::AboutKeys { .. } => "sign.reserved",
             Self::DevKey { .. } => "sign.dev_key",
             Self::Shebang { .. } => "sign.shebang",
             Self::TooLarge { .. } => "space.too_large",
@@ -60,6 +64,9 @@ impl Diagnose for SignError {
                 "put a copy into your project or user space, which shadows it, and sign that".into()
             }
             Self::Reserved { .. } => "give the item an id of your own, such as `acme/…`".into(),
+            Self::AboutKeys { .. } => {
+                "see who is proposed with `rye trust review`; `rye trust accept` and `rye trust add` write a document of yours".into()
+            }
             Self::DevKey { item, .. } => format!("if it is yours, run `rye sign {item}`"),
             Self::Shebang { .. } => "end the line with a line feed".into(),
             Self::TooLarge { .. } => "keep data out of items; a tool can read it from the project".into(),
@@ -81,6 +88,7 @@ impl Diagnose for SignError {
             Self::Embedded { item }
             | Self::Bundled { item, .. }
             | Self::Reserved { item }
+            | Self::AboutKeys { item }
             | Self::DevKey { item, .. }
             | Self::Shebang { item }
             | Self::TooLarge { item } => Some(item.to_string()),
@@ -127,7 +135,8 @@ pub(crate) struct Staged {
 ///
 /// # Errors
 /// `sign.embedded`, `sign.bundled`, `sign.reserved`, `sign.dev_key`, `sign.shebang`,
-/// `verify.stray_signature_line`, `parse.*` for text that must not be in an item.
+/// `verify.stray_signature_line`, `parse.*` for text that must not be in an item. Nothing about keys is
+/// ever signed here, in any space and by any door.
 pub(crate) fn stage(
     found: Found,
     by: By<'_>,
@@ -143,6 +152,9 @@ pub(crate) fn stage(
     }
     if item.id.is_reserved() && found.space != Space::System && !may_sign_reserved {
         return Err(SignError::Reserved { item });
+    }
+    if item.is_about_keys() {
+        return Err(SignError::AboutKeys { item });
     }
     if let By::Dev(dev) = by
         && let Some(why) = dev.out_of_scope(&item, found.space)

@@ -51,6 +51,14 @@ impl Said {
     }
 }
 
+impl Said {
+    /// The code of the failure that a terminal showed.
+    pub fn code_shown(&self) -> String {
+        let text = self.stdout.split("error[").nth(1).unwrap_or_default();
+        text.split(']').next().unwrap_or_default().to_owned()
+    }
+}
+
 /// See the module.
 pub struct World {
     folder: tempfile::TempDir,
@@ -401,6 +409,15 @@ impl World {
 
     /// The same on a terminal, at which a person types `answer`; what it shows is the output.
     pub fn rye_below_a_run_at_a_terminal(&self, answer: &str, args: &[&str]) -> Said {
+        self.at_a_terminal(answer, args, &[("RYE_RUN_ID", "run-of-a-test")])
+    }
+
+    /// rye as a person starts it, who types `answer`; what the terminal shows is the output.
+    pub fn rye_at_a_terminal(&self, answer: &str, args: &[&str]) -> Said {
+        self.at_a_terminal(answer, args, &[])
+    }
+
+    fn at_a_terminal(&self, answer: &str, args: &[&str], env: &[(&str, &str)]) -> Said {
         let script = "import os, pty, sys
 pid, fd = pty.fork()
 if pid == 0:
@@ -421,7 +438,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
             .current_dir(self.project())
             .env_clear()
             .envs(&self.env)
-            .env("RYE_RUN_ID", "run-of-a-test")
+            .envs(env.iter().copied())
             .stdin(Stdio::null())
             .output()
             .expect("python3 starts");

@@ -10,7 +10,6 @@ use super::confirm::ask;
 use super::error::CliError;
 use super::exit::{Exit, status};
 use super::out::Out;
-use super::sign::How;
 use super::wire::Wired;
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_at_most};
@@ -20,9 +19,9 @@ use crate::diag::{Diagnostic, Style};
 use crate::id::{ItemId, Space};
 use crate::import::{
     Draft, Drafts, Import, LeftOut, McpImport, NotImported, OlderFolder, OlderKey, Put, Written,
-    drafts, give_back, mcp_drafts, nothing, older_items, skill, write,
+    drafts, mcp_drafts, nothing, older_items, skill, write,
 };
-use crate::pipeline::{SignReport, Signed};
+use crate::pipeline::{SignReport, ToSign, Which};
 use crate::resolve::Found;
 
 /// Turn what others wrote into signed items
@@ -274,19 +273,16 @@ impl Foreign<'_> {
             rye.own_pair()?;
         }
         let space = to.space.unwrap_or_else(|| super::sign::own_space(&rye));
-        let written = write(&rye, &drafts, Put { space, force: to.force, signed_next: sign })?;
-        let mut signed = Vec::new();
-        if sign {
-            let done = sign_all(&drafts, &written, wired, out);
-            let is_signed = |draft: &Draft| {
-                let mut rows = done.iter().flatten().filter(|row| row.item == draft.item);
-                rows.any(|row| !matches!(row.signed, Signed::Failed(_)))
-            };
-            for draft in drafts.iter().filter(|draft| draft.is_vouched_for && !is_signed(draft)) {
-                give_back(&rye, draft, space)?;
-            }
-            signed = done?;
+        if sign && space == Space::Project {
+            // These were shown; what else the project holds was not.
+            let own: Vec<_> = drafts.iter().map(|draft| draft.item.clone()).collect();
+            super::acceptance::accept_first(&rye, &[], &own, out)?;
         }
+        let written = write(&rye, &drafts, Put { space, force: to.force })?;
+        let signed = match sign {
+            true => sign_all(&drafts, &written, wired, out)?,
+            false => Vec::new(),
+        };
         Ok(tell(&drafts, &written, &signed, told, sign, out))
     }
 }
@@ -303,9 +299,12 @@ fn sign_all(
     let mut files = Vec::new();
     for (draft, written) in drafts.iter().zip(written).filter(|(draft, _)| draft.is_vouched_for) {
         let found = rye.find_to_sign(&written.item.clone().into(), Some(written.space))?;
-        files.push(Found { bytes: draft.text.clone().into_bytes().into(), ..found });
+        let found = Found { bytes: draft.text.clone().into_bytes().into(), ..found };
+        // Over its older form in one step: there is no moment at which neither signature stands.
+        let on_disk = written.older.clone().map_or_else(|| found.bytes.clone(), Into::into);
+        files.push(ToSign { found, on_disk });
     }
-    super::sign::sign(&rye, files, How::Exactly, wired, out)
+    super::sign::sign(&rye, files, Which::Exactly, wired, out)
 }
 
 fn read(path: &Path) -> Result<String, CliError> {

@@ -161,6 +161,11 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     }
 }
 
+/// The screen of `rye trust review`, for whoever asks before a project is accepted.
+pub(super) fn show_review(review: &crate::pipeline::Review, rye: &Rye, out: &mut Out) {
+    review::show(review, rye, out);
+}
+
 fn project(rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     if rye.spaces().project_identity().is_none() {
         let message = "this folder is your user space, which is no project".to_owned();

@@ -17,6 +17,15 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
         out.success(to_json(&review));
         return Ok(Exit::DONE);
     }
+    show(&review, rye, out);
+    for hint in hints(&review) {
+        out.line(&out.paint().style(Style::Dim, &hint));
+    }
+    Ok(Exit::DONE)
+}
+
+/// The whole screen, but for what to do next.
+pub(super) fn show(review: &Review, rye: &Rye, out: &mut Out) {
     let paint = out.paint();
     let state = match review.accepted {
         true => paint.style(Style::Good, "accepted"),
@@ -55,17 +64,13 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
     if review.items.is_empty() {
         out.line("  none");
     }
-    for line in items(&review, paint) {
+    for line in items(review, paint) {
         out.line(&line);
     }
     for odd in &review.odd {
         out.line(&format!("  {}  is odd: {}", escape_line(&odd.place.path), escape_line(&odd.why)));
     }
     out.line("");
-    for hint in hints(&review) {
-        out.line(&paint.style(Style::Dim, &hint));
-    }
-    Ok(Exit::DONE)
 }
 
 fn items(review: &Review, paint: Paint) -> Vec<String> {

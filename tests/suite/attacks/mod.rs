@@ -18,5 +18,7 @@ mod e_parsers;
 mod e_values;
 mod f_processes;
 mod h_receipts;
+mod l_dev;
 mod l_ground;
 mod l_parsers;
+mod l_signing;

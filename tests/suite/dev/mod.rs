@@ -81,7 +81,7 @@ pub struct Dev {
 }
 
 impl Dev {
-    /// `rye dev … --json` without a terminal, from its first event on.
+    /// `rye dev --unattended … --json` without a terminal, from its first event on.
     #[track_caller]
     pub fn start(world: &World, args: &[&str]) -> Self {
         Self::start_in(world, &world.project(), args)
@@ -89,6 +89,17 @@ impl Dev {
 
     #[track_caller]
     pub fn start_in(world: &World, folder: &Path, args: &[&str]) -> Self {
+        Self::begin(world, folder, &[&["--unattended"], args].concat())
+    }
+
+    /// The same as somebody starts it who knows of no flag.
+    #[track_caller]
+    pub fn start_as_it_is(world: &World, args: &[&str]) -> Self {
+        Self::begin(world, &world.project(), args)
+    }
+
+    #[track_caller]
+    fn begin(world: &World, folder: &Path, args: &[&str]) -> Self {
         let mut command = world.command(&[&["dev"], args, &["--json"]].concat());
         command.current_dir(folder).stdin(Stdio::null());
         let mut dev = Self::of(command);

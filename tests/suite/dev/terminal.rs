@@ -106,6 +106,37 @@ while not struct.unpack(\"i\", fcntl.ioctl(tty, termios.FIONREAD, bytes(4)))[0]:
 }
 
 #[test]
+fn a_question_stands_right_below_the_diff_of_the_item_that_it_asks_about() {
+    let world = world();
+    let mut dev = Dev::at_terminal(&world, &[]);
+    let (evil, good) = ("tool:acme/evil", "tool:acme/good");
+    world.write(".ai/tools/acme/evil.sh", says("evil"));
+    dev.about("question", evil);
+    world.write(".ai/tools/acme/good.sh", says("good"));
+    // It was shown, and another is asked about.
+    dev.about("changed", good);
+    assert_eq!(dev.until("question")["item_id"], evil);
+    dev.press("y");
+    dev.about("signed", evil);
+    dev.about("question", good);
+    dev.press("r");
+    dev.about("question", good);
+    dev.press("n");
+    dev.about("skipped", good);
+    let questions = dev.seen.windows(3).filter(|three| three[2]["event"] == "question");
+    let mut count = 0;
+    for three in questions {
+        count += 1;
+        let names: Vec<_> = three.iter().map(|event| event["event"].as_str().unwrap()).collect();
+        assert_eq!(names, ["changed", "waits", "question"], "{three:#?}");
+        let items: Vec<_> = three.iter().map(|event| &event["item_id"]).collect();
+        assert!(items.iter().all(|item| *item == items[2]), "{three:#?}");
+    }
+    assert!(count >= 4, "{:#?}", dev.seen);
+    assert_eq!(signer(&world, ".ai/tools/acme/good.sh"), "");
+}
+
+#[test]
 fn ctrl_c_ends_it_with_all_that_it_started() {
     for at_a_terminal in [true, false] {
         let world = world();

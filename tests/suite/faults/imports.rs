@@ -33,3 +33,27 @@ fn c06_an_import_that_is_stopped_leaves_whole_items_and_can_be_made_again() {
         world,
     });
 }
+
+#[test]
+fn c06_an_older_item_that_is_signed_in_its_place_keeps_a_signature_at_every_moment() {
+    let world = crate::import::older::in_place(World::new_in_memory());
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    try_all(&Case {
+        args: words("import rye . --key ../old.pem --yes"),
+        states: |world| {
+            let text = String::from_utf8(world.read(".ai/tools/acme/mark.py")).unwrap();
+            match text.contains("rye:signed:2026-04-10") {
+                true => vec![Old],
+                false => {
+                    let said = world.rye(&["verify", "tool:acme/mark"]);
+                    assert_eq!(said.status, 0, "neither signature: {said:?}");
+                    vec![New]
+                }
+            }
+        },
+        next: words("import rye . --key ../old.pem --yes"),
+        next_may_say: &["import.nothing"],
+        least: 6,
+        world,
+    });
+}

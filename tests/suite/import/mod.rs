@@ -2,7 +2,7 @@
 //! (exec-protocol 1.2).
 
 mod faults;
-mod older;
+pub mod older;
 mod skills;
 mod writing;
 

@@ -51,6 +51,14 @@ fn old(world: &World) -> (SigningKey, PathBuf) {
     (key, folder)
 }
 
+/// A project that holds one tool of the older form, and the key that signed it beside it.
+pub fn in_place(world: World) -> World {
+    let (_, folder) = old(&world);
+    let tool = fs::read(folder.join(".ai/tools/acme/mark.py")).unwrap();
+    put(&world.project().join(".ai/tools/acme/mark.py"), tool);
+    world
+}
+
 fn put(path: &Path, text: impl AsRef<[u8]>) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();

@@ -29,7 +29,8 @@ fn a_project_is_accepted_by_init_a_signature_and_two_verbs_of_trust() {
         world.write(".ai/tools/acme/other.sh", MARKER_SH);
         world.write(&trusted(&proposed), document(&proposed, "they say", ""));
         refused_and_unchanged(&world, ITEM, "verify.project_not_accepted");
-        let said = world.rye(way);
+        // The first two show what is here and ask.
+        let said = world.rye_at_a_terminal("y\n", way);
         assert_eq!(said.status, 0, "{way:?}: {said:?}");
         world.works(ITEM);
         let (_, review) = world.json(&["trust", "review"]);

@@ -363,7 +363,9 @@ fn your_own_key_and_the_publishers_can_be_revoked() {
     }
     let rotated = world.rye(&["keys", "rotate"]);
     assert_eq!(rotated.status, 0, "{rotated:?}");
-    assert_eq!(world.rye(&["sign", ITEM]).status, 0);
+    // What it accepted is not taken over either.
+    assert_eq!(world.rye(&["sign", ITEM]).code(), "verify.project_not_accepted");
+    assert_eq!(world.rye_at_a_terminal("y\n", &["sign", ITEM]).status, 0);
     assert_eq!(world.rye(&bash).code(), "verify.revoked", "the revocation is carried over");
 }
 

@@ -71,7 +71,7 @@ fn a_glob_is_shown_whole_and_a_project_is_not_accepted_by_an_agent() {
     world.works("tool:acme/b");
     assert_eq!(
         client.refused("rye_sign", json!({"item_id": "tool:rye/bash", "space": "system"})),
-        "mcp.arguments"
+        "mcp.sign_refused"
     );
     fs::remove_dir_all(world.home().join(".ai/config/keys/projects")).unwrap();
     world.write(".ai/tools/acme/a.sh", MARKER_SH);
@@ -86,4 +86,58 @@ fn a_server_that_rye_itself_runs_signs_nothing() {
     let mut client = Client::new(&world, &["--allow-sign"]);
     let code = client.refused("rye_sign", json!({"item_id": "tool:acme/mark"}));
     assert_eq!(code, "mcp.sign_refused");
+}
+
+#[test]
+fn l02_an_agent_signs_nothing_that_decides_about_the_operator() {
+    let world = World::new();
+    let hook =
+        MARKER_SH.replace("# description", "# hook = {events = [\"before\"]}\n# description");
+    world.write(".ai/tools/hooks/watch.sh", hook);
+    world.write(".ai/tools/acme/mark.sh", MARKER_SH);
+    world.write_home(".ai/tools/acme/mine.sh", MARKER_SH);
+    world.write_home(".ai/config/rye/policy.yaml", "sandbox_off: [\"tool:**\"]\n");
+    for of in [world.project(), world.home()] {
+        let proposal = of.join(".ai/config/keys/trusted").join(format!("{}.toml", "0".repeat(32)));
+        fs::create_dir_all(proposal.parent().unwrap()).unwrap();
+        fs::write(proposal, "owner = \"mallory\"\n").unwrap();
+    }
+    let keys = format!("config:keys/trusted/{}", "0".repeat(32));
+    let before = world.snapshot();
+    let mut client = Client::new(&world, &["--allow-sign"]);
+    for asked in [
+        json!({"item_id": "config:rye/policy", "space": "user"}),
+        json!({"item_id": "config:rye/policy"}),
+        json!({"item_id": "config:rye/policy@user"}),
+        json!({"item_id": "config:rye/*"}),
+        json!({"item_id": "config:rye/*", "space": "user"}),
+        json!({"item_id": keys}),
+        json!({"item_id": keys, "space": "user"}),
+        json!({"item_id": format!("{keys}@user")}),
+        json!({"item_id": format!("{keys}@user"), "space": "project"}),
+        json!({"item_id": "config:keys/**"}),
+        json!({"item_id": "config:**"}),
+        json!({"item_id": "config:**", "space": "user"}),
+        json!({"item_id": "*:**"}),
+        json!({"item_id": "tool:hooks/watch"}),
+        json!({"item_id": "hooks/watch"}),
+        json!({"item_id": "tool:hooks/*"}),
+        json!({"item_id": "tool:**"}),
+        json!({"item_id": "tool:acme/mine", "space": "user"}),
+        json!({"item_id": "tool:acme/mine@user"}),
+        json!({"item_id": "tool:acme/mine"}),
+        json!({"item_id": "tool:acme/*", "space": "user"}),
+        json!({"item_id": "tool:acme/mine", "space": "system"}),
+    ] {
+        let code = client.refused("rye_sign", asked.clone());
+        let known = ["mcp.sign_refused", "mcp.arguments", "resolve.not_found"];
+        assert!(known.contains(&code.as_str()), "{asked}: {code}");
+    }
+    drop(client);
+    assert!(world.snapshot() == before, "something was written");
+    // What the schema says is what holds, and the items of the project are still signed.
+    let mut client = Client::new(&world, &["--allow-sign"]);
+    let (said, is_error) = client.call("rye_sign", json!({"item_id": "tool:acme/*"}));
+    assert!(!is_error && said["status"] == "confirmation_required", "{said}");
+    assert_eq!(said["items"].as_array().unwrap().len(), 1, "{said}");
 }

@@ -1,0 +1,316 @@
+//! Signing files: first all of them in memory, then, once a person agreed to just that, on disk
+//! (core 3.8, 4.6).
+//!
+//! In:  files as they were read.
+//! Out: a row for each. [`Rye::stage_all`] writes nothing, and what it says is what [`Rye::write_all`]
+//!      writes: the digest that somebody confirms is the one that is signed, of the very bytes.
+
+use std::borrow::Cow;
+
+use super::failure::Failure;
+use super::line::Line;
+use super::parts::checked;
+use super::rules::Hold;
+use super::rye::Rye;
+use super::sign::{Unwritten, parallel};
+use crate::base::Digest;
+use crate::diag::{Code, Diagnose, Place};
+use crate::id::{Fingerprint, Ref, Space};
+use crate::parse::Finding;
+use crate::resolve::Found;
+use crate::store::HeldBack;
+use crate::trace::Quiet;
+use crate::verify::{By, KeyPair, Scan, SignError, TrustStore, admit, digest_to_sign, scan};
+
+/// A file that is to be signed.
+pub(crate) struct ToSign {
+    /// The item, with the bytes that are signed.
+    pub(crate) found: Found,
+    /// The bytes on disk, which are replaced as long as they are these.
+    pub(crate) on_disk: Cow<'static, [u8]>,
+}
+
+impl From<Found> for ToSign {
+    fn from(found: Found) -> Self {
+        Self { on_disk: found.bytes.clone(), found }
+    }
+}
+
+/// Which of the files are signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// What carries no valid signature of yours: what is yours, and what is unsigned. With `others` also
+    /// what somebody else signed.
+    Open { others: bool },
+    /// All of them: each was named.
+    Named,
+    /// All of them, and of each these very bytes and nothing that was filled in.
+    Exactly,
+}
+
+/// Somebody whose signature a file carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Other {
+    pub(crate) key: Fingerprint,
+    /// Where anybody has said it.
+    pub(crate) owner: Option<String>,
+}
+
+/// Why a file is left as it is, although it carries no valid signature of yours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PassedOver {
+    /// Somebody else signed it.
+    Others(Other),
+    /// Its signature line is damaged, or of an older form: it cannot be said whose it is.
+    Unclear,
+    /// `rye dev` showed it, and nobody said yes.
+    HeldBack,
+}
+
+/// What became of one item.
+#[derive(Debug)]
+pub(crate) enum Signed {
+    /// It was signed, or under `--check` would be; the digest is what the signature covers.
+    Changed {
+        digest: Digest,
+        was: Option<Code>,
+        /// Whose signature this one takes the place of.
+        replaces: Option<Other>,
+        warnings: Vec<Finding>,
+    },
+    /// It carries your valid signature already.
+    UpToDate,
+    PassedOver(PassedOver),
+    Failed(Failure),
+}
+
+/// One row of a batch.
+#[derive(Debug)]
+pub(crate) struct SignReport {
+    pub(crate) item: Ref,
+    pub(crate) place: Place,
+    pub(crate) signed: Signed,
+}
+
+/// One row of a batch that is not written yet.
+pub(crate) struct StagedRow {
+    pub(crate) item: Ref,
+    place: Place,
+    step: Step,
+}
+
+enum Step {
+    /// Nothing is to be written.
+    Done(Signed),
+    Write(Box<Ready>),
+}
+
+/// A file that is signed in memory, and what is said of it once it is written.
+struct Ready {
+    unwritten: Unwritten,
+    on_disk: Cow<'static, [u8]>,
+    was: Option<Code>,
+    replaces: Option<Other>,
+}
+
+impl StagedRow {
+    /// What the signature would cover; `None` where nothing is to be written.
+    pub(crate) fn digest(&self) -> Option<Digest> {
+        match &self.step {
+            Step::Write(ready) => Some(ready.unwritten.source().digest()),
+            Step::Done(_) => None,
+        }
+    }
+
+    /// The row as it would be, where only that is asked; what carries your valid signature is left.
+    pub(crate) fn unwritten(self) -> SignReport {
+        let Self { item, place, step } = self;
+        let signed = match step {
+            Step::Done(signed) => signed,
+            Step::Write(ready) if ready.was.is_none() => Signed::UpToDate,
+            Step::Write(ready) => ready.signed(),
+        };
+        SignReport { item, place, signed }
+    }
+}
+
+impl Ready {
+    fn signed(self) -> Signed {
+        let Self { unwritten, was, replaces, .. } = self;
+        let digest = unwritten.source().digest();
+        Signed::Changed { digest, was, replaces, warnings: unwritten.findings }
+    }
+}
+
+/// Whose a file is by its signature line, good or not.
+enum Whose {
+    Nobodys,
+    Yours,
+    Others(Other),
+    Unclear,
+}
+
+impl Rye {
+    /// Signs files in memory, on all cores; nothing is written. `progress` is called after each.
+    pub(crate) fn stage_all(
+        &self,
+        files: Vec<ToSign>,
+        pair: &KeyPair,
+        which: Which,
+        progress: &(dyn Fn() + Sync),
+    ) -> Vec<StagedRow> {
+        let rules = self.rules(Hold::Listed);
+        let line = self.line(&rules, &Quiet);
+        parallel(files, |file| {
+            let (item, place) = (file.found.item.clone(), file.found.place.clone());
+            let step = self.stage_one(file, pair, which, line);
+            progress();
+            StagedRow { item, place, step: step.unwrap_or_else(|f| Step::Done(Signed::Failed(f))) }
+        })
+    }
+
+    fn stage_one(
+        &self,
+        file: ToSign,
+        pair: &KeyPair,
+        which: Which,
+        line: Line<'_>,
+    ) -> Result<Step, Failure> {
+        let ToSign { found, on_disk } = file;
+        let was = self.judge(&found, pair, line.trust);
+        let whose = whose(&found, pair, line.trust);
+        if let Which::Open { others } = which {
+            let left = match &whose {
+                _ if was.is_none() => Some(Signed::UpToDate),
+                Whose::Others(other) if !others => {
+                    Some(Signed::PassedOver(PassedOver::Others(other.clone())))
+                }
+                Whose::Unclear if !others => Some(Signed::PassedOver(PassedOver::Unclear)),
+                _ if self.is_held_back(&found) => Some(Signed::PassedOver(PassedOver::HeldBack)),
+                _ => None,
+            };
+            if let Some(signed) = left {
+                return Ok(Step::Done(signed));
+            }
+        }
+        let replaces = match whose {
+            Whose::Others(other) => Some(other),
+            _ => None,
+        };
+        let given = digest_to_sign(&found);
+        let unwritten = self.sign_in_memory(found, By::Own(pair), line)?;
+        if which == Which::Exactly && unwritten.source().digest() != given {
+            return Err(changed_meanwhile(unwritten.source().place()));
+        }
+        Ok(Step::Write(Box::new(Ready { unwritten, on_disk, was, replaces })))
+    }
+
+    /// Writes what was staged, on all cores; each is reported. A file that is another by now, or one
+    /// that lists such a file, is left as it is and refused.
+    pub(crate) fn write_all(
+        &self,
+        rows: Vec<StagedRow>,
+        progress: &(dyn Fn() + Sync),
+    ) -> Vec<SignReport> {
+        let rules = self.rules(Hold::Listed);
+        let line = self.line(&rules, &Quiet);
+        parallel(rows, |row| {
+            let StagedRow { item, place, step } = row;
+            let signed = match step {
+                Step::Done(signed) => signed,
+                Step::Write(ready) => match self.write(&ready.unwritten, &ready.on_disk, line) {
+                    Ok(true) => ready.signed(),
+                    Ok(false) => Signed::Failed(changed_meanwhile(place.clone())),
+                    Err(failure) => Signed::Failed(failure),
+                },
+            };
+            progress();
+            SignReport { item, place, signed }
+        })
+    }
+
+    /// Writes one staged file over these bytes; false if it, or one that it lists, is another by now.
+    ///
+    /// # Errors
+    /// `sign.io`
+    pub(super) fn write(
+        &self,
+        unwritten: &Unwritten,
+        on_disk: &[u8],
+        line: Line<'_>,
+    ) -> Result<bool, Failure> {
+        // With the files that its header lists, as they were when it was staged.
+        let Ok(source) = checked(unwritten.source().clone(), &self.spaces) else {
+            return Ok(false);
+        };
+        if !unwritten.staged.write_over(on_disk)? {
+            return Ok(false);
+        }
+        if let Some(held) = self.held_back(source.space()) {
+            held.remove(source.item(), source.ext());
+        }
+        line.remember(std::iter::once(&source), false);
+        Ok(true)
+    }
+
+    /// What `rye dev` holds back in a space; it watches projects alone.
+    pub(crate) fn held_back(&self, space: Space) -> Option<HeldBack> {
+        let user = self.user_base().filter(|_| space == Space::Project)?;
+        Some(HeldBack::of(user, self.spaces.project_path()))
+    }
+
+    fn is_held_back(&self, found: &Found) -> bool {
+        self.held_back(found.space).is_some_and(|held| held.holds(&found.item, &found.ext))
+    }
+
+    /// Why a glob leaves this file as it is; `None` if it may be signed with the rest.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn passed_over(&self, found: &Found, pair: &KeyPair) -> Option<PassedOver> {
+        let trust = self.trust();
+        self.judge(found, pair, &trust)?;
+        match whose(found, pair, &trust) {
+            Whose::Others(other) => Some(PassedOver::Others(other)),
+            Whose::Unclear => Some(PassedOver::Unclear),
+            _ => self.is_held_back(found).then_some(PassedOver::HeldBack),
+        }
+    }
+
+    /// `None` if the file carries `pair`'s valid signature; else the code of what is the matter.
+    fn judge(&self, found: &Found, pair: &KeyPair, trust: &TrustStore<'_>) -> Option<Code> {
+        let identity = self.spaces().project_identity();
+        let strict = crate::verify::DevMode(false);
+        match admit(found.clone(), trust, identity, strict, &Quiet) {
+            Ok(source) => {
+                let own = pair.public().fingerprint();
+                let is_own = source.signer().is_some_and(|signer| signer.key == own);
+                match is_own {
+                    true => checked(source, &self.spaces).err().map(|refused| refused.code()),
+                    false if source.signer().is_some_and(|signer| signer.dev_for.is_some()) => {
+                        Some(Code("verify.dev_signature"))
+                    }
+                    false => Some(Code("verify.untrusted")),
+                }
+            }
+            Err(refused) => Some(refused.reason.code()),
+        }
+    }
+}
+
+fn whose(found: &Found, pair: &KeyPair, trust: &TrustStore<'_>) -> Whose {
+    match scan(&found.bytes, &found.file_type.comment) {
+        Ok(Scan::None) => Whose::Nobodys,
+        Ok(Scan::Line { line, .. }) => {
+            match line.key == pair.public().fingerprint() || trust.is_yours(line.key) {
+                true => Whose::Yours,
+                false => Whose::Others(Other { key: line.key, owner: trust.owner(line.key) }),
+            }
+        }
+        Err(_) => Whose::Unclear,
+    }
+}
+
+/// The file is not what it was when it was read, or one that it lists is not.
+fn changed_meanwhile(place: Place) -> Failure {
+    let source = std::io::Error::other("it, or a file that it lists, was changed in the meantime");
+    SignError::Io { place, source }.into()
+}
