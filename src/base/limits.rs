@@ -31,10 +31,28 @@ pub(crate) const DATA_SIGNS: usize = 150_000;
 pub(crate) const LOCK_SIGNS: usize = 330_000;
 /// Most values of a JSON text, from a caller, a tool or a server: each takes some hundred bytes of memory
 /// in the copies that a run makes of it, and a dense text of 16 MiB has as many.
-pub(crate) const JSON_NODES: usize = 1_000_000;
+pub(crate) const JSON_NODES: usize = 250_000;
 /// Most values of a message of another program, or of a document that another one wrote in JSON:
 /// the readers take two or three hundred bytes for each, and far fewer say anything that is meant.
 pub(crate) const MESSAGE_NODES: usize = 100_000;
+/// Most values of the parameters of one call: far above what a person or an agent gives, and with each
+/// copy that a run makes they stay below 32 MiB.
+pub(crate) const PARAMS_NODES: usize = 100_000;
+/// Most steps of a JSON Schema once its references are followed: a small file can name itself over and
+/// over. The largest published schemas have some ten thousand.
+pub(crate) const SCHEMA_NODES: u64 = 100_000;
+/// Most schemas on one way through a JSON Schema: who walks it does so on the stack.
+pub(crate) const SCHEMA_DEPTH: usize = 64;
+/// Most steps of checking one value: about a second.
+pub(crate) const CHECK_STEPS: u64 = 20_000_000;
+/// Most steps of listing all that is wrong with one value; beyond it the first fault is told.
+pub(crate) const LIST_STEPS: u64 = 2_000_000;
+/// How long a value is checked at most where the caller sets no time, in milliseconds.
+pub(crate) const CHECK_MS: u64 = 10_000;
+/// Most bytes of a compiled pattern of a schema, and of the table that runs it.
+pub(crate) const SCHEMA_PATTERN_BYTES: usize = 1 << 18;
+/// Most steps back of one search by a pattern that needs them.
+pub(crate) const SCHEMA_PATTERN_STEPS: usize = 100_000;
 /// Deepest nesting of YAML, TOML, JSON and literals (core 7.1): readers recurse.
 pub(crate) const DATA_DEPTH: usize = 64;
 /// Most linked work trees of one repository that are looked at: more than a person keeps.

@@ -264,6 +264,25 @@ pub(crate) fn near<'a>(
     scored.into_iter().take(most).map(|(_, candidate)| candidate.to_owned()).collect()
 }
 
+/// A text of a URL without its percent signs; bytes that are not UTF-8 then are replaced.
+pub(crate) fn percent_decoded(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let mut ahead = bytes.clone();
+        let mut digit = || char::from(ahead.next()?).to_digit(16);
+        let code = if byte == b'%' { digit().zip(digit()) } else { None };
+        match code.and_then(|(high, low)| u8::try_from(high * 16 + low).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                bytes = ahead;
+            }
+            None => out.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{

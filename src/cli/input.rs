@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::error::CliError;
 use crate::base::bytes::{Bounded, read_at_most};
-use crate::base::limits::PARAMS_BYTES;
-use crate::parse::json;
+use crate::base::limits::{PARAMS_BYTES, PARAMS_NODES};
+use crate::parse::{json, json_of};
 
 /// Where parameters come from.
 #[derive(clap::Args)]
@@ -78,7 +78,7 @@ impl Inputs {
 /// # Errors
 /// `cli.params_json`
 pub(super) fn object(text: &str) -> Result<Map<String, Value>, CliError> {
-    match json(text) {
+    match json_of(text, PARAMS_NODES) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Err(CliError::ParamsJson { why: "it is another JSON value".into() }),
         Err(fault) => Err(CliError::ParamsJson { why: fault.why }),

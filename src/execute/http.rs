@@ -28,7 +28,9 @@ impl Primitive for HttpClient {
             return Err(ExecuteError::OtherPlan { item: plan.item().clone() });
         };
         let until = start + plan.timeout();
-        let mask = Mask::of(request.secrets.iter().map(|(_, value)| value.as_str()));
+        let mask = Mask::of(
+            request.secrets.iter().map(|(_, value)| value.as_str()).chain(plan.private_values()),
+        );
         let mut talk = Talk { plan, request, mask, running, until, sent: 0, tries: 0 };
         let answer = talk.whole()?;
         if let Some(witness) = running.witness {

@@ -1,9 +1,9 @@
 //! What a tool writes to standard error, and says of its failure, is shown without its secrets.
 //!
 //! The one rule: the bytes of every value that a link of the chain declared under `secrets`, and of
-//! those that an `exec` block names, are replaced by `***` in standard error, in the error text and in
-//! what a server answered when it failed, before anything is cut or shown. What a tool gives as its
-//! data is its own. A secret in another spelling, such as base64, is not known as one.
+//! those that an `exec` block names, are replaced by `***` in standard error, before anything is cut or
+//! shown. In the report of a failure, all of it, so are the values of every other name under `env`.
+//! What a tool gives as the data of a success is its own. A secret in another spelling, such as base64, is not known as one.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::mask::Mask;
 use crate::base::limits::STDERR_TAIL;
 use crate::host::{Deeds, Ended};
-use crate::parse::json;
+use crate::parse::json as read_json;
 
 /// The result of a run that came to its own end.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,21 +57,31 @@ pub(crate) struct ToolFailure {
 }
 
 impl Outcome {
-    /// Reads a child's end as core 7.12 says.
-    pub(super) fn of(ended: &Ended, mask: &Mask) -> Self {
-        let stdout = String::from_utf8_lossy(&ended.stdout);
-        let stderr = shown_stderr(ended, mask);
+    /// Reads a child's end as core 7.12 says. A result is shown by `mask`, and a failure, all of it, by
+    /// `of_errors`.
+    pub(super) fn of(ended: &Ended, mask: &Mask, of_errors: &Mask) -> Self {
         // Strictly: one JSON value in UTF-8, or it is text.
         let whole = std::str::from_utf8(&ended.stdout).ok().filter(|_| !ended.stdout_truncated);
-        let value: Option<Value> = whole.and_then(|text| json(text).ok());
-        let reported = value.as_ref().and_then(|value| reported_error(value, mask));
+        let value: Option<Value> = whole.and_then(|text| read_json(text).ok());
+        let reported = value.as_ref().and_then(|value| reported_error(value, of_errors));
         let failed = reported.is_some() || ended.exit_code != Some(0);
+        let stderr = shown_stderr(ended, if failed { of_errors } else { mask });
         let failure = failed.then(|| ToolFailure {
             message: reported.unwrap_or_else(|| status_text(ended)),
             tail: tail(&stderr),
             of: "stderr_tail",
         });
-        let data = value.unwrap_or_else(|| serde_json::json!({"stdout": stdout, "stderr": stderr}));
+        let data = match (value, failed) {
+            (Some(value), true) => of_errors.value(value),
+            (Some(value), false) => value,
+            (None, true) => {
+                let stdout = of_errors.bytes(&ended.stdout, ended.stdout_truncated);
+                json!({"stdout": String::from_utf8_lossy(&stdout), "stderr": stderr})
+            }
+            (None, false) => {
+                json!({"stdout": String::from_utf8_lossy(&ended.stdout), "stderr": stderr})
+            }
+        };
         Self {
             data,
             exit_code: ended.exit_code,
@@ -111,7 +121,7 @@ impl Outcome {
             }
             return out;
         }
-        out.insert("exit_code".into(), serde_json::json!(self.exit_code));
+        out.insert("exit_code".into(), json!(self.exit_code));
         if let Some(signal) = self.signal {
             out.insert("signal".into(), signal.into());
         }
@@ -177,7 +187,8 @@ mod tests {
             exit_code: Some(code),
             ..Ended::default()
         };
-        Outcome::of(&ended, &Mask::of(["hush"].into_iter()))
+        let mask = Mask::of(["hush"].into_iter());
+        Outcome::of(&ended, &mask, &mask)
     }
 
     #[test]
@@ -217,7 +228,8 @@ mod tests {
         assert_eq!(message("{\"success\": false}", 0).as_deref(), Some(without));
         let says = outcome("{\"success\": false, \"error\": \"no hush\"}", 0);
         assert_eq!(says.failure.unwrap().message, "no ***");
-        assert_eq!(says.data["error"], "no hush", "data is the tool's own");
+        assert_eq!(says.data["error"], "no ***", "both halves of an error");
+        assert_eq!(outcome("\"hush\"", 0).data, "hush", "data is the tool's own");
     }
 
     #[test]
@@ -232,7 +244,7 @@ mod tests {
             let ended = Ended { stdout, exit_code: Some(0), ..Ended::default() };
             let told = |known: &str| {
                 let mask = Mask::of([known].into_iter());
-                Outcome::of(&ended, &mask).failure.unwrap().message
+                Outcome::of(&ended, &mask, &mask).failure.unwrap().message
             };
             let spelt = json!(secret).to_string();
             let spelt = spelt.trim_matches('"');

@@ -22,6 +22,7 @@ impl Primitive for Subprocess {
         }
         let (spawn, kept) = prepare(plan, running)?;
         let mask = Mask::of(plan.secrets());
+        let of_errors = Mask::of(plan.private_values());
         // A part of a secret is not known as one: with secrets everything is told at the end.
         let is_live = plan.secrets().next().is_none();
         let mut line = Vec::new();
@@ -44,9 +45,9 @@ impl Primitive for Subprocess {
         }
         if ended.timed_out {
             let (item, after) = (plan.item().clone(), plan.timeout());
-            let stderr_tail = stderr_tail(&ended, &mask);
+            let stderr_tail = stderr_tail(&ended, &of_errors);
             return Err(ExecuteError::Timeout { item, after, stderr_tail });
         }
-        Ok(Outcome::of(&ended, &mask))
+        Ok(Outcome::of(&ended, &mask, &of_errors))
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::copies::{Taking, laid_out, package_of, started};
 use super::draft::{Draft, Drafts};
@@ -22,7 +22,9 @@ use crate::host::{Pin, Restrict, Spawn};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{fill, listed_files, yaml};
 use crate::pipeline::Rye;
-use crate::plan::{MCP_TOOL, McpTool, PINNED, names_exact_code, script_at};
+use crate::plan::{
+    MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, reads_as_file, script_at,
+};
 use crate::protocol::{At, Offer, Remote, offer};
 use crate::space::{HeaderStyle, RelPath, is_test_spec};
 
@@ -254,7 +256,11 @@ impl Launch {
         let copies = laid_out(&taking.files, rye).map_err(|why| refused(import, why))?;
         let started = started(import.words, &written, &written_args, copies.as_ref());
         config.insert("command".into(), written.into());
-        config.insert("args".into(), written_args.into_iter().map(Value::from).collect());
+        let as_written = written_args.into_iter().map(|word| {
+            let is_package = names_package(command, args, &word) && reads_as_file(&word);
+            if is_package { json!({"data": word}) } else { word.into() }
+        });
+        config.insert("args".into(), as_written.collect());
         let fetches = FETCH.iter().find(|(name, _)| command.rsplit('/').next() == Some(*name));
         let net = import.net.unwrap_or(if fetches.is_some() { "any" } else { "none" });
         let home = rye.located().vars.text("HOME").unwrap_or("/").trim_end_matches('/').to_owned();

@@ -29,7 +29,7 @@ mod outline;
 mod tidy;
 mod tool;
 
-pub(crate) use data::{json, kind, yaml, yaml_place};
+pub(crate) use data::{json, json_of, kind, yaml, yaml_place};
 pub(crate) use directive::{Context, Directive, Input, InputType};
 pub(crate) use error::{CODES, ParseError};
 pub(crate) use finding::{Finding, Severity, check_for_signing, is_snake_case};
@@ -37,9 +37,10 @@ pub(crate) use item::Item;
 pub(crate) use outline::{Outline, outline};
 pub(crate) use tidy::{Tidied, tidied};
 pub(crate) use tool::{
-    Anchor, AnchorMode, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec, ExecMode, Hook,
-    HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, Needs, PIN_VAR, Phase, Search, Tool,
-    VerifyDeps, WantedConfig, declare, fill, listed_files, may_list_files,
+    Anchor, AnchorMode, Argument, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec,
+    ExecMode, Hook, HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, Needs, PIN_VAR, Phase,
+    Search, Subschemas, Tool, VerifyDeps, WantedConfig, bound_schema, declare, fill, listed_files,
+    may_list_files,
 };
 
 /// The hook of a YAML header, for tests of what is above.

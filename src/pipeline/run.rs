@@ -216,16 +216,15 @@ impl Rye {
         if request.dry_run {
             hooks.announce();
         } else {
-            let replaced = hooks.replace_args(given.clone())?;
             match &request.approval {
-                None => given = replaced,
+                None => given = hooks.replace_args(given)?,
                 // They were replaced before they were approved.
-                Some(_) if replaced == given => {}
+                Some(_) if hooks.replace_args(given.clone())? == given => {}
                 Some(approval) => return Err(approval.replaced()),
             }
         }
-        let params = Params::check(tool.item(), schema, given)?;
-        let args = params.as_map().clone();
+        let params = Params::check(tool.item(), schema, given, request.timeout)?;
+        let args = params.clone();
         let receipts = self.receipts(request, line.trust, &run_id)?;
         let for_record = request.for_record || !receipts.is_empty();
         let mut machine = Machine {
@@ -256,7 +255,7 @@ impl Rye {
         let (outcome, written) = match request.dry_run {
             true => (None, Written::default()),
             false => {
-                hooks.before(&args)?;
+                hooks.before(args.as_map())?;
                 let notary = self.notary(receipts, &plan, line.trust)?;
                 if let Some(approval) = &request.approval {
                     self.claim(approval)?;
@@ -267,11 +266,11 @@ impl Rye {
                     self.act(&plan, notary, approval.as_ref(), &run_id, &warnings, line.sink);
                 match ended {
                     Ok((mut outcome, written)) => {
-                        hooks.after(&args, &mut outcome, begin.elapsed())?;
+                        hooks.after(args.as_map(), &mut outcome, begin.elapsed())?;
                         (Some(outcome), written)
                     }
                     Err(failure) => {
-                        return Err(hooks.after_failure(&args, failure, begin.elapsed()));
+                        return Err(hooks.after_failure(args.as_map(), failure, begin.elapsed()));
                     }
                 }
             }

@@ -383,7 +383,7 @@ fn schema_findings(item: &Item) -> Vec<Finding> {
     let Item::Tool(tool) = item else { return Vec::new() };
     let Some(schema) = &tool.schema else { return Vec::new() };
     if let Err(why) = check_schema(schema) {
-        return vec![Finding::error(format!("the schema is no JSON Schema: {why}"))];
+        return vec![Finding::error(format!("the schema cannot be used: {why}"))];
     }
     let faults = check_examples(schema, &tool.examples).into_iter();
     faults.map(Finding::error).collect()

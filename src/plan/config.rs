@@ -5,12 +5,13 @@ use serde_json::{Map, Value};
 use super::error::PlanError;
 use crate::base::limits::TIMEOUT_MAX_MS;
 use crate::chain::Chain;
+use crate::parse::Argument;
 
 /// The execution keys of a chain's `config` blocks. They come from signed items only; parameters
 /// have another type and never meet them.
 pub(super) struct Execution {
     pub(super) command: Option<String>,
-    pub(super) args: Vec<String>,
+    pub(super) args: Vec<Argument>,
     pub(super) cwd: String,
     pub(super) input_data: Value,
     /// `None` where no link says.
@@ -23,8 +24,13 @@ impl Execution {
     /// Every template, as text.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let input = strings(&self.input_data);
-        let fixed = self.args.iter().chain([&self.cwd]).chain(&self.command);
+        let fixed = self.arguments().chain([&self.cwd]).chain(&self.command);
         fixed.map(String::as_str).chain(input)
+    }
+
+    /// The templates of the arguments.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = &String> {
+        self.args.iter().map(|argument| &argument.text)
     }
 
     /// # Errors
@@ -50,9 +56,13 @@ impl Execution {
             Some(Value::Array(args)) => args
                 .iter()
                 .map(|arg| match arg {
-                    Value::String(text) => Ok(text.clone()),
-                    Value::Number(number) => Ok(number.to_string()),
-                    _ => Err(bad("/config/args", "holds something that is no text")),
+                    Value::Number(number) => Ok(Argument::text(number.to_string())),
+                    other => Argument::read(other).ok_or_else(|| {
+                        bad(
+                            "/config/args",
+                            "holds something that is neither text nor `{data: text}`",
+                        )
+                    }),
                 })
                 .collect::<Result<_, _>>()?,
             Some(_) => return Err(bad("/config/args", "is no list")),

@@ -2,9 +2,11 @@
 //! variables that they ask for by name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use super::dotenv::{self, EnvFault};
 use super::error::PlanError;
+use super::pieces::Pieces;
 use super::shelf::Shelf;
 use super::template::{Names, Scope, variables};
 use crate::chain::{Chain, Role};
@@ -16,8 +18,15 @@ use crate::trace::{Event, Sink};
 /// The names that a child gets from the host, beside `LC_*`.
 const FIXED: &[&str] = &["PATH", "HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
 
-/// The value of a name that an `exec` block asks for is shown where it is shorter, in bytes: it is a
-/// word that stands in texts for other reasons.
+/// What keeps the modules of the working directory out of interpreters that would look for them there,
+/// unless a signed link or the caller's own environment says otherwise: `python3 -c` and `-m` (from
+/// Python 3.11 on), and Perl from 5.26 on, whatever the machine is set up for.
+const SAFE_PATHS: [(&str, &str); 2] = [(PYTHON_SAFE, "1"), ("PERL_USE_UNSAFE_INC", "0")];
+
+const PYTHON_SAFE: &str = "PYTHONSAFEPATH";
+
+/// The value of a name under `env` is shown where it is shorter, in bytes: it is a word that stands in
+/// texts for other reasons.
 const NAMED_SHOWN: usize = 8;
 
 /// Where a child's environment comes from, in rising precedence; templates are not expanded yet.
@@ -29,14 +38,18 @@ pub(super) struct Env {
     links: Vec<Vec<(String, String)>>,
     /// Lists of folders in the private folder of the run.
     paths: Vec<EnvPath>,
+    /// Folders in the private folder that Python gets in place of the one that it would add itself.
+    python: Vec<PathBuf>,
     /// rye's own names, which nobody can replace.
     own: Vec<(String, String)>,
     /// Names whose values came from the host by declaration, or were made of such values.
     sealed: BTreeSet<String>,
     /// Names that links ask for as secrets.
     secrets: BTreeSet<String>,
-    /// Names that the `exec` block of the tool asks for.
+    /// Other names that links ask for.
     named: BTreeSet<String>,
+    /// What a program of an `exec` block says beside its data is shown without their values too.
+    hides_named: bool,
 }
 
 impl Env {
@@ -57,9 +70,9 @@ impl Env {
         };
         let (declared, of_project) = declared(chain, vars, shelf)?;
         let base = chain.tool().tool.exec.as_ref().map_or(EnvBase::Minimal, |exec| exec.env_base);
-        let tool = &chain.tool().tool;
-        let named = tool.env_names.iter().filter(|name| declared.contains(*name));
-        let named = named.filter(|_| tool.exec.is_some()).cloned().collect();
+        let hides_named = chain.tool().tool.exec.is_some();
+        let named = chain.links().iter().flat_map(|link| &link.tool.env_names);
+        let named = named.filter(|name| declared.contains(*name)).cloned().collect();
         let is_fixed = |name: &str| FIXED.contains(&name) || name.starts_with("LC_");
         let mut declared = declared;
         if base == EnvBase::Inherit {
@@ -105,13 +118,20 @@ impl Env {
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let secrets = chain.links().iter().flat_map(|link| link.tool.secrets.iter().cloned());
         let secrets = secrets.collect();
-        Ok(Self { host, links, paths: Vec::new(), own, sealed, secrets, named })
+        let (paths, python) = (Vec::new(), Vec::new());
+        Ok(Self { host, links, paths, python, own, sealed, secrets, named, hides_named })
     }
 
     /// Adds a name of rye's own, which no link can replace; what the host says of it is not used.
     pub(super) fn add(&mut self, name: &str, value: String) {
         self.sealed.remove(name);
         self.own.push((name.to_owned(), value));
+    }
+
+    /// Lets Python find the modules of these folders of verified files, though [`SAFE_PATHS`] tell it not
+    /// to add the folder of its script.
+    pub(super) fn load_python_from(&mut self, folders: Vec<PathBuf>) {
+        self.python = folders;
     }
 
     /// Refuses a template that would show a host-declared value where others can see it: the
@@ -155,8 +175,18 @@ impl Env {
 
     /// The values that must not be shown: of declared secrets, and of what an `exec` block names.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.values(self.hides_named)
+    }
+
+    /// The values that must not stand in an error: those, and of every other name that a link asks for.
+    pub(super) fn private_values(&self) -> impl Iterator<Item = &str> {
+        self.values(true)
+    }
+
+    fn values(&self, with_named: bool) -> impl Iterator<Item = &str> {
         let secrets = self.secrets.iter().filter_map(|name| self.host.get(name));
-        let named = self.named.iter().filter_map(|name| self.host.get(name));
+        let named = self.named.iter().filter(move |_| with_named);
+        let named = named.filter_map(|name| self.host.get(name));
         secrets.chain(named.filter(|value| value.len() >= NAMED_SHOWN)).map(String::as_str)
     }
 
@@ -185,27 +215,47 @@ impl Env {
     }
 
     /// Names and values, templates expanded in order.
-    pub(super) fn resolve(&self, names: &Names) -> BTreeMap<String, String> {
-        let mut env = self.host.clone();
+    pub(super) fn resolve(&self, names: &Names) -> BTreeMap<String, Pieces> {
+        let safe = SAFE_PATHS.map(|(name, value)| (name.to_owned(), Pieces::text(value)));
+        let mut env: BTreeMap<String, Pieces> = safe.into();
+        env.extend(self.host.iter().map(|(name, value)| (name.clone(), Pieces::text(value))));
         for (name, template) in self.links.iter().flatten() {
-            let value = Scope { names, env: &env, params: None }.text(template);
+            let value = Scope { names, env: &env, params: None }.pieces(template);
             env.insert(name.clone(), value);
         }
         for path in &self.paths {
             let scope = Scope { names, env: &env, params: None };
-            let folders = |list: &[String]| list.iter().map(|t| scope.text(t)).collect::<Vec<_>>();
+            let folders =
+                |list: &[String]| list.iter().map(|t| scope.pieces(t)).collect::<Vec<_>>();
             // What the links' own `env` says of the variable is theirs, not the host's.
             let own = env.get(&path.name).filter(|text| !text.is_empty()).cloned();
             let all = [folders(&path.prepend), own.into_iter().collect(), folders(&path.append)];
-            env.insert(path.name.clone(), all.concat().join(":"));
+            env.insert(path.name.clone(), listed(&all.concat()));
+        }
+        if env.get(PYTHON_SAFE) == Some(&Pieces::text("1")) && !self.python.is_empty() {
+            let folders = self.python.iter().map(|path| Pieces::private(path.to_string_lossy()));
+            let own = env.remove("PYTHONPATH").filter(|text| !text.is_empty());
+            let all: Vec<Pieces> = folders.chain(own).collect();
+            env.insert("PYTHONPATH".into(), listed(&all));
         }
         env.retain(|name, _| name != DEPS_VAR && !KEPT_BACK.contains(&name.as_str()));
-        env.extend(self.own.iter().cloned());
+        env.extend(self.own.iter().map(|(name, value)| (name.clone(), Pieces::text(value))));
         env
     }
 }
 
-/// The host's `PATH`, in which programs are looked for and each is judged: a folder that is not UTF-8 is left out, the others stay.
+/// Folders as a variable lists them.
+fn listed(folders: &[Pieces]) -> Pieces {
+    let mut out = Pieces::default();
+    for (at, folder) in folders.iter().enumerate() {
+        out.push_text(if at == 0 { "" } else { ":" });
+        out.extend(folder);
+    }
+    out
+}
+
+/// The host's `PATH`, in which programs are looked for and each is judged: a folder that is not
+/// UTF-8 is left out, the others stay.
 pub(super) fn path(vars: &Vars) -> Option<String> {
     if let Some(text) = vars.text("PATH") {
         return Some(text.to_owned());

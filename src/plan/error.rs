@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::dotenv::EnvFault;
 use super::record::{Difference, difference_lines, of_params_alone};
-use crate::base::limits::{ARGUMENT_BYTES, VARIABLE_BYTES};
+use super::schema::{NoSchema, Stop};
+use crate::base::limits::{ARGUMENT_BYTES, PARAMS_NODES, VARIABLE_BYTES};
 use crate::base::text::{brief_line, escape_line};
 use crate::chain::FetchError;
 use crate::diag::{Code, Diagnose, Place};
@@ -47,8 +48,12 @@ pub(crate) struct Violation {
 pub(crate) enum PlanError {
     #[error("the parameters of `{item}` do not fit its schema{}", lines(.violations))]
     InvalidParameters { item: Ref, violations: Vec<Violation>, near: Option<String> },
-    #[error("the schema of `{item}` is no JSON Schema: {why}")]
-    InvalidSchema { item: Ref, why: String },
+    #[error("the schema of `{item}` cannot be used: {why}")]
+    InvalidSchema { item: Ref, why: NoSchema },
+    #[error("checking the parameters of `{item}` against its schema {stop}")]
+    CheckStopped { item: Ref, stop: Stop },
+    #[error("the parameters of `{item}` hold more than {PARAMS_NODES} values")]
+    TooManyValues { item: Ref },
     #[error("`{item}`: `{pointer}` {}", escape_line(.why))]
     BadConfig { item: Ref, pointer: &'static str, why: String },
     #[error("no link of the chain of `{item}` says which command to run")]
@@ -116,7 +121,10 @@ impl Diagnose for PlanError {
     fn code(&self) -> Code {
         Code(match self {
             Self::InvalidParameters { .. } => "plan.invalid_parameters",
-            Self::InvalidSchema { .. } => "plan.invalid_schema",
+            Self::InvalidSchema { why: NoSchema::Malformed(_), .. } => "plan.invalid_schema",
+            Self::InvalidSchema { .. } | Self::TooManyValues { .. } => "parse.limit",
+            Self::CheckStopped { stop: Stop::Steps, .. } => "parse.limit",
+            Self::CheckStopped { .. } => "execute.timeout",
             Self::BadConfig { .. } => "plan.bad_config",
             Self::NoCommand { .. } => "plan.no_command",
             Self::ProgramNotFound { .. } => "plan.program_not_found",
@@ -145,7 +153,18 @@ impl Diagnose for PlanError {
             Self::InvalidParameters { item, .. } => {
                 format!("see the parameters with `rye show {item}`")
             }
-            Self::InvalidSchema { .. } => "see `rye explain plan.invalid_schema`".into(),
+            Self::InvalidSchema { why: NoSchema::Malformed(_), .. } => {
+                "see `rye explain plan.invalid_schema`".into()
+            }
+            Self::InvalidSchema { .. } => {
+                "write the schema with fewer alternatives, and name a definition once".into()
+            }
+            Self::CheckStopped { .. } => {
+                "give less at once; if the schema is yours, write it with fewer alternatives".into()
+            }
+            Self::TooManyValues { .. } => {
+                "give less at once, or the path of a file that the tool reads".into()
+            }
             Self::BadConfig { .. } => "see `rye explain plan.bad_config`".into(),
             Self::NoCommand { .. } => {
                 "set `config.command` in the tool, or name a runtime that has one".into()
@@ -226,6 +245,8 @@ impl Diagnose for PlanError {
         }
         let (Self::InvalidParameters { item, .. }
         | Self::InvalidSchema { item, .. }
+        | Self::CheckStopped { item, .. }
+        | Self::TooManyValues { item }
         | Self::BadConfig { item, .. }
         | Self::NoCommand { item }
         | Self::ProgramNotFound { item, .. }

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::arguments::{paths, values};
 use super::config::Execution;
 use super::error::PlanError;
 use super::plan::Machine;
-use super::process::named_in;
 use crate::base::limits::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS, HOOK_TIMEOUT_MS};
 use crate::base::text::escape_line;
 use crate::chain::Chain;
 use crate::id::Space;
-use crate::parse::{EnvBase, Exec, ExecMode};
+use crate::parse::{Argument, EnvBase, Exec, ExecMode};
 
 /// How the program of a plan is spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,20 +122,27 @@ struct Here<'a> {
 
 impl Here<'_> {
     /// An argument that names a listed file becomes its pinned copy, also behind `--option=` and short options.
-    fn argument(&self, argument: &str) -> Result<String, PlanError> {
+    fn argument(&self, argument: &Argument) -> Result<Argument, PlanError> {
         let tool = self.chain.tool();
-        for (option, value) in named_in(argument) {
+        for (option, value) in values(&argument.text) {
             let path = below(value);
             if tool.source.parts().iter().any(|part| part.path.as_str() == path) {
-                return Ok(format!("{option}{{tool_dir}}/{path}"));
-            }
-            let there = tool.source.path().parent().unwrap_or(Path::new("/")).join(value);
-            if !value.is_empty() && self.machine.guards(&there) {
-                let item = tool.item().clone();
-                return Err(PlanError::UnverifiedProgram { item, path: there });
+                let text = format!("{option}{{tool_dir}}/{path}");
+                return Ok(Argument { text, ..argument.clone() });
             }
         }
-        Ok(argument.to_owned())
+        let folder = tool.source.path().parent().unwrap_or(Path::new("/"));
+        // What a template puts in is judged once it is filled in.
+        let is_plain = |text: &&str| !text.is_empty() && !text.contains(['{', '$']);
+        let text = Some(argument.text.as_str()).filter(|text| !argument.is_data && is_plain(text));
+        let by_text = text.into_iter().flat_map(paths).map(|path| folder.join(path));
+        let by_text = by_text.filter(|path| self.machine.leads_to_foreign_file(path));
+        let words = text.into_iter().flat_map(values).map(|(_, word)| folder.join(word));
+        let by_name = words.filter(|path| self.machine.guards(path));
+        match by_text.chain(by_name).next() {
+            Some(path) => Err(PlanError::UnverifiedProgram { item: tool.item().clone(), path }),
+            None => Ok(argument.clone()),
+        }
     }
 }
 

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::dotenv::{is_loader, read};
+use super::params::Params;
+use super::pieces::Pieces;
 use super::record::FORMAT;
 use super::record::PlanFile;
 use super::record::differences;
-use super::template::{Names, Scope, plain, variables};
+use super::template::{BodyParams, Named, Names, Scope, plain, variables};
 use crate::base::fuzz::is_message;
 use crate::base::{Digest, canon};
 use crate::id::Ref;
@@ -18,22 +20,23 @@ use crate::parse;
 /// as text. In a text that is JSON every string is a template, and its shape is kept.
 pub(crate) fn template(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    let given = json!({"a": "${HOME}", "{tool_path}": [1.5]});
     let names: Names = [
-        ("tool_path", json!("/p/{project_path}${HOME}")),
-        ("project_path", json!("{tool_path}")),
-        ("params_json", json!({"a": "${HOME}", "{tool_path}": [1.5]})),
-        ("anchor_path", Value::Null),
+        ("tool_path", Named::Text("/p/{project_path}${HOME}".into())),
+        ("project_path", Named::Text("{tool_path}".into())),
+        ("params_json", Named::Params(Params::new(given.as_object().cloned().unwrap_or_default()))),
+        ("anchor_path", Named::Private("tool".into())),
     ]
     .into();
     let env = [("HOME", "/h/{tool_path}${A1:-x}"), ("A1", "}"), ("EMPTY", ""), ("_", "${")];
-    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    let params = [("a", Some(json!("{tool_path}${HOME}"))), ("b-1.c", None), ("tool_path", None)];
-    let params = params.map(|(name, value)| (name.to_owned(), value)).into();
+    let env = env.map(|(name, value)| (name.to_owned(), Pieces::text(value))).into();
+    let value = json!("{tool_path}${HOME}");
+    let params = [("a", Some(&value)), ("b-1.c", None), ("tool_path", None)].into();
     let body = Scope { names: &names, env: &env, params: Some(&params) };
     assert_eq!(body.text(text), model(text, &names, &env, &params), "{text:?}");
     let scope = Scope { names: &names, env: &env, params: None };
     let expanded = scope.text(text);
-    assert_eq!(expanded, model(text, &names, &env, &Params::new()), "{text:?}");
+    assert_eq!(expanded, model(text, &names, &env, &BodyParams::new()), "{text:?}");
     assert!(expanded.len() <= text.len() * 32, "{} from {}", expanded.len(), text.len());
     for name in variables(text) {
         assert!(text.contains(&format!("${{{name}")), "{name}");
@@ -61,17 +64,17 @@ fn has_the_shape(template: &Value, expanded: &Value, names: &Names) {
         (Value::String(text), other) => {
             let name = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
             match name.and_then(|name| names.get(name)) {
-                Some(value) => assert_eq!(value, other),
-                None => assert!(other.is_string()),
+                Some(Named::Params(params)) => assert_eq!(Some(params.as_map()), other.as_object()),
+                _ => assert!(other.is_string()),
             }
         }
         (item, other) => assert_eq!(item, other),
     }
 }
 
-type Params = BTreeMap<String, Option<Value>>;
+type Vars = BTreeMap<String, Pieces>;
 
-fn model(text: &str, names: &Names, env: &BTreeMap<String, String>, params: &Params) -> String {
+fn model(text: &str, names: &Names, env: &Vars, params: &BodyParams<'_>) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(sign) = rest.chars().next() {
         if let Some((value, behind)) = variable(rest, env).or_else(|| named(rest, names, params)) {
@@ -86,7 +89,7 @@ fn model(text: &str, names: &Names, env: &BTreeMap<String, String>, params: &Par
 }
 
 /// `${NAME}` or `${NAME:-default}`: an empty variable counts as none.
-fn variable<'t>(text: &'t str, env: &BTreeMap<String, String>) -> Option<(String, &'t str)> {
+fn variable<'t>(text: &'t str, env: &Vars) -> Option<(String, &'t str)> {
     let (inside, behind) = text.strip_prefix("${")?.split_once('}')?;
     let (name, default) = inside.split_once(":-").unwrap_or((inside, ""));
     let upper = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
@@ -95,14 +98,19 @@ fn variable<'t>(text: &'t str, env: &BTreeMap<String, String>) -> Option<(String
         return None;
     }
     let value = env.get(name).filter(|value| !value.is_empty());
-    Some((value.map_or(default, String::as_str).to_owned(), behind))
+    Some((value.map_or(default.to_owned(), Pieces::shown), behind))
 }
 
 /// `{name}`, where the name stands for something.
-fn named<'t>(text: &'t str, names: &Names, params: &Params) -> Option<(String, &'t str)> {
+fn named<'t>(text: &'t str, names: &Names, params: &BodyParams<'_>) -> Option<(String, &'t str)> {
     let (name, behind) = text.strip_prefix('{')?.split_once('}')?;
-    let given = || params.get(name).map(|value| value.as_ref().map(plain).unwrap_or_default());
-    Some((names.get(name).map(plain).or_else(given)?, behind))
+    let given = || params.get(name).map(|value| value.map(plain).unwrap_or_default());
+    let own = names.get(name).map(|named| match named {
+        Named::Text(text) => text.clone(),
+        Named::Private(below) => format!("{{private folder}}/{below}"),
+        Named::Params(params) => Value::Object(params.as_map().clone()).to_string(),
+    });
+    Some((own.or_else(given)?, behind))
 }
 
 /// Every value of a `.env` stands in its text as it is, below a plain name; a refusal names a line.

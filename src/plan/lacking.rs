@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::plan::Plan;
+use super::template::Named;
 use crate::base::text::escape_line;
 use crate::host::{Confinement, Net};
 
@@ -83,7 +84,8 @@ impl Plan {
     pub(crate) fn as_template(&self, path: &Path) -> String {
         let roots = ["project_path", "user_space"];
         let below = roots.iter().find_map(|name| {
-            let root = self.frame.names.get(*name)?.as_str().filter(|root| root.len() > 1)?;
+            let Named::Text(root) = self.context.names.get(*name)? else { return None };
+            let root = Some(root).filter(|root| root.len() > 1)?;
             let root = Path::new(root).canonicalize().ok()?;
             let rest = path.strip_prefix(root).ok()?.display().to_string();
             Some(if rest.is_empty() { format!("{{{name}}}") } else { format!("{{{name}}}/{rest}") })

@@ -1,6 +1,8 @@
 //! What a chain that ends at `rye/core/primitives/mcp` asks for: one tool of an MCP server, and what
 //! that tool was when it was signed.
 
+use std::path::Path;
+
 use serde_json::{Map, Value, json};
 
 use super::http::Bad;
@@ -8,6 +10,7 @@ use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::text::escape_line;
 use crate::chain::Chain;
+use crate::parse::bound_schema;
 
 /// The item id of the primitive.
 pub(crate) const MCP_CLIENT: &str = "rye/core/primitives/mcp";
@@ -46,6 +49,9 @@ impl McpTool {
         let is_known = |key: &str| key == "tool" || PINNED.contains(&key);
         if let Some(key) = block.keys().find(|key| !is_known(key)) {
             return Err(("/config/mcp", format!("has the unknown key `{}`", escape_line(key))));
+        }
+        if let Some(Err(why)) = block.get("output_schema").map(|it| bound_schema(it).map(drop)) {
+            return Err(("/config/mcp", format!("has an `output_schema` that {why}")));
         }
         let pins = block.iter().filter(|(key, value)| *key != "tool" && !value.is_null());
         Ok(Self { name, pins: pins.map(|(key, value)| (key.clone(), value.clone())).collect() })
@@ -91,17 +97,29 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<(), String> {
 /// Whether the words of a command line say exactly which code they start: a version or a digest for a
 /// program that fetches packages. Of what lies on this machine it is not known here.
 pub(crate) fn names_exact_code(command: &str, args: &[String]) -> bool {
+    fetched(command, args).is_some_and(|(found, is_exact)| found.into_iter().all(is_exact))
+}
+
+/// Whether a word of a command line names a package that a program fetches, and no file.
+pub(crate) fn names_package(command: &str, args: &[String], word: &str) -> bool {
+    let is_place = word.starts_with(['.', '/', '~']) || word.starts_with("file:");
+    let is_script = Path::new(word).extension().is_some_and(|extension| extension == "py");
+    let found = fetched(command, args).map(|(found, _)| found).unwrap_or_default();
+    !is_place && !is_script && found.contains(&word)
+}
+
+/// What a program fetches, and what tells whether that is exact.
+fn fetched<'a>(command: &str, args: &'a [String]) -> Option<(Vec<&'a str>, fn(&str) -> bool)> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let exact = |found: Option<Vec<&str>>, is_exact: fn(&str) -> bool| {
-        found.is_some_and(|found| found.into_iter().all(is_exact))
-    };
-    match (command.rsplit('/').next().unwrap_or_default(), words.as_slice()) {
-        ("npx" | "bunx" | "pnpx", rest) => exact(NPM.wanted(rest), is_npm_exact),
-        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) => exact(UV.wanted(rest), is_pypi_exact),
-        ("pipx", ["run", rest @ ..]) => exact(PIPX.wanted(rest), is_pypi_exact),
-        ("docker" | "podman", ["run", rest @ ..]) => exact(IMAGE.wanted(rest), has_digest),
-        _ => false,
-    }
+    let (fetcher, rest, is_exact): (_, &[&str], fn(&str) -> bool) =
+        match (command.rsplit('/').next().unwrap_or_default(), words.as_slice()) {
+            ("npx" | "bunx" | "pnpx", rest) => (NPM, rest, is_npm_exact),
+            ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) => (UV, rest, is_pypi_exact),
+            ("pipx", ["run", rest @ ..]) => (PIPX, rest, is_pypi_exact),
+            ("docker" | "podman", ["run", rest @ ..]) => (IMAGE, rest, has_digest),
+            _ => return None,
+        };
+    Some((fetcher.wanted(rest)?, is_exact))
 }
 
 /// Where the words of a command line name the file that an interpreter runs.

@@ -14,6 +14,7 @@
 //! Start at `plan.rs`; `machine` is what a run would use of this machine; `record` is the plan as data,
 //! in a file, and what differs between two; `matrix.rs` is the table of what may be asked for at all.
 
+mod arguments;
 mod config;
 mod dependencies;
 mod deps;
@@ -21,7 +22,6 @@ mod dotenv;
 mod env;
 mod error;
 mod exec;
-mod frame;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod http;
@@ -31,24 +31,30 @@ mod machine;
 mod matrix;
 mod mcp;
 mod params;
+mod pieces;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
 mod plan;
 mod process;
 mod protected;
 mod record;
 mod sandbox;
+mod schema;
 mod shelf;
 mod start;
 mod template;
+mod template_context;
 mod tree;
 
+pub(crate) use arguments::reads_as_file;
 pub(crate) use dependencies::dependencies;
 pub(crate) use error::{CODES, PlanError};
 pub(crate) use exec::Spoken;
 pub(crate) use http::{HTTP_CLIENT, HttpRequest};
 pub(crate) use machine::{Survey, file_identity, find_program};
 pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
-pub(crate) use mcp::{MCP_CLIENT, MCP_TOOL, McpTool, PINNED, names_exact_code, script_at};
+pub(crate) use mcp::{
+    MCP_CLIENT, MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, script_at,
+};
 pub(crate) use params::{
     Params, check_config, check_examples, check_schema, misfits, typed, unknown_names,
 };

@@ -1,40 +1,52 @@
 //! The caller's parameters, checked against the tool's schema (core 7.2).
 
-use jsonschema::{Draft, Validator};
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
-use super::error::{PlanError, Violation};
+use super::error::PlanError;
 use super::http::{HTTP_CLIENT, HTTP_REQUEST};
 use super::mcp::{MCP_CLIENT, MCP_TOOL};
+use super::schema::Schema;
 use crate::base::canon::exact_object;
-use crate::base::limits::NEAR_NAMES;
+use crate::base::limits::{NEAR_NAMES, PARAMS_NODES};
 use crate::base::text::near;
 use crate::id::{ItemId, Ref};
 
-/// Parameters that fit the tool's schema, defaults applied.
+/// Parameters that fit the tool's schema, defaults applied. Kept once: a clone is the same object.
 ///
 /// Invariant: one JSON object; made by [`Params::check`], or empty. There is no way from here into a
 /// command, an environment or a limit.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Params(Map<String, Value>);
+pub(crate) struct Params(Arc<Map<String, Value>>);
 
 impl Params {
+    /// Checks what a caller gave, in at most `time` where one is set.
+    ///
     /// # Errors
-    /// `plan.invalid_parameters` with every violation; `plan.invalid_schema`.
+    /// `plan.invalid_parameters` with every violation; `plan.invalid_schema`; `parse.limit` for more
+    /// values, or a check of more steps, than there may be; `execute.timeout`.
     pub(crate) fn check(
         item: &Ref,
         schema: Option<&Value>,
         mut given: Map<String, Value>,
+        time: Option<Duration>,
     ) -> Result<Self, PlanError> {
-        let Some(schema) = schema else { return Ok(Self(given)) };
-        let validator =
-            compile(schema).map_err(|why| PlanError::InvalidSchema { item: item.clone(), why })?;
+        if too_many(&given) {
+            return Err(PlanError::TooManyValues { item: item.clone() });
+        }
+        let Some(schema) = schema else { return Ok(Self::new(given)) };
+        let no_schema = |why| PlanError::InvalidSchema { item: item.clone(), why };
+        let compiled = Schema::compile(schema).map_err(no_schema)?;
         apply_defaults(schema, &mut given);
         let value = Value::Object(given);
-        let violations = violations(&validator, &value);
-        let Value::Object(given) = value else { return Ok(Self(Map::new())) };
+        let violations = compiled.violations(&value, time);
+        let violations =
+            violations.map_err(|stop| PlanError::CheckStopped { item: item.clone(), stop })?;
+        let Value::Object(given) = value else { return Ok(Self::none()) };
         if violations.is_empty() {
-            return Ok(Self(given));
+            return Ok(Self::new(given));
         }
         let near = nearest_name(schema, &given).or_else(|| nearest_value(schema, &given));
         Err(PlanError::InvalidParameters { item: item.clone(), violations, near })
@@ -42,17 +54,27 @@ impl Params {
 
     /// The same with what rye itself adds for the tool.
     pub(super) fn with_config(mut self, config: Value) -> Self {
-        self.0.insert("resolved_config".into(), config);
+        Arc::make_mut(&mut self.0).insert("resolved_config".into(), config);
         self
     }
 
     /// No parameters, where none are looked at.
     pub(crate) fn none() -> Self {
-        Self(Map::new())
+        Self::new(Map::new())
+    }
+
+    pub(super) fn new(given: Map<String, Value>) -> Self {
+        Self(Arc::new(given))
     }
 
     pub(crate) fn as_map(&self) -> &Map<String, Value> {
         &self.0
+    }
+
+    /// Compact JSON, in the order in which they were given.
+    #[expect(clippy::expect_used, reason = "a map of JSON values holds nothing that JSON has not")]
+    pub(super) fn json(&self) -> String {
+        serde_json::to_string(self.as_map()).expect("a map of JSON values is JSON")
     }
 
     /// The one text of these parameters: keys sorted, every digit of every number kept.
@@ -150,17 +172,22 @@ pub(crate) fn unknown_names(
 /// # Errors
 /// One sentence.
 pub(crate) fn check_schema(schema: &Value) -> Result<(), String> {
-    compile(schema).map(|_| ())
+    Schema::compile(schema).map(drop).map_err(|why| why.to_string())
 }
 
 /// What is wrong with the examples of a schema; for signing.
 pub(crate) fn check_examples(schema: &Value, examples: &[Value]) -> Vec<String> {
-    let Ok(validator) = compile(schema) else { return Vec::new() };
-    let faults = examples.iter().enumerate().flat_map(|(i, example)| {
-        let found = violations(&validator, example);
-        found.into_iter().map(move |v| format!("example {}: {}: {}", i + 1, v.pointer, v.message))
-    });
-    faults.collect()
+    let Ok(schema) = Schema::compile(schema) else { return Vec::new() };
+    let mut faults = Vec::new();
+    for (i, example) in examples.iter().enumerate() {
+        match schema.violations(example, None) {
+            Ok(found) => faults.extend(
+                found.iter().map(|v| format!("example {}: {}: {}", i + 1, v.pointer, v.message)),
+            ),
+            Err(stop) => return vec![format!("example {}: checking it {stop}", i + 1)],
+        }
+    }
+    faults
 }
 
 /// What of a value does not fit a schema, one sentence each.
@@ -168,24 +195,26 @@ pub(crate) fn check_examples(schema: &Value, examples: &[Value]) -> Vec<String> 
 /// # Errors
 /// One sentence, for a schema that cannot be used.
 pub(crate) fn misfits(schema: &Value, value: &Value) -> Result<Vec<String>, String> {
-    let found = violations(&compile(schema)?, value).into_iter();
-    Ok(found.map(|it| format!("`{}`: {}", it.pointer, it.message)).collect())
+    let schema = Schema::compile(schema).map_err(|why| why.to_string())?;
+    let found = schema.violations(value, None).map_err(|stop| format!("checking it {stop}"))?;
+    Ok(found.into_iter().map(|it| format!("`{}`: {}", it.pointer, it.message)).collect())
 }
 
-fn compile(schema: &Value) -> Result<Validator, String> {
-    // No retriever for files or the network is built in, so a foreign `$ref` is an error here.
-    jsonschema::options()
-        .with_draft(Draft::Draft202012)
-        .build(schema)
-        .map_err(|e| e.to_string().chars().take(300).collect())
-}
-
-fn violations(validator: &Validator, value: &Value) -> Vec<Violation> {
-    let errors = validator.iter_errors(value).map(|error| Violation {
-        pointer: error.instance_path().to_string(),
-        message: error.to_string().chars().take(300).collect(),
-    });
-    errors.collect()
+/// Whether these are more values than parameters may have.
+fn too_many(given: &Map<String, Value>) -> bool {
+    fn count(value: &Value, left: &mut usize) -> bool {
+        match left.checked_sub(1) {
+            None => return false,
+            Some(less) => *left = less,
+        }
+        match value {
+            Value::Array(items) => items.iter().all(|item| count(item, left)),
+            Value::Object(map) => map.values().all(|value| count(value, left)),
+            _ => true,
+        }
+    }
+    let mut left = PARAMS_NODES;
+    !given.values().all(|value| count(value, &mut left))
 }
 
 /// Fills in `default`s of absent properties, also inside objects that are there.
@@ -248,7 +277,7 @@ mod tests {
     fn check(schema: &Value, given: Value) -> Result<Value, String> {
         let Value::Object(given) = given else { panic!("an object") };
         let item = "tool:a/b".parse().unwrap();
-        let params = Params::check(&item, Some(schema), given).map_err(|e| e.to_string())?;
+        let params = Params::check(&item, Some(schema), given, None).map_err(|e| e.to_string())?;
         Ok(Value::Object(params.as_map().clone()))
     }
 
@@ -321,8 +350,8 @@ mod tests {
     fn a_schema_that_reaches_outside_is_refused() {
         for reference in ["file:///etc/passwd", "http://localhost/x.json", "other.json"] {
             let error = check(&json!({"$ref": reference}), json!({})).unwrap_err();
-            assert!(error.contains("no JSON Schema"), "{reference}: {error}");
+            assert!(error.contains("not a JSON Schema"), "{reference}: {error}");
         }
-        assert!(check(&json!({"type": 7}), json!({})).unwrap_err().contains("no JSON Schema"));
+        assert!(check(&json!({"type": 7}), json!({})).unwrap_err().contains("not a JSON Schema"));
     }
 }

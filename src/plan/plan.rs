@@ -8,22 +8,24 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::arguments::plain_path;
 use super::config::{Execution, merged};
 use super::deps;
 use super::env::Env;
 use super::error::PlanError;
 use super::exec::{self, Spoken};
-use super::frame::{Frame, is_private};
 use super::http::{HTTP_CLIENT, Http, HttpRequest};
 use super::layered::{self, Limits};
 use super::machine::{Survey, file_identity};
 use super::mcp::{self, MCP_CLIENT, McpTool};
 use super::params::Params;
+use super::pieces::Pieces;
 use super::process::Process;
 use super::record::{Content, PlannedItem};
 use super::sandbox::{self, Ground, Wanted};
 use super::shelf::Shelf;
-use super::template::Names;
+use super::template::{Named, Names};
+use super::template_context::TemplateContext;
 use super::tree::{Anchored, Pinned, Tree};
 use crate::base::Digest;
 use crate::base::canon::exact;
@@ -77,6 +79,18 @@ impl Machine<'_> {
         look.places().chain([path]).any(|place| self.is_guarded(place))
     }
 
+    /// Whether a path is, or may become, a file that somebody else can put there. By place: it lies
+    /// below a guarded folder by its text, or by the folder that it is in, whether a file is there or
+    /// not; or a link leads there now. A guarded folder itself, and what holds one, is not a file.
+    pub(super) fn leads_to_foreign_file(&self, path: &Path) -> bool {
+        let real = path.parent().and_then(|folder| self.host.real_folder(folder));
+        let real = real.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+        let places: Vec<PathBuf> = real.into_iter().chain([plain_path(path)]).collect();
+        let holds = |place: &PathBuf| self.guarded.iter().any(|root| root.starts_with(place));
+        !places.iter().any(holds)
+            && (places.iter().any(|place| self.is_guarded(place)) || self.guards(path))
+    }
+
     pub(super) fn is_guarded(&self, place: &Path) -> bool {
         self.guarded.iter().any(|root| place.starts_with(root))
     }
@@ -122,7 +136,7 @@ pub(crate) struct Plan {
     pub(super) act: Act,
     /// The tool of an MCP server that is meant, where the act leads to one.
     pub(super) mcp: Option<McpTool>,
-    pub(super) frame: Frame,
+    pub(super) context: TemplateContext,
     pub(super) survey: Survey,
     /// What holds the process, if it is one and held.
     confinement: Option<Arc<Confinement>>,
@@ -180,15 +194,15 @@ impl Plan {
         limits.at_most = limits.at_most.filter(|_| machine.project_shortens);
         let config = resolved.value.as_ref().map(|value| Digest::of(exact(value).as_bytes()));
         let params = match resolved.value {
-            Some(value) => &given.clone().with_config(value),
-            None => &given,
+            Some(value) => given.clone().with_config(value),
+            None => given.clone(),
         };
         let mut env = Env::of(chain, machine.vars, machine.child_path(), own, machine.shelf, sink)?;
         if let Some(Anchored { anchor, .. }) = &anchored {
             env = env.with_paths(anchor_paths(&item, anchor)?);
         }
-        let mut frame = Frame {
-            names: names(&tool.source, params, machine),
+        let mut context = TemplateContext {
+            names: names(&tool.source, &params, machine),
             env,
             places: Some(tree.places().clone()),
         };
@@ -200,7 +214,7 @@ impl Plan {
             keys = mcp::request(keys).map_err(bad)?;
         }
         let (survey, act, signed_ms) =
-            act(chain, &keys, params, &mut frame, &tree, anchored.as_ref(), machine, sink)?;
+            act(chain, &keys, &params, &mut context, &tree, anchored.as_ref(), machine, sink)?;
         if let (true, Act::Http(http)) = (is_mcp, &act) {
             let to = &http.request.address;
             if !to.is_https() && !to.is_loopback() {
@@ -220,13 +234,13 @@ impl Plan {
         // A program that never looks at the tool's file needs no copy of it, and a request none at all.
         let uses_tree = match &act {
             Act::Process(process, _) => {
-                let rehearsed = frame.rehearse();
-                let mut set = rehearsed.env.iter().filter(|(name, _)| *name != PIN_VAR);
-                process.uses_private(&rehearsed) || set.any(|(_, value)| is_private(value))
+                let filled = context.fill();
+                let mut set = filled.env.iter().filter(|(name, _)| *name != PIN_VAR);
+                process.uses_private(&filled) || set.any(|(_, value)| value.is_private())
             }
             Act::Http(_) => false,
         };
-        frame.places = frame.places.filter(|_| uses_tree);
+        context.places = context.places.filter(|_| uses_tree);
         let content = Content::of(&act, &survey, machine);
         let plan = Self {
             item,
@@ -234,7 +248,7 @@ impl Plan {
             timeout,
             act,
             mcp,
-            frame,
+            context,
             survey,
             confinement,
             ground,
@@ -258,14 +272,17 @@ impl Plan {
     /// private folder; for a plan that starts something. It is held by what the plan says in any case.
     pub(crate) fn spawn(&self, pin: Option<&Path>, tmp: Option<&Path>) -> Option<Spawn> {
         let Act::Process(process, spoken) = &self.act else { return None };
-        let filled = self.frame.fill(pin);
-        let expanded = process.expand(&filled);
+        let filled = self.context.fill();
+        // Without a folder nothing names it.
+        let place = pin.unwrap_or(Path::new(""));
+        let started = process.start(&filled, place);
+        let variable = |(name, value): (String, Pieces)| (name, value.render(place).into());
         Some(Spawn {
-            program: expanded.program,
-            args: expanded.args.into_iter().map(OsString::from).collect(),
-            env: filled.env.into_iter().map(|(name, value)| (name, value.into())).collect(),
-            cwd: expanded.cwd,
-            stdin: expanded.input.into_bytes(),
+            program: started.program,
+            args: started.args.into_iter().map(OsString::from).collect(),
+            env: filled.env.into_iter().map(variable).collect(),
+            cwd: started.cwd,
+            stdin: started.input.into_bytes(),
             timeout: self.timeout,
             output_cap: spoken.as_ref().map_or(OUTPUT_BYTES, |spoken| spoken.max_output_bytes),
             stderr_end: spoken.as_ref().map(|_| OUTPUT_BYTES),
@@ -311,7 +328,12 @@ impl Plan {
     /// The values of declared secrets and of what an `exec` block names, for whoever shows what the
     /// act said.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.frame.env.secrets()
+        self.context.env.secrets()
+    }
+
+    /// The same and the values of all other names that links ask for: what no error shows (core 7.5).
+    pub(crate) fn private_values(&self) -> impl Iterator<Item = &str> {
+        self.context.env.private_values()
     }
 
     pub(crate) fn item(&self) -> &Ref {
@@ -386,7 +408,7 @@ fn act(
     chain: &Chain,
     config: &Map<String, Value>,
     params: &Params,
-    frame: &mut Frame,
+    context: &mut TemplateContext,
     tree: &Tree,
     anchored: Option<&Anchored>,
     machine: &Machine<'_>,
@@ -394,7 +416,7 @@ fn act(
 ) -> Result<(Survey, Act, Option<u64>), PlanError> {
     let primitive = chain.primitive().item().id.as_str();
     if primitive == HTTP_CLIENT || (primitive == MCP_CLIENT && config.contains_key("url")) {
-        let http = Http::of(chain, config, params, frame)?;
+        let http = Http::of(chain, config, params, context)?;
         let signed_ms = http.timeout_ms;
         return Ok((Survey::default(), Act::Http(http), signed_ms));
     }
@@ -406,7 +428,7 @@ fn act(
     if let Some(Anchored { anchor, .. }) = anchored {
         execution.cwd = anchor.cwd.clone().unwrap_or(execution.cwd);
     }
-    let (survey, process) = Survey::make(chain, execution, frame, tree, machine, sink)?;
+    let (survey, process) = Survey::make(chain, execution, context, tree, machine, sink)?;
     Ok((survey, Act::Process(process, spoken), signed_ms))
 }
 
@@ -457,14 +479,14 @@ impl Limits {
 /// What `{name}` stands for, but for the names of the private copy.
 fn names(tool: &Source, params: &Params, machine: &Machine<'_>) -> Names {
     let text = |path: Option<&Path>| {
-        Value::from(path.map(|path| path.display().to_string()).unwrap_or_default())
+        Named::Text(path.map(|path| path.display().to_string()).unwrap_or_default())
     };
     [
         ("item_dir", text(tool.path().parent())),
         ("project_path", text(Some(machine.workplace))),
         ("user_space", text(machine.user_space)),
         ("system_space", text(machine.system_space)),
-        ("params_json", Value::Object(params.as_map().clone())),
+        ("params_json", Named::Params(params.clone())),
     ]
     .into()
 }

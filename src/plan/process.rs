@@ -1,22 +1,25 @@
 //! The act of a chain that ends at `rye/core/primitives/execute`: one process.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::config::Execution;
+use super::arguments::{judged, paths, seen_by_child, values};
+use super::config::{Execution, strings};
 use super::error::PlanError;
-use super::frame::{Filled, Frame, below_private, is_private, leaves_private};
 use super::machine::{Chosen, Seeker};
+use super::pieces::{Pieces, SHOWN};
 use super::plan::Machine;
 use super::start::Program;
-use super::template::{plain, variables};
+use super::template::{Named, variables};
+use super::template_context::{Filled, TemplateContext};
 use super::tree::Tree;
 use crate::base::Digest;
 use crate::base::canon::exact;
-use crate::base::limits::{ARGUMENT_BYTES, OUTPUT_BYTES, SHORT_OPTIONS, VARIABLE_BYTES};
+use crate::base::limits::{ARGUMENT_BYTES, OUTPUT_BYTES, VARIABLE_BYTES};
 use crate::id::Ref;
+use crate::parse::Argument;
 
 /// One process, its templates not yet expanded.
 pub(crate) struct Process {
@@ -44,8 +47,15 @@ impl Copy {
     }
 }
 
-/// A process to the last argument.
-pub(super) struct Expanded {
+/// A process to the last argument, the private folder still a piece.
+struct Expanded {
+    args: Vec<Pieces>,
+    /// Below the project, where it is relative.
+    cwd: Pieces,
+}
+
+/// What is started, to the last byte.
+pub(super) struct Started {
     pub(super) program: PathBuf,
     pub(super) args: Vec<String>,
     pub(super) cwd: PathBuf,
@@ -61,21 +71,21 @@ impl Process {
     pub(super) fn of(
         item: &Ref,
         execution: Execution,
-        frame: &Frame,
+        context: &TemplateContext,
         tree: &Tree,
         seek: &mut Seeker<'_>,
         interpreter: Option<&Chosen>,
     ) -> Result<(Self, Option<Chosen>), PlanError> {
-        let shown = execution.args.iter().chain([&execution.cwd]).chain(&execution.command);
+        let shown = execution.arguments().chain([&execution.cwd]).chain(&execution.command);
         for template in shown {
-            frame.env.keep_out(item, template)?;
+            context.env.keep_out(item, template)?;
         }
-        let lacking = execution.texts().chain(frame.env.templates()).find(|t| frame.lacks_place(t));
-        if let Some(template) = lacking {
+        let lacking = execution.texts().chain(context.env.templates());
+        if let Some(template) = lacking.into_iter().find(|text| context.lacks_place(text)) {
             let why = format!("says `{template}`, and no runtime of this tool has such a folder");
             return Err(PlanError::BadConfig { item: item.clone(), pointer: "/config", why });
         }
-        let filled = frame.rehearse();
+        let filled = context.fill();
         let (program, chosen) = Program::of(item, &execution, &filled, tree, seek, interpreter)?;
         let mut process = Self { execution, program, copies: BTreeMap::new() };
         process.check(item, &filled, tree, seek.machine)?;
@@ -90,27 +100,31 @@ impl Process {
     /// This act's part of the plan as data: templates with names filled in, but for the private
     /// folder's and the parameters; variables stay names, beside the digests of those whose values
     /// reach the command line.
-    pub(super) fn document(&self, frame: &Frame) -> Map<String, Value> {
-        let mut filled = frame.fill(None);
+    pub(super) fn document(&self, context: &TemplateContext) -> Map<String, Value> {
+        let mut filled = context.fill_without_private();
         filled.names.remove("params_json");
         let scope = filled.scope();
         let Execution { command, args, cwd, input_data, .. } = &self.execution;
-        let argument = |(at, template): (usize, &String)| match self.copies.get(&at) {
-            Some(copy) => copy.argument(&filled.pin),
-            None => scope.names_only(template),
+        let private = Path::new(SHOWN);
+        let argument = |(at, argument): (usize, &Argument)| match self.copies.get(&at) {
+            Some(copy) => copy.argument(private),
+            None => scope.names_only(&argument.text),
         };
-        let before = self.program.arguments(&filled.pin).into_iter();
+        let before = self.program.arguments(private).into_iter();
         let arguments: Vec<String> = before.chain(args.iter().enumerate().map(argument)).collect();
-        let project = filled.names.get("project_path").map(plain).unwrap_or_default();
-        let cwd_text = Path::new(&project).join(scope.names_only(cwd)).display().to_string();
+        let cwd_text = project(&filled).join(scope.names_only(cwd)).display().to_string();
         // A value that ends up in an argument decides what runs; the run's own name does not.
-        let used: BTreeMap<&str, Option<Digest>> = args
-            .iter()
+        let used: BTreeMap<&str, Option<Digest>> = self
+            .execution
+            .arguments()
             .chain([cwd])
             .chain(command)
             .flat_map(|template| variables(template))
             .filter(|name| *name != "RYE_RUN_ID")
-            .map(|name| (name, filled.env.get(name).map(|value| Digest::of(value.as_bytes()))))
+            .map(|name| {
+                let value = filled.env.get(name);
+                (name, value.map(|value| Digest::of(value.shown().as_bytes())))
+            })
             .collect();
         let stdin = match input_data {
             Value::String(text) => json!({"text": text}),
@@ -118,13 +132,13 @@ impl Process {
             other => json!({"json": exact(other)}),
         };
         [
-            ("command", self.program.path(&filled.pin).display().to_string().into()),
+            ("command", self.program.path(private).display().to_string().into()),
             ("args", json!(arguments)),
             ("argv_env", json!(used)),
             ("cwd", cwd_text.into()),
             ("stdin", stdin),
             ("env", filled.env.keys().cloned().collect()),
-            ("env_set", json!(frame.env.settings())),
+            ("env_set", json!(context.env.settings())),
             ("output_bytes", json!(OUTPUT_BYTES)),
         ]
         .map(|(key, value)| (key.to_owned(), value))
@@ -132,34 +146,65 @@ impl Process {
         .collect()
     }
 
-    /// Whether anything of the private folder is used, by what was rehearsed.
-    pub(super) fn uses_private(&self, rehearsed: &Filled) -> bool {
-        let copied = self.program.found().is_none() || !self.copies.is_empty();
-        let Expanded { args, cwd, input, .. } = self.expand(rehearsed);
-        let named = args.iter().chain([&input]).any(|text| is_private(text));
-        copied || named || is_private(&cwd.to_string_lossy()) || self.program.is_script()
-    }
-
-    pub(super) fn expand(&self, filled: &Filled) -> Expanded {
+    /// Whether anything of the private folder is used.
+    pub(super) fn uses_private(&self, filled: &Filled) -> bool {
+        let Expanded { args, cwd } = self.expand(filled);
         let scope = filled.scope();
-        let input = match scope.value(&self.execution.input_data) {
-            Value::Null => String::new(),
-            other => plain(&other),
-        };
-        let program = self.program.path(&filled.pin);
-        let arg = |(at, template): (usize, &String)| match self.copies.get(&at) {
-            Some(copy) => copy.argument(&filled.pin),
-            None => scope.text(template),
-        };
-        let before = self.program.arguments(&filled.pin).into_iter();
-        let args = before.chain(self.execution.args.iter().enumerate().map(arg)).collect();
-        let project = filled.names.get("project_path").map(plain).unwrap_or_default();
-        let cwd = Path::new(&project).join(scope.text(&self.execution.cwd));
-        Expanded { program, args, cwd, input }
+        let input = strings(&self.execution.input_data);
+        self.program.found().is_none()
+            || self.program.is_script()
+            || !self.copies.is_empty()
+            || cwd.is_private()
+            || args.iter().any(Pieces::is_private)
+            || input.iter().any(|text| scope.pieces(text).is_private())
     }
 
-    /// Sizes of arguments and variables, and NULs, with the private paths standing for themselves;
-    /// then the folder, and that no argument names a file which no signature covers (core 7.8).
+    fn expand(&self, filled: &Filled) -> Expanded {
+        let scope = filled.scope();
+        let args = self.execution.arguments().map(|template| scope.pieces(template)).collect();
+        Expanded { args, cwd: scope.pieces(&self.execution.cwd) }
+    }
+
+    /// What is started, with the private folder at `pin`.
+    pub(super) fn start(&self, filled: &Filled, pin: &Path) -> Started {
+        let Expanded { args, cwd } = self.expand(filled);
+        let arg = |(at, argument): (usize, &Pieces)| match self.copies.get(&at) {
+            Some(copy) => copy.argument(pin),
+            None => argument.render(pin),
+        };
+        let before = self.program.arguments(pin).into_iter();
+        Started {
+            program: self.program.path(pin),
+            args: before.chain(args.iter().enumerate().map(arg)).collect(),
+            cwd: project(filled).join(cwd.render(pin)),
+            input: filled.scope().input(&self.execution.input_data, pin),
+        }
+    }
+
+    /// The folders from which Python would load modules beside what it is started with: those of the
+    /// pinned Python files in the command line, and the working directory where that is pinned. Below
+    /// the private folder.
+    pub(super) fn python_folders(&self, filled: &Filled, tree: &Tree) -> Vec<PathBuf> {
+        let Expanded { args, cwd } = self.expand(filled);
+        let mut found: Vec<PathBuf> = Vec::new();
+        let program = self.program.copy().map(PathBuf::from);
+        let copies = self.copies.values().map(|copy| PathBuf::from(&copy.path));
+        let named = args.iter().filter_map(Pieces::below_private);
+        for path in program.into_iter().chain(copies).chain(named) {
+            let is_python = tree.at(&path).is_some_and(|file| {
+                path.extension().is_some_and(|it| it == "py") || file.asks_for("python")
+            });
+            if let Some(folder) = path.parent().filter(|_| is_python) {
+                found.push(folder.to_owned());
+            }
+        }
+        found.extend(cwd.below_private());
+        found.dedup();
+        found
+    }
+
+    /// Sizes of arguments and variables, and NULs; then the folder, and that no argument names a file
+    /// which no signature covers (core 7.8).
     fn check(
         &mut self,
         item: &Ref,
@@ -168,15 +213,13 @@ impl Process {
         machine: &Machine<'_>,
     ) -> Result<(), PlanError> {
         let item = || item.clone();
-        let expanded = self.expand(filled);
-        for argument in &expanded.args {
-            if argument.contains('\0') {
-                return Err(PlanError::ArgumentNul { item: item() });
-            }
-            if argument.len() > ARGUMENT_BYTES {
-                let bytes = argument.len();
-                return Err(PlanError::ArgumentTooLarge { item: item(), bytes });
-            }
+        let Expanded { args, cwd } = self.expand(filled);
+        let before = self.program.arguments(Path::new(""));
+        if args.iter().any(Pieces::has_nul) || before.iter().any(|text| text.contains('\0')) {
+            return Err(PlanError::ArgumentNul { item: item() });
+        }
+        if let Some(bytes) = args.iter().map(Pieces::len).find(|bytes| *bytes > ARGUMENT_BYTES) {
+            return Err(PlanError::ArgumentTooLarge { item: item(), bytes });
         }
         for (name, value) in &filled.env {
             let bytes = name.len() + value.len();
@@ -188,106 +231,103 @@ impl Process {
                 });
             }
         }
-        let cwd = expanded.cwd.to_string_lossy().into_owned();
-        let in_private = below_private(&cwd);
+        let in_private = cwd.below_private();
         let bad = |pointer, why: &str| {
             Err(PlanError::BadConfig { item: item(), pointer, why: why.into() })
         };
-        // Below a folder of verified files, `..` on its own leads there too.
-        let is_up =
-            |text: &String| in_private.is_some() && text.split('/').any(|part| part == "..");
-        if leaves_private(&cwd) {
+        if cwd.leaves_private() {
             return bad("/config/cwd", OUT);
         }
-        if expanded.args.iter().any(|text| leaves_private(text) || is_up(text)) {
+        // Below a folder of verified files, `..` on its own leads there too.
+        let is_up = |text: &Pieces| in_private.is_some() && text.has_way_up();
+        if args.iter().any(|text| text.leaves_private() || is_up(text)) {
             return bad("/config/args", OUT);
         }
-        if filled.env.values().any(|text| leaves_private(text)) {
+        if filled.env.values().any(Pieces::leaves_private) {
             return bad("/env", OUT);
         }
-        let is_folder = match in_private {
-            Some(folder) => tree.is_folder(folder),
-            None => machine.host.is_folder(&expanded.cwd),
+        // A folder of the private one is not there yet.
+        let folder = (!cwd.is_private()).then(|| project(filled).join(cwd.shown()));
+        let is_folder = match (&in_private, &folder) {
+            (Some(below), _) => tree.is_folder(below),
+            (None, Some(folder)) => machine.host.is_folder(folder),
+            (None, None) => false,
         };
         if !is_folder {
-            return bad("/config/cwd", &format!("names `{cwd}`, which is no folder"));
+            return bad("/config/cwd", &format!("names `{}`, which is not a folder", cwd.shown()));
         }
-        let before = expanded.args.len() - self.execution.args.len();
-        for (at, argument) in expanded.args.iter().skip(before).enumerate() {
-            for (option, named) in named_in(argument) {
-                let path = expanded.cwd.join(named);
-                // By its text first: a file that goes and comes again is still the one that is listed.
-                if let Some(file) = tree.copy_of(&path) {
-                    self.copies.insert(at, Copy { option: option.into(), path: file.path.clone() });
-                    break;
-                }
-                let seen = seen_by_child(&path, &expanded.cwd);
-                if !is_private(named) && !self.program.permits(&path) && machine.guards(&seen) {
-                    return Err(PlanError::UnverifiedProgram { item: item(), path });
-                }
+        let folder = folder.unwrap_or_default();
+        for (at, argument) in args.iter().enumerate() {
+            if let Some(copy) = Copy::find(argument, &folder, tree) {
+                self.copies.insert(at, copy);
+                continue;
+            }
+            let is_module = at > 0 && is_module(self.execution.arguments().nth(at - 1), argument);
+            if self.execution.args[at].is_data || is_module {
+                continue;
+            }
+            if let Some(path) = self.unverified(argument, &folder, machine) {
+                return Err(PlanError::UnverifiedProgram { item: item(), path });
             }
         }
         Ok(())
     }
-}
 
-/// What an argument may name a file by, behind the option that it belongs to: all of it, the value of
-/// `--option=value`, and what is attached to short options, as in `-rvalue` and `-xrvalue`.
-pub(super) fn named_in(argument: &str) -> Vec<(&str, &str)> {
-    let mut all = vec![("", argument)];
-    let Some(rest) = argument.strip_prefix('-') else { return all };
-    all.extend(rest.find('=').map(|at| argument.split_at(at + 2)));
-    let letters = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
-    for at in 1..=letters.min(SHORT_OPTIONS) {
-        let (options, value) = argument.split_at(at + 1);
-        // Several letters and a plain word are letters rather than a word.
-        if at == 1 || value.contains(['.', '/']) {
-            all.push((options, value));
-        }
-    }
-    all.retain(|(_, value)| !value.is_empty());
-    all
-}
-
-/// A path by which a process names itself, such as `/proc/self/cwd/x`, as the child will see it.
-pub(super) fn seen_by_child(path: &Path, cwd: &Path) -> PathBuf {
-    let mut parts = path.components().skip(1);
-    let (proc, _, what) = (parts.next(), parts.next(), parts.next());
-    let is = |part: Option<Component<'_>>, name: &str| part.is_some_and(|p| p.as_os_str() == name);
-    let rest: PathBuf = parts.collect();
-    match is(proc, "proc") {
-        true if is(what, "cwd") => cwd.join(rest),
-        true if is(what, "root") => Path::new("/").join(rest),
-        _ => path.to_owned(),
+    /// The file of the project or of a space that an argument reads as, if it does. `folder` is the
+    /// working directory; without one (it is private) a relative path leads to verified files.
+    fn unverified(
+        &self,
+        argument: &Pieces,
+        folder: &Path,
+        machine: &Machine<'_>,
+    ) -> Option<PathBuf> {
+        let is_private = folder.as_os_str().is_empty();
+        let texts = judged(argument);
+        let place = |text: &str| {
+            let path = folder.join(text);
+            (!is_private || path.is_absolute()).then(|| (seen_by_child(&path, folder), path))
+        };
+        let leads = |path: &(PathBuf, PathBuf)| {
+            !self.program.permits(&path.1)
+                && [&path.0, &path.1].into_iter().any(|path| machine.leads_to_foreign_file(path))
+        };
+        let by_text = texts.iter().flat_map(|text| paths(text));
+        let by_text = by_text.filter_map(|text| place(&text)).find(leads);
+        // A plain word could be anything; one that is the name of a file there means that file.
+        let by_name = || {
+            let words = texts.iter().flat_map(|text| values(text));
+            let mut words = words.filter_map(|(_, word)| place(word));
+            words.find(|path| !self.program.permits(&path.1) && machine.guards(&path.0))
+        };
+        by_text.or_else(by_name).map(|(_, path)| path)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::named_in;
-
-    #[test]
-    fn what_an_argument_names_table() {
-        for (argument, want) in [
-            ("x.sh", &["x.sh"][..]),
-            ("", &[""]),
-            ("-", &["-"]),
-            ("-c", &["-c"]),
-            ("--file=x.sh", &["--file=x.sh", "x.sh"]),
-            ("-f=x.sh", &["-f=x.sh", "x.sh", "=x.sh"]),
-            ("-fx", &["-fx", "x"]),
-            ("-la", &["-la", "a"]),
-            ("-fab", &["-fab", "ab"]),
-            ("-r./x", &["-r./x", "./x"]),
-            ("-xr./x", &["-xr./x", "r./x", "./x"]),
-            ("-fé", &["-fé", "é"]),
-            ("--x.sh", &["--x.sh"]),
-        ] {
-            let found: Vec<_> = named_in(argument).into_iter().map(|(_, value)| value).collect();
-            assert_eq!(found, want, "{argument}");
-            for (option, value) in named_in(argument) {
-                assert_eq!(format!("{option}{value}"), argument);
-            }
+impl Copy {
+    /// The pinned copy that an argument names by where the file lies, by its text alone: a file that goes
+    /// and comes again is still the one that is listed.
+    fn find(argument: &Pieces, folder: &Path, tree: &Tree) -> Option<Self> {
+        if argument.is_private() || folder.as_os_str().is_empty() {
+            return None;
         }
+        let text = argument.shown();
+        values(&text).into_iter().find_map(|(option, named)| {
+            let file = tree.copy_of(&folder.join(named))?;
+            Some(Self { option: option.into(), path: file.path.clone() })
+        })
+    }
+}
+
+/// Whether an argument is the name of a module behind `-m`, as Python is told of one.
+fn is_module(before: Option<&String>, argument: &Pieces) -> bool {
+    let text = argument.shown();
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    before.is_some_and(|text| text == "-m") && text.chars().all(is_name)
+}
+
+fn project(filled: &Filled) -> &Path {
+    match filled.names.get("project_path") {
+        Some(Named::Text(path)) => Path::new(path),
+        _ => Path::new(""),
     }
 }

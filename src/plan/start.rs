@@ -6,11 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::arguments::seen_by_child;
 use super::config::Execution;
 use super::error::PlanError;
-use super::frame::{Filled, below_private, leaves_private};
 use super::machine::{Chosen, Seeker};
-use super::process::seen_by_child;
+use super::template_context::Filled;
 use super::tree::{Pinned, Tree};
 use crate::id::Ref;
 
@@ -38,19 +38,20 @@ impl Program {
     ) -> Result<(Self, Option<Chosen>), PlanError> {
         let item = || item.clone();
         let bad = |why| PlanError::BadConfig { item: item(), pointer: "/config/command", why };
-        let program = execution.command.as_ref().map(|command| filled.scope().text(command));
+        let program = execution.command.as_ref().map(|command| filled.scope().pieces(command));
         let program = program.filter(|program| !program.is_empty());
         let program = program.ok_or_else(|| PlanError::NoCommand { item: item() })?;
-        if program.contains('\0') {
+        if program.has_nul() {
             return Err(PlanError::ArgumentNul { item: item() });
         }
-        if leaves_private(&program) {
+        if program.leaves_private() {
             return Err(bad("leads out of the folder of verified files by `..`".into()));
         }
-        if let Some(path) = below_private(&program) {
+        if let Some(path) = program.below_private() {
             let unlisted = || bad(format!("is `{}`, which is not in `files`", path.display()));
-            return Self::of_copy(&item(), tree.at(path).ok_or_else(unlisted)?, seek);
+            return Self::of_copy(&item(), tree.at(&path).ok_or_else(unlisted)?, seek);
         }
+        let program = program.shown();
         let missing = |seek: &Seeker<'_>, program| {
             let passed_over = seek.passed_over().to_vec();
             PlanError::ProgramNotFound { item: item(), program, passed_over }
@@ -95,7 +96,9 @@ impl Program {
         }
         match Shebang::of(&file.bytes) {
             None => Ok((Self::Copy(copy), None)),
-            Some(Shebang::Path(path)) if !path.is_absolute() || seek.machine.guards(&path) => {
+            Some(Shebang::Path(path))
+                if !path.is_absolute() || seek.machine.leads_to_foreign_file(&path) =>
+            {
                 Err(PlanError::UnverifiedProgram { item: item.clone(), path })
             }
             Some(Shebang::Path(_)) => Ok((Self::Copy(copy), None)),
@@ -116,6 +119,14 @@ impl Program {
         match self {
             Self::Found { path, .. } | Self::Script { interpreter: path, .. } => Some(path),
             Self::Copy(_) => None,
+        }
+    }
+
+    /// The signed file that is started, below the private folder.
+    pub(super) fn copy(&self) -> Option<&str> {
+        match self {
+            Self::Copy(path) | Self::Script { copy: path, .. } => Some(path),
+            Self::Found { .. } => None,
         }
     }
 

@@ -3,89 +3,138 @@
 //! One pass from left to right over the template; what is inserted is never looked at again.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
+use super::params::Params;
+use super::pieces::{Piece, Pieces, SHOWN};
+
 /// What `{name}` stands for.
-pub(super) type Names = BTreeMap<&'static str, Value>;
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Named {
+    Text(String),
+    /// A path below the private folder of the run.
+    Private(String),
+    /// The caller's parameters.
+    Params(Params),
+}
+
+impl Named {
+    fn piece(&self) -> Piece {
+        match self {
+            Self::Text(text) => Piece::Text(text.clone()),
+            Self::Private(below) => Piece::Private(below.clone()),
+            Self::Params(params) => Piece::Params(params.clone()),
+        }
+    }
+}
+
+/// The names of templates.
+pub(super) type Names = BTreeMap<&'static str, Named>;
+
+/// Parameters that a body may name; `None` for one that was not given.
+pub(super) type BodyParams<'a> = BTreeMap<&'a str, Option<&'a Value>>;
 
 /// Where templates take their values from.
 pub(super) struct Scope<'a> {
     pub(super) names: &'a Names,
     /// `${VAR}`: the child's environment as resolved so far.
-    pub(super) env: &'a BTreeMap<String, String>,
-    /// In the body of an HTTP request only: declared parameters; `None` for one that was not given.
-    pub(super) params: Option<&'a BTreeMap<String, Option<Value>>>,
+    pub(super) env: &'a BTreeMap<String, Pieces>,
+    /// In the body of an HTTP request only.
+    pub(super) params: Option<&'a BodyParams<'a>>,
 }
 
 impl Scope<'_> {
     /// Expands a text. A variable without value and default is empty; an unknown `{name}` stays.
-    pub(super) fn text(&self, template: &str) -> String {
+    pub(super) fn pieces(&self, template: &str) -> Pieces {
         self.expand(template, true)
+    }
+
+    /// The same as text, for what has no private folder.
+    pub(super) fn text(&self, template: &str) -> String {
+        self.pieces(template).shown()
     }
 
     /// Expands the names alone: a text that holds no value of the environment.
     pub(super) fn names_only(&self, template: &str) -> String {
-        self.expand(template, false)
+        self.expand(template, false).shown()
     }
 
-    fn expand(&self, template: &str, with_env: bool) -> String {
-        let mut out = String::with_capacity(template.len());
+    fn expand(&self, template: &str, with_env: bool) -> Pieces {
+        let mut out = Pieces::default();
         // Behind the last brace stands no placeholder; asking at each sign would take for ever.
         let closed = closed(template).len();
         let mut rest = template;
         while let Some(at) = rest.find(['$', '{']) {
-            out.push_str(&rest[..at]);
+            out.push_text(&rest[..at]);
             rest = &rest[at..];
             if template.len() - rest.len() >= closed {
                 break;
             }
             let taken = match variable(rest) {
                 Some((name, default, length)) if with_env => {
-                    let value = self.env.get(name).filter(|v| !v.is_empty());
-                    out.push_str(value.map_or(default, String::as_str));
+                    match self.env.get(name).filter(|value| !value.is_empty()) {
+                        Some(value) => out.extend(value),
+                        None => out.push_text(default),
+                    }
                     length
                 }
                 Some((_, _, length)) => {
-                    out.push_str(&rest[..length]);
+                    out.push_text(&rest[..length]);
                     length
                 }
                 None => match name(rest).and_then(|n| Some((n, self.named(n)?))) {
-                    Some((name, value)) => {
-                        out.push_str(&value);
+                    Some((name, piece)) => {
+                        out.push(piece);
                         name.len() + 2
                     }
                     None => {
-                        out.push_str(&rest[..1]);
+                        out.push_text(&rest[..1]);
                         1
                     }
                 },
             };
             rest = &rest[taken..];
         }
-        out.push_str(rest);
+        out.push_text(rest);
         out
     }
 
-    /// The text for a name, if it stands for anything: rye's own names come before parameters, and one
-    /// that was not given is empty.
-    fn named(&self, name: &str) -> Option<String> {
-        let own = self.names.get(name).map(plain);
-        own.or_else(|| Some(self.params?.get(name)?.as_ref().map(plain).unwrap_or_default()))
+    /// What a name stands for, if it does: rye's own names come before parameters, and one that was
+    /// not given is empty.
+    fn named(&self, name: &str) -> Option<Piece> {
+        let own = self.names.get(name).map(Named::piece);
+        own.or_else(|| Some(Piece::Text(self.params?.get(name)?.map(plain).unwrap_or_default())))
     }
 
-    /// Expands every string of a value; one that is exactly `{name}` keeps the value's type.
-    pub(super) fn value(&self, template: &Value) -> Value {
+    /// Expands every string of a value, with the private folder at `pin`; one that is exactly
+    /// `{params_json}` is the parameters themselves.
+    pub(super) fn value_at(&self, template: &Value, pin: &Path) -> Value {
         match template {
-            Value::String(text) => match named(text) {
-                Some(name) if self.names.contains_key(name) => self.names[name].clone(),
-                _ => Value::String(self.text(text)),
+            Value::String(text) => match named(text).and_then(|name| self.names.get(name)) {
+                Some(Named::Params(params)) => Value::Object(params.as_map().clone()),
+                _ => Value::String(self.pieces(text).render(pin)),
             },
-            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
+            Value::Array(items) => items.iter().map(|item| self.value_at(item, pin)).collect(),
             Value::Object(map) => {
-                Value::Object(map.iter().map(|(k, v)| (k.clone(), self.value(v))).collect())
+                Value::Object(map.iter().map(|(k, v)| (k.clone(), self.value_at(v, pin))).collect())
             }
             other => other.clone(),
+        }
+    }
+
+    /// The same for what has no private folder.
+    pub(super) fn value(&self, template: &Value) -> Value {
+        self.value_at(template, Path::new(SHOWN))
+    }
+
+    /// The text of a value that goes to a child: a string as it is, nothing for null, else JSON.
+    pub(super) fn input(&self, template: &Value, pin: &Path) -> String {
+        match template {
+            Value::Null => String::new(),
+            Value::String(text) => self.pieces(text).render(pin),
+            other => plain(&self.value_at(other, pin)),
         }
     }
 }
@@ -151,15 +200,21 @@ fn name(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Names, Scope, variables};
-    use serde_json::json;
+    use super::{Named, Names, Params, Pieces, Scope, variables};
+    use serde_json::{Value, json};
+
+    fn params(value: &Value) -> Named {
+        Named::Params(Params::new(value.as_object().cloned().unwrap_or_default()))
+    }
 
     fn expand(template: &str) -> String {
-        let names: Names =
-            [("tool_path", json!("/p/{project_path}")), ("params_json", json!({"a": "${HOME}"}))]
-                .into();
+        let names: Names = [
+            ("tool_path", Named::Text("/p/{project_path}".into())),
+            ("params_json", params(&json!({"a": "${HOME}"}))),
+        ]
+        .into();
         let env = [("HOME", "/h/{tool_path}${HOME}"), ("EMPTY", "")];
-        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let env = env.map(|(name, value)| (name.to_owned(), Pieces::text(value))).into();
         Scope { names: &names, env: &env, params: None }.text(template)
     }
 
@@ -189,8 +244,8 @@ mod tests {
 
     #[test]
     fn names_alone_leave_variables_as_they_stand() {
-        let names: Names = [("project_path", json!("/p/${HOME}"))].into();
-        let env = [("HOME".to_owned(), "/h".to_owned())].into();
+        let names: Names = [("project_path", Named::Text("/p/${HOME}".into()))].into();
+        let env = [("HOME".to_owned(), Pieces::text("/h"))].into();
         let scope = Scope { names: &names, env: &env, params: None };
         let got = scope.names_only("${HOME}/{project_path}/${NONE:-{project_path}}");
         assert_eq!(got, "${HOME}//p/${HOME}/${NONE:-{project_path}}");
@@ -224,7 +279,7 @@ mod tests {
 
     #[test]
     fn an_exact_name_keeps_its_type() {
-        let names: Names = [("params_json", json!({"a": 1}))].into();
+        let names: Names = [("params_json", params(&json!({"a": 1})))].into();
         let env = std::collections::BTreeMap::new();
         let scope = Scope { names: &names, env: &env, params: None };
         let got = scope.value(&json!({"p": "{params_json}", "q": ["x{params_json}", 7]}));

@@ -1,8 +1,9 @@
 //! The private folder of a run as it will be (core 7.9): which verified bytes lie where in it.
 
 use std::borrow::Cow;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use super::arguments::plain_path;
 use super::error::PlanError;
 use super::shelf::Shelf;
 use crate::chain::{Chain, Link};
@@ -20,6 +21,15 @@ pub(crate) struct Pinned {
     pub(crate) is_program: bool,
     /// Where the bytes were read; no path for those of rye itself.
     pub(super) origin: PathBuf,
+}
+
+impl Pinned {
+    /// Whether its first line names a program of that name.
+    pub(super) fn asks_for(&self, program: &str) -> bool {
+        let line =
+            self.bytes.strip_prefix(b"#!").and_then(|rest| rest.split(|b| *b == b'\n').next());
+        line.is_some_and(|line| String::from_utf8_lossy(line).contains(program))
+    }
 }
 
 /// The files of the private folder, and the places in it that templates can name.
@@ -125,7 +135,7 @@ impl Tree {
     /// The pinned copy of a file, by the path of the original as it is written: what lies there now is
     /// not asked.
     pub(super) fn copy_of(&self, path: &Path) -> Option<&Pinned> {
-        let path = plain(path);
+        let path = plain_path(path);
         let is_it = |file: &&Pinned| file.origin.is_absolute() && file.origin == path;
         self.files.iter().find(is_it)
     }
@@ -188,19 +198,6 @@ fn height(root: PartsRoot) -> u8 {
         PartsRoot::ToolParent => 1,
         PartsRoot::Base => 2,
     }
-}
-
-/// The path without `.` and `..`, by its text alone.
-fn plain(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(out.pop()),
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 fn below<'p>(path: &'p str, folder: &str) -> &'p str {

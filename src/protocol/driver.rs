@@ -88,7 +88,7 @@ impl ExecDriver {
             Ok((child, kept))
         };
         self.keep();
-        let mask = Mask::of(plan.secrets());
+        let mask = Mask::of(plan.private_values());
         let asked = Asked {
             request: &request,
             deadline: begin + plan.timeout(),

@@ -14,7 +14,7 @@ pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
     let (mut spawn, kept) = prepare(plan, running)?;
     spawn.stdin = one_line(request(&spawn.stdin, spoken.below_args, running.approval));
     let ended = run_once(plan, &spawn, kept, running, &mut |_| ())?;
-    let mask = Mask::of(plan.secrets());
+    let mask = Mask::of(plan.private_values());
     let mut notes = if ended.stderr_truncated { Notes::amid() } else { Notes::default() };
     notes.take(plan.item(), &ended.stderr, &mask);
     let tail = notes.tail(plan.item(), &mask, false);

@@ -40,7 +40,8 @@ fn a_dry_run_judges_everything_and_starts_nothing() {
     assert_eq!((&plan["args"], &plan["timeout_ms"]), (&json!(["{tool_path}"]), &json!(30_000)));
     assert_eq!(plan["cwd"], world.project().display().to_string());
     let own = ["RYE_ITEM", "RYE_ITEM_PATH", "RYE_PIN", "RYE_PROJECT", "RYE_RUN_ID"];
-    let names = [&["HOME", "LANG", "PATH"][..], &own].concat();
+    let names =
+        [&["HOME", "LANG", "PATH", "PERL_USE_UNSAFE_INC", "PYTHONSAFEPATH"][..], &own].concat();
     assert_eq!(plan["env"], json!(names));
     assert!(
         plan["command"].as_str().is_some_and(|c| c.starts_with('/') && c.ends_with("bash")),

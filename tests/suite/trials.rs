@@ -148,18 +148,18 @@ fn a_case_works_in_a_folder_of_its_own_that_is_gone_behind_it() {
 
 #[test]
 fn what_a_spec_sets_up_is_no_program() {
-    let native = |command: &str| {
+    let native = |args: &str| {
         format!(
             "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-             config: {{command: {command}, args: [x.sh]}}\n"
+             config: {{command: bash, args: {args}}}\n"
         )
     };
     let world = World::new();
-    world.signed(".ai/tools/acme/run.yaml", &native("printf"));
+    world.signed(".ai/tools/acme/run.yaml", &native("[--version]"));
     let spec = |setup: &str| format!("cases:\n  - {{name: a{setup}}}\n");
     world.write(".ai/tools/acme/run.test.yaml", spec(""));
     assert_eq!(tried(&world), (0, vec![("passed".into(), vec![])]), "the fixture itself is good");
-    world.signed(".ai/tools/acme/run.yaml", &native("bash"));
+    world.signed(".ai/tools/acme/run.yaml", &native("[x.sh]"));
     let setup = ", setup: {x.sh: 'touch ran'}, expect: {code: plan.unverified_program, files: {ran: {absent: true}}}";
     world.write(".ai/tools/acme/run.test.yaml", spec(setup));
     assert_eq!(tried(&world), (0, vec![("passed".into(), vec![])]));

@@ -308,7 +308,7 @@ pub fn fingerprint(key: &SigningKey) -> String {
 }
 
 /// When what these tests sign was signed.
-const AT: &str = "2026-01-01T00:00:00Z";
+pub const AT: &str = "2026-01-01T00:00:00Z";
 
 /// A signature line as the format says it, for `rest`, made here and not by rye.
 pub fn line(key: &SigningKey, item: &str, ext: &str, at: &str, rest: &[u8]) -> String {

@@ -17,7 +17,15 @@ use crate::parse::error::{Fault, JSON, LIMIT};
 /// `parse.json` for text that is not JSON, a duplicate key or a lone surrogate; `parse.limit` for
 /// nesting deeper than `DATA_DEPTH` or more than `JSON_NODES` values, of which none is built beyond that.
 pub(crate) fn json(text: &str) -> Result<Value, Fault> {
-    let mut reader = Reader { text, at: 0, nodes: 0 };
+    json_of(text, JSON_NODES)
+}
+
+/// The same of at most so many values.
+///
+/// # Errors
+/// As [`json`].
+pub(crate) fn json_of(text: &str, most: usize) -> Result<Value, Fault> {
+    let mut reader = Reader { text, at: 0, nodes: 0, most };
     let value = reader.value(0).and_then(|value| {
         reader.space();
         let rest = reader.at < text.len();
@@ -31,6 +39,7 @@ struct Reader<'t> {
     at: usize,
     /// Values begun so far.
     nodes: usize,
+    most: usize,
 }
 
 fn fault(why: &str) -> Fault {
@@ -58,8 +67,8 @@ impl<'t> Reader<'t> {
     fn value(&mut self, depth: usize) -> Result<Value, Fault> {
         self.space();
         self.nodes += 1;
-        if self.nodes > JSON_NODES {
-            return Err(Fault::new(LIMIT, format!("it has more than {JSON_NODES} values")));
+        if self.nodes > self.most {
+            return Err(Fault::new(LIMIT, format!("it has more than {} values", self.most)));
         }
         match self.peek() {
             Some(b'{') if depth < DATA_DEPTH => self.object(depth + 1),

@@ -22,7 +22,7 @@ use super::error::{CONTROL_TEXT, Fault, INVISIBLE_TEXT, LIMIT};
 use crate::base::limits::{DATA_DEPTH, DATA_SIGNS};
 use crate::base::text::unfit;
 
-pub(crate) use json::json;
+pub(crate) use json::{json, json_of};
 pub(crate) use number::{decimal, radix};
 pub(crate) use place::yaml_place;
 pub(crate) use toml::toml;

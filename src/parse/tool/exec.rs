@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::fields::{Fields, string, unknown_word};
+use super::argument::Argument;
+use super::fields::{Fields, string, unknown_word, wrong};
 use super::files::{self, add};
 use crate::base::limits::{EXEC_IN_FLIGHT, OUTPUT_BYTES, TIMEOUT_MAX_MS};
 use crate::base::text::escape_line;
@@ -18,7 +19,7 @@ pub(super) const FILES_SHA256: &str = "files_sha256";
 pub(crate) struct Exec {
     /// Absolute, a bare name, or a path from the folder of the item's own file.
     pub(crate) command: String,
-    pub(crate) args: Vec<String>,
+    pub(crate) args: Vec<Argument>,
     pub(crate) mode: ExecMode,
     /// For one call, in milliseconds; `None` where the item does not say.
     pub(crate) timeout_ms: Option<u64>,
@@ -118,7 +119,7 @@ pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, Fault> {
     };
     let exec = Exec {
         command,
-        args: block.strings("args")?.unwrap_or_default(),
+        args: arguments(&block)?,
         mode: match block.string("runtime")?.as_deref() {
             None | Some("exec") => ExecMode::OneShot,
             Some("server") => ExecMode::Server,
@@ -177,6 +178,16 @@ fn listed(fields: &Fields<'_>, block: &Fields<'_>) -> Result<Option<Listed>, Fau
         }
     }
     Ok(Some(listed))
+}
+
+/// The arguments: each a string, or `{data: string}`.
+fn arguments(block: &Fields<'_>) -> Result<Vec<Argument>, Fault> {
+    let list = block.list("args")?.map(Vec::as_slice).unwrap_or_default();
+    let read = |(at, value): (usize, &Value)| {
+        let wrong = || wrong(&format!("{}/{at}", block.pointer("args")), "a string", value);
+        Argument::read(value).ok_or_else(wrong)
+    };
+    list.iter().enumerate().map(read).collect()
 }
 
 fn number(block: &Fields<'_>, key: &str, most: u64) -> Result<Option<u64>, Fault> {

@@ -10,6 +10,7 @@
 //! Start at `header.rs`; `tool.rs` types the map that the readers of each language give.
 
 mod anchor;
+mod argument;
 mod block;
 mod config_resolve;
 mod declare;
@@ -32,11 +33,13 @@ mod python;
 mod python_literal;
 mod sandbox;
 mod schema;
+mod schema_bound;
 #[expect(clippy::module_inception, reason = "the folder reads headers, the file is the type")]
 mod tool;
 mod variables;
 
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
+pub(crate) use argument::Argument;
 pub(crate) use config_resolve::{MergeMode, WantedConfig};
 pub(crate) use declare::{Needs, declare};
 pub(crate) use exec::{EnvBase, Exec, ExecMode};
@@ -45,5 +48,6 @@ pub(crate) use header::{header, listed_files, may_list_files, parse};
 pub(crate) use hook::{Hook, HookKind, Phase};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
 pub(crate) use python::{NamedText, named_texts};
+pub(crate) use schema_bound::{Subschemas, bound_schema};
 pub(crate) use tool::{Constraints, Tool};
 pub(crate) use variables::{DEPS_VAR, KEPT_BACK, PIN_VAR};

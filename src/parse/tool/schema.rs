@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, string, wrong};
+use super::schema_bound::bound_schema;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
-use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+use crate::parse::error::{DUPLICATE_METADATA, Fault, LIMIT, METADATA};
 
 /// The keys that may hold the declaration; a header uses one of them.
 const KEYS: [&str; 3] = ["input_schema", "config_schema", "parameters"];
@@ -34,8 +35,17 @@ const TYPES: &[(&str, &str)] = &[
 /// names that are not declared are refused.
 ///
 /// # Errors
-/// `parse.metadata` for another shape, `parse.duplicate_metadata` for two declarations.
+/// `parse.metadata` for another shape, `parse.duplicate_metadata` for two declarations, `parse.limit`
+/// for a schema that asks for too much work.
 pub(super) fn schema(fields: &Fields<'_>) -> Result<Option<Value>, Fault> {
+    let schema = declared(fields)?;
+    if let Some(Err(why)) = schema.as_ref().map(|schema| bound_schema(schema).map(drop)) {
+        return Err(Fault::new(LIMIT, format!("the schema {why}")));
+    }
+    Ok(schema)
+}
+
+fn declared(fields: &Fields<'_>) -> Result<Option<Value>, Fault> {
     let declared: Vec<&str> = KEYS.into_iter().filter(|key| fields.get(key).is_some()).collect();
     let key = match declared.as_slice() {
         [] => return Ok(None),

@@ -71,6 +71,9 @@ impl Hooks<'_> {
     /// # Errors
     /// `hook.denied`
     pub(in crate::pipeline) fn before(&self, args: &Map<String, Value>) -> Result<(), Failure> {
+        if !self.has_any(Phase::BeforeExecution) {
+            return Ok(());
+        }
         let request = self.request(args);
         self.pass(Phase::BeforeExecution, &[("request", &request)])
     }
@@ -85,6 +88,10 @@ impl Hooks<'_> {
         outcome: &mut Outcome,
         took: Duration,
     ) -> Result<(), Failure> {
+        // What nobody looks at is not copied.
+        if !self.has_any(Phase::AfterExecution) {
+            return Ok(());
+        }
         let shown = match (&outcome.pending, &outcome.failure) {
             (Some(pending), _) => {
                 json!({"pending": {"reason": pending.reason, "message": pending.message}})
@@ -116,7 +123,7 @@ impl Hooks<'_> {
         failure: Failure,
         took: Duration,
     ) -> Failure {
-        if failure.interrupted().is_some() {
+        if failure.interrupted().is_some() || !self.has_any(Phase::AfterExecution) {
             return failure;
         }
         let diagnostic = failure.diagnostic();
@@ -157,6 +164,10 @@ impl Hooks<'_> {
 
     fn at(&self, phase: Phase) -> impl Iterator<Item = &Armed> {
         self.armed.iter().filter(move |armed| armed.hook.phases.contains(&phase))
+    }
+
+    fn has_any(&self, phase: Phase) -> bool {
+        self.at(phase).next().is_some()
     }
 
     fn request(&self, args: &Map<String, Value>) -> Map<String, Value> {

@@ -254,7 +254,7 @@ impl Rye {
         let asked = Asked { target: "local".into(), thread: "inline".into() };
         let valid = ValidChain::judge(chain, &asked, &Quiet)?;
         let run_id = crate::pipeline::run::run_id();
-        let params = Params::check(armed.item(), None, payload)?;
+        let params = Params::check(armed.item(), None, payload, None)?;
         // What a project says of its runs is not for those who judge it.
         let project_shortens = armed.source.space() == Space::Project;
         let machine = Machine { run_id: &run_id, project_shortens, ..self.machine(&line) };
@@ -272,7 +272,7 @@ impl Rye {
         let plan = self.plan_hook(line, armed, payload)?;
         let ended = self.execute(&plan, None, None, &Quiet)?;
         // What it says of a call is shown to whoever made it.
-        let mask = Mask::of(plan.secrets());
+        let mask = Mask::of(plan.private_values());
         Ok(ended.map(|outcome| Outcome { data: mask.value(outcome.data.clone()), ..outcome }))
     }
 
@@ -295,7 +295,7 @@ impl Rye {
             program: spawn.program.clone(),
             source,
         })?;
-        let mask = Mask::of(plan.secrets());
+        let mask = Mask::of(plan.private_values());
         let deadline = Instant::now() + plan.timeout();
         let payload = spawn.stdin;
         self.observers.tell(place, Told { item, child, kept, payload, deadline, mask });

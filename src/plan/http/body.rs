@@ -1,6 +1,5 @@
 //! The body of a request: a template into which the caller's parameters go as values.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -9,9 +8,9 @@ use super::config::{Bad, Config};
 use super::headers::Headers;
 use crate::base::Digest;
 use crate::plan::config::strings;
-use crate::plan::frame::Frame;
 use crate::plan::params::Params;
-use crate::plan::template::{Scope, named, plain};
+use crate::plan::template::{BodyParams, Scope, named, plain};
+use crate::plan::template_context::TemplateContext;
 
 const POINTER: &str = "/config/body";
 
@@ -40,7 +39,7 @@ impl Body {
         headers: &Headers,
         schema: Option<&Value>,
         params: &Params,
-        frame: &Frame,
+        context: &TemplateContext,
     ) -> Result<Self, Bad> {
         let Some(template) = &config.body else {
             return Ok(Self { bytes: None, content_type: None, shown: Value::Null });
@@ -49,10 +48,10 @@ impl Body {
         let kind = headers.content_type();
         let says = |word: &str| kind.as_ref().is_some_and(|kind| kind.contains(word));
         let is_mixed = |text: &str| {
-            let names = declared.keys().map(String::as_str).chain(["params_json"]);
+            let names = declared.keys().copied().chain(["params_json"]);
             let mut held = names.filter(|name| text.contains(&format!("{{{name}}}")));
             let is_value = named(text).is_some() && !says("x-www-form-urlencoded");
-            !is_value && (held.next().is_some() || frame.env.takes_parameters(text))
+            !is_value && (held.next().is_some() || context.env.takes_parameters(text))
         };
         if let Value::String(text) = template
             && (says("json") || says("x-www-form-urlencoded"))
@@ -62,7 +61,7 @@ impl Body {
             return Err((POINTER, why.into()));
         }
         let is_name = |text: &str| named(text).is_some();
-        let filled = frame.fill(None);
+        let filled = context.fill_without_private();
         let scope = Scope { params: Some(&declared), ..filled.scope() };
         let value = fill(template, &scope);
         let form = match &value {
@@ -89,7 +88,7 @@ impl Body {
         };
         let content_type = (kind.is_none() && bytes.is_some()).then_some(default);
         let digest = Digest::of(template.to_string().as_bytes());
-        let names: Vec<&String> = declared
+        let names: Vec<&&str> = declared
             .keys()
             .filter(|name| strings(template).iter().any(|t| t.contains(&format!("{{{name}}}"))))
             .collect();
@@ -100,10 +99,10 @@ impl Body {
 }
 
 /// The parameters that the schema declares; `None` for one that was not given.
-fn declared(schema: Option<&Value>, params: &Params) -> BTreeMap<String, Option<Value>> {
+fn declared<'a>(schema: Option<&'a Value>, params: &'a Params) -> BodyParams<'a> {
     let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
     let names = properties.into_iter().flat_map(Map::keys);
-    names.map(|name| (name.clone(), params.as_map().get(name).cloned())).collect()
+    names.map(|name| (name.as_str(), params.as_map().get(name))).collect()
 }
 
 /// The template with its values. A member whose value was not given is left out; in a list it is
@@ -112,7 +111,7 @@ fn fill(template: &Value, scope: &Scope<'_>) -> Option<Value> {
     match template {
         Value::String(text) => match named(text).filter(|name| !scope.names.contains_key(name)) {
             Some(name) => match scope.params.and_then(|params| params.get(name)) {
-                Some(given) => given.clone(),
+                Some(given) => given.cloned(),
                 None => Some(scope.value(template)),
             },
             None => Some(scope.value(template)),

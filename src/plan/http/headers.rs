@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::config::{Auth, Bad, Config};
 use crate::base::text::escape_line;
-use crate::plan::frame::Frame;
+use crate::plan::template_context::TemplateContext;
 
 /// What decides how a message is framed, or is for the next hop alone, is the client's to say.
 const KEPT_BACK: &[&str] = &[
@@ -43,12 +43,12 @@ impl Headers {
     pub(super) fn of(
         config: &Config,
         secrets: &[(String, String)],
-        frame: &Frame,
+        context: &TemplateContext,
     ) -> Result<Self, Bad> {
-        let filled = frame.fill(None);
+        let filled = context.fill_without_private();
         let mut headers = Self(Vec::new());
         for (name, template) in &config.headers {
-            if frame.env.takes_parameters(template) {
+            if context.env.takes_parameters(template) {
                 let why = "takes a value of the caller's parameters; they go into `body`";
                 return Err((POINTER, format!("`{}` {why}", escape_line(name))));
             }

@@ -21,9 +21,9 @@ use serde_json::{Map, Value, json};
 
 use super::config::strings;
 use super::error::PlanError;
-use super::frame::Frame;
 use super::params::Params;
 use super::template::variables;
+use super::template_context::TemplateContext;
 use crate::base::Address;
 use crate::chain::Chain;
 use crate::id::Ref;
@@ -72,20 +72,20 @@ impl Http {
         chain: &Chain,
         config: &Map<String, Value>,
         params: &Params,
-        frame: &Frame,
+        context: &TemplateContext,
     ) -> Result<Self, PlanError> {
         let item = chain.tool().item();
         let bad = |(pointer, why): Bad| PlanError::BadConfig { item: item.clone(), pointer, why };
         let config = Config::read(config).map_err(bad)?;
         let template = config.url.as_deref().unwrap_or_default();
-        let address = address(item, template, params, frame)?;
-        let secrets = secrets(chain, frame);
-        let headers = Headers::of(&config, &secrets, frame).map_err(bad)?;
+        let address = address(item, template, params, context)?;
+        let secrets = secrets(chain, context);
+        let headers = Headers::of(&config, &secrets, context).map_err(bad)?;
         let schema = chain.tool().tool.schema.as_ref();
-        let body = Body::of(&config, &headers, schema, params, frame).map_err(bad)?;
+        let body = Body::of(&config, &headers, schema, params, context).map_err(bad)?;
         let parts = headers.templates().chain(config.body.iter().flat_map(strings));
         let has_secret = config.auth.is_some()
-            || parts.flat_map(variables).any(|name| frame.env.is_sealed(name));
+            || parts.flat_map(variables).any(|name| context.env.is_sealed(name));
         let is_open = !address.is_https() && !address.is_loopback() && !config.cleartext;
         if has_secret && is_open {
             let why = "would carry a secret unencrypted: use `https`, or say `cleartext: true`";
@@ -137,23 +137,24 @@ fn address(
     item: &Ref,
     template: &str,
     params: &Params,
-    frame: &Frame,
+    context: &TemplateContext,
 ) -> Result<Address, PlanError> {
-    frame.env.keep_out(item, template)?;
+    context.env.keep_out(item, template)?;
     let bad =
         |why: String| PlanError::BadConfig { item: item.clone(), pointer: "/config/url", why };
     let named = params.as_map().keys().any(|name| template.contains(&format!("{{{name}}}")));
-    if named || frame.env.takes_parameters(template) {
+    if named || context.env.takes_parameters(template) {
         return Err(bad("takes a value of the caller's parameters; they go into `body`".into()));
     }
-    Address::parse(&frame.fill(None).scope().text(template)).map_err(|why| bad(why.into()))
+    Address::parse(&context.fill_without_private().scope().text(template))
+        .map_err(|why| bad(why.into()))
 }
 
 /// The declared secrets with their values. One that is missing was refused before.
-fn secrets(chain: &Chain, frame: &Frame) -> Vec<(String, String)> {
-    let env = frame.fill(None).env;
+fn secrets(chain: &Chain, context: &TemplateContext) -> Vec<(String, String)> {
+    let env = context.fill_without_private().env;
     let names = chain.links().iter().flat_map(|link| &link.tool.secrets);
-    names.filter_map(|name| Some((name.clone(), env.get(name)?.clone()))).collect()
+    names.filter_map(|name| Some((name.clone(), env.get(name)?.shown()))).collect()
 }
 
 fn shown(config: &Config, address: &Address, headers: &Headers, body: &Body) -> Map<String, Value> {

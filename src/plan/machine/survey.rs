@@ -13,9 +13,10 @@ use crate::parse::DEPS_VAR;
 use crate::plan::config::Execution;
 use crate::plan::env::path as host_path;
 use crate::plan::error::PlanError;
-use crate::plan::frame::Frame;
+use crate::plan::pieces::Pieces;
 use crate::plan::plan::Machine;
 use crate::plan::process::Process;
+use crate::plan::template_context::TemplateContext;
 use crate::plan::tree::Tree;
 use crate::trace::{Event, PassedOver, Sink};
 
@@ -39,27 +40,27 @@ impl Survey {
     pub(in crate::plan) fn make(
         chain: &Chain,
         execution: Execution,
-        frame: &mut Frame,
+        context: &mut TemplateContext,
         tree: &Tree,
         machine: &Machine<'_>,
         sink: &dyn Sink,
     ) -> Result<(Self, Process), PlanError> {
-        let path = frame.fill(None).env.remove("PATH");
+        let path = context.fill_without_private().env.remove("PATH").as_ref().map(Pieces::shown);
         // A tool that is given no `PATH` is still looked for by its name; and where folders were taken
         // out of it, what lies there is named with the reason.
-        let path = path.filter(|path| !frame.env.is_of_host(path));
+        let path = path.filter(|path| !context.env.is_of_host(path));
         let path = path.or_else(|| host_path(machine.vars)).unwrap_or_default();
         let mut seek = Seeker::new(machine, &path);
         let named = interpreter::find(chain, &mut seek)?;
         if let Some((var, chosen)) = &named {
-            frame.env.add(var, chosen.path.display().to_string());
+            context.env.add(var, chosen.path.display().to_string());
             let (by, keys) = ("interpreter".to_owned(), vec![var.clone()]);
             sink.record(Event::ResolveEnv { contributed_by: by, keys });
         }
         let packages = execution.packages.clone();
         let item = chain.tool().item();
         let chosen = named.as_ref().map(|(_, chosen)| chosen);
-        let (process, started) = Process::of(item, execution, frame, tree, &mut seek, chosen)?;
+        let (process, started) = Process::of(item, execution, context, tree, &mut seek, chosen)?;
         let interpreter = match named {
             Some((var, chosen)) => Some((Some(var), chosen)),
             None => started.map(|chosen| (None, chosen)),
@@ -80,12 +81,14 @@ impl Survey {
         };
         let folders: Vec<String> = external.iter().map(|f| f.display().to_string()).collect();
         if !folders.is_empty() {
-            frame.env.add(DEPS_VAR, json!(folders).to_string());
+            context.env.add(DEPS_VAR, json!(folders).to_string());
         }
         if !folders.is_empty() || !passed.is_empty() {
             sink.record(Event::External { folders, passed_over: passed.clone() });
         }
         passed_over.extend(passed);
+        let python = process.python_folders(&context.fill(), tree);
+        context.env.load_python_from(python);
         Ok((Self { interpreter, external, passed_over }, process))
     }
 

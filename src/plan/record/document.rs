@@ -104,7 +104,7 @@ impl Plan {
     fn document(&self, content: Option<&Content>) -> Value {
         let mut out: Map<String, Value> = match &self.act {
             Act::Process(process, spoken) => {
-                let mut out = process.document(&self.frame);
+                let mut out = process.document(&self.context);
                 out.extend(spoken.iter().map(|spoken| ("exec".to_owned(), spoken.to_json())));
                 out
             }

@@ -37,7 +37,7 @@ impl Sessions {
         let item = || plan.item().clone();
         let other = || ExecuteError::OtherPlan { item: item() };
         let signed = plan.mcp().ok_or_else(other)?;
-        let mask = Mask::of(plan.secrets());
+        let mask = Mask::of(plan.private_values());
         let program = || plan.spawn(None, None).map(|spawn| spawn.program).unwrap_or_default();
         // Signals are listened for before a thread starts, so that they come here.
         let signals = Signals::listen().map_err(|source| ExecuteError::Spawn {

@@ -324,8 +324,7 @@ console.log(JSON.stringify({
     assert!(said["stderr_tail"].as_str().unwrap().contains("Error: mine"), "{said}");
 }
 
-/// The guard's reading of imports: each of these texts must be watched, so none of them loads the
-/// planted package, whatever its form.
+/// The guard reads no program: what is loaded is judged, whatever the text that asks for it.
 #[test]
 fn c08_no_form_of_an_import_passes_unseen() {
     let world = World::new();
@@ -345,6 +344,9 @@ fn c08_no_form_of_an_import_passes_unseen() {
         "await import(['plan', 'ted'].join(''))",
         "await eval(\"imp\" + \"ort('planted')\")",
         "await new Function(\"return imp\" + \"ort('planted')\")()",
+        "await globalThis['ev' + 'al'](\"imp\" + \"ort('planted')\")",
+        "import vm from 'node:vm'; await vm.runInThisContext(\"imp\" + \"ort('planted')\", \
+         {importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER})",
         "export { default } from 'planted'",
         "export { default as y } /* c */ from 'planted'",
         "export * from 'planted'",
@@ -360,4 +362,20 @@ fn c08_no_form_of_an_import_passes_unseen() {
         let value: Value = said.json();
         assert!(!value.to_string().contains("evil"), "{form}: {value}");
     }
+}
+
+#[test]
+fn c08_a_module_of_the_project_is_refused_though_no_reading_of_the_text_finds_the_import() {
+    let world = World::new();
+    let text = "import vm from 'node:vm';\nconst load = (text) => vm.runInThisContext(text, \
+        { importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER });\n";
+    let tool = |text: &str, asks: &str| format!("{text}{HEADER}{asks}\nconsole.log('ran')\n");
+    world.signed(".ai/tools/acme/fine.mjs", &tool(text, "await load('imp' + \"ort('node:fs')\")"));
+    world.works("tool:acme/fine");
+    world.write("node_modules/planted/package.json", r#"{"type": "module", "exports": "./i.js"}"#);
+    world.write("node_modules/planted/i.js", "console.log('evil');\n");
+    world.signed(".ai/tools/acme/asks.mjs", &tool(text, "await load('imp' + \"ort('planted')\")"));
+    let said = world.rye(&["execute", "tool:acme/asks", "--json"]);
+    assert_eq!(said.code(), "execute.tool_failed", "{said:?}");
+    assert!(!said.json()["data"]["stdout"].to_string().contains("evil"), "{said:?}");
 }

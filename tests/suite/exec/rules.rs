@@ -236,7 +236,7 @@ fn an_argument_that_names_no_file_of_the_item_or_the_project_is_an_argument() {
     let other = world.outside().join("other/data.txt");
     fs::write(&other, "x").unwrap();
     let other = other.display().to_string();
-    for argument in ["/etc/hostname", "folder", "none.txt", "-", ".", "--in=", &other] {
+    for argument in ["/etc/hostname", "folder", "folder/", "0.5", "-", ".", "--in=", &other] {
         let block = format!("{PLAIN}\nargs: ['{argument}']");
         let got = outcome(&world, &item("oneshot", &block));
         assert_eq!(got.as_ref().map(|data| &data[0]), Ok(&argument.into()), "{argument}: {got:?}");

@@ -198,7 +198,10 @@ fn a_tool_is_told_of_its_schema_its_examples_and_its_template() {
     let said = editor.change(&path, &good.replace("city: Rome", "city: 7"));
     assert_eq!(sayings(&said), ["example 1: /city: 7 is not of type \"string\""]);
     let said = editor.change(&path, &good.replace("type: string", "type: strang"));
-    assert!(sayings(&said)[0].starts_with("the schema is no JSON Schema: "), "{said:?}");
+    assert!(
+        sayings(&said)[0].starts_with("the schema cannot be used: it is not a JSON Schema: "),
+        "{said:?}"
+    );
     assert!(has(&said, "sign.invalid", ERROR));
     let broken = good.replace("version: 1.0.0", "version: [1");
     let said = editor.change(&path, &broken);

@@ -83,10 +83,7 @@ const hooks = `
 `;
 const bases = deps.map((folder) => pathToFileURL(path.join(folder, "_")).href);
 
-let isHooked = false;
 function hook() {
-  if (isHooked) return;
-  isHooked = true;
   if (Module.registerHooks) {
     const text = hooks
       .replace(/^\s*import .*$/m, "")
@@ -111,48 +108,6 @@ function hook() {
   Module.register(url, { data: { roots, bases, hint } });
 }
 
-// Before Node.js 22.15 hooks cost a thread and 24 ms. A program whose every import names, in plain
-// sight, a built-in module or a pinned file needs none.
-const FORM = /^import\s*(?:[\w$\s,*{}]+?\s*from\s*)?(["'])([^"'\\\n]+)\1/;
-const EXPORT = /^export\s*(?:\*\s*(?:as\s+[\w$]+\s*)?|\{[^}]*\}\s*)from\s*(["'])([^"'\\\n]+)\1/;
-const PLAIN = /^export\s+(?:const|let|var|function|async|class|default)\b|^export\s*\{[^}]*\}\s*(?:;|\n|$)(?!\s*(?:from|\/))/;
-function isPlain(text, file, seen) {
-  if (/\b(eval|Function)\b/.test(text)) return false;
-  for (const { 0: word, index } of text.matchAll(/(?<!(?<!\.\.)\.)(?<![\w$])(?:import|export)(?![\w$])/g)) {
-    const rest = text.slice(index, index + 4096);
-    if (word === "import" ? /^import\s*\.\s*meta\b/.test(rest) : PLAIN.test(rest)) continue;
-    const specifier = (word === "import" ? FORM : EXPORT).exec(rest)?.[2];
-    if (!specifier || !isPinned(specifier, file, seen)) return false;
-  }
-  return true;
-}
-function isPinned(specifier, file, seen) {
-  if (Module.isBuiltin(specifier)) return true;
-  if (!isRelative(specifier) || /[%?#]/.test(specifier)) return false;
-  const next = path.join(path.dirname(file), specifier);
-  return next.startsWith(pin + path.sep) && isPlainFile(next, seen);
-}
-function isPlainFile(file, seen = new Set()) {
-  if (seen.has(file) || file.endsWith(".json")) return true;
-  seen.add(file);
-  try {
-    return isPlain(fs.readFileSync(file, "utf8"), file, seen);
-  } catch {
-    return false;
-  }
-}
-
 const { isMainThread, parentPort } = require("node:worker_threads");
-if (!isMainThread && !parentPort) {
-  // The thread of the hooks themselves, which loads no program.
-} else if (Module.registerHooks || !isMainThread) {
-  hook();
-} else {
-  const compile = Module.prototype._compile;
-  Module.prototype._compile = function (text, file) {
-    if (!isHooked && /(?<!(?<!\.\.)\.)(?<![\w$])import(?![\w$])|\b(eval|Function)\b/.test(text)) hook();
-    return Reflect.apply(compile, this, arguments);
-  };
-  const entry = process.argv[1];
-  if (entry && !entry.endsWith(".cjs") && !isPlainFile(entry)) hook();
-}
+// The thread of the hooks themselves, before Node.js 22.15, loads no program.
+if (isMainThread || parentPort) hook();

@@ -1,0 +1,283 @@
+//! How much work a JSON Schema can ask for, before anything is checked against it.
+//!
+//! A reference costs what it leads to, each time that it is met: a schema of a few lines can name
+//! itself twice in each of forty steps. So references are counted out, as aliases of YAML are; one that
+//! leads back to where it stands counts once, since each turn takes a step into the value.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::base::limits::{SCHEMA_DEPTH, SCHEMA_NODES};
+use crate::base::text::percent_decoded;
+
+/// Keywords whose value is one schema, applied to the value itself.
+const SAME: [&str; 4] = ["not", "if", "then", "else"];
+/// Keywords whose value is a list of schemas, applied to the value itself.
+const SAME_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+/// Keywords whose value is a mapping of schemas, applied to the value itself.
+const SAME_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
+const REFS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+/// Those that are applied to what a value holds.
+const INNER: [&str; 8] = [
+    "items",
+    "additionalItems",
+    "contains",
+    "additionalProperties",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+];
+const INNER_LISTS: [&str; 2] = ["prefixItems", "items"];
+const INNER_MAPS: [&str; 2] = ["properties", "patternProperties"];
+/// Those that are applied where something refers to them.
+const SHELVES: [&str; 2] = ["$defs", "definitions"];
+
+/// The schemas inside a schema, and what each leads to.
+pub(crate) struct Subschemas<'a> {
+    /// Those that are mappings, in the order in which they were met.
+    all: Vec<&'a Map<String, Value>>,
+    /// By their place in memory: where each stands in `all`.
+    known: HashMap<*const Map<String, Value>, usize>,
+    /// For each: the schemas that are applied to the same value, and to what it holds.
+    edges: Vec<(Vec<usize>, Vec<usize>)>,
+}
+
+/// Refuses a schema that asks for more steps than [`SCHEMA_NODES`], nests deeper than
+/// [`SCHEMA_DEPTH`], or leads to itself without a step into the value.
+///
+/// # Errors
+/// One sentence without a subject.
+pub(crate) fn bound_schema(schema: &Value) -> Result<Subschemas<'_>, String> {
+    let found = Subschemas::find(schema);
+    let mut same = Walk::new(&found, false);
+    for at in 0..found.all.len() {
+        same.steps(at, 0)?;
+    }
+    let mut whole = Walk::new(&found, true);
+    for at in 0..found.all.len() {
+        whole.steps(at, 0)?;
+    }
+    Ok(found)
+}
+
+impl<'a> Subschemas<'a> {
+    fn find(schema: &'a Value) -> Self {
+        let mut found = Self { all: Vec::new(), known: HashMap::new(), edges: Vec::new() };
+        found.add(schema);
+        let (mut names, mut done) = (Vec::new(), 0);
+        while found.edges.len() < found.all.len() {
+            while let Some(map) = found.all.get(found.edges.len()).copied() {
+                let at = found.edges.len();
+                let said = REFS.iter().filter_map(|key| map.get(*key)?.as_str());
+                names.extend(said.map(|name| (at, name)));
+                let edges = found.inside(map);
+                found.edges.push(edges);
+            }
+            // What a pointer leads to is a schema, wherever it stands; it may hold more of them.
+            while let Some((at, name)) = names.get(done).copied() {
+                for value in found.pointed(schema, name) {
+                    let to = found.add(value);
+                    found.edges[at].0.extend(to);
+                }
+                done += 1;
+            }
+        }
+        for (at, name) in names {
+            let anchored = found.anchored(name);
+            found.edges[at].0.extend(anchored);
+        }
+        found
+    }
+
+    /// What the keywords of a schema lead to.
+    fn inside(&mut self, map: &'a Map<String, Value>) -> (Vec<usize>, Vec<usize>) {
+        let (mut same, mut inner) = (Vec::new(), Vec::new());
+        for (key, value) in map {
+            let key = key.as_str();
+            let values = || value.as_array().into_iter().flatten();
+            let members = || value.as_object().into_iter().flat_map(Map::values);
+            if SAME.contains(&key) {
+                same.extend(self.add(value));
+            }
+            if SAME_LISTS.contains(&key) {
+                same.extend(values().filter_map(|value| self.add(value)));
+            }
+            if SAME_MAPS.contains(&key) {
+                same.extend(members().filter_map(|value| self.add(value)));
+            }
+            if INNER.contains(&key) {
+                inner.extend(self.add(value));
+            }
+            if INNER_LISTS.contains(&key) {
+                inner.extend(values().filter_map(|value| self.add(value)));
+            }
+            if INNER_MAPS.contains(&key) {
+                inner.extend(members().filter_map(|value| self.add(value)));
+            }
+            if SHELVES.contains(&key) {
+                members().for_each(|value| {
+                    self.add(value);
+                });
+            }
+        }
+        (same, inner)
+    }
+
+    /// Where a schema stands among all; true and false are steps of their own and are not kept.
+    fn add(&mut self, schema: &'a Value) -> Option<usize> {
+        let map = schema.as_object()?;
+        let next = self.all.len();
+        let at = *self.known.entry(std::ptr::from_ref(map)).or_insert(next);
+        if at == next {
+            self.all.push(map);
+        }
+        Some(at)
+    }
+
+    /// What the pointer of a reference leads to, in the whole or in a part with a name of its own.
+    fn pointed(&self, schema: &'a Value, name: &str) -> Vec<&'a Value> {
+        let Some((_, pointer)) = name.split_once('#') else { return Vec::new() };
+        let pointer = percent_decoded(pointer);
+        let parts = self.all.iter().filter(|map| map.contains_key("$id"));
+        let mut found: Vec<&Value> = schema.pointer(&pointer).into_iter().collect();
+        for part in parts {
+            match pointer.split_once('/') {
+                None => {}
+                Some((_, rest)) => {
+                    let (first, rest) = rest.split_once('/').unwrap_or((rest, ""));
+                    let first = first.replace("~1", "/").replace("~0", "~");
+                    let rest = if rest.is_empty() { String::new() } else { format!("/{rest}") };
+                    found.extend(part.get(&first).and_then(|value| value.pointer(&rest)));
+                }
+            }
+        }
+        found
+    }
+
+    /// The schemas that have the name that a reference says.
+    fn anchored(&self, name: &str) -> Vec<usize> {
+        let (place, anchor) = name.split_once('#').unwrap_or((name, ""));
+        let text = |map: &Map<String, Value>, key: &str| {
+            map.get(key).and_then(Value::as_str).map(str::to_owned)
+        };
+        let named = self.all.iter().enumerate().filter(|(_, map)| {
+            let keys = ["$anchor", "$dynamicAnchor"];
+            let is_named = keys.iter().any(|key| text(map, key).is_some_and(|it| it == anchor));
+            let id = text(map, "$id").filter(|_| !place.is_empty());
+            is_named || id.is_some_and(|id| id.ends_with(place) || place.ends_with(&id))
+        });
+        named.map(|(at, _)| at).collect()
+    }
+
+    /// Whether a mapping is one of these schemas.
+    pub(crate) fn contains(&self, map: &Map<String, Value>) -> bool {
+        self.known.contains_key(&std::ptr::from_ref(map))
+    }
+}
+
+/// One way through the schemas.
+struct Walk<'s, 'a> {
+    schemas: &'s Subschemas<'a>,
+    /// Into what a value holds too.
+    inward: bool,
+    /// Steps and depth of those that were gone through.
+    known: HashMap<usize, (u64, usize)>,
+    open: HashSet<usize>,
+}
+
+impl<'s, 'a> Walk<'s, 'a> {
+    fn new(schemas: &'s Subschemas<'a>, inward: bool) -> Self {
+        Self { schemas, inward, known: HashMap::new(), open: HashSet::new() }
+    }
+
+    /// The steps of a schema with all that it leads to, and how deep that is.
+    fn steps(&mut self, at: usize, above: usize) -> Result<(u64, usize), String> {
+        let deep = || Err(format!("leads deeper than {SCHEMA_DEPTH} schemas"));
+        if let Some((steps, depth)) = self.known.get(&at).copied() {
+            return if above + depth > SCHEMA_DEPTH { deep() } else { Ok((steps, depth)) };
+        }
+        if above >= SCHEMA_DEPTH {
+            return deep();
+        }
+        if !self.open.insert(at) {
+            return match self.inward {
+                true => Ok((1, 0)),
+                false => Err("leads to itself without a step into the value".into()),
+            };
+        }
+        let (same, inner) = &self.schemas.edges[at];
+        let inner: &[usize] = if self.inward { inner } else { &[] };
+        let (mut steps, mut depth) = (1_u64, 0);
+        for next in same.iter().chain(inner) {
+            let (more, below) = self.steps(*next, above + 1)?;
+            steps = steps.saturating_add(more);
+            depth = depth.max(below);
+            if steps > SCHEMA_NODES {
+                return Err(format!(
+                    "asks for more than {SCHEMA_NODES} steps once its references are followed"
+                ));
+            }
+        }
+        self.open.remove(&at);
+        self.known.insert(at, (steps, depth + 1));
+        Ok((steps, depth + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bound_schema;
+    use serde_json::{Map, Value, json};
+
+    /// Definitions that each name the next one twice.
+    fn doubling(levels: usize, keyword: &str) -> Value {
+        let mut defs = Map::new();
+        for at in 0..levels {
+            let next = json!({"$ref": format!("#/$defs/n{}", at + 1)});
+            defs.insert(format!("n{at}"), json!({keyword: [next, next]}));
+        }
+        defs.insert(format!("n{levels}"), json!({"type": "object"}));
+        json!({"$defs": defs, "$ref": "#/$defs/n0"})
+    }
+
+    #[test]
+    fn references_are_counted_out() {
+        for keyword in ["allOf", "anyOf", "oneOf", "prefixItems"] {
+            assert!(bound_schema(&doubling(8, keyword)).is_ok(), "{keyword}");
+            let why = bound_schema(&doubling(20, keyword)).err().unwrap();
+            assert!(why.contains("steps"), "{keyword}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_tree_may_name_itself_and_a_knot_may_not() {
+        let tree = json!({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}});
+        assert!(bound_schema(&tree).is_ok());
+        let union = json!({"$defs": {"e": {"anyOf": [
+            {"properties": {"not": {"$ref": "#/$defs/e"}}}, {"type": "string"},
+        ]}}, "$ref": "#/$defs/e"});
+        assert!(bound_schema(&union).is_ok());
+        for knot in [
+            json!({"$ref": "#"}),
+            json!({"allOf": [{"$ref": "#"}]}),
+            json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}),
+            json!({"$defs": {"a": {"$anchor": "a", "if": {"$ref": "#a"}}}}),
+            json!({"x": {"y": {"$ref": "#/x/y"}}, "$ref": "#/x/y"}),
+        ] {
+            let why = bound_schema(&knot).err().unwrap_or_default();
+            assert!(why.contains("itself"), "{knot}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_long_way_is_refused_in_time() {
+        let mut defs = Map::new();
+        for at in 0..20_000 {
+            defs.insert(format!("n{at}"), json!({"$ref": format!("#/$defs/n{}", at + 1)}));
+        }
+        let why = bound_schema(&json!({"$defs": defs})).err().unwrap();
+        assert!(why.contains("deeper"), "{why}");
+    }
+}

@@ -1,0 +1,325 @@
+//! Checking a value against a JSON Schema, in bounded work.
+//!
+//! A schema comes from whoever wrote the item, often from a server of somebody else. So each of its
+//! parts carries a keyword of rye's own that counts: past so many steps, past the call's time, or when
+//! the call is to end, the check is left at once.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
+use serde_json::{Map, Value};
+
+use super::error::Violation;
+use crate::base::limits::{
+    CHECK_MS, CHECK_STEPS, LIST_STEPS, SCHEMA_PATTERN_BYTES, SCHEMA_PATTERN_STEPS,
+};
+use crate::host::Signals;
+use crate::parse::{Subschemas, bound_schema};
+
+/// The keyword that counts. A schema's own of that name is replaced.
+const STEP: &str = "x-rye-step";
+
+/// Between two looks at the clock.
+const STEPS_A_LOOK: u64 = 64;
+
+/// Bytes of a text that a pattern goes through in one step.
+const BYTES_A_STEP: usize = 64;
+
+/// A JSON Schema that can be checked against.
+pub(super) struct Schema(Validator);
+
+/// Why there is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoSchema {
+    /// One sentence without a subject.
+    Malformed(String),
+    /// It asks for too much work.
+    TooMuch(String),
+}
+
+impl std::fmt::Display for NoSchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Malformed(why) => write!(f, "it is not a JSON Schema: {why}"),
+            Self::TooMuch(why) => write!(f, "it {why}"),
+        }
+    }
+}
+
+/// Why a check was left before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Steps,
+    Time,
+    /// The call was cancelled, or rye was asked to end.
+    Asked,
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Steps => "takes too many steps",
+            Self::Time => "takes longer than the call may",
+            Self::Asked => "was cancelled",
+        })
+    }
+}
+
+impl Schema {
+    /// # Errors
+    /// [`NoSchema`]
+    pub(super) fn compile(schema: &Value) -> Result<Self, NoSchema> {
+        let parts = bound_schema(schema).map_err(NoSchema::TooMuch)?;
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(SCHEMA_PATTERN_STEPS)
+            .size_limit(SCHEMA_PATTERN_BYTES)
+            .dfa_size_limit(SCHEMA_PATTERN_BYTES);
+        // No retriever for files or the network is built in, so a foreign `$ref` is an error here.
+        let options = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .with_pattern_options(patterns)
+            .with_keyword(STEP, |parent, _, _| Ok(Box::new(Step::of(parent))));
+        let validator = options.build(&counted(schema, &parts));
+        validator.map(Self).map_err(|error| NoSchema::Malformed(brief(&error)))
+    }
+
+    /// What of a value does not fit; all of it, but for values that take long to go through.
+    ///
+    /// # Errors
+    /// [`Stop`]
+    pub(super) fn violations(
+        &self,
+        value: &Value,
+        time: Option<Duration>,
+    ) -> Result<Vec<Violation>, Stop> {
+        let until = Instant::now() + time.unwrap_or(Duration::from_millis(CHECK_MS));
+        if metered(CHECK_STEPS, until, || self.0.is_valid(value))? {
+            return Ok(Vec::new());
+        }
+        let all = || self.0.iter_errors(value).map(|error| violation(&error)).collect();
+        match metered(LIST_STEPS, until, all) {
+            Err(Stop::Steps) => {}
+            other => return other,
+        }
+        let first = || self.0.validate(value).err().map(|error| violation(&error));
+        match metered(LIST_STEPS, until, first) {
+            Err(Stop::Steps) | Ok(None) => {
+                let message = "does not fit, and listing what is wrong takes too many steps";
+                Ok(vec![Violation { pointer: String::new(), message: message.into() }])
+            }
+            Ok(Some(first)) => Ok(vec![first]),
+            Err(stop) => Err(stop),
+        }
+    }
+}
+
+fn violation(error: &ValidationError<'_>) -> Violation {
+    Violation { pointer: error.instance_path().to_string(), message: brief(error) }
+}
+
+fn brief(error: &ValidationError<'_>) -> String {
+    error.to_string().chars().take(300).collect()
+}
+
+/// The schema, with the keyword that counts in each of its parts.
+fn counted(schema: &Value, parts: &Subschemas<'_>) -> Value {
+    match schema {
+        Value::Array(items) => items.iter().map(|item| counted(item, parts)).collect(),
+        Value::Object(map) => {
+            let members = map.iter().map(|(key, value)| (key.clone(), counted(value, parts)));
+            let step = parts.contains(map).then(|| (STEP.to_owned(), Value::Bool(true)));
+            Value::Object(step.into_iter().chain(members.filter(|(key, _)| key != STEP)).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// What one part of a schema costs, each time it is applied to a value.
+struct Step {
+    /// Names and listed values that a value is held against.
+    own: u64,
+    /// Patterns that a text, or each name of a mapping, is held against.
+    patterns: u64,
+    /// All that the value holds is gone through.
+    whole: bool,
+}
+
+impl Step {
+    fn of(parent: &Map<String, Value>) -> Self {
+        let held = ["enum", "const", "required", "dependentRequired"];
+        // A part that fails is left before it counts, so whoever tries it counts for it.
+        let tried = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "contains"];
+        let names = parent.get("properties").and_then(Value::as_object).map_or(0, Map::len);
+        let all = held.iter().chain(&tried).filter_map(|key| parent.get(*key));
+        let named = parent.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
+        let is_foreign = |name: &Value| name.as_str().is_some_and(|name| !name.starts_with('#'));
+        Self {
+            own: 1 + names as u64 + all.map(values_in).sum::<u64>(),
+            patterns: named as u64 + u64::from(parent.contains_key("pattern")),
+            whole: parent.contains_key("uniqueItems") || parent.get("$ref").is_some_and(is_foreign),
+        }
+    }
+
+    fn cost(&self, value: &Value) -> u64 {
+        let steps = |bytes: usize| (bytes / BYTES_A_STEP) as u64 + 1;
+        let texts = match value {
+            Value::String(text) => self.patterns * steps(text.len()),
+            Value::Object(map) if self.patterns > 0 => {
+                self.patterns * map.keys().map(|name| steps(name.len())).sum::<u64>()
+            }
+            _ => 0,
+        };
+        let whole = if self.whole { values_in(value) } else { 0 };
+        self.own + texts + whole
+    }
+}
+
+/// How many values a value holds, itself among them.
+fn values_in(value: &Value) -> u64 {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(values_in).sum::<u64>(),
+        Value::Object(map) => 1 + map.values().map(values_in).sum::<u64>(),
+        _ => 1,
+    }
+}
+
+impl<'i> Keyword<'i> for Step {
+    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+        spend(self.cost(instance));
+        Ok(())
+    }
+
+    fn is_valid(&self, instance: &'i Value) -> bool {
+        spend(self.cost(instance));
+        true
+    }
+}
+
+/// What one check may still take.
+struct Meter {
+    left: u64,
+    looked: u64,
+    until: Instant,
+    /// Held while the check goes on; what waits there is left to whoever listens next.
+    signals: Option<Signals>,
+}
+
+thread_local! {
+    /// The meter of the check on this thread.
+    static METER: RefCell<Option<Meter>> = const { RefCell::new(None) };
+}
+
+/// Runs a check that ends after so many steps, or at a time.
+fn metered<R>(steps: u64, until: Instant, check: impl FnOnce() -> R) -> Result<R, Stop> {
+    let signals = Signals::listen().ok();
+    let meter = Meter { left: steps, looked: steps, until, signals };
+    METER.with_borrow_mut(|held| *held = Some(meter));
+    let result = catch_unwind(AssertUnwindSafe(check));
+    METER.with_borrow_mut(|held| *held = None);
+    result.map_err(|left| match left.downcast::<Stop>() {
+        Ok(stop) => *stop,
+        Err(other) => resume_unwind(other),
+    })
+}
+
+/// Takes steps of the meter; past its end the check is left, which only unwinding can do from inside of
+/// the validator.
+fn spend(steps: u64) {
+    let stop = METER.with_borrow_mut(|meter| {
+        let meter = meter.as_mut()?;
+        let Some(left) = meter.left.checked_sub(steps) else { return Some(Stop::Steps) };
+        meter.left = left;
+        if meter.looked - left < STEPS_A_LOOK {
+            return None;
+        }
+        meter.looked = left;
+        if meter.signals.as_ref().is_some_and(Signals::is_waiting) {
+            return Some(Stop::Asked);
+        }
+        (Instant::now() >= meter.until).then_some(Stop::Time)
+    });
+    if let Some(stop) = stop {
+        resume_unwind(Box::new(stop));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NoSchema, Schema, Stop};
+    use serde_json::{Value, json};
+    use std::time::Duration;
+
+    fn check(schema: &Value, value: &Value) -> Result<usize, Stop> {
+        let schema = Schema::compile(schema).expect("a schema");
+        schema.violations(value, None).map(|found| found.len())
+    }
+
+    /// Each value is held against 1,000 patterns, and fits the last.
+    fn wide() -> (Value, Value) {
+        let others: Vec<Value> =
+            (0..1_000).map(|at| json!({"type": "string", "pattern": format!("^x{at}y")})).collect();
+        (json!({"items": {"anyOf": others}}), vec!["x999y"; 20_000].into())
+    }
+
+    #[test]
+    fn what_takes_too_many_steps_is_left() {
+        let one = json!({"items": {"type": "integer"}});
+        let many: Value = (0..20_000).collect();
+        assert_eq!(check(&one, &many), Ok(0));
+        let (schema, many) = wide();
+        assert_eq!(check(&schema, &json!(["x1y", "x999y"])), Ok(0));
+        assert_eq!(check(&schema, &json!(["x1000y", "y"])), Ok(2));
+        assert_eq!(check(&schema, &many), Err(Stop::Steps));
+    }
+
+    #[test]
+    fn what_doubles_with_each_step_into_the_value_ends() {
+        let next = |at: u64| json!({"items": {"$ref": "#"}, "maxItems": 100 + at});
+        let tree = json!({"allOf": [next(0), next(1)]});
+        let (mut good, mut bad) = (json!(1), json!(vec![1; 150]));
+        for _ in 0..60 {
+            (good, bad) = (json!([good]), json!([bad]));
+        }
+        assert!(matches!(check(&tree, &good), Ok(0) | Err(Stop::Steps)));
+        assert!(matches!(check(&tree, &bad), Ok(1..) | Err(Stop::Steps)));
+    }
+
+    #[test]
+    fn a_check_ends_at_the_callers_time() {
+        let (schema, many) = wide();
+        let schema = Schema::compile(&schema).expect("a schema");
+        assert_eq!(schema.violations(&many, Some(Duration::ZERO)), Err(Stop::Time));
+    }
+
+    #[test]
+    fn a_pattern_that_goes_back_and_forth_is_left_and_a_large_one_refused() {
+        let schema = json!({"pattern": "^(?=a)(a|aa)+$"});
+        assert_eq!(check(&schema, &json!("aaa")), Ok(0));
+        assert_eq!(check(&schema, &json!(format!("{}b", "a".repeat(60)))), Ok(1));
+        let large = Schema::compile(&json!({"pattern": "((a{1000}){1000}){1000}"}));
+        assert!(matches!(large.err(), Some(NoSchema::Malformed(_))));
+    }
+
+    #[test]
+    fn what_counts_changes_no_verdict() {
+        let schema = json!({
+            "properties": {"a": {"type": "integer"}}, "additionalProperties": false,
+            "required": ["a"], "x": {"const": {"type": "x"}}, "enum": [{"a": 1}, {"a": "1"}],
+        });
+        assert_eq!(check(&schema, &json!({"a": 1})), Ok(0));
+        assert_eq!(check(&schema, &json!({"a": "1"})), Ok(1));
+        assert_eq!(check(&schema, &json!({"x-rye-step": true})), Ok(3));
+    }
+
+    #[test]
+    fn a_schema_as_deep_as_one_may_be_fits_on_the_stack() {
+        let mut schema = json!({"type": "integer"});
+        for _ in 0..crate::base::limits::SCHEMA_DEPTH - 1 {
+            schema = json!({"allOf": [schema]});
+        }
+        assert_eq!(check(&schema, &json!(1)), Ok(0));
+        assert!(Schema::compile(&json!({"allOf": [schema]})).is_err());
+    }
+}

@@ -1,0 +1,186 @@
+//! Attack row l05: what a schema and what a caller gives may cost.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use crate::mcp::client::Client;
+use crate::world::{AT, World, line, python_folder};
+
+/// Longer than anything here takes on a busy machine, and far shorter than the attack.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Definitions that each name the next one twice: 2^levels steps.
+fn doubling(levels: usize) -> Value {
+    let mut defs = Map::new();
+    for at in 0..levels {
+        let next = json!({"$ref": format!("#/$defs/n{}", at + 1)});
+        defs.insert(format!("n{at}"), json!({"allOf": [next, next]}));
+    }
+    defs.insert(format!("n{levels}"), json!({"type": "object"}));
+    json!({"$defs": defs, "$ref": "#/$defs/n0"})
+}
+
+/// Each value of a list is held against 1,000 patterns; `x999y` fits the last.
+fn wide() -> Value {
+    let others: Vec<Value> =
+        (0..1_000).map(|at| json!({"type": "string", "pattern": format!("^x{at}y")})).collect();
+    json!({"properties": {"v": {"items": {"anyOf": others}}}})
+}
+
+fn tool(schema: &Value) -> String {
+    format!(
+        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+         config: {{command: 'true'}}\nconfig_schema: {schema}\n"
+    )
+}
+
+/// Writes an item with a good signature that `rye sign` would not give.
+fn signed_by_hand(world: &World, name: &str, text: &str) {
+    let id = format!("tool:acme/{name}");
+    let line = line(&world.own_key(), &id, "yaml", AT, text.as_bytes());
+    world.write(&format!(".ai/tools/acme/{name}.yaml"), format!("# {line}\n{text}"));
+}
+
+#[test]
+fn l05_a_schema_that_doubles_with_each_step_is_refused_in_time() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/few.yaml", &tool(&doubling(8)));
+    world.works("tool:acme/few");
+    signed_by_hand(&world, "few2", &tool(&doubling(8)));
+    world.works("tool:acme/few2");
+    let knot = json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"});
+    for schema in [doubling(40), knot, json!({"allOf": [{"$ref": "#"}]})] {
+        let start = Instant::now();
+        signed_by_hand(&world, "many", &tool(&schema));
+        let said = world.rye(&["execute", "tool:acme/many", "--timeout", "1", "--json"]);
+        assert_eq!((said.code().as_str(), said.status), ("parse.limit", 5), "{said:?}");
+        world.write(".ai/tools/acme/many.yaml", tool(&schema));
+        let said = world.rye(&["sign", "tool:acme/many", "--json"]);
+        assert!(said.stdout.contains("parse.limit") && said.status != 0, "{said:?}");
+        assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn l05_a_check_of_parameters_ends_with_the_time_of_its_call() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/wide.yaml", &tool(&wide()));
+    let ask = |values: Vec<&str>, time: &str| {
+        let given = json!({"v": values}).to_string();
+        let args = ["execute", "tool:acme/wide", "--params", "-", "--timeout", time, "--json"];
+        let start = Instant::now();
+        let said = world.rye_in(&world.project(), &args, given.as_bytes());
+        assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+        said.code()
+    };
+    assert_eq!(ask(vec!["x999y"], "30"), "", "the fixture itself runs");
+    assert_eq!(ask(vec!["y"], "30"), "plan.invalid_parameters", "and judges");
+    assert_eq!(ask(vec!["x999y"; 20_000], "30"), "parse.limit");
+    assert_eq!(ask(vec!["x999y"; 20_000], "0.001"), "execute.timeout");
+    assert_eq!(ask(vec![""; 100_001], "30"), "cli.params_json");
+}
+
+#[test]
+fn l05_calls_with_costly_schemas_leave_a_server_answering() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/wide.yaml", &tool(&wide()));
+    signed_by_hand(&world, "many", &tool(&doubling(40)));
+    let mut client = Client::new(&world, &[]);
+    let project = world.project().display().to_string();
+    let values = vec!["x999y"; 20_000];
+    let mut begun = Vec::new();
+    for at in 0..20 {
+        let item = if at % 2 == 0 { "tool:acme/wide" } else { "tool:acme/many" };
+        let arguments = json!({
+            "item_id": item, "project_path": project, "parameters": {"v": values},
+        });
+        begun.push(
+            client.begin("tools/call", &json!({"name": "rye_execute", "arguments": arguments})),
+        );
+    }
+    for id in &begun[..10] {
+        let params = json!({"requestId": id, "reason": "enough"});
+        client.send(
+            &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}),
+        );
+    }
+    let start = Instant::now();
+    let (said, is_error) = client.call("rye_search", json!({"query": "wide"}));
+    assert!(!is_error, "{said}");
+    for id in &begun[10..] {
+        let said = client.answer(*id);
+        let code = &said["result"]["structuredContent"]["code"];
+        assert!(*code == "parse.limit" || *code == "execute.timeout", "{said}");
+    }
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+    drop(client);
+}
+
+/// Peak memory of a call of rye with this on standard input, in KiB.
+fn peak_kib(world: &World, args: &[&str], input: &[u8]) -> u64 {
+    let file = world.outside().join("input");
+    fs::write(&file, input).unwrap();
+    let wrapper = "import resource, subprocess, sys\n\
+        subprocess.run(sys.argv[2:], stdin=open(sys.argv[1]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n\
+        print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
+    let rye = world.command(args);
+    let mut command = std::process::Command::new(python_folder().join("python3"));
+    command.args(["-c", wrapper]).arg(&file).arg(rye.get_program()).args(rye.get_args());
+    command.current_dir(world.project()).env_clear();
+    for (name, value) in rye.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    let said = command.output().unwrap();
+    let text = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+    text.parse().unwrap_or_else(|_| panic!("{said:?}"))
+}
+
+#[test]
+fn l05_no_parameters_and_no_answer_take_more_than_ten_times_their_size() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/free.yaml", &tool(&json!({})));
+    world.works("tool:acme/free");
+    let list = |count: usize, value: &str| {
+        format!("{{\"v\": [{}{value}]}}", format!("{value},").repeat(count - 1))
+    };
+    let keys = |count: usize| {
+        let all: Vec<String> = (0..count).map(|at| format!("\"{at}\":1")).collect();
+        format!("{{{}}}", all.join(","))
+    };
+    // What a program of this build takes by itself is no part of it.
+    let own = peak_kib(&world, &["execute", "tool:acme/free", "--json"], b"");
+    for (what, input) in [
+        ("numbers", list(990_000, "1")),
+        ("as many numbers as there may be", list(99_000, "1")),
+        ("keys", keys(900_000)),
+        ("as many keys as there may be", keys(99_000)),
+        ("one long text", format!("{{\"v\": \"{}\"}}", "x".repeat(8 << 20))),
+    ] {
+        let args = ["execute", "tool:acme/free", "--params", "-", "--json"];
+        let peak = peak_kib(&world, &args, input.as_bytes());
+        let most = own + ((10 * input.len() as u64 + (32 << 20)) >> 10);
+        assert!(peak <= most, "{what}: {peak} KiB for {} bytes", input.len());
+    }
+    let says = |script: &str| {
+        format!(
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+             config: {{command: python3, args: [-c, \"{script}\"]}}\n"
+        )
+    };
+    for (what, script, bytes) in [
+        (
+            "many keys",
+            "print('{' + ','.join(chr(34) + str(i) + chr(34) + ':1' for i in range(900000)) + '}')",
+            9_788_892,
+        ),
+        ("NUL", "import sys; sys.stdout.write(chr(0) * (16 << 20))", 16 << 20),
+    ] {
+        world.signed(".ai/tools/acme/says.yaml", &says(script));
+        let peak = peak_kib(&world, &["execute", "tool:acme/says", "--json"], b"");
+        let most: u64 = own + ((10 * bytes + (32 << 20)) >> 10);
+        // The interpreter that says it is a child too.
+        assert!(peak <= most.max(own + (120 << 10)), "{what}: {peak} KiB for {bytes} bytes");
+    }
+}
