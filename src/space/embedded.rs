@@ -21,13 +21,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "directives/rye/core/init.md", bytes: include_bytes!("../../.ai/directives/rye/core/init.md") },
     // 417571415099a596ac9a9b9e3b6ff968258af6637147d82e3e4e9b94ffa858a2
     File { path: "directives/rye/core/review_item.md", bytes: include_bytes!("../../.ai/directives/rye/core/review_item.md") },
-    // 16ac043a4f894a5f0675dea3b85236e2a750ef3c6224070e05415b062b831b29
+    // b058cad2c4fcd5ec7f93e24bc90cf89df28fd7ac5ae9ec5a9b3d5796c8ece754
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 1de8fe7e425aca2636ea243e1cb2c1db084f99a0724fd967b2ebf98ebb0e5f47
+    // 23212861406482644d2b8788c70ffd2874241a1cf34c9190ac8f3987a2d8b24b
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
-    // 7e929c42df7c5f3bb397ee607ed2abc69b459cadabb6caa3413f15a0496c4ef8
+    // c8b3fa2adec0785714738479da808d8488008ff16978ea591427e17e5980fee9
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
     // 4f3f63afbdd05679d46ba41eb6b357ebdefb5f1cd6df508442c2fa445f68f769
     File { path: "knowledge/rye/directives.md", bytes: include_bytes!("../../.ai/knowledge/rye/directives.md") },
@@ -197,7 +197,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/lock.not_listed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.not_listed.md") },
     // ee2369d9fe4c943724cf3ed0a8bde6d7ab5fe3cef6fcd8cb1651fae1c9862e1f
     File { path: "knowledge/rye/errors/lock.version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lock.version.md") },
-    // f09d02c6f626491d0accc80243d93441da7c5928f7b9aa7df135b3e60b33c665
+    // 11d1247588d7b878b4eb3f7b61c242d4e04f6b0840d11b709a8254f78d908368
     File { path: "knowledge/rye/errors/lsp.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lsp.io.md") },
     // cd7d5e7c806c2f3797fb1e69f0fab1f463a9e6a853932b4a0137ee8988f7cf53
     File { path: "knowledge/rye/errors/lsp.malformed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/lsp.malformed.md") },
@@ -227,7 +227,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/mcp.busy.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.busy.md") },
     // 72f22afa20fcd646950df542812d651ac5fa3a77b842b9d8f74e68fb7cf9a030
     File { path: "knowledge/rye/errors/mcp.dev_mode.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.dev_mode.md") },
-    // 1f70ba7980fdbb956d6f4450e8808177f816f276c5da90f00462c36d4a1038ff
+    // b31585f187f26d656f243740f2ab1745ee63330a1a8b40064e2246aefe56299a
     File { path: "knowledge/rye/errors/mcp.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.io.md") },
     // c9378ea2418e5e33b91dd26e6f8b3b8dc6a3c12e84d55606cc58167d6b90bb4d
     File { path: "knowledge/rye/errors/mcp.listen.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.listen.md") },
@@ -239,7 +239,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/mcp.outside_roots.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.outside_roots.md") },
     // 12149fc68d0bb02767f292cc22adfb03f11656ec07a20db75bbae1df164bded6
     File { path: "knowledge/rye/errors/mcp.server_failed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.server_failed.md") },
-    // 7870c9e265ef0363275c1d41f9ab7d6b3acc28a89b37787c394d1b51d70d7604
+    // fa74341a633be8bd503f8041d56c4162c76321428077b822ac35060af28edffd
     File { path: "knowledge/rye/errors/mcp.sign_refused.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.sign_refused.md") },
     // 53ff4e022df9735fe59ef4ff62cc1d11527d2d5b22e5c8ff46cd897a8f77bddf
     File { path: "knowledge/rye/errors/mcp.tool_changed.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/mcp.tool_changed.md") },
@@ -257,7 +257,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/parse.invisible_text.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.invisible_text.md") },
     // 7c48aa698c65fd2f6fe1c0013c902fd56a08351fd00cf18abe3314176f7c2be4
     File { path: "knowledge/rye/errors/parse.json.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.json.md") },
-    // 80a45d800d7b36e05a313c07dda4954f16f710fc18f45477ab017a333f10ba75
+    // c677674d8b54b3c44fdeb9dda7533da9c9449d1ecab4586cf82631ff69ea5eb5
     File { path: "knowledge/rye/errors/parse.limit.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.limit.md") },
     // 343c056122caa9ae9fa4289247cf1b9b646fd02a3d7ebd552d42d9d1c24e6a86
     File { path: "knowledge/rye/errors/parse.metadata.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/parse.metadata.md") },
@@ -315,7 +315,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/plan.refused_variable.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.refused_variable.md") },
     // 2c6a260002451694ff6e3093e7549b11ae0a966e0a4769482dff987e2930ebb3
     File { path: "knowledge/rye/errors/plan.secret_in_argv.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.secret_in_argv.md") },
-    // 231442d8f6d29344683dea068e996d8ae019333b84716d06836d28dfe2427e83
+    // b2af73b72549350ed63de457453366d0e35102a7ff8d036616e83881bd5776ed
     File { path: "knowledge/rye/errors/plan.unverified_program.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.unverified_program.md") },
     // 32f5ac2387c763e6e75686ad24aa79bccbe0021b53f2d5d14416c9e383cc31af
     File { path: "knowledge/rye/errors/plan.variable_too_large.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/plan.variable_too_large.md") },
@@ -359,6 +359,8 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/resolve.ambiguous_file.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_file.md") },
     // 7ceeeac155d4570020cba5fa0ebbf036589e9b7ec0a0e51b4a2029eb4fdfe6d7
     File { path: "knowledge/rye/errors/resolve.ambiguous_kind.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_kind.md") },
+    // d0cb60b77f4ff0fcc7373c27efa1e464fddf0396547e66aa4582f33f4d39bae8
+    File { path: "knowledge/rye/errors/resolve.ambiguous_space.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_space.md") },
     // 5e0570fc7179cc531e9d3621c8d38ba49ae8c3254511d3493a3a5c963fe61522
     File { path: "knowledge/rye/errors/resolve.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
     // 91d2e8fd786bf0fecb63506d1629068ff6785199aa97132720a01f02cded4da3
@@ -389,7 +391,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/sign.invalid.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.invalid.md") },
     // 1b015fade96c2b2a8efc1dda030f240ce61a8eb679d07b66ee755a4cedc5e028
     File { path: "knowledge/rye/errors/sign.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.io.md") },
-    // 87429f1577ecdd3eee86a8ff99a8ccf08de1a1812cfe555695bc63e7ebc13d7f
+    // 90a93b0b15e94f99f30bc9d8795ac33864efb82c71d282ab8a3b5d6c751b9e71
     File { path: "knowledge/rye/errors/sign.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.reserved.md") },
     // fa63467b9e750e86f2253fb9bbf02168e9cbca646a6c700a12193c8129d662aa
     File { path: "knowledge/rye/errors/sign.shebang.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.shebang.md") },
@@ -459,7 +461,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/verify.not_yet.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.not_yet.md") },
     // fdeec4cc390019fa06f243f03f51a371a7597066cf8a44f3edcc04aba89ecdce
     File { path: "knowledge/rye/errors/verify.out_of_scope.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.out_of_scope.md") },
-    // fb5ff39a877303ad8fe4ace71438b0ae20cdd4a9bbb4df075fc8dde2c66a3615
+    // bfc8c8c377413debd5a4e40914d0387f36c3484fd63a9f5189f01e45e303eaf9
     File { path: "knowledge/rye/errors/verify.project_not_accepted.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.project_not_accepted.md") },
     // 27ff127d63d810525cac301372573ca652f0db5ed920693fde4865a0fa9c7e12
     File { path: "knowledge/rye/errors/verify.revoked.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/verify.revoked.md") },
@@ -487,7 +489,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/glossary.md", bytes: include_bytes!("../../.ai/knowledge/rye/glossary.md") },
     // 97634b620f868768f5f1ac864eec20ad5eca5ca8c04b67562721634be9daa37d
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
-    // f05af12f5cbb53067fc1bd5a98cec2f0dec49c435af8e86c7cda437145f55d6f
+    // 99fe47103fffda6f5afe8fbc653a828514cfb7702190a5eda1242540bea13823
     File { path: "knowledge/rye/mcp-client.md", bytes: include_bytes!("../../.ai/knowledge/rye/mcp-client.md") },
     // b9e6e889b294bba411851eff2116d7a26c88aeee5addb8ea70458161fae2dff0
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
@@ -499,11 +501,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
     // 49cbf18846af6c92bdc594e2eb36469a86a6214e51202912e2a6ab2328825637
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
+    // 6a754a67ed1306933e4816d7bbfe410819077050177bf6becaf63840a904b3bd
+    File { path: "knowledge/rye/spec/attacks.md", bytes: include_bytes!("../../.ai/knowledge/rye/spec/attacks.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // f54ff92ef9759c0c88e27fb799cd2b6020782e9264d8f8a8a6a012be2b42f49d
+    // a5de02a6be7e777d3ec7ccfacbddc00a88f04952c018967497656077994cdbaf
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
-    // a084f20c2336390546d7d5baa6a229c084746b3a0393bfdaeed9b9bec8f02cda
+    // b0c27eabd1022e9a3b3862b044dcbd1b0d9fb0b2b69c6895e2ff0dd3be55a0ab
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     // fa6ae3c7e83cbc5d9727485fb6b82ee2940c76139fa0b80897f7780813998cf5
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
@@ -523,9 +527,9 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/mcp/tool.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/mcp/tool.yaml") },
     // 519f24db889ed36a3a93db53c1be00a6f6667d71eb077592a749037f281750dd
     File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
-    // 71123be93dfe44bed4c18376c233d800c1cd5f1a34c0ac69a874d5143c7933bd
+    // 1eba8994ee5457cff09297526cb9f62b0241c7369bbc6c825e93f4375770d4e4
     File { path: "tools/rye/core/runtimes/node/lib/guard.cjs", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/lib/guard.cjs") },
-    // 3aa5e687d9627c842616373cd030765747dd5fe4833bef517fb6aeea0513e944
+    // 2fe98dd7da7503b4ebf70082e9da73c370300b388c48885927f8f0bea37dd4ec
     File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
     // 30f9b1d9f9c89424c68fb723b309c0f63f395be887eb5cf71ef24d56921410f1
     File { path: "tools/rye/core/runtimes/python/function.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/function.yaml") },
@@ -563,4 +567,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "faebf0f12ad9fa69619cc5501324c1d445783ecd8a31aa8dae4776bdaaf49312";
+    "bb3a985ff55be88a83bb2ad50a3941b3bd3ec7f6f69ebd4308389c2efa319e12";
