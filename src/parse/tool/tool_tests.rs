@@ -242,8 +242,8 @@ fn parameters_become_one_schema() {
 
 #[test]
 fn many_ports_take_linear_time() {
-    let names: String = (0..200_000).map(|at| format!("'p{at}',")).collect();
+    let names: String = (0..100_000).map(|at| format!("'p{at}',")).collect();
     let value = toml(&format!("inputs = [{names}]")).unwrap();
     let tool = Tool::new(value.as_object().unwrap()).unwrap();
-    assert_eq!(tool.inputs.map(|ports| ports.len()), Some(200_000));
+    assert_eq!(tool.inputs.map(|ports| ports.len()), Some(100_000));
 }

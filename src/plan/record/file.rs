@@ -183,7 +183,7 @@ mod tests {
             (file(&good, &[("sha256", "00".into())]), "it was changed"),
             (canon::write(&good).unwrap(), "it has no `sha256`"),
             (b"[]".to_vec(), "another JSON value"),
-            (b"plan".to_vec(), "it is no JSON"),
+            (b"plan".to_vec(), "it is not JSON"),
             (serde_json::to_vec_pretty(&good).unwrap(), "not written canonically"),
         ];
         for (text, want) in refused {
