@@ -156,7 +156,8 @@ fn each_claim_of_the_threat_model_names_tests_that_are_there() {
 #[test]
 fn each_attack_row_has_tests_and_each_attack_test_has_its_row() {
     let page = fs::read_to_string(root().join(".ai/knowledge/rye/spec/attacks.md")).unwrap();
-    let rows: BTreeSet<&str> = page.lines().filter_map(|line| row_id(line.strip_prefix("| ")?)).collect();
+    let rows: BTreeSet<&str> =
+        page.lines().filter_map(|line| row_id(line.strip_prefix("| ")?)).collect();
     assert!(rows.len() > 60, "the rule looked at {} rows only", rows.len());
     let mut named = BTreeSet::new();
     for (path, text) in files("tests/suite", "rs").into_iter().chain(files("src", "rs")) {

@@ -14,6 +14,7 @@ use ed25519_dalek::{Signer, SigningKey};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+mod terminal;
 mod users;
 
 /// The program under test: the one that was built with the tests, or the one that `RYE_UNDER_TEST` names,
@@ -46,17 +47,18 @@ impl Said {
         if let Ok(value) = serde_json::from_str::<Value>(&self.stdout) {
             return value["code"].as_str().unwrap_or_default().to_owned();
         }
-        let text = self.stderr.split("error[").nth(1).unwrap_or_default();
-        text.split(']').next().unwrap_or_default().to_owned()
+        coded(&self.stderr)
+    }
+
+    /// The code of the failure that a terminal showed.
+    pub fn code_shown(&self) -> String {
+        coded(&self.stdout)
     }
 }
 
-impl Said {
-    /// The code of the failure that a terminal showed.
-    pub fn code_shown(&self) -> String {
-        let text = self.stdout.split("error[").nth(1).unwrap_or_default();
-        text.split(']').next().unwrap_or_default().to_owned()
-    }
+fn coded(text: &str) -> String {
+    let text = text.split("error[").nth(1).unwrap_or_default();
+    text.split(']').next().unwrap_or_default().to_owned()
 }
 
 /// See the module.
@@ -400,48 +402,6 @@ impl World {
             .stdin(Stdio::null())
             .output()
             .expect("setsid starts");
-        Said {
-            status: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
-    /// The same on a terminal, at which a person types `answer`; what it shows is the output.
-    pub fn rye_below_a_run_at_a_terminal(&self, answer: &str, args: &[&str]) -> Said {
-        self.at_a_terminal(answer, args, &[("RYE_RUN_ID", "run-of-a-test")])
-    }
-
-    /// rye as a person starts it, who types `answer`; what the terminal shows is the output.
-    pub fn rye_at_a_terminal(&self, answer: &str, args: &[&str]) -> Said {
-        self.at_a_terminal(answer, args, &[])
-    }
-
-    fn at_a_terminal(&self, answer: &str, args: &[&str], env: &[(&str, &str)]) -> Said {
-        let script = "import os, pty, sys
-pid, fd = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[2], sys.argv[2:])
-os.write(fd, sys.argv[1].encode())
-shown = b''
-try:
-    while piece := os.read(fd, 4096):
-        shown += piece
-except OSError:
-    pass
-sys.stdout.buffer.write(shown)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-";
-        let output = Command::new(python_folder().join("python3"))
-            .args(["-c", script, answer, program()])
-            .args(args)
-            .current_dir(self.project())
-            .env_clear()
-            .envs(&self.env)
-            .envs(env.iter().copied())
-            .stdin(Stdio::null())
-            .output()
-            .expect("python3 starts");
         Said {
             status: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

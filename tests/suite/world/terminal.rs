@@ -1,0 +1,50 @@
+//! rye on a terminal of its own, at which a person types.
+
+use std::process::{Command, Stdio};
+
+use super::{Said, World, program, python_folder};
+
+impl World {
+    /// Runs rye as a program that rye started would, on a terminal, at which a person types `answer`;
+    /// what it shows is the output.
+    pub fn rye_below_a_run_at_a_terminal(&self, answer: &str, args: &[&str]) -> Said {
+        self.at_a_terminal(answer, args, &[("RYE_RUN_ID", "run-of-a-test")])
+    }
+
+    /// rye as a person starts it, who types `answer`; what the terminal shows is the output.
+    pub fn rye_at_a_terminal(&self, answer: &str, args: &[&str]) -> Said {
+        self.at_a_terminal(answer, args, &[])
+    }
+
+    fn at_a_terminal(&self, answer: &str, args: &[&str], env: &[(&str, &str)]) -> Said {
+        let script = "import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+os.write(fd, sys.argv[1].encode())
+shown = b''
+try:
+    while piece := os.read(fd, 4096):
+        shown += piece
+except OSError:
+    pass
+sys.stdout.buffer.write(shown)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+";
+        let output = Command::new(python_folder().join("python3"))
+            .args(["-c", script, answer, program()])
+            .args(args)
+            .current_dir(self.project())
+            .env_clear()
+            .envs(&self.env)
+            .envs(env.iter().copied())
+            .stdin(Stdio::null())
+            .output()
+            .expect("python3 starts");
+        Said {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
