@@ -111,7 +111,6 @@ pub(super) fn entries<T, E>(
         if entries.next().is_some() {
             return Err("it holds more than its manifest lists".into());
         }
-        drop(entries);
         ends(archive.into_inner())?;
     }
     Ok(given)

@@ -3,7 +3,8 @@
 use super::confirm::{ask, can_ask};
 use super::error::CliError;
 use super::out::Out;
-use crate::base::text::escape;
+use crate::base::Digest;
+use crate::base::text::{escape, escape_line};
 use crate::diag::Style;
 use crate::id::Ref;
 use crate::pipeline::{Failure, Review, Rye, ToSign};
@@ -24,7 +25,7 @@ pub(super) fn accept_first(
     let Some(review) = rye.review_unaccepted(own)? else { return Ok(()) };
     if can_ask() && !out.is_json() {
         super::trust::show_review(&review, rye, out);
-        show_texts(files, out);
+        show_texts(rye, files, out);
         out.flush();
         let question = "Accept this project, and go on? What you sign may run in it. [y/N] ";
         match ask(question) {
@@ -39,17 +40,31 @@ pub(super) fn accept_first(
     Err(not_accepted(&review, files))
 }
 
-/// The whole of what would be signed.
-fn show_texts(files: &[ToSign], out: &mut Out) {
+/// The whole of what would be signed, with the files that each signature covers.
+fn show_texts(rye: &Rye, files: &[ToSign], out: &mut Out) {
     for file in files {
-        let head = format!("{} would be signed:", file.found.item);
-        let head = out.paint().style(Style::Strong, &head);
-        out.line(&head);
-        for line in String::from_utf8_lossy(&file.found.bytes).split('\n') {
-            out.line(&format!("  {}", escape(line)));
+        let item = &file.found.item;
+        show_text(&format!("{item} would be signed:"), &file.found.bytes, out);
+        let header = String::from_utf8_lossy(&file.found.bytes);
+        for (name, bytes) in rye.files_beside(&file.found) {
+            let is_covered = header.contains(&Digest::of(&bytes).to_string());
+            let how = if is_covered { "covered by it" } else { "changed since it was read" };
+            show_text(&format!("`{}` of {item}, {how}:", escape_line(&name)), &bytes, out);
         }
-        out.line("");
     }
+}
+
+/// A text; of bytes that are not one, their digest.
+fn show_text(head: &str, bytes: &[u8], out: &mut Out) {
+    let head = out.paint().style(Style::Strong, head);
+    out.line(&head);
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            text.split('\n').for_each(|line| out.line(&format!("  {}", escape(line))));
+        }
+        Err(_) => out.line(&format!("  is not text: sha256 {}", Digest::of(bytes))),
+    }
+    out.line("");
 }
 
 fn not_accepted(review: &Review, files: &[ToSign]) -> CliError {

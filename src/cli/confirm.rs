@@ -3,6 +3,8 @@
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 
+use rustix::termios::QueueSelector;
+
 use super::error::CliError;
 use super::out::Out;
 use super::wire::Wired;
@@ -46,6 +48,8 @@ pub(super) fn can_ask() -> bool {
 
 fn answer(question: &str) -> std::io::Result<bool> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    // What was typed before the question is not an answer to it.
+    rustix::termios::tcflush(&terminal, QueueSelector::IFlush)?;
     terminal.write_all(question.as_bytes())?;
     let mut answer = String::new();
     BufReader::new(terminal).read_line(&mut answer)?;

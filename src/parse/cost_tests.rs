@@ -116,6 +116,7 @@ fn measured(read: impl Fn() -> Result<(), &'static str>) -> (Duration, &'static 
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the table is what this is for")]
 fn reading_cost_grows_no_faster_than_the_text_or_ends_at_a_limit() {
     let mut table = String::from("what is read | 10 KB | 100 KB | 1 MB\n--- | --: | --: | --:\n");
     let mut slow = Vec::new();

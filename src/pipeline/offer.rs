@@ -103,10 +103,15 @@ impl Rye {
                 Box::new(Refused { item, place, claim: None, reason, baseline: false }).into()
             );
         }
+        let files = self.files_beside(&found);
+        Ok((found, files))
+    }
+
+    /// The files beside an item that its signature covers, as they are now, by their names.
+    pub(crate) fn files_beside(&self, found: &Found) -> Files {
         let root = self.spaces().home(found.space, found.bundle.as_ref());
-        let files = root.zip(beside(self, &found));
-        let files = files.map(|(root, beside)| beside.now(root, &found.item, &found.ext));
-        Ok((found, files.unwrap_or_default()))
+        let files = root.zip(beside(self, found));
+        files.map(|(root, beside)| beside.now(root, &found.item, &found.ext)).unwrap_or_default()
     }
 }
 

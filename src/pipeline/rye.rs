@@ -23,7 +23,7 @@ use crate::verify::{DevMode, TrustError, TrustStore};
 /// ```
 /// # fn main() -> Result<(), rye::Failure> {
 /// let rye = rye::RyeBuilder::new().project("/").build()?;
-/// let request = rye::Request::new("tool:rye/bash").dry_run(true).param("command", "true");
+/// let request = rye::Request::new("tool:rye/file-system/read").dry_run(true).param("path", "etc/hostname");
 /// let report = rye.run_json(&request);
 /// assert_eq!(report["status"], "validation_passed");
 /// # Ok(())

@@ -409,7 +409,7 @@ pub(super) fn parallel<T: Send, R: Send>(input: Vec<T>, map: impl Fn(T) -> R + S
     std::thread::scope(|scope| {
         // This thread works too, so that all is done where there is no other.
         for _ in 1..cores {
-            if std::thread::Builder::new().spawn_scoped(scope, &work).is_err() {
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }
         }

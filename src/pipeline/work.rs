@@ -86,11 +86,13 @@ impl InHand {
         self.work.iter().flat_map(|work| work.files.keys().map(String::as_str)).collect()
     }
 
-    /// The first file beside it that is not as it was `before` and holds a character that nobody sees.
+    /// The first file beside it that is not as it was `before` and holds what nobody sees.
     pub(crate) fn hides(&self, before: Option<&Self>) -> Option<&str> {
         let old = before.and_then(|before| before.work.as_ref().ok());
         let mut now = self.work.iter().flat_map(|work| &work.files);
-        let hides = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|t| invisible(t).is_some());
+        // What is not text can be shown to nobody.
+        let hides =
+            |bytes: &[u8]| std::str::from_utf8(bytes).map_or(true, |t| invisible(t).is_some());
         let found = now.find(|(name, bytes)| {
             old.is_none_or(|old| old.files.get(*name) != Some(*bytes)) && hides(bytes)
         });

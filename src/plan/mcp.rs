@@ -108,10 +108,13 @@ pub(crate) fn names_package(command: &str, args: &[String], word: &str) -> bool 
     !is_place && !is_script && found.contains(&word)
 }
 
+/// Whether a word names exactly one version of what is fetched.
+type IsExact = fn(&str) -> bool;
+
 /// What a program fetches, and what tells whether that is exact.
-fn fetched<'a>(command: &str, args: &'a [String]) -> Option<(Vec<&'a str>, fn(&str) -> bool)> {
+fn fetched<'a>(command: &str, args: &'a [String]) -> Option<(Vec<&'a str>, IsExact)> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let (fetcher, rest, is_exact): (_, &[&str], fn(&str) -> bool) =
+    let (fetcher, rest, is_exact): (_, &[&str], IsExact) =
         match (command.rsplit('/').next().unwrap_or_default(), words.as_slice()) {
             ("npx" | "bunx" | "pnpx", rest) => (NPM, rest, is_npm_exact),
             ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) => (UV, rest, is_pypi_exact),

@@ -13,7 +13,7 @@ pub(super) const GIT: Name = (".git", true);
 /// What stays closed of the repository where an item may write it: what git runs, reads as
 /// settings, or goes on with. Folders are kept whole, since a file that git replaces by another is
 /// a new file.
-pub(super) const OF_GIT: [Name; 12] = [
+pub(super) const OF_GIT: [Name; 13] = [
     (".git/hooks", true),
     (".git/config", false),
     (".git/config.worktree", false),
@@ -30,6 +30,8 @@ pub(super) const OF_GIT: [Name; 12] = [
     // Older ways to say where a name fetches from and pushes to.
     (".git/remotes", true),
     (".git/branches", true),
+    // Where `.git` is spoilt, git takes the project itself for a repository, if this is there.
+    ("refs", true),
 ];
 
 /// Below a home: what its shells and sessions start with, and the programs that they find first.

@@ -103,7 +103,7 @@ impl Group {
         };
         let limited: io::Result<(OwnedFd, File)> = limited();
         match limited {
-            Ok((join, _lock)) => Ok(Self { folder, join: Arc::new(join), _lock }),
+            Ok((join, lock)) => Ok(Self { folder, join: Arc::new(join), _lock: lock }),
             Err(error) => {
                 let _ = fs::remove_dir(&folder);
                 Err(error)

@@ -152,7 +152,13 @@ pub(super) fn inside(cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetEr
     if let Some(pin) = &cell.pin {
         ruleset = allow(ruleset, pin, reading)?;
     }
-    for path in write.iter().chain(new_items).chain(&cell.tmp) {
+    // Git follows a link at the place of a file that it writes, wherever that leads; it makes none.
+    let commits = write.iter().any(|path| path.ends_with(".git"));
+    let granted = if commits { writing() & !AccessFs::MakeSym } else { writing() };
+    for path in write.iter().chain(new_items) {
+        ruleset = allow(ruleset, path, granted)?;
+    }
+    for path in &cell.tmp {
         ruleset = allow(ruleset, path, writing())?;
     }
     Ok(ruleset.into())

@@ -80,6 +80,14 @@ fn is_not(argument: u8, value: u64) -> Result<SeccompRule, String> {
     condition.and_then(|it| SeccompRule::new(vec![it])).map_err(|e| e.to_string())
 }
 
+/// A pair of sockets of which either sends to an address as well: other pairs are pipes.
+fn pair_of_datagrams() -> Result<SeccompRule, String> {
+    // The rest of the argument says how the pair is opened.
+    let (length, kind) = (SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(0xf));
+    let condition = SeccompCondition::new(1, length, kind, 2 /* SOCK_DGRAM */);
+    condition.and_then(|it| SeccompRule::new(vec![it])).map_err(|e| e.to_string())
+}
+
 /// All families of sockets but these.
 fn but(families: &[i32]) -> Result<SeccompRule, String> {
     let not = |family: &i32| {
@@ -114,9 +122,9 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
         }
     }
     match (level, net) {
-        // A pair of sockets is a pipe; all others have an address.
         (Level::Landlock, Net::None) => {
             rules.insert(libc::SYS_socket, Vec::new());
+            rules.insert(libc::SYS_socketpair, vec![pair_of_datagrams()?]);
         }
         // Its own namespace has a loopback even so, which `bwrap` asks the kernel for, and not all
         // families know of namespaces.
@@ -133,12 +141,15 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
 }
 
 /// What a tool without a network asks the kernel no more, once `bwrap` is done: a socket of a file
-/// would reach whoever listens in a folder that may only be read. A pair of sockets is a pipe.
+/// would reach whoever listens in a folder that may only be read.
 ///
 /// # Errors
 /// Why there is no filter for this machine.
 pub(super) fn without_sockets() -> Result<Vec<Instruction>, String> {
-    compiled(BTreeMap::from([(libc::SYS_socket, Vec::new())]))
+    compiled(BTreeMap::from([
+        (libc::SYS_socket, Vec::new()),
+        (libc::SYS_socketpair, vec![pair_of_datagrams()?]),
+    ]))
 }
 
 fn compiled(mut rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<Vec<Instruction>, String> {

@@ -88,9 +88,11 @@ impl TrustDocument {
         if public_key.fingerprint() != fingerprint {
             return Err("`fingerprint` is not the fingerprint of `public_key.pem`".into());
         }
-        let is_line = !raw.owner.contains(char::is_control) && unfit(&raw.owner).is_none();
+        // Where an owner is shown it stands between these marks.
+        let is_line = !raw.owner.contains(|c: char| c.is_control() || c == '`')
+            && unfit(&raw.owner).is_none();
         if !is_line || raw.owner.len() > 200 {
-            return Err("`owner` is no short line of plain text".into());
+            return Err("`owner` is not a short line of plain text without backticks".into());
         }
         // Written into a document of your own, it would be taken for a second signature line.
         let paths = raw.projects.iter().flatten().chain(raw.project_ids.iter().map(|id| &id.path));

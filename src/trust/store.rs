@@ -495,7 +495,10 @@ fn scope_of(
     if by_default && (item.id.is_reserved() || item.is_hook() || item.kind == Kind::Config) {
         return Some("its trust document does not list ids under `rye/`, hooks or config");
     }
-    let lists = |items: &Vec<Pattern>| items.iter().any(|pattern| pattern.matches(item));
+    // What sees every call is asked for by its name: `tool:**` means the tools that are called.
+    let names = |pattern: &Pattern| !item.is_hook() || pattern.as_str().starts_with("tool:hooks/");
+    let lists =
+        |items: &Vec<Pattern>| items.iter().any(|pattern| names(pattern) && pattern.matches(item));
     if document.items.as_ref().is_some_and(|items| !lists(items)) {
         return Some("its trust document does not list this item");
     }

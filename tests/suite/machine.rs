@@ -106,5 +106,5 @@ fn parameters_of_too_many_values_are_refused_before_they_are_built() {
     assert_eq!(said.status, 0, "{said:?}");
     let said = run(8_000_000);
     assert_eq!((said.status, said.code().as_str()), (2, "cli.params_json"), "{said:?}");
-    assert!(said.stderr.contains("more than 1000000 values"), "{said:?}");
+    assert!(said.stderr.contains("more than 100000 values"), "{said:?}");
 }

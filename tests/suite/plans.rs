@@ -452,7 +452,7 @@ fn a_file_that_is_no_plan_is_told_apart_from_one_that_is_not_there() {
     let pretty =
         serde_json::to_string_pretty(&serde_json::from_str::<Value>(&good).unwrap()).unwrap();
     let rows = [
-        ("nothing", String::new(), "it is no JSON"),
+        ("nothing", String::new(), "it is not JSON"),
         ("a list", "[]\n".into(), "another JSON value"),
         (
             "another format",
@@ -461,7 +461,7 @@ fn a_file_that_is_no_plan_is_told_apart_from_one_that_is_not_there() {
         ),
         ("written otherwise", pretty, "not written canonically"),
         ("a key twice", good.replacen('{', "{\"args\":[],", 1), "not written canonically"),
-        ("two plans", good.repeat(2), "it is no JSON"),
+        ("two plans", good.repeat(2), "it is not JSON"),
     ];
     for (what, text, want) in rows {
         fs::write(&path, &text).unwrap();

@@ -228,7 +228,7 @@ impl World {
     pub fn signed(&self, path: &str, text: &str) -> PathBuf {
         let file = self.write(path, text);
         let item = item_of(path);
-        let said = self.rye(&["sign", &item]);
+        let said = self.rye(&["sign", &item, "--space", "project"]);
         assert_eq!(said.status, 0, "{item}: {said:?}");
         file
     }

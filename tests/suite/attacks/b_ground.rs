@@ -311,7 +311,7 @@ fn b08_system_items_never_come_from_the_ground_but_from_an_accepted_project() {
     let run = |at: &Path, base: &str| {
         let project = ["-p", project.to_str().unwrap()];
         let args = [&project[..], &["execute", ITEM, "--json"]].concat();
-        let args = if at.starts_with(&project[1]) { &args[2..] } else { &args };
+        let args = if at.starts_with(project[1]) { &args[2..] } else { &args };
         let said = world.rye_env(at, args, b"", &[("RYE_SYSTEM_SPACE", base)]);
         (said.status, said.code())
     };

@@ -31,7 +31,9 @@ fn world() -> Option<World> {
 fn given(path: &Path) {
     chown(path, Some(UID), Some(UID)).unwrap();
     if path.is_dir() && !path.is_symlink() {
-        fs::read_dir(path).unwrap().for_each(|entry| given(&entry.unwrap().path()));
+        for entry in fs::read_dir(path).unwrap() {
+            given(&entry.unwrap().path());
+        }
     }
 }
 

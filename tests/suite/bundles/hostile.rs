@@ -213,7 +213,7 @@ fn l05_a_manifest_of_nothing_but_values_is_refused_before_they_are_made() {
     let pair = Pair::new();
     for text in ["0,", "[],", "{},", "\"\","] {
         let many = text.repeat((4 << 20) / text.len() - 8);
-        let dense = format!("[{}0]", many);
+        let dense = format!("[{many}0]");
         let head = entry(EntryType::Regular, "bundle.json", "", dense.as_bytes());
         let file = archive(&pair.user.outside().join("dense"), &[head]);
         refused_at_once(&pair, text, &file);
@@ -243,7 +243,8 @@ fn h07_nothing_stands_behind_what_a_bundle_lists() {
         let (status, said) = pair.user.json(&["bundle", "verify", &good]);
         assert_eq!(status, 0, "the fixture itself is good: {said}");
     }
-    let noise: Vec<u8> = (0..100_000_u32).map(|at| (at * 7_919 >> 3) as u8 | 1).collect();
+    let noise: Vec<u8> =
+        (0..100_000_u32).map(|at| ((at * 7_919) >> 3).to_le_bytes()[0] | 1).collect();
     let rows: [(&str, Vec<&[u8]>); 5] = [
         ("a byte", vec![&whole, b"x"]),
         ("a zero", vec![&whole, b"\0"]),

@@ -72,25 +72,26 @@ fn c06_signing_again_leaves_the_old_signature_or_the_other() {
 }
 
 #[test]
-fn c06_a_first_signature_is_whole_or_not_there_and_so_is_the_acceptance_of_the_project() {
-    let world = World::empty_in_memory();
-    assert_eq!(world.rye(&["keys", "generate"]).status, 0);
-    world.write(FILE, MARKER_SH);
+fn c06_the_acceptance_of_a_project_is_whole_or_not_there() {
+    let world = World::new_in_memory();
+    world.signed(FILE, MARKER_SH);
+    world.works(ITEM);
+    fs::remove_dir_all(world.home().join(".ai/config/keys/projects")).unwrap();
+    fs::remove_file(world.project().join("marker")).unwrap();
     try_all(&Case {
-        args: words(&format!("sign {ITEM}")),
+        args: words("trust project"),
         states: |world| {
             let said = world.rye(&["execute", ITEM, "--dry-run", "--json"]);
-            let signed = signed_anew(world, FILE);
-            let accepted = match (said.code().as_str(), signed) {
-                ("", New) => New,
-                ("verify.project_not_accepted", New) | ("verify.unsigned", Old) => Old,
+            let accepted = match said.code().as_str() {
+                "" => New,
+                "verify.project_not_accepted" => Old,
                 other => panic!("{other:?}: {said:?}"),
             };
-            vec![signed, accepted]
+            vec![accepted]
         },
-        next: words(&format!("sign {ITEM}")),
+        next: words("trust project"),
         next_may_say: &[],
-        least: 12,
+        least: 6,
         world,
     });
 }

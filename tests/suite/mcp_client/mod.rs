@@ -154,7 +154,7 @@ fn a_failure_a_wrong_answer_and_an_end_are_told_apart() {
         ("fail", "execute.tool_failed", 1, "it broke"),
         ("wrong", "mcp.output_schema", 7, "total"),
         ("die", "mcp.server_failed", 7, "no more"),
-        ("noise", "mcp.bad_answer", 7, "no JSON"),
+        ("noise", "mcp.bad_answer", 7, "not JSON"),
     ] {
         let said = call(&world, tool, &json!({}));
         assert_eq!((said.code().as_str(), said.status), (code, status), "{said:?}");

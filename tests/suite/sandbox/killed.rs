@@ -48,7 +48,7 @@ fn whenever_rye_is_killed_nothing_of_bwrap_is_left() {
         if left.is_empty() {
             break;
         }
-        assert!(since.elapsed() < Duration::from_secs(20), "{} kills left {left:#?}", kills);
+        assert!(since.elapsed() < Duration::from_secs(20), "{kills} kills left {left:#?}");
         std::thread::park_timeout(Duration::from_millis(100));
     }
 }

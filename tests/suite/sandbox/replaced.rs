@@ -30,7 +30,7 @@ fn waits(world: &World, tool: &str, then: &str) -> Child {
     let child = world.start(&["execute", tool, "--sandbox", BWRAP, "--json", "-i", &code]);
     let start = Instant::now();
     while !Path::new(&build).join("runs").exists() {
-        assert!(start.elapsed() < Duration::from_secs(60), "it did not start");
+        assert!(start.elapsed() < Duration::from_mins(1), "it did not start");
         std::thread::park_timeout(Duration::from_millis(5));
     }
     child
@@ -144,6 +144,20 @@ fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
         let (said, status) = does(&world, "commits", BWRAP, &code);
         assert_eq!(status, 1, "{name}: {said}");
     }
+    // A link at an open name would lead git where it writes next; and beside a spoilt `.git` the project
+    // would be the repository.
+    doer(&world, "both", "[sandbox]\ngit = \"write\"\n[sandbox.fs]\nwrite = [\"{project_path}\"]");
+    let (said, status) = does(&world, "both", BWRAP, "os.mkdir('other')");
+    assert_eq!(status, 0, "{said}");
+    for code in [
+        "os.symlink('config', '.git/COMMIT_EDITMSG')",
+        "os.symlink('x', 'link'); os.rename('link', '.git/COMMIT_EDITMSG')",
+        "os.makedirs('refs/heads')",
+    ] {
+        let (said, status) = does(&world, "both", BWRAP, code);
+        assert_eq!(status, 1, "{code}: {said}");
+    }
+    assert!(!world.project().join("refs").exists(), "refs is left");
     let (said, _) = does(&world, "commits", BWRAP, "os.rename('.git', 'gone')");
     assert_eq!(said["code"], "execute.tool_failed", "{said}");
     for name in ["modules", "rebase-merge", "rebase-apply", "sequencer", "commondir"] {
