@@ -158,7 +158,7 @@ pub(super) fn inside(cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetEr
     for path in write.iter().chain(new_items) {
         ruleset = allow(ruleset, path, granted)?;
     }
-    for path in &cell.tmp {
+    if let Some(path) = &cell.tmp {
         ruleset = allow(ruleset, path, writing())?;
     }
     Ok(ruleset.into())

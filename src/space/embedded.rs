@@ -495,7 +495,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
-    // b1e173d35ad936886de61ff7c39d7dbd17e8c1794fedf364108a60fc1a9fa4cb
+    // 6c14dae11032b426c8996c47eee58a3085d220b77a64de4a3ab02ad3b9b0ce00
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
     // 612a9149b51e6f9e9492f68b9adb977127562e9755f731921e79a02bf0bfb161
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
@@ -505,7 +505,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/spec/attacks.md", bytes: include_bytes!("../../.ai/knowledge/rye/spec/attacks.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // a5de02a6be7e777d3ec7ccfacbddc00a88f04952c018967497656077994cdbaf
+    // 5009279c55272e302e7c4aaf61b18b4769a61d04a4736527d1b4c5e225d15ff5
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // b0c27eabd1022e9a3b3862b044dcbd1b0d9fb0b2b69c6895e2ff0dd3be55a0ab
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -567,4 +567,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "bb3a985ff55be88a83bb2ad50a3941b3bd3ec7f6f69ebd4308389c2efa319e12";
+    "fd9acaa97b46c0d83fd583b68aae48e43ccd7e87c30d99024748bccff1be6960";

@@ -21,11 +21,15 @@ impl World {
 pid, fd = pty.fork()
 if pid == 0:
     os.execv(sys.argv[2], sys.argv[2:])
-os.write(fd, sys.argv[1].encode())
-shown = b''
+lines = sys.argv[1].encode().splitlines(True)
+shown, at = b'', 0
 try:
     while piece := os.read(fd, 4096):
         shown += piece
+        # A person answers what is asked: what was typed before a question is thrown away.
+        if lines and b'[y/N] ' in shown[at:]:
+            at = len(shown)
+            os.write(fd, lines.pop(0))
 except OSError:
     pass
 sys.stdout.buffer.write(shown)

@@ -47,7 +47,9 @@ fn d03_hooks_are_outside_the_default_scope_of_a_trusted_key() {
     let world = with_their_hook();
     trust(&world, &stranger(1), &["--items", "tool:hooks/*"]);
     assert!(asks(&world), "the fixture itself is good: a person who names hooks gets them");
-    for scope in [&[][..], &["--in", "."], &["--items", "tool:acme/**"]] {
+    let wide =
+        [&["--items", "tool:acme/**"][..], &["--items", "tool:**"], &["--items", "tool:*/spy"]];
+    for scope in [&[][..], &["--in", "."]].into_iter().chain(wide) {
         trust(&world, &stranger(1), scope);
         is_out_of_scope(&world, &format!("{scope:?}"));
     }
