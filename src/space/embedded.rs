@@ -363,7 +363,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/resolve.ambiguous_space.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.ambiguous_space.md") },
     // 5e0570fc7179cc531e9d3621c8d38ba49ae8c3254511d3493a3a5c963fe61522
     File { path: "knowledge/rye/errors/resolve.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
-    // 91d2e8fd786bf0fecb63506d1629068ff6785199aa97132720a01f02cded4da3
+    // 33bdba4a6458f1872e4b144fe76d8f68be471cd93bc07609d13ae826fb86eb2d
     File { path: "knowledge/rye/errors/resolve.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.reserved.md") },
     // 76a28a677f1ac705fb2682ea016e8f2b49d273b7d4aaaf6c5f8545fc22b76b1d
     File { path: "knowledge/rye/errors/sandbox.bad_grant.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.bad_grant.md") },
@@ -391,7 +391,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/sign.invalid.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.invalid.md") },
     // 1b015fade96c2b2a8efc1dda030f240ce61a8eb679d07b66ee755a4cedc5e028
     File { path: "knowledge/rye/errors/sign.io.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.io.md") },
-    // 90a93b0b15e94f99f30bc9d8795ac33864efb82c71d282ab8a3b5d6c751b9e71
+    // 4028f50ead506c77edc3a1029ab72940c89c5bcaa4bcdedb169422fb4e9149c6
     File { path: "knowledge/rye/errors/sign.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.reserved.md") },
     // fa63467b9e750e86f2253fb9bbf02168e9cbca646a6c700a12193c8129d662aa
     File { path: "knowledge/rye/errors/sign.shebang.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sign.shebang.md") },
@@ -567,4 +567,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "fd9acaa97b46c0d83fd583b68aae48e43ccd7e87c30d99024748bccff1be6960";
+    "958da4b5fac15ab61b6a7306116035ca98656a22369f734c6a46e923674bbca2";

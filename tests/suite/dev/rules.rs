@@ -209,7 +209,7 @@ fn what_a_run_of_another_login_session_changes_waits() {
 #[test]
 fn what_changes_while_a_program_without_files_of_its_own_runs_waits() {
     let world = world();
-    let args = "[.ai/tools/, -name, say.sh, -exec, sed, -i, s/first/rewritten/, '{}', ';']";
+    let args = "[.ai/tools/, -name, {data: say.sh}, -exec, sed, -i, s/first/rewritten/, '{}', ';']";
     let tool = format!(
         "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
          config: {{command: /usr/bin/find, args: {args}}}\n"
