@@ -12,7 +12,7 @@ use crate::base::text::escape_line;
 use crate::diag::{Diagnose, Style};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Hold, Rye, Verdict};
-use crate::space::NotSearched;
+use crate::space::{NotSearched, Searched};
 use crate::verify::{EXAMPLE, KeyError, OwnKeys, TrustError};
 
 /// Check the set-up, and say how to mend what is wrong
@@ -129,11 +129,11 @@ fn ground(rye: &Rye) -> Vec<Row> {
         ),
     };
     let mut rows = vec![row("ground", State::Good, text)];
-    for (folder, why) in ground.search_path(vars) {
+    for Searched { folder, why_not, .. } in ground.search_path(vars) {
         let text = |why: NotSearched| {
             format!("`{}` of PATH is passed over: {}", folder.display(), why.as_str())
         };
-        rows.extend(why.map(|why| row("PATH", State::Note, text(why))));
+        rows.extend(why_not.map(|why| row("PATH", State::Note, text(why))));
     }
     if let Some(folder) = vars.path("XDG_RUNTIME_DIR").filter(|folder| ground.holds(folder)) {
         let text = format!("`{}` lies there, and is not used for runs", folder.display());

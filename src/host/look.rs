@@ -1,5 +1,6 @@
 //! Looking at files of the real machine: what a path leads to, small contents, names.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -14,7 +15,8 @@ const LINKS: usize = 40;
 /// See [`super::Host::look`].
 pub(super) fn look(path: &Path) -> Option<Look> {
     let stat = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    let Way { steps, hops, .. } = walk(path).filter(|way| !way.steps.is_empty())?;
+    let Way { steps, hops, .. } =
+        walk(path, |place| fs::read_link(place).ok()).filter(|way| !way.steps.is_empty())?;
     let ctime_ns = stat.ctime().checked_mul(1_000_000_000)?.checked_add(stat.ctime_nsec())?;
     Some(Look {
         steps,
@@ -36,15 +38,57 @@ struct Way {
     hops: Vec<PathBuf>,
     /// Every folder and link on the way, and what it leads to, there or not.
     passed: Vec<PathBuf>,
+    /// What it leads to, there or not.
+    end: PathBuf,
 }
 
-/// Every place that a path leads through, and the one that it leads to, there or not; `None` if it leads
-/// through more links than the kernel follows.
-pub(crate) fn places_of(path: &Path) -> Option<Vec<PathBuf>> {
-    walk(path).map(|way| way.passed)
+/// What lies at the places of some paths. Each place is asked of the disk once, however many paths lead
+/// through it, so this lives no longer than one question does.
+#[derive(Default)]
+pub(crate) struct Places(HashMap<PathBuf, Option<Place>>);
+
+/// What lies at one place.
+#[derive(Clone)]
+pub(crate) struct Place {
+    /// Device and inode.
+    pub(crate) id: (u64, u64),
+    pub(crate) is_folder: bool,
+    /// Where a symbolic link leads to.
+    target: Option<PathBuf>,
 }
 
-fn walk(path: &Path) -> Option<Way> {
+impl Places {
+    /// Every place that a path leads through, and the one that it leads to, there or not; `None` if it
+    /// leads through more links than the kernel follows.
+    pub(crate) fn of(&mut self, path: &Path) -> Option<Vec<PathBuf>> {
+        let way = walk(path, |place| self.at(place)?.target.clone());
+        way.map(|way| way.passed)
+    }
+
+    /// What lies there; a link is not followed.
+    pub(crate) fn at(&mut self, place: &Path) -> Option<&Place> {
+        if !self.0.contains_key(place) {
+            self.0.insert(place.to_owned(), Place::of(place));
+        }
+        self.0.get(place).and_then(Option::as_ref)
+    }
+
+    /// The real path of what a path leads to, if it is there.
+    pub(crate) fn real(&mut self, path: &Path) -> Option<PathBuf> {
+        let real = walk(path, |place| self.at(place)?.target.clone())?.end;
+        self.at(&real).is_some().then_some(real)
+    }
+}
+
+impl Place {
+    fn of(place: &Path) -> Option<Self> {
+        let stat = fs::symlink_metadata(place).ok()?;
+        let target = if stat.is_symlink() { fs::read_link(place).ok() } else { None };
+        Some(Self { id: (stat.dev(), stat.ino()), is_folder: stat.is_dir(), target })
+    }
+}
+
+fn walk(path: &Path, mut target: impl FnMut(&Path) -> Option<PathBuf>) -> Option<Way> {
     let mut way = Way::default();
     let mut here = PathBuf::from("/");
     // What is still to be walked, the next part last.
@@ -61,7 +105,7 @@ fn walk(path: &Path) -> Option<Way> {
             b".." => drop(here.pop()),
             _ => {
                 let place = here.join(&part);
-                let target = fs::read_link(&place).ok();
+                let target = target(&place);
                 if way.steps.len() + way.hops.len() > LINKS {
                     return None;
                 }
@@ -73,10 +117,13 @@ fn walk(path: &Path) -> Option<Way> {
                 way.passed.push(place);
                 if let Some(target) = target {
                     push(&mut ahead, &target);
+                } else if ahead.is_empty() {
+                    here.push(&part);
                 }
             }
         }
     }
+    way.end = here;
     Some(way)
 }
 
@@ -99,7 +146,7 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{look, names, places_of, read};
+    use super::{Places, look, names, read};
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -133,23 +180,31 @@ mod tests {
         symlink("a/b", top.join("link")).unwrap();
         symlink("loop", top.join("loop")).unwrap();
         let through = |path: &str| {
-            let all = places_of(&top.join(path))?;
+            let all = Places::default().of(&top.join(path))?;
             let below = all.iter().filter_map(|place| place.strip_prefix(&top).ok());
             let below = below.map(|place| place.display().to_string());
             Some(below.filter(|place| !place.is_empty()).collect::<Vec<_>>())
         };
-        for (path, want) in [
-            ("a/b", &["a", "a/b"][..]),
-            ("a/b/", &["a", "a/b"]),
-            ("a/./b/..", &["a", "a/b"]),
-            ("link/../x", &["link", "a", "a/b", "a/x"]),
-            ("link", &["link", "a", "a/b"]),
-            ("none/at/all", &["none", "none/at", "none/at/all"]),
+        for (path, want, real) in [
+            ("a/b", &["a", "a/b"][..], Some("a/b")),
+            ("a/b/", &["a", "a/b"], Some("a/b")),
+            ("a/./b/..", &["a", "a/b"], Some("a")),
+            ("link/../x", &["link", "a", "a/b", "a/x"], None),
+            ("link", &["link", "a", "a/b"], Some("a/b")),
+            ("link/..", &["link", "a", "a/b"], Some("a")),
+            ("none/at/all", &["none", "none/at", "none/at/all"], None),
         ] {
             assert_eq!(through(path).unwrap(), want, "{path}");
+            let path = top.join(path);
+            let real = real.map(|real| top.join(real));
+            assert_eq!(
+                (Places::default().real(&path), path.canonicalize().ok()),
+                (real.clone(), real)
+            );
         }
         assert_eq!(through("loop/x"), None);
-        assert_eq!(places_of("/".as_ref()), Some(vec![]));
+        assert_eq!(Places::default().of("/".as_ref()), Some(vec![]));
+        assert_eq!(Places::default().real("/".as_ref()), Some("/".into()));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(crate) use kernel::{
     landlock_version,
 };
 pub(crate) use lasting::{Lasting, Turn};
-pub(crate) use look::{places_of, read as read_small};
+pub(crate) use look::{Places, read as read_small};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
 pub(crate) use pin::{Pin, PinError};

@@ -34,7 +34,7 @@ use crate::chain::Chain;
 use crate::host::{Cell, Confinement, Host, Look, Restrict, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
-use crate::space::{ForeignGround, NotSearched};
+use crate::space::{ForeignGround, NotSearched, Searched};
 use crate::trace::{Event, Sink};
 use crate::validate::ValidChain;
 use crate::verify::{Permit, Source, TrustStore};
@@ -98,18 +98,18 @@ impl Machine<'_> {
     /// The host's `PATH` as a child gets it: without relative folders, and without guarded ones but those
     /// that hold a program which the person let in.
     pub(super) fn child_path(&self) -> Option<String> {
-        let is_kept = |folder: &Path, why: Option<NotSearched>| {
-            let real = self.host.real_folder(folder);
-            let is_free = || !real.as_ref().is_some_and(|real| self.is_guarded(real));
-            match why {
+        let is_kept = |it: &Searched| {
+            let is_free = || !it.real.as_ref().is_some_and(|real| self.is_guarded(real));
+            match it.why_not {
                 None if is_free() => true,
-                None | Some(NotSearched::InGround) => real.is_some_and(|real| self.lets_in(&real)),
+                None | Some(NotSearched::InGround) => {
+                    it.real.as_ref().is_some_and(|real| self.lets_in(real))
+                }
                 Some(NotSearched::Relative | NotSearched::OfAProcess) => false,
             }
         };
-        let folders = self.ground.search_path(self.vars).into_iter();
-        let folders = folders.filter(|(folder, why)| is_kept(folder, *why));
-        let folders = folders.filter_map(|(folder, _)| folder.into_os_string().into_string().ok());
+        let folders = self.ground.search_path(self.vars).into_iter().filter(is_kept);
+        let folders = folders.filter_map(|it| it.folder.into_os_string().into_string().ok());
         let folders: Vec<_> = folders.collect();
         (!folders.is_empty()).then(|| folders.join(":"))
     }

@@ -6,13 +6,14 @@
 //! Whatever decides about trust, and every program that rye starts by its name, lies outside of it. It is
 //! found by folders alone: no variable, such as `GIT_DIR`, makes it smaller.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::roots::{ProjectFolder, UserBase, Where};
 use crate::base::limits::{SMALL_TEXT_BYTES, WORK_TREES};
-use crate::host::{Vars, own_home, own_uid, places_of, read_small};
+use crate::host::{Places, Vars, own_home, own_uid, read_small};
 
 /// Where every machine has programs: a folder that holds one of these is nobody's clone.
 const PROGRAMS: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/opt"];
@@ -48,6 +49,15 @@ pub(crate) enum NotSearched {
     InGround,
 }
 
+/// A folder of `PATH`, looked at.
+pub(crate) struct Searched {
+    /// As `PATH` names it.
+    pub(crate) folder: PathBuf,
+    /// The real folder; `None` if there is none.
+    pub(crate) real: Option<PathBuf>,
+    pub(crate) why_not: Option<NotSearched>,
+}
+
 impl NotSearched {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -60,8 +70,13 @@ impl NotSearched {
 
 impl ForeignGround {
     /// The ground of a call; `user` is what the variables name as user base.
-    pub(super) fn around(project: &ProjectFolder, user: Option<&UserBase>, at: &Where) -> Self {
-        let cwd = fs::canonicalize(&at.cwd).unwrap_or_else(|_| at.cwd.clone());
+    pub(super) fn around(
+        project: &ProjectFolder,
+        user: Option<&UserBase>,
+        at: &Where,
+        known: &mut Places,
+    ) -> Self {
+        let cwd = known.real(&at.cwd).unwrap_or_else(|| at.cwd.clone());
         let mut folders = Vec::new();
         let is_users = |folder: &Path| user.is_some_and(|user| user.is_own_home_at(folder));
         match project {
@@ -72,11 +87,15 @@ impl ForeignGround {
         // A project that is named does not make the one that the caller stands in a friend.
         let beside = at.project.as_ref().and_then(|_| ProjectFolder::above(&cwd));
         folders.extend(beside.and_then(|beside| foreign(beside.path)));
-        for start in [&project.path, &cwd] {
-            folders.extend(work_trees(start).into_iter().filter_map(foreign));
+        // Each folder above once: most often the one starts with the other.
+        let above: BTreeSet<&Path> = project.path.ancestors().chain(cwd.ancestors()).collect();
+        for tree in above.into_iter().filter(|above| is_work_tree(above)) {
+            folders.extend(foreign(tree.to_owned()));
+            folders.extend(siblings(tree).into_iter().filter_map(foreign));
         }
         folders.sort();
         folders.dedup_by(|inner, outer| inner.starts_with(outer));
+        let mut id = |path: &Path| known.at(path).map(|place| place.id);
         let folder = |path: PathBuf| Folder { id: id(&path), path };
         Self { folders: folders.into_iter().map(folder).collect() }
     }
@@ -88,18 +107,23 @@ impl ForeignGround {
     /// The folder of the ground that a path lies in, or on its way leads through, by whatever name; of a
     /// path that need not be there yet. A path that cannot be followed is taken to lie in the first.
     pub(crate) fn around_path(&self, path: &Path) -> Option<&Path> {
-        match places_of(path) {
-            Some(places) => self.around_places(&places),
+        self.around_known(path, &mut Places::default())
+    }
+
+    /// The same, with what is known of places already.
+    pub(super) fn around_known(&self, path: &Path, known: &mut Places) -> Option<&Path> {
+        match known.of(path) {
+            Some(places) => self.around_places(&places, known),
             None => self.folders().next(),
         }
     }
 
-    fn around_places(&self, places: &[PathBuf]) -> Option<&Path> {
+    fn around_places(&self, places: &[PathBuf], known: &mut Places) -> Option<&Path> {
         if self.folders.is_empty() {
             return None;
         }
         places.iter().find_map(|place| {
-            let own = id(place);
+            let own = known.at(place).map(|place| place.id);
             let is_in = |folder: &&Folder| {
                 place.starts_with(&folder.path) || (own.is_some() && own == folder.id)
             };
@@ -112,25 +136,27 @@ impl ForeignGround {
         self.around_path(path).is_some()
     }
 
-    /// The folders of `PATH`, in order, and why no program is taken from one.
-    pub(crate) fn search_path(&self, vars: &Vars) -> Vec<(PathBuf, Option<NotSearched>)> {
+    /// The folders of `PATH`, in order.
+    pub(crate) fn search_path(&self, vars: &Vars) -> Vec<Searched> {
+        let mut known = Places::default();
         let folders = vars.get("PATH").map(std::env::split_paths).into_iter().flatten();
-        let judged = folders.map(|folder| {
-            let why = self.why_not_searched(&folder);
-            (folder, why)
-        });
-        judged.collect()
+        folders.map(|folder| self.searched(folder, &mut known)).collect()
     }
 
-    fn why_not_searched(&self, folder: &Path) -> Option<NotSearched> {
+    fn searched(&self, folder: PathBuf, known: &mut Places) -> Searched {
         if !folder.is_absolute() {
-            return Some(NotSearched::Relative);
+            return Searched { folder, real: None, why_not: Some(NotSearched::Relative) };
         }
-        let Some(places) = places_of(folder) else { return Some(NotSearched::InGround) };
-        if places.iter().any(|place| place.starts_with("/proc")) {
-            return Some(NotSearched::OfAProcess);
-        }
-        self.around_places(&places).map(|_| NotSearched::InGround)
+        let why_not = match known.of(&folder) {
+            None => Some(NotSearched::InGround),
+            Some(places) if places.iter().any(|place| place.starts_with("/proc")) => {
+                Some(NotSearched::OfAProcess)
+            }
+            Some(places) => self.around_places(&places, known).map(|_| NotSearched::InGround),
+        };
+        let real = known.real(&folder);
+        let real = real.filter(|real| known.at(real).is_some_and(|place| place.is_folder));
+        Searched { folder, real, why_not }
     }
 
     /// The folders of `PATH` from which programs are taken, for what rye starts beside tools; without a
@@ -140,7 +166,7 @@ impl ForeignGround {
             return USUAL.map(PathBuf::from).to_vec();
         }
         let folders = self.search_path(vars).into_iter();
-        folders.filter(|(_, why)| why.is_none()).map(|(folder, _)| folder).collect()
+        folders.filter(|it| it.why_not.is_none()).map(|it| it.folder).collect()
     }
 
     /// The first program of that name in those folders.
@@ -159,20 +185,11 @@ fn foreign(folder: PathBuf) -> Option<PathBuf> {
     own.into_iter().all(|own| !own.starts_with(&folder)).then_some(folder)
 }
 
-/// Every git work tree that a folder lies in, a submodule's superproject too, and the others of the same
-/// repositories.
-fn work_trees(folder: &Path) -> Vec<PathBuf> {
-    let around = folder.ancestors().filter(|above| is_work_tree(above));
-    let around: Vec<PathBuf> = around.map(Path::to_owned).collect();
-    let others = around.iter().flat_map(|tree| siblings(tree)).collect::<Vec<_>>();
-    around.into_iter().chain(others).collect()
-}
-
 /// Whether a `.git` lies in the folder, whatever it is. Where anybody may write, such as in `/tmp`, it
 /// counts if the caller or the owner of the folder put it there: nobody else's makes a home foreign.
 fn is_work_tree(folder: &Path) -> bool {
-    let git = fs::symlink_metadata(folder.join(".git"));
-    let (Ok(git), Ok(folder)) = (git, fs::metadata(folder)) else { return false };
+    let Ok(git) = fs::symlink_metadata(folder.join(".git")) else { return false };
+    let Ok(folder) = fs::metadata(folder) else { return false };
     folder.mode() & 0o002 == 0 || [own_uid(), folder.uid()].contains(&git.uid())
 }
 
@@ -208,8 +225,4 @@ fn siblings(tree: &Path) -> Vec<PathBuf> {
     });
     let top = main.parent().filter(|_| main.ends_with(".git")).map(Path::to_owned);
     linked.chain(top).collect()
-}
-
-fn id(path: &Path) -> Option<(u64, u64)> {
-    fs::symlink_metadata(path).ok().map(|stat| (stat.dev(), stat.ino()))
 }

@@ -32,7 +32,7 @@ pub(crate) use error::{CODES, SpaceError};
 pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};
 pub(crate) use folder::{Folder, Walked};
 pub(crate) use glance::Stamp;
-pub(crate) use ground::{ForeignGround, NotSearched};
+pub(crate) use ground::{ForeignGround, NotSearched, Searched};
 pub(crate) use rel_path::RelPath;
 pub(crate) use root::{Root, shipped};
 pub(crate) use roots::{BUNDLES, Consent, ProjectIdentity, Spaces, Where};

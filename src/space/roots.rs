@@ -11,7 +11,7 @@ use super::error::SpaceError;
 use super::ground::ForeignGround;
 use super::root::Root;
 use crate::diag;
-use crate::host::{Vars, own_home, own_uid};
+use crate::host::{Places, Vars, own_home, own_uid};
 use crate::id::{BundleName, Space};
 
 /// Where installed bundles lie, below the user space's `.ai`: each in a folder of its name, which holds
@@ -120,11 +120,12 @@ impl Spaces {
     /// # Errors
     /// `space.foreign_owner`, `space.untrusted_root`, `space.symlink`, `space.io`.
     pub(crate) fn find(at: &Where, consent: &Consent<'_>) -> Result<Self, SpaceError> {
-        let folder = ProjectFolder::find(at)?;
-        let base = UserBase::find(at)?;
-        let ground = ForeignGround::around(&folder, base.as_ref(), at);
+        let known = &mut Places::default();
+        let folder = ProjectFolder::find(at, known)?;
+        let base = UserBase::find(at, known)?;
+        let ground = ForeignGround::around(&folder, base.as_ref(), at, known);
         let is_users = base.as_ref().is_some_and(|base| base.real == folder.path);
-        let user = base.map(|base| base.root(&ground)).transpose()?;
+        let user = base.map(|base| base.root(&ground, known)).transpose()?;
         let bundles = user.as_ref().map(bundles).unwrap_or_default();
         let identity = (!is_users).then(|| ProjectIdentity::of_real(folder.path.clone()));
         let identity = identity.transpose().map_err(|source| io_error(&folder.path, source))?;
@@ -135,7 +136,7 @@ impl Spaces {
         let accepts = |real: &Path| {
             project.is_some_and(|it| it.path == real && (consent.accepts)(user.as_ref(), it))
         };
-        let system = system_root(at, &ground, &accepts)?;
+        let system = system_root(at, &ground, &accepts, known)?;
         let project_path = if is_users { at.cwd.clone() } else { folder.path };
         let project = identity.as_ref();
         let project = project.map(|_| Root::on_disk(Space::Project, project_path.clone()));
@@ -168,9 +169,11 @@ impl Spaces {
     /// # Errors
     /// `space.untrusted_root`, `space.io`
     pub(crate) fn find_user(at: &Where) -> Result<Option<Root>, SpaceError> {
-        let Some(base) = UserBase::find(at)? else { return Ok(None) };
-        let ground = ForeignGround::around(&ProjectFolder::find(at)?, Some(&base), at);
-        base.root(&ground).map(Some)
+        let known = &mut Places::default();
+        let Some(base) = UserBase::find(at, known)? else { return Ok(None) };
+        let folder = ProjectFolder::find(at, known)?;
+        let ground = ForeignGround::around(&folder, Some(&base), at, known);
+        base.root(&ground, known).map(Some)
     }
 
     /// The ground of a call alone, for verbs that must work where no root can be used.
@@ -178,8 +181,10 @@ impl Spaces {
     /// # Errors
     /// `space.io`
     pub(crate) fn find_ground(at: &Where) -> Result<ForeignGround, SpaceError> {
-        let base = UserBase::find(at).ok().flatten();
-        Ok(ForeignGround::around(&ProjectFolder::find(at)?, base.as_ref(), at))
+        let known = &mut Places::default();
+        let base = UserBase::find(at, known).ok().flatten();
+        let folder = ProjectFolder::find(at, known)?;
+        Ok(ForeignGround::around(&folder, base.as_ref(), at, known))
     }
 
     /// What may be somebody else's work: nothing that decides, and no program, is taken from it.
@@ -249,13 +254,20 @@ impl ProjectFolder {
     ///
     /// # Errors
     /// `space.io`
-    fn find(at: &Where) -> Result<Self, SpaceError> {
+    fn find(at: &Where, known: &mut Places) -> Result<Self, SpaceError> {
         let named = match &at.project {
             Some(project) => at.cwd.join(project),
-            None => at.cwd.ancestors().find(|a| holds_ai(a)).unwrap_or(&at.cwd).to_owned(),
+            None => {
+                let mut above = at.cwd.ancestors();
+                let nearest = above.find(|a| known.at(&a.join(".ai")).is_some());
+                nearest.unwrap_or(&at.cwd).to_owned()
+            }
         };
-        let path = fs::canonicalize(&named).map_err(|source| io_error(&named, source))?;
-        let holds_ai = holds_ai(&path);
+        let path = match known.real(&named) {
+            Some(path) => path,
+            None => fs::canonicalize(&named).map_err(|source| io_error(&named, source))?,
+        };
+        let holds_ai = known.at(&path.join(".ai")).is_some();
         Ok(Self { path, holds_ai })
     }
 
@@ -322,7 +334,7 @@ impl UserBase {
     ///
     /// # Errors
     /// `space.untrusted_root` for a path that the working directory would decide.
-    fn find(at: &Where) -> Result<Option<Self>, SpaceError> {
+    fn find(at: &Where, known: &mut Places) -> Result<Option<Self>, SpaceError> {
         let mut named = ["USER_SPACE", "HOME"].into_iter();
         let named = named.find_map(|name| Some((name, at.vars.path(name)?)));
         let Some((name, path)) = named else { return Ok(None) };
@@ -330,7 +342,7 @@ impl UserBase {
             let why = "is not an absolute path";
             return Err(SpaceError::UntrustedRoot { name, path, why });
         }
-        let real = real_or_to_be(&path);
+        let real = real_or_to_be(&path, known);
         Ok(Some(Self { name, path, real }))
     }
 
@@ -339,9 +351,9 @@ impl UserBase {
         self.real == folder && own_home().is_some_and(|home| home == folder)
     }
 
-    fn root(self, ground: &ForeignGround) -> Result<Root, SpaceError> {
+    fn root(self, ground: &ForeignGround, known: &mut Places) -> Result<Root, SpaceError> {
         let Self { name, path: base, .. } = self;
-        refuse_inside(name, &base, ground)?;
+        refuse_inside(name, &base, ground, known)?;
         // What is not there yet has no owner.
         if let Ok(stat) = fs::metadata(&base) {
             // A home may be root's, as `/` is for some services; what lies in it must be yours. A sticky
@@ -369,13 +381,14 @@ fn system_root(
     at: &Where,
     ground: &ForeignGround,
     accepts: &dyn Fn(&Path) -> bool,
+    known: &mut Places,
 ) -> Result<Root, SpaceError> {
     let name = "RYE_SYSTEM_SPACE";
     let Some(base) = at.vars.path(name) else { return Ok(Root::embedded()) };
     let base = at.cwd.join(base);
     let real = fs::canonicalize(&base).map_err(|source| io_error(&base, source))?;
     if !accepts(&real) {
-        refuse_inside(name, &base, ground)?;
+        refuse_inside(name, &base, ground, known)?;
     }
     for folder in [base.clone(), base.join(".ai")] {
         let stat = fs::metadata(&folder).map_err(|source| io_error(&folder, source))?;
@@ -392,9 +405,10 @@ fn refuse_inside(
     name: &'static str,
     base: &Path,
     ground: &ForeignGround,
+    known: &mut Places,
 ) -> Result<(), SpaceError> {
     let (path, ai) = (base.to_owned(), base.join(".ai"));
-    match ground.around_path(&ai) {
+    match ground.around_known(&ai, known) {
         Some(ground) => Err(SpaceError::InGround { name, path, ground: ground.to_owned() }),
         None => Ok(()),
     }
@@ -402,9 +416,9 @@ fn refuse_inside(
 
 /// The real path of a folder, also of one that is not there yet: that of its nearest ancestor, and
 /// the rest.
-fn real_or_to_be(path: &Path) -> PathBuf {
+fn real_or_to_be(path: &Path, known: &mut Places) -> PathBuf {
     for ancestor in path.ancestors() {
-        if let (Ok(real), Ok(rest)) = (fs::canonicalize(ancestor), path.strip_prefix(ancestor)) {
+        if let (Some(real), Ok(rest)) = (known.real(ancestor), path.strip_prefix(ancestor)) {
             return real.join(rest);
         }
     }
