@@ -7,25 +7,26 @@ use crate::base::Digest;
 use crate::base::text::{escape, escape_line};
 use crate::diag::Style;
 use crate::id::Ref;
-use crate::pipeline::{Failure, Review, Rye, ToSign};
+use crate::pipeline::{Failure, Review, Rye, StagedRow};
 use crate::verify::{Reason, Refused};
 
-/// Shows what the project holds, with the texts that are about to be signed, and asks; asks nobody where
-/// the project is accepted, or holds nothing but `own`, which you were shown or made just now. `--yes` is
-/// no answer: it was typed before anything was shown.
+/// Shows what the project holds, with the very bytes that were staged to be signed, and asks. Nobody is
+/// asked where the project is accepted, or holds nothing but `own`, which you were shown or made just now.
+/// `--yes` does not answer this: it was typed before anything was shown.
 ///
 /// # Errors
-/// `verify.project_not_accepted` where nobody can be asked; `cli.not_confirmed`.
+/// `verify.project_not_accepted` where nobody can be asked; `cli.not_confirmed`; `sign.io` where a file
+/// is not what was staged any more.
 pub(super) fn accept_first(
     rye: &Rye,
-    files: &[ToSign],
+    staged: &[StagedRow],
     own: &[Ref],
     out: &mut Out,
 ) -> Result<(), CliError> {
     let Some(review) = rye.review_unaccepted(own)? else { return Ok(()) };
     if can_ask() && !out.is_json() {
         super::trust::show_review(&review, rye, out);
-        show_texts(rye, files, out);
+        show_texts(rye, staged, out)?;
         out.flush();
         let question = "Accept this project, and go on? What you sign may run in it. [y/N] ";
         match ask(question) {
@@ -37,38 +38,39 @@ pub(super) fn accept_first(
             None => {}
         }
     }
-    Err(not_accepted(&review, files))
+    Err(not_accepted(&review, staged))
 }
 
-/// The whole of what would be signed, with the files that each signature covers.
-fn show_texts(rye: &Rye, files: &[ToSign], out: &mut Out) {
-    for file in files {
-        let item = &file.found.item;
-        show_text(&format!("{item} would be signed:"), &file.found.bytes, out);
-        let header = String::from_utf8_lossy(&file.found.bytes);
-        for (name, bytes) in rye.files_beside(&file.found) {
-            let is_covered = header.contains(&Digest::of(&bytes).to_string());
-            let how = if is_covered { "covered by it" } else { "changed since it was read" };
-            show_text(&format!("`{}` of {item}, {how}:", escape_line(&name)), &bytes, out);
+/// The whole of what would be signed: each file, and the files that its signature covers.
+fn show_texts(rye: &Rye, staged: &[StagedRow], out: &mut Out) -> Result<(), CliError> {
+    for row in staged {
+        let Some(source) = rye.staged_source(row)? else { continue };
+        let item = source.item();
+        show_text(&format!("{item} would be signed:"), source.raw().as_bytes(), out);
+        for part in source.parts() {
+            let path = escape_line(part.path.as_str());
+            show_text(&format!("`{path}`, which {item} covers:"), &part.bytes, out);
         }
     }
+    Ok(())
 }
 
-/// A text; of bytes that are not one, their digest.
-fn show_text(head: &str, bytes: &[u8], out: &mut Out) {
+/// A text, escaped; the digest of bytes that are not text.
+pub(super) fn show_text(head: &str, bytes: &[u8], out: &mut Out) {
     let head = out.paint().style(Style::Strong, head);
     out.line(&head);
     match std::str::from_utf8(bytes) {
         Ok(text) => {
-            text.split('\n').for_each(|line| out.line(&format!("  {}", escape(line))));
+            let lines = text.split_terminator('\n');
+            lines.for_each(|line| out.line(&format!("  {}", escape(line))));
         }
-        Err(_) => out.line(&format!("  is not text: sha256 {}", Digest::of(bytes))),
+        Err(_) => out.line(&format!("  it is not text: sha256 {}", Digest::of(bytes))),
     }
     out.line("");
 }
 
-fn not_accepted(review: &Review, files: &[ToSign]) -> CliError {
-    let named = files.first().map(|file| (file.found.item.clone(), file.found.place.clone()));
+fn not_accepted(review: &Review, staged: &[StagedRow]) -> CliError {
+    let named = staged.first().map(|row| (row.item.clone(), row.place.clone()));
     let held = review.items.first().map(|item| (item.item.clone(), item.place.clone()));
     match named.or(held) {
         Some((item, place)) => {

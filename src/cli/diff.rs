@@ -54,7 +54,9 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         }));
         return Ok(Exit::DONE);
     }
-    if difference.unified.is_empty() {
+    if difference.sha256.is_none() {
+        out.line(&format!("no version of `{item}` that verifies is known here: all of it is new"));
+    } else if difference.unified.is_empty() {
         let since = since.map(|at| at.to_string()).unwrap_or_default();
         let what = match against {
             Against::Last => "was verified",

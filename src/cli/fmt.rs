@@ -13,7 +13,7 @@ use crate::author::{Formatted, Shaped, format};
 use crate::base::text::escape_line;
 use crate::diag::Style;
 use crate::id::{Kind, Query, Space};
-use crate::pipeline::{Carried, Rye, ToSign, Which};
+use crate::pipeline::{Carried, Rye, ToSign};
 use crate::resolve::Found;
 
 /// Tidy the metadata headers of items, and nothing else of them
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     }
     let mut signed = Vec::new();
     if args.sign && !yours.is_empty() {
-        signed = super::sign::sign(&rye, yours, Which::Exactly, wired, out)?;
+        signed = super::sign::sign(&rye, yours, wired, out)?;
         exit = exit.max(match out.is_json() {
             true => super::sign::worst(&signed),
             false => super::sign::shown(&signed, false, out),

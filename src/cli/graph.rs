@@ -75,8 +75,7 @@ fn everything(rye: &Rye, space: Option<Space>) -> Result<Vec<Query>, CliError> {
                 let id = entry.item.id.as_str();
                 let is_part =
                     id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/");
-                let is_copy = entry.item.id.is_reserved() && of != Space::System;
-                if !(is_part || is_copy && rye.is_system_copy(&entry)) {
+                if !(is_part || rye.is_system_copy(&entry)) {
                     found.insert(Query { space, ..entry.item.into() });
                 }
             }

@@ -137,7 +137,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, CliError> {
                 continue;
             }
             // The repository of rye holds the system's items to the byte.
-            if entry.item.id.is_reserved() && space != Space::System && rye.is_system_copy(&entry) {
+            if rye.is_system_copy(&entry) {
                 continue;
             }
             let shadowed = !seen.insert(entry.item.clone());

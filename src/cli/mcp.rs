@@ -43,20 +43,20 @@ pub(super) struct Args {
     allow_sign: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, _: &mut Out) -> Result<Exit, CliError> {
     let setup = setup(args, wired)?;
     let door = match args.http {
         None => Door::Stdio,
         Some(at) => {
+            let mut shows_token = false;
             let token = match &args.token_file {
                 Some(file) => kept_token(file, at)?,
                 None => {
-                    let token = new_token(at)?;
-                    out.note(&format!("token: {token}"));
-                    token
+                    shows_token = true;
+                    new_token(at)?
                 }
             };
-            Door::Http(Listen { at, token })
+            Door::Http(Listen { at, token, shows_token })
         }
     };
     match serve(setup, door) {

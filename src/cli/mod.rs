@@ -57,12 +57,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
 use error::CliError;
 use exit::Exit;
 use out::Out;
 use wire::Wired;
+
+use crate::base::text::escape_line;
 
 // What every verb takes. No docstring: that would become the first line of each verb's help.
 #[derive(clap::Args, Clone)]
@@ -224,7 +227,7 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     let argv: Vec<OsString> = argv.into_iter().collect();
     let CommandLine { verb, matches, common } = match CommandLine::read(&argv) {
         Ok(line) => line,
-        Err(error) => return usage(&error, &argv),
+        Err(error) => return usage(&with_tip(error, &argv), &argv),
     };
     let mut out = Out::new(&common);
     out::logs(common.verbose);
@@ -259,6 +262,21 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     }
     let _ = error.print();
     if asks { ExitCode::SUCCESS } else { Exit::Status(2).end() }
+}
+
+/// The same error with a tip for the commonest slip: an input of an item that is typed like an option
+/// of rye, or bare.
+fn with_tip(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
+    let runs = argv.get(1).is_some_and(|verb| verb == "execute" || verb == "run");
+    if let Some(ContextValue::String(said)) = error.get(ContextKind::InvalidArg)
+        && runs
+        && error.kind() == ErrorKind::UnknownArgument
+    {
+        let name = said.trim_start_matches('-').split('=').next().unwrap_or_default();
+        let tip = format!("an input of an item is given as '-i {}=VALUE'", escape_line(name));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 #[cfg(test)]

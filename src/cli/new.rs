@@ -12,7 +12,7 @@ use crate::author::{Lang, Made, create};
 use crate::base::text::escape_line;
 use crate::diag::Style;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
-use crate::pipeline::{ToSign, Which};
+use crate::pipeline::ToSign;
 use crate::resolve::Found;
 
 /// Write the first version of an item, ready to be signed and run
@@ -82,9 +82,10 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         let found = rye.find_to_sign(&made.item.clone().into(), Some(made.space))?;
         let found = Found { bytes: made.text.clone().into_bytes().into(), ..found };
         let files = vec![ToSign::from(found)];
-        signed = super::sign::sign(&rye, files, Which::Exactly, wired, out)?;
+        signed = super::sign::sign(&rye, files, wired, out)?;
     }
-    let next = next(&made, args.sign);
+    let has_key = !rye.own_pair().is_err_and(|failure| failure.code() == "key.missing");
+    let next = next(&made, args.sign, has_key);
     if out.is_json() {
         let signed: Vec<Value> = signed.iter().map(|row| super::sign::row(row, false)).collect();
         out.success(json!({
@@ -114,13 +115,16 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
 }
 
 /// What its author does next; the file comes first.
-fn next(made: &Made, signed: bool) -> Vec<String> {
+fn next(made: &Made, signed: bool, has_key: bool) -> Vec<String> {
     let mut item = made.item.to_string();
     let query = Query { space: Some(made.space), ..made.item.clone().into() };
     if made.remarks.iter().any(|remark| remark.contains("is shadowed by")) {
         item = query.to_string();
     }
     let mut next = Vec::new();
+    if !has_key {
+        next.push("rye keys generate".to_owned());
+    }
     if !signed {
         let space = if made.space == Space::User { " --space user" } else { "" };
         next.push(format!("rye sign {}{space}", made.item));

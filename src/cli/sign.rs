@@ -13,8 +13,9 @@ use crate::diag::Style;
 use crate::grant::Pattern;
 use crate::id::{Query, Space};
 use crate::parse::Severity;
-use crate::pipeline::{Other, PassedOver, Rye, SignReport, Signed, ToSign, Which};
+use crate::pipeline::{Other, PassedOver, Rye, SignReport, Signed, StagedRow, ToSign, Which};
 use crate::resolve::Found;
+use crate::verify::KeyPair;
 
 /// Sign items with your own key
 ///
@@ -47,62 +48,67 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     let named = args.items.iter().all(|item| !item.contains('*')) && !args.all;
     let which = if named { Which::Named } else { Which::Open { others: args.others } };
     let files: Vec<ToSign> = files.into_iter().map(ToSign::from).collect();
+    // Without a key nobody is asked anything.
+    let pair = rye.own_pair()?;
+    let staged = stage(&rye, files, &pair, which, out);
     let mut reports = match args.check {
-        true => check(&rye, files, which, out)?,
+        true => staged.into_iter().map(StagedRow::unwritten).collect(),
         false => {
-            // Without a key nobody is asked anything.
-            rye.own_pair()?;
-            if files.iter().any(|file| file.found.space == Space::Project) {
-                accept_first(&rye, &files, &[], out)?;
+            if staged.iter().any(is_in_project) {
+                accept_first(&rye, &staged, &[], out)?;
             }
-            sign(&rye, files, which, wired, out)?
+            write(&rye, staged, &pair, wired, out)?
         }
     };
     reports.extend(failed);
     Ok(show(&reports, args.check, out))
 }
 
-/// What signing would change; nothing is written.
-fn check(
-    rye: &Rye,
-    files: Vec<ToSign>,
-    which: Which,
-    out: &Out,
-) -> Result<Vec<SignReport>, CliError> {
-    let pair = rye.own_pair()?;
-    let progress = Progress::new(out, files.len(), "checking");
-    let staged = rye.stage_all(files, &pair, which, &|| progress.tick());
-    progress.done();
-    Ok(staged.into_iter().map(crate::pipeline::StagedRow::unwritten).collect())
-}
-
-/// Signs files: all of them in memory; then, below a run of rye, a person says yes to each digest; then
-/// just that is written.
+/// Signs files whose text was shown already.
 ///
 /// # Errors
 /// `cli.not_confirmed`; those of your own key.
 pub(super) fn sign(
     rye: &Rye,
     files: Vec<ToSign>,
-    which: Which,
     wired: &Wired,
     out: &mut Out,
 ) -> Result<Vec<SignReport>, CliError> {
     let pair = rye.own_pair()?;
-    let in_project = files.iter().any(|file| file.found.space == Space::Project);
-    let progress = Progress::new(out, files.len(), "signing");
-    let staged = rye.stage_all(files, &pair, which, &|| progress.tick());
+    let staged = stage(rye, files, &pair, Which::Exactly, out);
+    write(rye, staged, &pair, wired, out)
+}
+
+/// Signs files in memory; nothing is written.
+fn stage(rye: &Rye, files: Vec<ToSign>, pair: &KeyPair, which: Which, out: &Out) -> Vec<StagedRow> {
+    let progress = Progress::new(out, files.len(), "reading");
+    let staged = rye.stage_all(files, pair, which, &|| progress.tick());
     progress.done();
+    staged
+}
+
+/// Writes what was staged; below a run of rye a person says yes to each digest first.
+///
+/// # Errors
+/// `cli.not_confirmed`; those of your own key.
+fn write(
+    rye: &Rye,
+    staged: Vec<StagedRow>,
+    pair: &KeyPair,
+    wired: &Wired,
+    out: &mut Out,
+) -> Result<Vec<SignReport>, CliError> {
     for row in &staged {
         if let Some(digest) = row.digest() {
             confirm(&format!("sign `{}`", row.item), &format!("sha256 {digest}"), wired, out)?;
         }
     }
-    let progress = Progress::new(out, staged.len(), "writing");
+    let in_project = staged.iter().any(is_in_project);
+    let progress = Progress::new(out, staged.len(), "signing");
     let reports = rye.write_all(staged, &|| progress.tick());
     progress.done();
     let signed_any = reports.iter().any(|r| matches!(r.signed, Signed::Changed { .. }));
-    if in_project && signed_any && rye.accept_project(&pair)? {
+    if in_project && signed_any && rye.accept_project(pair)? {
         let path = rye.spaces().project_path().display().to_string();
         out.note(&format!(
             "note: `{}` is an accepted project from here on; what you and keys you trust signed may run in it",
@@ -110,6 +116,10 @@ pub(super) fn sign(
         ));
     }
     Ok(reports)
+}
+
+fn is_in_project(row: &StagedRow) -> bool {
+    row.place.space.as_deref() == Some(Space::Project.as_str())
 }
 
 /// The space that one writes into without saying which.

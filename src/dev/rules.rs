@@ -77,7 +77,7 @@ impl std::fmt::Display for Why {
             Self::Many(count) => write!(f, "{count} files changed at once"),
             Self::Invisible(file) => {
                 let file = crate::base::text::escape_line(file);
-                write!(f, "`{file}` beside it holds text that nobody sees")
+                write!(f, "`{file}` beside it is not text, or holds text that nobody sees")
             }
             Self::Field(name) => write!(f, "its `{name}` changed"),
             Self::NoTerminal => write!(f, "nobody is at a terminal"),

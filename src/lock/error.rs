@@ -143,7 +143,7 @@ impl Diagnose for LockError {
             ),
             Self::Version { .. } => "use the rye that wrote it, or a later one".into(),
             Self::NoProject { .. } => {
-                "go to a project, and accept it with `rye init` or `rye trust review`".into()
+                "go to a project; `rye init` sets one up, and `rye trust project` accepts one that you have looked at".into()
             }
             Self::Io { .. } => "see that the folder can be written and has room".into(),
             Self::Space(inner) => return inner.help(),

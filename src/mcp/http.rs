@@ -36,6 +36,8 @@ pub(crate) struct Listen {
     pub(crate) at: SocketAddr,
     /// What a client shows.
     pub(crate) token: String,
+    /// It is a new one that nobody knows: it is told once the door is open.
+    pub(crate) shows_token: bool,
 }
 
 type Service = StreamableHttpService<Session, LocalSessionManager>;
@@ -55,6 +57,9 @@ pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), No
     }
     let listener = TcpListener::bind(listen.at).await.map_err(|error| cannot(error.to_string()))?;
     let at = listener.local_addr().map_err(|error| cannot(error.to_string()))?;
+    if listen.shows_token {
+        (server.setup.note)(&format!("token: {}", listen.token));
+    }
     (server.setup.note)(&format!("listening on http://{at}{PATH}"));
     let config = StreamableHttpServerConfig::default()
         .with_max_request_body_bytes(MCP_MESSAGE_BYTES)

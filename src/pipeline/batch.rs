@@ -20,7 +20,9 @@ use crate::parse::Finding;
 use crate::resolve::Found;
 use crate::store::HeldBack;
 use crate::trace::Quiet;
-use crate::verify::{By, KeyPair, Scan, SignError, TrustStore, admit, digest_to_sign, scan};
+use crate::verify::{
+    By, KeyPair, Scan, SignError, Source, TrustStore, admit, digest_to_sign, scan,
+};
 
 /// A file that is to be signed.
 pub(crate) struct ToSign {
@@ -95,7 +97,7 @@ pub(crate) struct SignReport {
 /// One row of a batch that is not written yet.
 pub(crate) struct StagedRow {
     pub(crate) item: Ref,
-    place: Place,
+    pub(crate) place: Place,
     step: Step,
 }
 
@@ -203,6 +205,17 @@ impl Rye {
             return Err(changed_meanwhile(unwritten.source().place()));
         }
         Ok(Step::Write(Box::new(Ready { unwritten, on_disk, was, replaces })))
+    }
+
+    /// What the signature of a staged file would cover: the file as it was staged, and the files that
+    /// it lists, by the digests in its staged header. `None` where nothing is to be written.
+    ///
+    /// # Errors
+    /// `sign.io` where one of them is another file by now.
+    pub(crate) fn staged_source(&self, row: &StagedRow) -> Result<Option<Source>, Failure> {
+        let Step::Write(ready) = &row.step else { return Ok(None) };
+        let source = checked(ready.unwritten.source().clone(), &self.spaces);
+        source.map(Some).map_err(|_| changed_meanwhile(row.place.clone()))
     }
 
     /// Writes what was staged, on all cores; each is reported. A file that is another by now, or one

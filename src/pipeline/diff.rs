@@ -107,8 +107,8 @@ pub(crate) struct Difference {
     pub(crate) place: Place,
     /// When the other version was signed.
     pub(crate) since: Option<Timestamp>,
-    /// The other version's digest.
-    pub(crate) sha256: Digest,
+    /// The other version's digest; `None` where no version is known, and all of it is new.
+    pub(crate) sha256: Option<Digest>,
     /// Unified, without colours; empty if nothing differs.
     pub(crate) unified: String,
     /// The files beside it that are not as that version lists them.
@@ -139,10 +139,10 @@ impl Rye {
         let found = line.find(query)?;
         let item = found.item.clone();
         let (old, name) = match against {
-            Against::Last => {
-                let last = line.versions(&found).next();
-                (last.ok_or(VersionError::NoBaseline { item })?, None)
-            }
+            Against::Last => match line.versions(&found).next() {
+                Some(last) => (last, None),
+                None => return Ok(line.all_new(&found)),
+            },
             Against::Lock => {
                 let lock = rules.lock().map_err(|error| Failure::of_rule(error))?;
                 let listed = lock.find(&item, found.space).cloned();
@@ -184,8 +184,7 @@ impl Rye {
 impl Difference {
     fn between(old: &Source, found: &Found, name: Option<&str>) -> Self {
         let since = old.signer().map(|signer| signer.at);
-        let sha256 = old.digest();
-        let short = &sha256.to_string()[..12];
+        let short = &old.digest().to_string()[..12];
         let at = since.map(|at| at.to_string()).unwrap_or_default();
         let was = match name {
             None => "last verified".to_owned(),
@@ -194,7 +193,7 @@ impl Difference {
         };
         let now = String::from_utf8_lossy(&found.bytes);
         let unified = unified(old.text(), &now, &found.place.path, &was);
-        let (item, place) = (found.item.clone(), found.place.clone());
+        let (item, place, sha256) = (found.item.clone(), found.place.clone(), Some(old.digest()));
         Self { item, place, since, sha256, unified, files: Vec::new() }
     }
 
@@ -207,7 +206,7 @@ impl Difference {
     /// The file is what the lock lists.
     fn none(found: &Found, pin: &Pin) -> Self {
         let (item, place) = (found.item.clone(), found.place.clone());
-        let (since, sha256) = (Some(pin.signed_at), pin.sha256);
+        let (since, sha256) = (Some(pin.signed_at), Some(pin.sha256));
         Self { item, place, since, sha256, unified: String::new(), files: Vec::new() }
     }
 }
@@ -245,6 +244,15 @@ impl Line<'_> {
             }
         }
         Difference { files, ..Difference::between(old, found, name) }
+    }
+
+    /// The whole of an item of which no version is known, and of the files beside it.
+    fn all_new(&self, found: &Found) -> Difference {
+        let text = String::from_utf8_lossy(&found.bytes);
+        let unified = unified("", &text, &found.place.path, "no version that verifies is known");
+        let files = self.file_differences(found, &self.rye.files_beside(found), None);
+        let (item, place) = (found.item.clone(), found.place.clone());
+        Difference { item, place, since: None, sha256: None, unified, files }
     }
 
     /// The remembered versions of a file that verify now, the latest first.

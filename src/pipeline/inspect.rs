@@ -443,8 +443,7 @@ fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
     let Asked { twin, answers, parse } = asked;
     let root = line.rye.spaces.home(entry.space, entry.bundle.as_ref())?;
     let place = root.shown(&entry.relative());
-    if entry.item.id.is_reserved() && entry.space != Space::System && line.rye.is_system_copy(entry)
-    {
+    if line.rye.is_system_copy(entry) {
         return None;
     }
     let Entry { item, space, ext, .. } = entry.clone();
@@ -520,10 +519,8 @@ impl Rye {
 
     /// Whether this entry of a nearer space is the system's own file to the byte.
     pub(crate) fn is_system_copy(&self, entry: &Entry) -> bool {
-        let relative = format!("{}/{}.{}", entry.item.kind.folder(), entry.item.id, entry.ext);
-        let read =
-            |space| self.spaces.get(space).and_then(|root| root.read(&relative).ok().flatten());
-        let system = read(Space::System);
+        let read = |space| self.spaces.get(space)?.read(&entry.relative()).ok()?;
+        let system = read(Space::System).filter(|_| entry.space != Space::System);
         system.is_some() && system == read(entry.space)
     }
 }

@@ -188,9 +188,7 @@ impl Rye {
         let mut all = Vec::new();
         for kind in [Kind::Tool, Kind::Directive] {
             let entries = self.list(Space::Project, kind)?;
-            let own = entries
-                .into_iter()
-                .filter(|entry| !(entry.item.id.is_reserved() && self.is_system_copy(entry)));
+            let own = entries.into_iter().filter(|entry| !self.is_system_copy(entry));
             all.extend(own.map(|entry| entry.item));
         }
         Ok(all)

@@ -33,6 +33,8 @@ pub(crate) struct ReviewedItem {
     pub(crate) place: Place,
     pub(crate) signer: Option<(Fingerprint, Timestamp)>,
     pub(crate) signer_is: SignerIs,
+    /// Why a key that you know may not sign this item here.
+    pub(crate) out_of_scope: Option<&'static str>,
     pub(crate) owner: Option<String>,
     /// The file is not what its line says was signed.
     pub(crate) altered: bool,
@@ -114,6 +116,7 @@ impl Rye {
                 place: found.place.clone(),
                 signer,
                 signer_is: if signer.is_some() { SignerIs::Unknown } else { SignerIs::None },
+                out_of_scope: None,
                 owner: None,
                 altered: false,
                 forged: false,
@@ -139,9 +142,12 @@ impl Rye {
             if item.forged {
                 item.signer_is = SignerIs::None;
             }
-            item.owner = signer
-                .and_then(|(key, _)| trust.owner(key))
-                .filter(|_| item.signer_is == SignerIs::Known);
+            if let Some((key, _)) = signer.filter(|_| item.signer_is == SignerIs::Known) {
+                item.owner = trust.owner(key);
+                let here = self.spaces().project_identity();
+                let scope = trust.out_of_scope(key, &item.item, Space::Project, false, here);
+                item.out_of_scope = scope.map_err(Failure::from)?;
+            }
             items.push(item);
         }
         let accepted = match self.spaces().project_identity() {

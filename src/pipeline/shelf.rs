@@ -46,9 +46,11 @@ impl Shelf for Line<'_> {
             if space == Space::Project && !self.accepts_project() {
                 continue;
             }
-            let Some(found) = self.resolver(|resolver| resolver.in_space(item, space))? else {
+            let found = self.resolver(|resolver| resolver.in_space(item, space))?;
+            let Some(found) = found else { continue };
+            if self.resolver(|resolver| resolver.is_passed_over(&found))? {
                 continue;
-            };
+            }
             let source = self.verify(found)?;
             if let Item::Config(config) = Item::parse(&source)? {
                 copies.push(ConfigCopy { space, source, value: config.value });

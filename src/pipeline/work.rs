@@ -194,8 +194,7 @@ impl Rye {
         let mut all = BTreeMap::new();
         let (mut besides, mut bare) = (HashMap::new(), HashSet::new());
         for entry in entries {
-            let is_copy = entry.item.id.is_reserved() && self.is_system_copy(&entry);
-            if entry.item.is_about_keys() || is_copy {
+            if entry.item.is_about_keys() || self.is_system_copy(&entry) {
                 continue;
             }
             let is_twin = twins.contains(&entry.item);

@@ -35,10 +35,12 @@ pub(crate) enum SpaceError {
     #[error("{name} names `{}`, which {why}", .path.display())]
     UntrustedRoot { name: &'static str, path: PathBuf, why: &'static str },
     #[error(
-        "{name} names `{}`, which is or leads into `{}`: the project, or a git work tree around it",
+        "{name} names `{}`, which is or leads into `{}`: the project or the folder that you are in, or a git work tree around it",
         .path.display(), .ground.display()
     )]
     InGround { name: &'static str, path: PathBuf, ground: PathBuf },
+    #[error("cannot use `{}` as the project: {source}", .path.display())]
+    NoSuchProject { path: PathBuf, source: std::io::Error },
     #[error("there is no user space: neither USER_SPACE nor HOME is set")]
     NoUserSpace,
     #[error("cannot read `{}`: {source}", .place.path)]
@@ -54,7 +56,7 @@ impl Diagnose for SpaceError {
             Self::ForeignOwner { .. } => "space.foreign_owner",
             Self::UntrustedRoot { .. } | Self::InGround { .. } => "space.untrusted_root",
             Self::NoUserSpace => "space.no_user_space",
-            Self::Io { .. } => "space.io",
+            Self::Io { .. } | Self::NoSuchProject { .. } => "space.io",
         })
     }
 
@@ -78,7 +80,7 @@ impl Diagnose for SpaceError {
                 format!("point {name} at a folder of your own by its absolute path, or unset it")
             }
             Self::InGround { name: "HOME", ground, .. } => format!(
-                "set USER_SPACE to a folder of your own outside `{}`, by its absolute path",
+                "go to another folder, or set USER_SPACE to a folder of your own outside `{}`, by its absolute path",
                 ground.display()
             ),
             Self::InGround { name: "RYE_SYSTEM_SPACE", .. } => {
@@ -91,6 +93,7 @@ impl Diagnose for SpaceError {
             Self::NoUserSpace => {
                 "set HOME, or USER_SPACE to the folder that holds your `.ai`".into()
             }
+            Self::NoSuchProject { .. } => "give `--project` a folder that is there".into(),
             Self::Io { .. } => "see `rye explain space.io`".into(),
         })
     }

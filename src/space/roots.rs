@@ -265,9 +265,16 @@ impl ProjectFolder {
         };
         let path = match known.real(&named) {
             Some(path) => path,
-            None => fs::canonicalize(&named).map_err(|source| io_error(&named, source))?,
+            None => fs::canonicalize(&named).map_err(|source| match at.project {
+                Some(_) => SpaceError::NoSuchProject { path: named.clone(), source },
+                None => io_error(&named, source),
+            })?,
         };
-        let holds_ai = known.at(&path.join(".ai")).is_some();
+        let holds_ai = |folder: &Path| known.at(&folder.join(".ai")).is_some();
+        // Whoever names the folder of a project's items means the project.
+        let is_items = at.project.is_some() && path.ends_with(".ai") && !holds_ai(&path);
+        let path = path.parent().filter(|_| is_items).unwrap_or(&path).to_owned();
+        let holds_ai = holds_ai(&path);
         Ok(Self { path, holds_ai })
     }
 

@@ -113,7 +113,7 @@ fn suite(rye: &Rye, spec: &Entry, specs: &[Entry], items: &[Entry]) -> Suite {
     let place = root.map(|root| root.shown(&spec.relative())).unwrap_or_default();
     let own = items.iter().find(|entry| entry.item == item);
     // A copy of a system item, as in rye's own repository, is passed over: the original answers.
-    let passed_over = own.is_some_and(|own| item.id.is_reserved() && rye.is_system_copy(own));
+    let passed_over = own.is_some_and(|own| rye.is_system_copy(own));
     let space = if passed_over { Space::System } else { spec.space };
     let query = Query { space: Some(space), ..Query::from(item.clone()) };
     let twice = specs.iter().filter(|other| other.item == item).count() > 1;

@@ -107,11 +107,13 @@ impl<'a> Verifier<'a> {
         self.trust.accepts(project).map_err(|e| unreadable(&e))
     }
 
-    /// Project, key, scope, time, revocation.
+    /// Project, revocation, key, scope, time.
     fn may_sign(&self, line: &SigLine) -> Result<(PublicKey, WhoSigned), Reason> {
         if self.found.space == Space::Project && !self.accepted()? {
             return Err(Reason::ProjectNotAccepted);
         }
+        // Whatever else you said of the key, and also if you never trusted it.
+        self.not_revoked(line)?;
         let belief = self.trust.key_status(line.key).map_err(|e| unreadable(&e))?;
         if line.key == EXAMPLE && !self.trust.lets_in_example() {
             return Err(Reason::ExampleKey);
@@ -129,11 +131,7 @@ impl<'a> Verifier<'a> {
                 (delegate.key, signer, Some(delegate.not_after))
             }
             KeyStatus::Weak => return Err(Reason::WeakKey),
-            // A key that you revoked is more than unknown, also if you never trusted it.
-            KeyStatus::Unknown => {
-                self.not_revoked(line)?;
-                return Err(Reason::Untrusted);
-            }
+            KeyStatus::Unknown => return Err(Reason::Untrusted),
         };
         let (item, space, embedded) = (&self.found.item, self.found.space, self.found.embedded);
         let scope = self.trust.out_of_scope(line.key, item, space, embedded, self.project);
@@ -148,7 +146,6 @@ impl<'a> Verifier<'a> {
                 None => Reason::Expired { at },
             });
         }
-        self.not_revoked(line)?;
         self.not_older_than_shipped(line)?;
         Ok((key, signer))
     }

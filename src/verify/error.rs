@@ -5,6 +5,7 @@ use crate::base::Timestamp;
 use crate::base::text::{Position, Unfit, escape_line};
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Ref};
+use crate::signature::PUBLISHER;
 
 pub(crate) const CODES: &[Code] = &[
     Code("verify.unsigned"),
@@ -262,6 +263,10 @@ impl Diagnose for Refused {
             }
             Reason::WeakKey => "ask the signer for a sound key; this one proves nothing".into(),
             Reason::OutOfScope { .. } => match &self.claim {
+                // An item of rye itself, of another version than this program's.
+                Some(claim) if claim.key == PUBLISHER => format!(
+                    "sign a copy of your own with `rye sign {item}`, or name the folder that holds rye's own items with RYE_SYSTEM_SPACE"
+                ),
                 Some(claim) => {
                     format!("see what the key may sign with `rye trust show {}`", claim.key)
                 }

@@ -21,7 +21,7 @@ use crate::import::{
     Draft, Drafts, Import, LeftOut, McpImport, NotImported, OlderFolder, OlderKey, Put, Written,
     drafts, mcp_drafts, nothing, older_items, skill, write,
 };
-use crate::pipeline::{SignReport, ToSign, Which};
+use crate::pipeline::{SignReport, ToSign};
 use crate::resolve::Found;
 
 /// Turn what others wrote into signed items
@@ -304,7 +304,7 @@ fn sign_all(
         let on_disk = written.older.clone().map_or_else(|| found.bytes.clone(), Into::into);
         files.push(ToSign { found, on_disk });
     }
-    super::sign::sign(&rye, files, Which::Exactly, wired, out)
+    super::sign::sign(&rye, files, wired, out)
 }
 
 fn read(path: &Path) -> Result<String, CliError> {
@@ -334,7 +334,7 @@ fn faulty(faults: &[Diagnostic], out: &mut Out) -> Exit {
     Exit::Status(faults.iter().map(|fault| status(fault.code.0)).max().unwrap_or(0))
 }
 
-/// The whole of an item, and which files it takes with it.
+/// The whole of an item, and of the files that it takes with it.
 fn show(draft: &Draft, out: &mut Out) {
     let item = out.paint().style(Style::Strong, &draft.item.to_string());
     out.line(&item);
@@ -349,7 +349,8 @@ fn show(draft: &Draft, out: &mut Out) {
         let digest = Digest::of(&taken.bytes).to_string();
         let path = escape_line(path.as_str());
         let (from, digest) = (escape_line(taken.path.as_str()), &digest[..12]);
-        out.line(&format!("  copies {from} to {path}  sha256 {digest}…"));
+        let head = format!("  copies {from} to {path}  sha256 {digest}…");
+        super::acceptance::show_text(&head, &taken.bytes, out);
     }
     out.line("");
 }

@@ -91,6 +91,9 @@ fn items(review: &Review, paint: Paint) -> Vec<String> {
             SignerIs::None => paint.style(Style::Error, "none: not signed"),
         };
         let mut line = format!("  {:<width$}  {signer}", item.item.to_string());
+        if let Some(why) = item.out_of_scope {
+            line.push_str(&paint.style(Style::Error, &format!("  may not sign this: {why}")));
+        }
         if item.altered {
             line.push_str(&paint.style(Style::Error, "  changed after it was signed"));
         }
@@ -144,7 +147,7 @@ fn to_json(review: &Review) -> Value {
             json!({
                 "item_id": item.item, "signer": item.signer.map(|(key, _)| key),
                 "signed_at": item.signer.map(|(_, at)| at), "signer_is": signer_is,
-                "owner": item.owner, "altered": item.altered, "forged": item.forged,
+                "out_of_scope": item.out_of_scope, "owner": item.owner, "altered": item.altered, "forged": item.forged,
                 "shadows": item.shadows,
             })
         })

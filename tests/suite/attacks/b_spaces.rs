@@ -299,6 +299,35 @@ fn b07_a_publishers_signature_does_not_let_another_copy_of_a_reserved_item_in() 
     assert_eq!(said.status, 0, "{said:?}");
 }
 
+#[test]
+fn b07_config_that_is_the_systems_to_the_byte_is_passed_over_and_another_one_is_not() {
+    let (world, _) = shell();
+    let config = "config/execution/execution.yaml";
+    let good = shipped(config);
+    let own = Path::new(".ai").join(config);
+    let project = world.project().display().to_string();
+    for env in [&[][..], &[("RYE_SYSTEM_SPACE", project.as_str())]] {
+        let said = |args: &[&str]| {
+            let said = world.rye_env(&world.project(), args, b"", env);
+            (said.status, said.code(), said.stdout + &said.stderr)
+        };
+        // As rye's own repository has them.
+        for path in [config, RUNTIME, PRIMITIVE] {
+            world.write(&format!(".ai/{path}"), shipped(path));
+        }
+        for args in [&["execute", ITEM][..], &["verify", ITEM], &["verify", "--all"]] {
+            let got = said(args);
+            assert_eq!(got.0, 0, "{env:?} {args:?}: {}", got.2);
+        }
+        // Another text of it is the project's own, which the publisher never signs.
+        fs::write(world.project().join(&own), format!("{good}# more\n")).unwrap();
+        assert_eq!(said(&["execute", ITEM]).1, "verify.altered", "{env:?}");
+    }
+    let bash = shipped("tools/rye/bash.py");
+    world.write(".ai/tools/acme/bash.py", &bash);
+    assert_eq!(world.run("tool:acme/bash").1, "verify.moved");
+}
+
 /// A trust document for `key` over everything in `items`, signed by `signer`.
 fn document(key: &SigningKey, items: &str, signer: &SigningKey) -> (String, String) {
     let print = crate::world::fingerprint(key);

@@ -137,9 +137,9 @@ fn d03_the_first_rule_that_fails_is_the_one_that_is_said() {
     for (more, revoke, text, code) in [
         ("", false, &future, "verify.not_yet"),
         ("", false, &forged, "verify.forged"),
-        ("", true, &forged, "verify.revoked"),
         (late, false, &forged, "verify.expired"),
         (&both, false, &forged, "verify.out_of_scope"),
+        (&both, true, &forged, "verify.revoked"),
     ] {
         let document = document(&signer, "x", more);
         world.write_home(&trusted(&signer), signed_document(&world.own_key(), &signer, &document));

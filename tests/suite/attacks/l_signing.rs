@@ -122,6 +122,80 @@ fn l03_a_project_that_is_not_accepted_is_shown_before_it_is_signed_into() {
     assert_eq!(world.run("tool:acme/other").1, "verify.untrusted");
 }
 
+/// A clone that nobody accepted, with an unsigned tool that lists files.
+fn clone_of_a_package() -> World {
+    let world = World::empty();
+    assert_eq!(world.rye(&["keys", "generate"]).status, 0);
+    package(&world);
+    world
+}
+
+#[test]
+fn l03_what_a_signature_would_cover_is_shown_whole_before_a_project_is_accepted() {
+    let world = clone_of_a_package();
+    let folder = ".ai/tools/acme/words";
+    world.write(&format!("{folder}/lib/planted.py"), "import planted  # \u{202e}\n");
+    world.write(&format!("{folder}/data/blob.json"), b"\xff\xfe");
+    let said = world.rye_at_a_terminal("n\n", &["sign", COUNT, "--color", "never"]);
+    assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
+    let blob = sha256(b"\xff\xfe");
+    let module = sha256(&world.read(&format!("{folder}/lib/words.py")));
+    for line in [
+        "  from lib.deep.more import shout",
+        "  def count(text, stop):",
+        "      return len([w for w in text.split() if w not in stop])",
+        "  import planted  # \\u{202e}",
+        "  [\"the\"]",
+        &format!("  it is not text: sha256 {blob}"),
+        // It is the staged file: its header has the digests that are signed.
+        &format!("  # \"lib/words.py\" = \"{module}\""),
+    ] {
+        let has = said.stdout.lines().any(|shown| shown.trim_end_matches('\r') == line);
+        assert!(has, "{line}: {}", said.stdout);
+    }
+    let said = world.rye_at_a_terminal("y\n", &["sign", COUNT]);
+    assert_eq!(said.status, 0, "{said:?}");
+    fs::remove_file(world.project().join(folder).join("data/blob.json")).unwrap();
+    assert_eq!(world.run(COUNT).1, "verify.dependency");
+}
+
+#[test]
+fn l03_what_changes_while_a_project_is_looked_at_is_not_signed() {
+    let module = ".ai/tools/acme/words/lib/words.py";
+    let own = ".ai/tools/acme/words/count.py";
+    for changed in [None, Some(module), Some(own)] {
+        let world = clone_of_a_package();
+        let script = changed.map(|path| format!("echo '# evil' >> {path}")).unwrap_or_default();
+        let said = world.rye_at_a_terminal_while(&script, "y\n", &["sign", COUNT]);
+        let is_signed = String::from_utf8(world.read(own)).unwrap().contains("rye:signed");
+        assert_eq!(is_signed, changed.is_none(), "{changed:?}");
+        assert_eq!(said.status == 0, changed.is_none(), "{changed:?}: {said:?}");
+    }
+}
+
+#[test]
+fn l03_what_was_typed_before_a_question_does_not_answer_it() {
+    // The first question of a sign, a set-up and a signature below a run.
+    let (sign, init) = (&["sign", MARK][..], &["init"][..]);
+    let clone = clone();
+    let before = clone.snapshot();
+    for args in [sign, init] {
+        let said = clone.rye_typed_ahead(false, "y\n", "n\n", args);
+        assert_eq!(said.code_shown(), "cli.not_confirmed", "{args:?}: {said:?}");
+        assert!(clone.snapshot() == before, "{args:?}: a key answered what it never saw");
+    }
+    let said = clone.rye_typed_ahead(false, "n\n", "y\n", sign);
+    assert_eq!(said.status, 0, "{said:?}");
+    let world = World::new();
+    world.write(MARK_FILE, MARKER_SH);
+    let before = world.snapshot();
+    let said = world.rye_typed_ahead(true, "y\n", "n\n", sign);
+    assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
+    assert!(world.snapshot() == before, "a key answered what it never saw");
+    let said = world.rye_typed_ahead(true, "n\n", "y\n", sign);
+    assert_eq!(said.status, 0, "{said:?}");
+}
+
 #[test]
 fn l03_init_in_somebody_elses_clone_shows_it_and_asks() {
     let world = clone();

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use ruzstd::decoding::StreamingDecoder;
 use serde_json::{Value, json};
 
+use crate::dev::{Dev, at_terminal};
 use crate::world::{World, fingerprint, sha256};
 
 const COUNT_PY: &str = r#"# /// rye
@@ -326,6 +327,30 @@ fn of_two_bundles_with_one_id_that_are_installed_at_once_one_is_there_afterwards
         assert_eq!(pair.counts(), (0, String::new()));
         assert_eq!(pair.user.rye(&["bundle", "remove", &pair.lies()[0]]).status, 0);
     }
+}
+
+#[test]
+fn no_other_change_waits_while_a_person_is_asked_about_a_bundle() {
+    let pair = Pair::new();
+    let file = pair.packed("1.0.0");
+    pair.publisher.signed(".ai/tools/acme/other.sh", crate::world::MARKER_SH);
+    let other = pair.user.outside().join("other.tar.zst").display().to_string();
+    let args = ["bundle", "pack", "acme-other", "acme/other", "--version", "1.0.0", "-o", &other];
+    assert_eq!(pair.publisher.rye(&args).status, 0);
+    let mut command = at_terminal(&pair.user, &["bundle", "install", &file]);
+    command.env("RYE_RUN_ID", "run-of-a-test");
+    let mut asked = Dev::of(command);
+    while !asked.line().contains("version 1.0.0, signed by ") {}
+    // It would wait for ever for a lock that is held until somebody answers.
+    for args in [&["bundle", "install", &other][..], &["bundle", "list"]] {
+        let said = pair.user.rye_under(&["timeout", "60"], args);
+        assert_eq!(said.status, 0, "{args:?}: {said:?}");
+    }
+    assert_eq!(pair.counts().1, "resolve.not_found");
+    asked.press("y\n");
+    assert_eq!(asked.end(), 0);
+    assert_eq!(pair.lies(), ["acme-other", "acme-words"]);
+    assert_eq!(pair.counts(), (0, String::new()));
 }
 
 #[test]

@@ -203,6 +203,34 @@ fn hidden_text_in_a_file_beside_a_tool_waits() {
 }
 
 #[test]
+fn a_file_beside_a_tool_that_is_not_text_waits() {
+    let world = World::new();
+    package(&world);
+    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    counts(&world);
+    let data = ".ai/tools/acme/words/data/stop.json";
+    let mut dev = Dev::start(&world, &[]);
+    edit(&world, data, "the", "a");
+    dev.about("signed", COUNT);
+    // As it is changed, and as it is planted.
+    for path in [data, ".ai/tools/acme/words/data/planted.json"] {
+        world.write(path, b"[\"the\"]\n\xff");
+        let waits = dev.about("waits", COUNT);
+        let why = waits["why"].as_array().unwrap();
+        assert!(why.contains(&"invisible_text".into()), "{waits}");
+        let name = path.rsplit_once('/').unwrap().1;
+        let said = waits["reasons"].to_string();
+        assert!(said.contains(name) && said.contains("is not text"), "{waits}");
+        assert_eq!(world.rye(&["verify", COUNT]).code(), "verify.dependency");
+        assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+        dev.about("admitted", COUNT);
+    }
+    // What you signed is known, and is no reason any more.
+    edit(&world, ".ai/tools/acme/words/lib/deep/more.py", "upper()", "lower()");
+    assert_eq!(dev.about("signed", COUNT)["asked"], false);
+}
+
+#[test]
 fn a_file_beside_a_tool_that_was_changed_before_the_session_is_shown() {
     let world = World::new();
     package(&world);

@@ -106,6 +106,26 @@ fn files_behind_an_option_are_copied_and_what_was_copied_is_pinned() {
 }
 
 #[test]
+fn what_is_copied_is_shown_whole_before_anybody_is_asked() {
+    let world = world();
+    let hidden =
+        format!("{}# \u{202e}evil\n", fs::read_to_string(config(&world, "evals/tone.sh")).unwrap());
+    put(&world, "evals/tone.sh", &hidden);
+    fs::write(config(&world, "hooks/guard"), b"#!/bin/sh\n# \xff\n").unwrap();
+    let args = ["import", "runtimeconfig", "../config/bare.yaml", "--color", "never"];
+    let said = world.rye_at_a_terminal("n\n", &args);
+    assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
+    let shown: Vec<&str> = said.stdout.lines().map(|line| line.trim_end_matches('\r')).collect();
+    for path in ["tools/sentiment.py", "tools/db-query", "evals/tone.sh"] {
+        for line in fs::read_to_string(config(&world, path)).unwrap().lines() {
+            let line = format!("  {}", line.replace('\u{202e}', "\\u{202e}"));
+            assert!(shown.contains(&line.as_str()), "{path}: {line}\n{}", said.stdout);
+        }
+    }
+    assert!(shown.iter().any(|line| line.starts_with("  it is not text: sha256 ")), "{shown:#?}");
+}
+
+#[test]
 fn nothing_is_signed_unless_somebody_says_yes() {
     let world = world();
     put(&world, "one.yaml", "spec: {evals: {a: {command: ./hooks/guard}}}");

@@ -158,6 +158,62 @@ fn review_shows_each_item_with_its_signer_and_what_it_shadows() {
 }
 
 #[test]
+fn review_says_which_items_a_known_key_may_not_sign_here() {
+    let world = clone_world();
+    let friend = stranger(1);
+    trust(&world, &friend, &["--owner", "a friend", "--items", "tool:acme/**"]);
+    for path in [FILE, ".ai/tools/other/mark.sh", ".ai/tools/hooks/watch.sh"] {
+        put(&world, &friend, path, MARKER_SH);
+    }
+    let (_, review) = world.json(&["trust", "review"]);
+    let rows = review["items"].as_array().unwrap().iter();
+    let rows: Vec<_> =
+        rows.map(|i| json!([i["item_id"], i["signer_is"], i["out_of_scope"]])).collect();
+    let why = "its trust document does not list this item";
+    let want = [
+        json!([ITEM, "known", null]),
+        json!(["tool:hooks/watch", "known", why]),
+        json!(["tool:other/mark", "known", why]),
+    ];
+    assert_eq!(rows, want, "{review}");
+    let text = world.rye(&["trust", "review"]).stdout;
+    let line = |item: &str| text.lines().find(|line| line.contains(item)).unwrap().to_owned();
+    assert!(line("tool:other/mark").ends_with(&format!("may not sign this: {why}")), "{text}");
+    assert!(!line(ITEM).contains("may not sign"), "{text}");
+    // It is what the run says, once the project is accepted.
+    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    world.works(ITEM);
+    refused_and_unchanged(&world, "tool:other/mark", "verify.out_of_scope");
+}
+
+#[test]
+fn no_owner_imitates_the_name_and_key_of_another() {
+    let world = clone_world();
+    let mallory = stranger(1);
+    let owner = "rye` 78f7dae3a0d00013  (publisher) `x";
+    fs::write(world.outside().join("mallory.pem"), pem(&mallory)).unwrap();
+    let before = standing(&world);
+    let said = world.rye(&["trust", "add", "../mallory.pem", "--owner", owner]);
+    assert_eq!((said.code().as_str(), said.status), ("trust.malformed", 5), "{said:?}");
+    assert_eq!(standing(&world), before);
+    // Nor by a proposal, or by a document that you would hand out.
+    put(&world, &mallory, FILE, MARKER_SH);
+    let proposal = world.write(&trusted(&mallory), document(&mallory, owner, ""));
+    let (_, review) = world.json(&["trust", "review"]);
+    assert!(review["proposals"][0]["error"].as_str().unwrap().contains("backticks"), "{review}");
+    assert_eq!(review["items"][0]["signer_is"], "unknown", "{review}");
+    let text = world.rye(&["trust", "review"]).stdout;
+    assert!(!text.contains("(publisher)"), "{text}");
+    assert_ne!(world.rye(&["trust", "accept", &fingerprint(&mallory)]).status, 0);
+    assert_ne!(world.rye(&["keys", "export", "--document", owner]).status, 0);
+    assert_eq!(standing(&world), before);
+    // The same without it is taken.
+    fs::write(proposal, document(&mallory, "mallory", "")).unwrap();
+    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&mallory)]).status, 0);
+    world.works(ITEM);
+}
+
+#[test]
 fn review_does_not_call_a_forged_signature_known() {
     let world = clone_world();
     let (own, thief) = (world.own_key(), stranger(1));

@@ -4,30 +4,61 @@ use std::process::{Command, Stdio};
 
 use super::{Said, World, program, python_folder};
 
+/// What happens at the terminal.
+#[derive(Default)]
+struct Typed<'a> {
+    /// Typed before rye starts.
+    ahead: &'a str,
+    /// A script that runs while the first question is open.
+    meanwhile: &'a str,
+    /// A line for each question.
+    answer: &'a str,
+}
+
 impl World {
     /// Runs rye as a program that rye started would, on a terminal, at which a person types `answer`;
     /// what it shows is the output.
     pub fn rye_below_a_run_at_a_terminal(&self, answer: &str, args: &[&str]) -> Said {
-        self.at_a_terminal(answer, args, &[("RYE_RUN_ID", "run-of-a-test")])
+        let typed = Typed { answer, ..Typed::default() };
+        self.at_a_terminal(&typed, args, &[("RYE_RUN_ID", "run-of-a-test")])
     }
 
     /// rye as a person starts it, who types `answer`; what the terminal shows is the output.
     pub fn rye_at_a_terminal(&self, answer: &str, args: &[&str]) -> Said {
-        self.at_a_terminal(answer, args, &[])
+        self.at_a_terminal(&Typed { answer, ..Typed::default() }, args, &[])
     }
 
-    fn at_a_terminal(&self, answer: &str, args: &[&str], env: &[(&str, &str)]) -> Said {
-        let script = "import os, pty, sys
+    /// The same where a script runs in the project while the first question is open.
+    pub fn rye_at_a_terminal_while(&self, meanwhile: &str, answer: &str, args: &[&str]) -> Said {
+        self.at_a_terminal(&Typed { meanwhile, answer, ..Typed::default() }, args, &[])
+    }
+
+    /// The same where `ahead` was typed before rye started, below a run or not.
+    pub fn rye_typed_ahead(&self, below: bool, ahead: &str, answer: &str, args: &[&str]) -> Said {
+        let env = [("RYE_RUN_ID", "run-of-a-test")];
+        let env = if below { &env[..] } else { &[] };
+        self.at_a_terminal(&Typed { ahead, answer, ..Typed::default() }, args, env)
+    }
+
+    fn at_a_terminal(&self, typed: &Typed<'_>, args: &[&str], env: &[(&str, &str)]) -> Said {
+        let script = "import fcntl, os, pty, struct, sys, termios, time
+answer, ahead, meanwhile = (text.encode() for text in sys.argv[1:4])
 pid, fd = pty.fork()
 if pid == 0:
-    os.execv(sys.argv[2], sys.argv[2:])
-lines = sys.argv[1].encode().splitlines(True)
+    # What is typed ahead lies there to be read before rye starts.
+    while struct.unpack('i', fcntl.ioctl(0, termios.FIONREAD, bytes(4)))[0] < len(ahead):
+        time.sleep(0.01)
+    os.execv(sys.argv[4], sys.argv[4:])
+os.write(fd, ahead)
+lines = answer.splitlines(True)
 shown, at = b'', 0
 try:
     while piece := os.read(fd, 4096):
         shown += piece
         # A person answers what is asked: what was typed before a question is thrown away.
         if lines and b'[y/N] ' in shown[at:]:
+            if at == 0:
+                os.system(meanwhile)
             at = len(shown)
             os.write(fd, lines.pop(0))
 except OSError:
@@ -35,8 +66,9 @@ except OSError:
 sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";
+        let Typed { ahead, meanwhile, answer } = typed;
         let output = Command::new(python_folder().join("python3"))
-            .args(["-c", script, answer, program()])
+            .args(["-c", script, answer, ahead, meanwhile, program()])
             .args(args)
             .current_dir(self.project())
             .env_clear()
