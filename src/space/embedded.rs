@@ -25,7 +25,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 23212861406482644d2b8788c70ffd2874241a1cf34c9190ac8f3987a2d8b24b
+    // 1a191d537d88a4ac71136b0d3946bba10604e6d5c38f4ec25b9129f33bfeeec9
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // c8b3fa2adec0785714738479da808d8488008ff16978ea591427e17e5980fee9
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -97,7 +97,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/dev.watch.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/dev.watch.md") },
     // 1a0c8a73fbf7d4d2696928f2b23783e0fe193ee964ec1d4d0d0f976cdd20c997
     File { path: "knowledge/rye/errors/diff.ambiguous_version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.ambiguous_version.md") },
-    // c4f03d3ff372a4c4f32f567dde127b2434bbd795913e9ad9af75169a3aa64a23
+    // d5a91200c27ed9ec6801f7c2feeb4156e619866e0e99d4637f10728d89440dde
     File { path: "knowledge/rye/errors/diff.no_baseline.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.no_baseline.md") },
     // 81a43f996106df174ff73ad8077a90778a841cc2647f153a8b2e0e8369d7abfa
     File { path: "knowledge/rye/errors/diff.unknown_version.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/diff.unknown_version.md") },
@@ -501,11 +501,11 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
     // 49cbf18846af6c92bdc594e2eb36469a86a6214e51202912e2a6ab2328825637
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 6a754a67ed1306933e4816d7bbfe410819077050177bf6becaf63840a904b3bd
+    // 0effb20aec2b2657b3242d1a6efd4e4fbfd0c0816692d0da1ac1276a8dcb580e
     File { path: "knowledge/rye/spec/attacks.md", bytes: include_bytes!("../../.ai/knowledge/rye/spec/attacks.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // 5009279c55272e302e7c4aaf61b18b4769a61d04a4736527d1b4c5e225d15ff5
+    // e2f4bfeeb5e6cf1f7814ebf820ad1438072b0db00dd87a2a7341163514b8da19
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // b0c27eabd1022e9a3b3862b044dcbd1b0d9fb0b2b69c6895e2ff0dd3be55a0ab
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -567,4 +567,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "958da4b5fac15ab61b6a7306116035ca98656a22369f734c6a46e923674bbca2";
+    "e08fa4f2a97e160fbcf2ab4ce33382a725bf2ef5af05855f3f2fa15ff50f33f5";

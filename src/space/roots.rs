@@ -270,7 +270,7 @@ impl ProjectFolder {
                 None => io_error(&named, source),
             })?,
         };
-        let holds_ai = |folder: &Path| known.at(&folder.join(".ai")).is_some();
+        let mut holds_ai = |folder: &Path| known.at(&folder.join(".ai")).is_some();
         // Whoever names the folder of a project's items means the project.
         let is_items = at.project.is_some() && path.ends_with(".ai") && !holds_ai(&path);
         let path = path.parent().filter(|_| is_items).unwrap_or(&path).to_owned();

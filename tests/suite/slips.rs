@@ -1,5 +1,8 @@
 //! Slips of the fingers: what was nearly typed is named wherever a word is not known (core 11).
 
+use serde_json::Value;
+
+use crate::cli::world;
 use crate::world::{GREET_MD, MARKER_SH, World};
 
 const CHOICES: &str = "__version__ = \"1.0.0\"\n__tool_type__ = \"tool\"\n\
@@ -64,5 +67,51 @@ fn a_pattern_that_nothing_matches_does_not_pass_for_a_check_that_passed() {
     for verb in ["verify", "sign", "fmt"] {
         let said = world.rye(&[verb, "tool:other/*"]);
         assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{verb}: {said:?}");
+    }
+}
+
+#[test]
+fn an_input_without_its_option_is_answered_with_the_option() {
+    let world = world();
+    for args in [&["execute", "acme/echo", "mode=one"][..], &["run", "acme/echo", "--mode=one"]] {
+        let said = world.rye(args);
+        assert_eq!(said.status, 2, "{said:?}");
+        assert!(
+            said.stderr.contains("tip: an input of an item is given as '-i mode=VALUE'"),
+            "{said:?}"
+        );
+    }
+    assert_eq!(world.rye(&["execute", "acme/echo", "-i", "mode=one"]).status, 0);
+    let said = world.rye(&["list", "--mode=one"]);
+    assert!(!said.stderr.contains("-i mode"), "{said:?}");
+}
+
+#[test]
+fn whoever_names_the_folder_of_items_as_the_project_means_the_project() {
+    let world = world();
+    let project = world.project().display().to_string();
+    for named in [".ai", "./.ai/", &format!("{project}/.ai")] {
+        let said = world.rye(&["-p", named, "execute", "acme/echo", "--json"]);
+        assert_eq!(said.status, 0, "{named}: {said:?}");
+    }
+    let said = world.rye(&["-p", "nowhere", "list"]);
+    assert_eq!((said.code().as_str(), said.status), ("space.io", 6), "{said:?}");
+    assert!(said.stderr.contains("give `--project` a folder that is there"), "{said:?}");
+}
+
+#[test]
+fn where_there_is_no_project_and_no_key_the_next_step_is_one_that_works() {
+    let world = World::empty();
+    let said = world.rye(&["execute", "acme/echo"]);
+    assert!(said.stderr.contains("in none of the spaces looked into: user, system"), "{said:?}");
+    let (status, made) = world.json(&["new", "tool", "hello"]);
+    assert_eq!((status, &made["space"]), (0, &"user".into()), "{made}");
+    let next: Vec<&str> =
+        made["next"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(next[0], "rye keys generate", "{made}");
+    for command in next {
+        let args: Vec<&str> = command.split(' ').skip(1).collect();
+        let said = world.rye(&args);
+        assert_eq!(said.status, 0, "{command}: {said:?}");
     }
 }
