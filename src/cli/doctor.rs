@@ -102,7 +102,11 @@ fn sandbox() -> Vec<Row> {
 fn project(rye: &Rye) -> Row {
     let path = rye.spaces().project_path().display().to_string();
     let Some(identity) = rye.spaces().project_identity() else {
-        return row("project", State::Note, "this folder is your user space; there is no project");
+        return row(
+            "project",
+            State::Note,
+            "this folder is or holds your user space; there is no project",
+        );
     };
     match rye.trust().accepts(identity) {
         Ok(true) => row("project", State::Good, format!("{path}, accepted")),

@@ -21,8 +21,9 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
     let rye = wired.rye()?;
     let user = rye.spaces().user()?;
     let Some(project) = rye.spaces().get(Space::Project) else {
-        let message = "this folder is your user space, which is no project".to_owned();
-        return Err(CliError::Usage { message, help: None });
+        let message = "this folder is or holds your user space, so it is not a project".to_owned();
+        let help = Some("go to a folder of the project's own".to_owned());
+        return Err(CliError::Usage { message, help });
     };
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("set up `{path}` as a project"), "", wired, out)?;

@@ -101,7 +101,7 @@ pub(crate) struct Consent<'a> {
 /// The spaces of one run.
 ///
 /// Invariant: the roots passed the rules of core 2.0 and 2.1: those of user and system lie outside of the
-/// foreign ground; the project root is `None` where it would be the user's own.
+/// foreign ground; the project root is `None` where it would be or hold the user's own.
 #[derive(Debug)]
 pub(crate) struct Spaces {
     project: Option<Root>,
@@ -125,9 +125,12 @@ impl Spaces {
         let base = UserBase::find(at, known)?;
         let ground = ForeignGround::around(&folder, base.as_ref(), at, known);
         let is_users = base.as_ref().is_some_and(|base| base.real == folder.path);
+        // With an `.ai` of its own such a folder would be foreign ground around the user space.
+        let holds_users = |base: &UserBase| !folder.holds_ai && base.real.starts_with(&folder.path);
+        let is_none = base.as_ref().is_some_and(|base| is_users || holds_users(base));
         let user = base.map(|base| base.root(&ground, known)).transpose()?;
         let bundles = user.as_ref().map(bundles).unwrap_or_default();
-        let identity = (!is_users).then(|| ProjectIdentity::of_real(folder.path.clone()));
+        let identity = (!is_none).then(|| ProjectIdentity::of_real(folder.path.clone()));
         let identity = identity.transpose().map_err(|source| io_error(&folder.path, source))?;
         if let Some(identity) = identity.as_ref().filter(|_| folder.holds_ai) {
             check_project(&folder.path, &|| (consent.allows_root)(user.as_ref(), identity))?;

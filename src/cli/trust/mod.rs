@@ -168,8 +168,9 @@ pub(super) fn show_review(review: &crate::pipeline::Review, rye: &Rye, out: &mut
 
 fn project(rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     if rye.spaces().project_identity().is_none() {
-        let message = "this folder is your user space, which is no project".to_owned();
-        return Err(CliError::Usage { message, help: None });
+        let message = "this folder is or holds your user space, so it is not a project".to_owned();
+        let help = Some("go to a folder of the project's own".to_owned());
+        return Err(CliError::Usage { message, help });
     }
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("accept the project `{path}`"), "", wired, out)?;

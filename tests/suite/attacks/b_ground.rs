@@ -246,6 +246,29 @@ fn b08_a_home_inside_the_workspace_is_refused_with_what_to_set() {
 }
 
 #[test]
+fn a_folder_that_holds_your_home_is_not_made_a_project() {
+    let world = World::new();
+    world.signed_home(".ai/tools/acme/mark.sh", MARKER_SH);
+    let above = world.outside().canonicalize().unwrap();
+    let Some(world) = world.at_home() else { return };
+    let works = || {
+        let said = world.rye_in(&above, &["execute", ITEM, "--json"], b"");
+        assert_eq!(said.status, 0, "{said:?}");
+        fs::remove_file(above.join("marker")).unwrap();
+    };
+    works();
+    for args in [&["init"][..], &["trust", "project"]] {
+        let said = world.rye_in(&above, args, b"");
+        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{args:?}: {said:?}");
+    }
+    // Without a project the user space is written into.
+    let said = world.rye_in(&above, &["new", "tool", "acme/mine", "--json"], b"");
+    assert_eq!((said.status, &said.json()["space"]), (0, &"user".into()), "{said:?}");
+    assert!(!above.join(".ai").exists(), "it would be foreign ground around your keys");
+    works();
+}
+
+#[test]
 fn a_home_that_is_a_git_work_tree_keeps_working_and_its_clones_stay_foreign() {
     let world = World::new();
     world.signed_home(".ai/tools/acme/mark.sh", MARKER_SH);

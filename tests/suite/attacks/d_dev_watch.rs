@@ -91,13 +91,45 @@ fn d09_what_git_writes_without_another_commit_is_not_signed_without_a_key_press(
 
 #[test]
 fn d09_what_git_writes_beside_its_commit_and_its_index_is_not_signed_without_a_key_press() {
+    let other = "export GIT_INDEX_FILE=$PWD/.git/other; git read-tree main";
+    for git in [
+        format!("git restore --source=theirs -- {SAY_FILE}"),
+        format!("{other}; git checkout -q theirs -- {SAY_FILE}"),
+        // Of an index that lies elsewhere only the commit is seen.
+        "export GIT_INDEX_FILE=$PWD/../other; git read-tree main; git checkout -q theirs"
+            .to_owned(),
+        "git diff main theirs > ../patch; git apply --index ../patch".to_owned(),
+    ] {
+        let world = repository();
+        let mut dev = session(&world, &[]);
+        // What the session signed is not what the branches differ in.
+        assert_eq!(world.shell(&git), "", "{git}");
+        let saved = world.read(SAY_FILE);
+        assert!(String::from_utf8_lossy(&saved).contains("theirs"), "{git}");
+        let event = dev.about("waits", SAY);
+        assert_eq!(event["why"], json!(["git_moved"]), "{git}: {event}");
+        assert!(world.read(SAY_FILE) == saved, "{git}: it was signed");
+    }
     let world = repository();
     let mut dev = session(&world, &[]);
     assert_eq!(world.shell(&format!("git restore --source=theirs -- {SAY_FILE}")), "");
     let saved = world.read(SAY_FILE);
-    assert!(String::from_utf8_lossy(&saved).contains("theirs"));
-    // And the plain edit that comes after it is signed at once.
+    // The plain edit that comes after it is signed at once.
     waits(&world, &mut dev, SAY_FILE, &saved, &["git_moved"]);
+}
+
+#[test]
+fn d09_a_commit_by_another_index_writes_no_item_and_the_next_plain_edit_waits() {
+    let world = repository();
+    let mut dev = session(&world, &[]);
+    let before = world.read(SAY_FILE);
+    let commit = "cp .git/index ../other; export GIT_INDEX_FILE=$PWD/../other\n\
+        git rm -q --cached .ai/tools/acme/other.sh; git commit -qm x";
+    assert_eq!(world.shell(commit), "");
+    assert!(world.read(SAY_FILE) == before, "it wrote an item");
+    let saved = reword(&world, SAY_FILE, "a plain edit");
+    assert_eq!(dev.about("waits", SAY)["why"], json!(["git_moved"]));
+    assert!(world.read(SAY_FILE) == saved, "it was signed");
 }
 
 #[test]
