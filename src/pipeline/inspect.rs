@@ -520,7 +520,8 @@ impl Rye {
     /// Whether this entry of a nearer space is the system's own file to the byte.
     pub(crate) fn is_system_copy(&self, entry: &Entry) -> bool {
         let read = |space| self.spaces.get(space)?.read(&entry.relative()).ok()?;
-        let system = read(Space::System).filter(|_| entry.space != Space::System);
+        let may_be = entry.item.yields_to_system() && entry.space != Space::System;
+        let system = read(Space::System).filter(|_| may_be);
         system.is_some() && system == read(entry.space)
     }
 }

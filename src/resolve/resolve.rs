@@ -171,27 +171,25 @@ impl Resolver<'_> {
         Ok(winner)
     }
 
-    /// A copy that is the system's to the byte is passed over; another copy of a reserved id is refused
-    /// unless the person's policy lists it (core 2.3).
+    /// A copy of a reserved id or of config that is the system's to the byte is passed over; another
+    /// copy of a reserved id is refused unless the person's policy lists it (core 2.3).
     ///
     /// # Errors
     /// `resolve.reserved`
     pub(crate) fn is_passed_over(&self, found: &Found) -> Result<bool, ResolveError> {
         let own_config = found.space == Space::User && found.item.is_own_config();
-        if found.space == Space::System || own_config {
+        if !found.item.yields_to_system() || found.space == Space::System || own_config {
             return Ok(false);
         }
-        let is_reserved = found.item.id.is_reserved();
         let system = self.spaces.get(Space::System);
-        let original = match system.map(|root| self.in_root(&found.item, root)) {
-            // What is wrong there is no matter of an item that may lie here.
-            Some(Err(error)) if is_reserved => return Err(error),
-            original => original.and_then(Result::ok).flatten(),
+        let original = match system {
+            Some(root) => self.in_root(&found.item, root)?,
+            None => None,
         };
         if original.is_some_and(|o| o.ext == found.ext && o.bytes == found.bytes) {
             return Ok(true);
         }
-        if !is_reserved || (self.may_shadow)(&found.item.id) {
+        if !found.item.id.is_reserved() || (self.may_shadow)(&found.item.id) {
             return Ok(false);
         }
         let (item, place) = (found.item.clone(), found.place.clone());

@@ -95,7 +95,7 @@ fn whoever_names_the_folder_of_items_as_the_project_means_the_project() {
         assert_eq!(said.status, 0, "{named}: {said:?}");
     }
     let said = world.rye(&["-p", "nowhere", "list"]);
-    assert_eq!((said.code().as_str(), said.status), ("space.io", 6), "{said:?}");
+    assert_eq!((said.code().as_str(), said.status), ("space.io", 4), "{said:?}");
     assert!(said.stderr.contains("give `--project` a folder that is there"), "{said:?}");
 }
 

@@ -345,14 +345,14 @@ fn show(draft: &Draft, out: &mut Out) {
     for line in draft.text.lines() {
         out.line(&format!("  {}", escape(line)));
     }
+    out.line("");
     for (path, taken) in &draft.files {
         let digest = Digest::of(&taken.bytes).to_string();
         let path = escape_line(path.as_str());
         let (from, digest) = (escape_line(taken.path.as_str()), &digest[..12]);
-        let head = format!("  copies {from} to {path}  sha256 {digest}…");
+        let head = format!("copies {from} to {path}  sha256 {digest}…");
         super::acceptance::show_text(&head, &taken.bytes, out);
     }
-    out.line("");
 }
 
 fn row(draft: &Draft) -> Value {

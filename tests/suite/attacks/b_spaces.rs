@@ -315,7 +315,7 @@ fn b07_config_that_is_the_systems_to_the_byte_is_passed_over_and_another_one_is_
         for path in [config, RUNTIME, PRIMITIVE] {
             world.write(&format!(".ai/{path}"), shipped(path));
         }
-        for args in [&["execute", ITEM][..], &["verify", ITEM], &["verify", "--all"]] {
+        for args in [&["execute", ITEM][..], &["verify", ITEM], &["verify", "config:**"]] {
             let got = said(args);
             assert_eq!(got.0, 0, "{env:?} {args:?}: {}", got.2);
         }

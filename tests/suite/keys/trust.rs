@@ -182,6 +182,8 @@ fn review_says_which_items_a_known_key_may_not_sign_here() {
     assert!(!line(ITEM).contains("may not sign"), "{text}");
     // It is what the run says, once the project is accepted.
     assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    assert_eq!(world.run(ITEM).1, "hook.unusable");
+    fs::remove_file(world.project().join(".ai/tools/hooks/watch.sh")).unwrap();
     world.works(ITEM);
     refused_and_unchanged(&world, "tool:other/mark", "verify.out_of_scope");
 }
@@ -194,7 +196,7 @@ fn no_owner_imitates_the_name_and_key_of_another() {
     fs::write(world.outside().join("mallory.pem"), pem(&mallory)).unwrap();
     let before = standing(&world);
     let said = world.rye(&["trust", "add", "../mallory.pem", "--owner", owner]);
-    assert_eq!((said.code().as_str(), said.status), ("trust.malformed", 5), "{said:?}");
+    assert_eq!((said.code().as_str(), said.status), ("trust.malformed", 4), "{said:?}");
     assert_eq!(standing(&world), before);
     // Nor by a proposal, or by a document that you would hand out.
     put(&world, &mallory, FILE, MARKER_SH);
