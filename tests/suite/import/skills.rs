@@ -69,7 +69,7 @@ fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
     for told in [
         "`allowed-tools: Bash(git:*) Read` is kept, and allows nothing here",
         "  See [the reference](references/FORMS.md).",
-        "  copies scripts/fill.py to pdf_forms.files/scripts/fill.py  sha256 ",
+        "copies scripts/fill.py to pdf_forms.files/scripts/fill.py  sha256 ",
         "signed  directive:skills/pdf_forms",
         "signed  tool:skills/pdf_forms",
     ] {
