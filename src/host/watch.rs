@@ -258,11 +258,6 @@ impl Entry {
         }
         Some(match number {
             libc::SYS_openat => self.open(self.at(0, 1)?, self.number(2)),
-            libc::SYS_openat2 => {
-                let flags = self.memory(self.args[2], 8)?;
-                let flags = u64::from_ne_bytes(flags.try_into().ok()?);
-                self.open(self.at(0, 1)?, low(flags))
-            }
             libc::SYS_getdents64 => Begun::Names(self.number(0)),
             libc::SYS_chdir | libc::SYS_fchdir => Begun::Folder,
             libc::SYS_mkdirat => folder(self.at(0, 1)?),

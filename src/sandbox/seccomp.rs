@@ -48,6 +48,15 @@ const SHARED_OBJECTS: [i64; 14] = [
     libc::SYS_mq_unlink,
 ];
 
+/// Watches of files tell of names and changes also where no file may be read, and landlock has no
+/// rule for them. At the level `bwrap` a tool sees only what is granted.
+const WATCHES: &[i64] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_inotify_init,
+    libc::SYS_inotify_init1,
+    libc::SYS_fanotify_init,
+];
+
 /// Calls that change another process of the same user and that landlock has no rule for, each with
 /// the place of the argument that says which process. A process says 0 for itself. At the level
 /// `bwrap` a tool sees only the processes of its own run.
@@ -69,6 +78,35 @@ const WHICH_PROCESS: [(i64, u64); 2] = [
 
 /// Calls of a terminal that type for its user.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
+
+/// Calls that give a file a mode, each with the place of the argument that says it. The kernel itself
+/// takes these bits out of the mode of a folder that is made.
+const MODES: &[(i64, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_mknodat, 2),
+];
+
+/// Calls that give a file a mode where they make one, with the places of the flags and of the mode.
+const OPENS: &[(i64, u8, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1, 2),
+    (libc::SYS_openat, 2, 3),
+];
+
+/// The set-user-id and the set-group-id bit of a mode.
+const SET_ID: [u64; 2] = [0o4000, 0o2000];
+
+/// Flags of [`OPENS`] that make a file.
+const MAKES: [u64; 2] =
+    [0o100 /* O_CREAT */, 0o20_000_000 /* O_TMPFILE without O_DIRECTORY */];
 
 /// The bit of a call's number that asks for x86-64's second table, which has the same calls.
 const X32: i64 = 0x4000_0000;
@@ -98,6 +136,16 @@ fn but(families: &[i32]) -> Result<SeccompRule, String> {
     others.and_then(SeccompRule::new).map_err(|e| e.to_string())
 }
 
+/// All of the bits are set, of each of these arguments.
+fn has_bits(wanted: &[(u8, u64)]) -> Result<SeccompRule, String> {
+    let has = |(argument, bits): &(u8, u64)| {
+        let (length, has) = (SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(*bits));
+        SeccompCondition::new(*argument, length, has, *bits)
+    };
+    let all = wanted.iter().map(has).collect::<Result<Vec<_>, _>>();
+    all.and_then(SeccompRule::new).map_err(|e| e.to_string())
+}
+
 /// # Errors
 /// Why there is no filter for this machine.
 pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String> {
@@ -112,8 +160,17 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
     };
     let typing = TYPING.iter().map(|call| is(1, *call)).collect::<Result<Vec<_>, _>>();
     rules.insert(libc::SYS_ioctl, typing.map_err(|e| e.to_string())?);
+    // Such a program would run as its owner for whoever starts it later, outside of any sandbox.
+    for bit in SET_ID {
+        for (call, mode) in MODES {
+            rules.entry(*call).or_default().push(has_bits(&[(*mode, bit)])?);
+        }
+        for ((call, flags, mode), makes) in OPENS.iter().flat_map(|o| MAKES.map(|m| (o, m))) {
+            rules.entry(*call).or_default().push(has_bits(&[(*flags, makes), (*mode, bit)])?);
+        }
+    }
     if level == Level::Landlock {
-        rules.extend(SHARED_OBJECTS.map(|call| (call, Vec::new())));
+        rules.extend(SHARED_OBJECTS.iter().chain(WATCHES).map(|call| (*call, Vec::new())));
         for (call, argument) in OF_A_PROCESS {
             rules.entry(call).or_default().push(is_not(argument, 0)?);
         }
@@ -137,7 +194,28 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
         }
         _ => {}
     }
-    compiled(rules)
+    let mut filter = without_openat2();
+    filter.extend(compiled(rules)?);
+    Ok(filter)
+}
+
+/// `openat2` has its mode in memory, which no filter reads. It is answered as by a kernel without it
+/// (before 5.6), for which the programs that use it have another way; systemd answers the same.
+fn without_openat2() -> Vec<Instruction> {
+    const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
+    const IS: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
+    const ANSWER: u16 = 0x06; // BPF_RET | BPF_K
+    const OPENAT2: u32 = 437; // on every architecture
+    const SECOND: u32 = 0x4000_0000 | OPENAT2; // see `X32`
+    let step = |code: u16, jt: u8, jf: u8, k: u32| Instruction { code, jt, jf, k };
+    let refused = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+    vec![
+        // The number of the call stands first in `struct seccomp_data`.
+        step(LOAD, 0, 0, 0),
+        step(IS, 1, 0, OPENAT2),
+        step(IS, 0, 1, SECOND),
+        step(ANSWER, 0, 0, refused),
+    ]
 }
 
 /// What a tool without a network asks the kernel no more, once `bwrap` is done: a socket of a file

@@ -31,6 +31,34 @@ const BOTH_ALSO_WITHOUT_NET: &[(&str, &str)] =
 
 pub const ESCAPES: &[Escape] = &[
     Escape {
+        name: "leaves a program that runs as its owner for whoever starts it",
+        // As each call can say it; the numbers are those of x86-64 and, behind `or`, of all others.
+        code: "c = ctypes.CDLL(None, use_errno=True); at = PROJECT + '/build/'\n\
+               x86 = os.uname().machine == 'x86_64'\n\
+               def file(name): open(at + name, 'w').close(); return (at + name).encode()\n\
+               def how(mode): return (ctypes.c_uint64 * 3)(0o101, mode, 0)\n\
+               for bit in (0o4000, 0o2000, 0o6000):\n  \
+               mode = bit | 0o755; n = lambda name: ('%s%o' % (name, bit)); new = lambda name: (at + n(name)).encode()\n  \
+               fd = os.open(file(n('f')), os.O_RDWR)\n  \
+               c.chmod(file(n('c')), mode); c.fchmod(fd, mode); c.fchmodat(-100, file(n('a')), mode, 0)\n  \
+               c.syscall(452, -100, file(n('b')), mode, 0)\n  \
+               c.open(new('o'), 0o101, mode); c.openat(-100, new('p'), 0o101, mode); c.creat(new('q'), mode)\n  \
+               c.mknod(new('m'), 0o100000 | mode, 0); c.mknodat(-100, new('n'), 0o100000 | mode, 0)\n  \
+               c.syscall(437, -100, new('2'), ctypes.byref(how(mode)), 24)\n  \
+               t = c.open(at.encode(), 0o20200002, mode)\n  \
+               if t >= 0: c.linkat(-100, b'/proc/self/fd/%d' % t, -100, new('t'), 0x400)\n  \
+               if x86: c.syscall(0x40000000 | 90, file(n('y')), mode)\n\
+               for name in os.listdir(at):\n  \
+               if os.stat(at + name).st_mode & 0o6000: print('escaped', name)",
+        stopped: &[(BWRAP, ALL), (LANDLOCK, NARROW), (LANDLOCK, PARTS)],
+    },
+    Escape {
+        name: "watches what happens in a folder that it may not read",
+        code: "c = ctypes.CDLL(None, use_errno=True); f = c.inotify_init1(0)\n\
+               if f >= 0 and c.inotify_add_watch(f, (HOME + '/.ai/config/keys').encode(), 0xfff) >= 0: print('escaped')",
+        stopped: &[(BWRAP, NO_NET), (LANDLOCK, NARROW), (LANDLOCK, PARTS)],
+    },
+    Escape {
         name: "changes an item",
         code: "open(PROJECT + '/.ai/tools/mine.txt', 'w').write('x'); print('escaped')",
         stopped: BOTH,
