@@ -99,9 +99,16 @@ pub(crate) const EXEC_SERVERS: usize = 160;
 pub(crate) const OBSERVERS: usize = 64;
 /// The rest are servers.
 pub(crate) const EXEC_KEPT: usize = EXEC_SERVERS - OBSERVERS;
-/// Mounts of one sandbox; each takes `bwrap` a moment, and more items than these are better kept as a
-/// whole.
-pub(crate) const SANDBOX_MOUNTS: usize = 2_000;
+/// What lies in the shared `/tmp` and is shown to a run that is watched; each takes `bwrap` a moment.
+pub(crate) const SANDBOX_MOUNTS: usize = 1_000;
+/// Files of settings of git that are looked through before a tool may write a repository, and the
+/// bytes of each: git itself follows ten includes in a row.
+pub(crate) const GIT_SETTINGS: usize = 64;
+pub(crate) const GIT_SETTINGS_BYTES: u64 = 1 << 20;
+/// New items that one run may leave (`items: write`), and their bytes: they are held in memory while
+/// they are taken over, and a person reads each.
+pub(crate) const NEW_ITEMS: usize = 1_000;
+pub(crate) const NEW_ITEMS_BYTES: usize = 64 << 20;
 /// Different things that are remembered of what a watched child did; a build touches some thousands.
 pub(crate) const WATCHED_DEEDS: usize = 200_000;
 /// Longest text of a request to a person, in bytes: it is read on a screen.

@@ -92,8 +92,13 @@ pub(crate) struct Policy {
     pub(crate) kept: Vec<Kept>,
     /// Never read.
     pub(crate) hidden: Vec<PathBuf>,
-    /// Folders of items in which new files may be made and none changed.
+    /// Folders of items for which the tool may make new ones: not there, but in a folder of its own,
+    /// from which they are taken over when the run ends.
     pub(crate) new_items: Vec<PathBuf>,
+    /// The project's repository is among what may be written.
+    pub(crate) commits: bool,
+    /// Places in a repository that a killed run which could commit may have left.
+    pub(crate) abandoned: Vec<PathBuf>,
     pub(crate) net: Net,
     pub(crate) caps: Caps,
 }
@@ -159,6 +164,8 @@ pub(crate) struct Cell {
     pub(crate) pin: Option<PathBuf>,
     /// A private folder to write in; none where the child has a `/tmp` of its own.
     pub(crate) tmp: Option<PathBuf>,
+    /// A private folder to put new items in, where the policy lets it make some.
+    pub(crate) new_items: Option<PathBuf>,
 }
 
 /// Which level is wanted.
@@ -195,8 +202,6 @@ pub(crate) enum CannotConfine {
         verb: &'static str,
         lacking: Option<Lacking>,
     },
-    #[error("landlock cannot let a tool make new items and change none")]
-    CannotAdd { lacking: Option<Lacking> },
     #[error("landlock has no loopback of its own to give, which `net: loopback` is")]
     CannotLimit { lacking: Option<Lacking> },
     #[error("{0}")]
@@ -231,7 +236,7 @@ impl Diagnose for CannotConfine {
     fn code(&self) -> Code {
         Code(match self {
             Self::Unavailable(_) => "sandbox.unavailable",
-            Self::CannotProtect { .. } | Self::CannotAdd { .. } => "sandbox.cannot_protect",
+            Self::CannotProtect { .. } => "sandbox.cannot_protect",
             Self::CannotLimit { .. } => "sandbox.cannot_limit",
             Self::BadGrant(_) | Self::WholeHome(_) => "sandbox.bad_grant",
             Self::OffNotAllowed(_) => "sandbox.not_allowed",
@@ -255,7 +260,7 @@ impl Diagnose for CannotConfine {
                 let narrower = "; or name narrower folders in the item's `sandbox`";
                 stronger(lacking) + narrower
             }
-            Self::CannotAdd { lacking } | Self::CannotLimit { lacking } => stronger(lacking),
+            Self::CannotLimit { lacking } => stronger(lacking),
             Self::BadGrant(_) => "mend `sandbox` in the item and sign it again".into(),
             Self::WholeHome(_) => {
                 "name in the item's `sandbox` the folders that it needs, such as \

@@ -266,6 +266,8 @@ mod tests {
             kept: vec![Kept { path: "/p/.git/hooks".into(), is_folder: true }],
             hidden: vec!["/h/.ai/config/keys".into()],
             new_items: Vec::new(),
+            commits: false,
+            abandoned: Vec::new(),
             net: Net::None,
             caps: Caps::default(),
         };

@@ -24,6 +24,7 @@ mod error;
 mod exec;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
+mod git_settings;
 mod http;
 mod lacking;
 mod layered;

@@ -292,6 +292,7 @@ impl Plan {
                 confinement: Arc::clone(confinement),
                 pin: pin.map(Path::to_owned),
                 tmp: tmp.map(Path::to_owned),
+                new_items: None,
             }),
             restrict: Restrict::default(),
             holds_another: false,

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::PlanError;
+use super::git_settings;
 use super::machine::{Chosen, Survey};
 use super::plan::Machine;
 use super::protected::{
@@ -123,7 +124,7 @@ fn widest(ground: &Ground, machine: &Machine<'_>) -> Policy {
     let private = Path::new(PRIVATE);
     let host = machine.host;
     let mut there = host.names(private);
-    there.truncate(SANDBOX_MOUNTS / 2);
+    there.truncate(SANDBOX_MOUNTS);
     let there = there.iter().map(|name| private.join(name));
     let is_there = |path: &Path| host.is_folder(path) || host.real_file(path).is_some();
     // What is not there yet is no link either.
@@ -202,6 +203,13 @@ fn policy(
     write.extend(commits.clone());
     let is_learned = machine.sandbox == Wanted::Learn;
     let kept = places.kept(is_learned || !write.is_empty(), commits.is_some());
+    if let Some(repository) = &commits {
+        let homes = [&places.home, &places.user].into_iter().flatten();
+        let places = git_settings::Places { project: &places.project, repository, kept: &kept };
+        if let Some(why) = places.open_to_a_tool(homes, machine) {
+            return Err(CannotConfine::BadGrant(why));
+        }
+    }
     let within = |path: &Path| kept.iter().find(|kept| path.starts_with(&kept.path));
     if let Some((path, kept)) = write.iter().find_map(|path| Some((path, within(path)?))) {
         let (path, kept) = (path.display(), kept.path.display());
@@ -236,6 +244,11 @@ fn policy(
         kept,
         hidden,
         new_items: new_items.into_iter().flatten().collect(),
+        abandoned: match commits {
+            Some(_) => Vec::new(),
+            None => OF_GIT.iter().map(|(name, _)| places.project.join(name)).collect(),
+        },
+        commits: commits.is_some(),
         net,
         caps: declared().fold(Caps::default(), |caps, sandbox| caps.and(sandbox.caps)),
     })

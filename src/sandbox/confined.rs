@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Resource;
 
-use super::mount_points::MountPoints;
+use super::mount_points::{self, MountPoints};
 use super::probe::{Found, found};
 use super::{bwrap, cgroup, inside, landlock, seccomp};
 use crate::base::Digest;
@@ -73,6 +73,11 @@ impl Host for Confined {
 
     fn start(&self, spawn: &Spawn) -> io::Result<Lasting> {
         let Some(cell) = &spawn.cell else { return self.host.start(spawn) };
+        if cell.new_items.is_some() {
+            let why = "new items (`items: write`) are taken over when a program ends, and this one \
+                       serves many calls";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
         let (held, needs) = held(spawn, cell)?;
         Ok(self.host.start(&held)?.keeping(Box::new(needs)))
     }
@@ -124,6 +129,7 @@ type Needs = (Option<cgroup::Group>, MountPoints);
 /// The child that is started instead, and what it needs as long as it runs.
 fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, Needs)> {
     let Confinement { level, policy, missing } = &*cell.confinement;
+    mount_points::sweep(&policy.abandoned);
     for folder in &policy.made {
         std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
     }
@@ -135,6 +141,9 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, Needs)> {
     let mut held = Spawn { cell: None, ..spawn.clone() };
     let tmp = cell.tmp.clone().unwrap_or_else(|| "/tmp".into());
     held.env.insert("TMPDIR".into(), tmp.into());
+    if let Some(folder) = &cell.new_items {
+        held.env.insert("RYE_NEW_ITEMS".into(), folder.into());
+    }
     let more = if *level == Level::Bwrap { OF_BWRAP } else { 0 };
     let asks = policy.caps.memory_mb.or(policy.caps.processes).is_some();
     let is_counted = asks && !missing.iter().any(|name| name.starts_with("limits."));
@@ -219,6 +228,8 @@ mod tests {
             kept: vec![Kept { path: "/p/.ai".into(), is_folder: true }],
             hidden: Vec::new(),
             new_items: Vec::new(),
+            commits: false,
+            abandoned: Vec::new(),
             net: Net::None,
             caps: Caps::default(),
         }

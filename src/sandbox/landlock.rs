@@ -42,12 +42,6 @@ pub(super) fn confine(
     if policy.net == Net::Loopback {
         return Err(CannotConfine::CannotLimit { lacking: lacking() });
     }
-    if !policy.new_items.is_empty() {
-        if !policy.partial_write {
-            return Err(CannotConfine::CannotAdd { lacking: lacking() });
-        }
-        missing.push("items: write".to_owned());
-    }
     let protect = |granted: &[PathBuf], out: &[&Path], is_partial: bool, verb: &'static str| {
         let mut narrowed = BTreeSet::new();
         let mut cut = Vec::new();
@@ -88,6 +82,10 @@ pub(super) fn confine(
     missing.extend(cut_write);
     // Who may see a file may change its mode, if it is theirs.
     missing.push("file modes".to_owned());
+    // A tool needs `/proc` for itself, and a grant of it shows every process.
+    missing.push("command lines".to_owned());
+    // What lies there is memory that programs of all sandboxes and of the user share.
+    missing.push("/dev/shm".to_owned());
     if version < DEVICES {
         missing.push("devices".into());
     }
@@ -99,7 +97,7 @@ pub(super) fn confine(
         missing.push("unix sockets".into());
     }
     missing.extend(super::confined::uncounted(policy.caps));
-    let policy = Policy { base, read, write, new_items: Vec::new(), ..policy };
+    let policy = Policy { base, read, write, ..policy };
     Ok(Confinement { level: Level::Landlock, policy, missing })
 }
 
@@ -134,7 +132,7 @@ fn writing() -> BitFlags<AccessFs> {
 /// # Errors
 /// What the kernel says.
 pub(super) fn inside(cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetError> {
-    let Policy { base, read, write, new_items, hidden, .. } = &cell.confinement.policy;
+    let Policy { base, read, write, commits, hidden, .. } = &cell.confinement.policy;
     let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).collect();
     let mut ruleset = empty()?.create()?;
     let reading = AccessFs::from_read(KNOWN);
@@ -153,12 +151,11 @@ pub(super) fn inside(cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetEr
         ruleset = allow(ruleset, pin, reading)?;
     }
     // Git follows a link at the place of a file that it writes, wherever that leads; it makes none.
-    let commits = write.iter().any(|path| path.ends_with(".git"));
-    let granted = if commits { writing() & !AccessFs::MakeSym } else { writing() };
-    for path in write.iter().chain(new_items) {
+    let granted = if *commits { writing() & !AccessFs::MakeSym } else { writing() };
+    for path in write {
         ruleset = allow(ruleset, path, granted)?;
     }
-    if let Some(path) = &cell.tmp {
+    for path in cell.tmp.iter().chain(&cell.new_items) {
         ruleset = allow(ruleset, path, writing())?;
     }
     Ok(ruleset.into())
@@ -197,7 +194,7 @@ fn build(policy: &Policy, cell: &Cell) -> Result<Option<OwnedFd>, landlock::Rule
     for path in DEVICES_OF_ALL {
         ruleset = allow(ruleset, Path::new(path), device)?;
     }
-    for path in policy.write.iter().chain(&cell.tmp) {
+    for path in policy.write.iter().chain(&cell.tmp).chain(&cell.new_items) {
         ruleset = allow(ruleset, path, writing())?;
     }
     Ok(ruleset.into())

@@ -4,7 +4,7 @@
 //! A place is ours if it is as we make it and says so by its time of change, which nothing but us
 //! sets. Several runs may keep one: each holds a shared lock, and who gets it alone takes the place
 //! away. What a run that was killed left behind is ours by the same sign, and goes with the next
-//! run that keeps it.
+//! run that keeps it, or that knows of the place ([`sweep`]).
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -110,6 +110,17 @@ impl Drop for MountPoints {
             if is_gone && let Some(above) = path.parent().filter(|above| held.contains(*above)) {
                 let _ = sign(above);
             }
+        }
+    }
+}
+
+/// Takes those of these places away that a killed run left and nobody keeps.
+pub(super) fn sweep(places: &[PathBuf]) {
+    let mut left = MountPoints::default();
+    for path in places {
+        let stat = fs::symlink_metadata(path).ok().filter(is_ours);
+        if let Some(stat) = stat {
+            let _ = left.hold(path, stat.is_dir());
         }
     }
 }

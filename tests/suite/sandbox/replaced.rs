@@ -178,3 +178,97 @@ fn a_repository_that_lies_elsewhere_is_not_written_by_the_word_of_a_file() {
     let (said, status) = does(&world, "commits", "auto", "pass");
     assert_eq!((said["code"].as_str(), status), (Some("sandbox.bad_grant"), 6), "{said}");
 }
+
+#[test]
+fn settings_that_lead_into_a_repository_keep_a_tool_from_writing_it() {
+    let test = "settings_that_lead_into_a_repository_keep_a_tool_from_writing_it";
+    if !works(test, BWRAP) {
+        return;
+    }
+    let world = World::new().held();
+    git(&world, &["init", "-q"]);
+    doer(&world, "commits", "[sandbox]\ngit = \"write\"");
+    let plant = "code=os.makedirs('.git/mine', exist_ok=True)\n\
+        for at in ['mine/post-commit', 'mine.sh']:\n  open('.git/' + at, 'w').write('#!/bin/sh\\ntouch ran\\n')\n  os.chmod('.git/' + at, 0o755)\n\
+        open('.git/more', 'w').write('[core]\\n\\tfsmonitor = touch ran; false\\n')";
+    let run = || world.json(&["execute", "commits", "--sandbox", BWRAP, "-i", plant]);
+    assert_eq!(run().0, 0, "it may write there untouched");
+    let config = world.project().join(".git/config");
+    let before = fs::read_to_string(&config).unwrap();
+    let home = world.home().join(".gitconfig");
+    let included = world.outside().join("included");
+    let more = format!("[includeIf \"onbranch:never\"]\n\tpath = {}\n", included.display());
+    let into = format!("[include]\n\tpath = {}/.git/more\n", world.project().display());
+    fs::write(&included, &into).unwrap();
+    for (file, text) in [
+        (&config, "[include]\n\tpath = more\n"),
+        (&config, "[Include] path = \"./more\"\n"),
+        (&config, "[includeIf \"gitdir:**\"]\n\tpath = ../.git/more\n"),
+        (&config, more.as_str()),
+        (&config, "[core]\n\thooksPath = .git/mine\n"),
+        (&config, "[core]\n\tHOOKSPATH = \\\n.git/mine\n"),
+        (&config, "[core]\n\tfsmonitor = .git/mine.sh\n"),
+        (&config, "[alias]\n\td = !.git/mine.sh\n"),
+        (&home, "[core]\n\thooksPath = .git/mine\n"),
+        (&home, &into),
+    ] {
+        let was = if file == &config { before.as_str() } else { "" };
+        fs::write(file, format!("{was}{text}")).unwrap();
+        git(&world, &["config", "--list"]);
+        let (status, said) = run();
+        assert_eq!(
+            (said["code"].as_str(), status),
+            (Some("sandbox.bad_grant"), 6),
+            "{text}: {said}"
+        );
+        assert!(said["error"].as_str().unwrap().contains("names `"), "{said}");
+        fs::write(file, was).unwrap();
+    }
+    // What is kept anyway, what lies elsewhere and what only sounds like it are no reason.
+    let fine = "[core]\n\thooksPath = .git/hooks\n\tworktree = ..\n\
+                [include]\n\tpath = ../.gitconfig\n[difftool \"x\"]\n\tpath = more\n# .git/mine\n\
+                [remote \"origin\"]\n\turl = ../other/.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n";
+    fs::write(&config, before.clone() + fine).unwrap();
+    let (status, said) = run();
+    assert_eq!(status, 0, "{said}");
+}
+
+#[test]
+fn what_a_killed_run_left_in_a_repository_goes_with_any_run_in_that_project() {
+    let test = "what_a_killed_run_left_in_a_repository_goes_with_any_run_in_that_project";
+    if !works(test, BWRAP) {
+        return;
+    }
+    let world = World::new().held();
+    git(&world, &["init", "-q"]);
+    fs::create_dir(world.project().join("build")).unwrap();
+    doer(
+        &world,
+        "commits",
+        "[sandbox]\ngit = \"write\"\n[sandbox.fs]\nwrite = [\"{project_path}/build\"]",
+    );
+    doer(&world, "plain", "");
+    let left = || world.project().join(".git/rebase-merge").exists();
+    for level in super::levels(test) {
+        let mut child = waits(&world, "commits", "pass");
+        assert!(left(), "it is there to be kept");
+        assert_eq!(does(&world, "plain", level, "pass").1, 0);
+        assert!(left(), "a run that goes on keeps it");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let start = Instant::now();
+        while left() && start.elapsed() < Duration::from_secs(30) {
+            assert_eq!(does(&world, "plain", level, "pass").1, 0);
+        }
+        for name in ["rebase-merge", "rebase-apply", "sequencer", "modules", "commondir"] {
+            assert!(!world.project().join(".git").join(name).exists(), "{name} is left at {level}");
+        }
+        assert!(!world.project().join("refs").exists());
+        fs::remove_file(world.project().join("build/runs")).unwrap();
+        git(&world, &["status"]);
+    }
+    // A rebase of the person's own stays.
+    fs::create_dir(world.project().join(".git/rebase-merge")).unwrap();
+    assert_eq!(does(&world, "plain", BWRAP, "pass").1, 0);
+    assert!(left());
+}
