@@ -1,7 +1,7 @@
 //! The seam: how a program that speaks the exec protocol is called.
 
 use super::primitive::Running;
-use super::{ExecuteError, Outcome};
+use super::{ExecuteError, Outcome, new_items};
 use std::path::PathBuf;
 
 use crate::base::text::brief_line;
@@ -23,6 +23,8 @@ pub(crate) struct Kept {
     _pin: Option<Pin>,
     /// Where a confined program may write whatever it likes.
     _tmp: Option<Pin>,
+    /// Where one that may make new items puts them.
+    new_items: Option<Pin>,
     _mark: Option<Pin>,
 }
 
@@ -66,10 +68,22 @@ pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept
     let held = plan.confinement().filter(|held| !held.has_own_tmp());
     let tmp = held.map(|_| Pin::new(running.runtime, running.pin_fallback)).transpose();
     let tmp = tmp.map_err(pin_error)?;
+    let kinds = plan.confinement().map_or(&[][..], |held| &held.policy.new_items);
+    let new_items = (!kinds.is_empty()).then(|| {
+        let private = Pin::new(running.runtime, running.pin_fallback)?;
+        let at = private.path().to_owned();
+        new_items::make(&at, kinds).map_err(|source| PinError { at, source })?;
+        Ok(private)
+    });
+    let new_items = new_items.transpose().map_err(pin_error)?;
     let spawn = plan.spawn(pin.as_ref().map(Pin::path), tmp.as_ref().map(Pin::path));
     let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
+    if let Some(cell) = &mut spawn.cell {
+        cell.new_items = new_items.as_ref().map(|private| private.path().to_owned());
+    }
     spawn.digests_output = running.witness.is_some();
-    Ok((spawn, Kept { _pin: pin, _tmp: tmp, _mark: running.pin_fallback.and_then(Pin::mark) }))
+    let _mark = running.pin_fallback.and_then(Pin::mark);
+    Ok((spawn, Kept { _pin: pin, _tmp: tmp, new_items, _mark }))
 }
 
 /// What `bwrap` says where it could not make the sandbox, in which nothing was started then.
@@ -107,7 +121,7 @@ pub(crate) fn run_once(
     tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
     // The private folders of a run are no part of what its program needs.
     let own = spawn.cell.iter().filter(|_| spawn.watched);
-    let own = own.flat_map(|cell| cell.pin.iter().chain(&cell.tmp));
+    let own = own.flat_map(|cell| cell.pin.iter().chain(&cell.tmp).chain(&cell.new_items));
     let real = |path: &PathBuf| running.host.real_folder(path);
     let own: Vec<_> = own.flat_map(|path| [Some(path.clone()), real(path)]).flatten().collect();
     let ended = running.host.run(spawn, &mut |heard| match heard {
@@ -116,10 +130,16 @@ pub(crate) fn run_once(
     });
     let program = spawn.program.clone();
     let ended = ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
-    drop(kept);
     if let Some(why) = not_set_up(spawn, &ended) {
         return Err(ExecuteError::Sandbox { item: item(), why });
     }
+    // What a tool left that did not get to its end may be half of something.
+    let is_done = ended.exit_code == Some(0) && !ended.timed_out && ended.interrupted.is_none();
+    if let (Some(made), Some(held), true) = (&kept.new_items, plan.confinement(), is_done) {
+        let taken = new_items::take_over(made.path(), &held.policy.new_items);
+        taken.map_err(|source| ExecuteError::NewItems { item: item(), source })?;
+    }
+    drop(kept);
     let ended = Ended { deeds: ended.deeds.outside(&own), ..ended };
     sink.record(Event::Exit {
         exit_code: ended.exit_code,

@@ -61,6 +61,8 @@ pub(crate) enum ExecuteError {
     Mcp { item: Ref, fault: McpFault, stderr_tail: String },
     #[error("`{item}` was not started: its sandbox could not be made: {}", escape_line(.why))]
     Sandbox { item: Ref, why: String },
+    #[error("what `{item}` made is not taken over: {}", escape_line(&.source.to_string()))]
+    NewItems { item: Ref, source: io::Error },
     #[error("`{item}`: its plan is for another primitive than the one that its chain ends at")]
     OtherPlan { item: Ref },
 }
@@ -124,6 +126,7 @@ impl Diagnose for ExecuteError {
             Self::Protocol { fault, .. } => fault.code(),
             Self::Mcp { fault, .. } => fault.code(),
             Self::Sandbox { .. } => "sandbox.failed",
+            Self::NewItems { .. } => "execute.tool_failed",
             Self::OtherPlan { .. } => "execute.spawn",
         })
     }
@@ -136,6 +139,11 @@ impl Diagnose for ExecuteError {
             Self::Http { fault, .. } => http_help(fault).into(),
             Self::Protocol { fault, .. } => fault.help().into(),
             Self::Mcp { fault, .. } => fault.help().into(),
+            Self::NewItems { .. } => {
+                "a tool makes regular files that are not there yet, in the folder that \
+                 `RYE_NEW_ITEMS` names; see `rye fetch knowledge:rye/sandbox`"
+                    .into()
+            }
             Self::Sandbox { .. } => {
                 "see what works here with `rye doctor`; `--sandbox landlock` takes the other level"
                     .into()
@@ -163,6 +171,7 @@ impl Diagnose for ExecuteError {
         | Self::Protocol { item, .. }
         | Self::Mcp { item, .. }
         | Self::Sandbox { item, .. }
+        | Self::NewItems { item, .. }
         | Self::OtherPlan { item }
         | Self::Pin { item, .. }) = self;
         Some(item.to_string())

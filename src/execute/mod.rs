@@ -7,7 +7,8 @@
 //!
 //! A [`Primitive`] is the act at the end of a chain; `subprocess.rs`, `http.rs` and `mcp.rs` are built
 //! here, others are registered from above. A program that speaks the exec protocol is called by way of the
-//! seam [`Driver`]. `mask.rs` keeps secrets out of what is shown of a failure.
+//! seam [`Driver`]. `mask.rs` keeps secrets out of what is shown of a failure;
+//! `new_items.rs` takes over what a tool made of them.
 
 mod answer;
 mod driver;
@@ -16,6 +17,7 @@ mod fault;
 mod http;
 mod mask;
 mod mcp;
+mod new_items;
 mod outcome;
 mod primitive;
 mod subprocess;

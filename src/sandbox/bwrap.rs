@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use super::confined::{OWN_TMP, uncounted};
 use super::landlock::SCOPES;
 use super::mount_points::MountPoints;
-use crate::base::limits::SANDBOX_MOUNTS;
 use crate::host::{CannotConfine, Cell, Confinement, Kept, Level, Net, Policy};
 
 /// The policy as this level holds it; `rules` says whether rules on files hold it too, and
@@ -104,7 +103,7 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
         mounts.push(Mount::of("--tmpfs", OWN_TMP));
     }
     mounts.extend(cell.pin.iter().map(|pin| Mount::of("--ro-bind", pin)));
-    mounts.extend(cell.tmp.iter().map(|tmp| Mount::of("--bind", tmp)));
+    mounts.extend(cell.tmp.iter().chain(&cell.new_items).map(|own| Mount::of("--bind", own)));
     for kept in &policy.kept {
         keep(kept, policy, &mut points, &mut mounts)?;
     }
@@ -118,11 +117,6 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
             // A device, and no mount but that of `/dev` lets one be opened.
             let nothing = Some(PathBuf::from("/dev/null"));
             mounts.push(Mount { from: nothing, ..Mount::of("--ro-bind", hidden) });
-        }
-    }
-    for folder in &policy.new_items {
-        if points.keep(&Kept { path: folder.clone(), is_folder: true })? {
-            add_items(folder, &mut mounts)?;
         }
     }
     // From the outside in; at one place in the order in which they were said.
@@ -200,23 +194,5 @@ fn keep(
     }
     mounts.extend(between.map(|above| Mount::of("--bind", above)));
     mounts.push(Mount::of("--ro-bind", &kept.path));
-    Ok(())
-}
-
-/// New files may be made in the folder; each that is there is kept, and each folder stays in its
-/// place.
-fn add_items(folder: &Path, mounts: &mut Vec<Mount>) -> io::Result<()> {
-    for entry in walkdir::WalkDir::new(folder) {
-        let entry = entry.map_err(io::Error::from)?;
-        let option = if entry.file_type().is_dir() { "--bind" } else { "--ro-bind" };
-        if !entry.file_type().is_symlink() {
-            mounts.push(Mount::of(option, entry.path()));
-        }
-        if mounts.len() > SANDBOX_MOUNTS {
-            let why =
-                format!("`{}` holds more files than can be kept one by one", folder.display());
-            return Err(io::Error::other(why));
-        }
-    }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 1a191d537d88a4ac71136b0d3946bba10604e6d5c38f4ec25b9129f33bfeeec9
+    // 9af3f05cb923c90a5d56a20ad0bc17ef2d251110a0bffd7db9e21d62af4a8eb3
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // c8b3fa2adec0785714738479da808d8488008ff16978ea591427e17e5980fee9
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -365,7 +365,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/errors/resolve.not_found.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.not_found.md") },
     // 33bdba4a6458f1872e4b144fe76d8f68be471cd93bc07609d13ae826fb86eb2d
     File { path: "knowledge/rye/errors/resolve.reserved.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/resolve.reserved.md") },
-    // 76a28a677f1ac705fb2682ea016e8f2b49d273b7d4aaaf6c5f8545fc22b76b1d
+    // f959b390484af9fb9f662618957196f31b4ddaa94c25fdf22ac3575eae31e298
     File { path: "knowledge/rye/errors/sandbox.bad_grant.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.bad_grant.md") },
     // 9ccf4d5ee1413a3b7588ba3b362b03821e8de69298c02ae2a49b0f9106e56826
     File { path: "knowledge/rye/errors/sandbox.cannot_limit.md", bytes: include_bytes!("../../.ai/knowledge/rye/errors/sandbox.cannot_limit.md") },
@@ -495,17 +495,17 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
-    // 6c14dae11032b426c8996c47eee58a3085d220b77a64de4a3ab02ad3b9b0ce00
+    // 4ff91719a15a662a41a3f44caa7ed396cc02c53ffa807861a78ee779d20add2d
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
     // 612a9149b51e6f9e9492f68b9adb977127562e9755f731921e79a02bf0bfb161
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
     // 49cbf18846af6c92bdc594e2eb36469a86a6214e51202912e2a6ab2328825637
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
-    // 0effb20aec2b2657b3242d1a6efd4e4fbfd0c0816692d0da1ac1276a8dcb580e
+    // a2467bc4a8a3bcdf60d9b5592deaad13b69cfeca9418f016a57b781320ab8e5d
     File { path: "knowledge/rye/spec/attacks.md", bytes: include_bytes!("../../.ai/knowledge/rye/spec/attacks.md") },
     // 180b65d6e3050d1717378a40e21e159754040ba2a4eddee04eb79e46f6e4a70a
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
-    // e2f4bfeeb5e6cf1f7814ebf820ad1438072b0db00dd87a2a7341163514b8da19
+    // e70885749dfbbc5f0a4ca99d0041adaaee683978dba2eb5397cb7feb222cf345
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     // b0c27eabd1022e9a3b3862b044dcbd1b0d9fb0b2b69c6895e2ff0dd3be55a0ab
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
@@ -539,27 +539,27 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/python/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/python/script.yaml") },
     // cc60823cc21850bbe0f8e5c3ca4d1ebf40f5e6e7f6c62805735e7fb44e2b157f
     File { path: "tools/rye/core/runtimes/shell/script.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/shell/script.yaml") },
-    // a5fff5e2c577dd6a4e9764f96333c623c92cf1caf2cfd4cb5a9e9427f7ca2dbb
+    // c8ddfb54e817e409f0a4628d61385fdcd9698f53a8c6117022230f6aa2c38273
     File { path: "tools/rye/file-system/edit.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/edit.py") },
-    // fd7ecdd2d497d2ccd124e3f778c879dc7dcfa8ecb5775f510db0681dc83c4ac7
+    // 3f4af8d1e10a1a1af08b6359a010d48f0650a728f3747c33b268616c2201af85
     File { path: "tools/rye/file-system/glob.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/glob.py") },
-    // a8f4a65c7ac04480f417185709f9a6a90caa92fc4ed0291b6e3c4538435ae2b0
+    // 7417c14751323fd373608bd7548d658cfddb61a1d1792f9b39d6318c7e0f5fa6
     File { path: "tools/rye/file-system/grep.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/grep.py") },
-    // 9cd7d9d921d7e1deaaaba29c213d643f860e5629da67723de84a2c08ac8a9ce8
+    // b7ae462c938fa7a24266f37cce7ced9578e5c849f58d946afc084643c1580252
     File { path: "tools/rye/file-system/list.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/list.py") },
-    // 8cfc861986a26a85a525d8ceda48d4431d0bb87c3d939098ad55b6e66e39839a
+    // e2456a6e8a78e5685fa7400b08a291c2cc375b9913672a2ef0edbfad44a5240f
     File { path: "tools/rye/file-system/read.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/read.py") },
-    // 79ae6428537fcb49b499501572fc1699aae6e005236fd25c95bb183706fac055
+    // 2d0a9df60f03a961cf51ac73eca2bf86f7462ad06b034f6e7b88a5f5a97658be
     File { path: "tools/rye/file-system/write.py", bytes: include_bytes!("../../.ai/tools/rye/file-system/write.py") },
     // 16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43
     File { path: "tools/rye/lib/__init__.py", bytes: include_bytes!("../../.ai/tools/rye/lib/__init__.py") },
     // 60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463
     File { path: "tools/rye/lib/params.py", bytes: include_bytes!("../../.ai/tools/rye/lib/params.py") },
-    // e0715770c090b995cc9487c0e34d0ea904d6e896c19770cacd1a5fabc8f1fc0d
+    // 36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719
     File { path: "tools/rye/lib/paths.py", bytes: include_bytes!("../../.ai/tools/rye/lib/paths.py") },
     // 62d92e73f1ba0c4dc158aa9526ef3e314f54ba094fa9f2b83a8083357e19b0a2
     File { path: "tools/rye/lib/pattern.py", bytes: include_bytes!("../../.ai/tools/rye/lib/pattern.py") },
-    // 6e36c4d1a47b5cd04ba1373ac82b951bef67c694b6f14adee6d62d3474554d75
+    // 75da158e9a2224d4acd5b8ca2e8446960c96c3768d5f502fafe19fc573fe6a5f
     File { path: "tools/rye/lib/replace.py", bytes: include_bytes!("../../.ai/tools/rye/lib/replace.py") },
     // 6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77
     File { path: "tools/rye/lib/walk.py", bytes: include_bytes!("../../.ai/tools/rye/lib/walk.py") },
@@ -567,4 +567,4 @@ pub(super) const EMBEDDED: &[File] = &[
 
 /// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
 pub(crate) const EMBEDDED_DIGEST: &str =
-    "e08fa4f2a97e160fbcf2ab4ce33382a725bf2ef5af05855f3f2fa15ff50f33f5";
+    "b24834b172b7a2ab6921105a78180c90051af49d063047dfff07554d7fd18734";

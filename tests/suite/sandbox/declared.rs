@@ -26,7 +26,10 @@ fn without_a_word_a_tool_reads_the_project_and_writes_a_private_folder_that_goes
         assert_eq!(got, [true, false, false, true], "{level}: {data}");
         assert!(!std::path::Path::new(data["at"].as_str().unwrap()).exists());
         let project = world.project().canonicalize().unwrap();
-        let missing = if level == LANDLOCK { json!(["file modes"]) } else { json!([]) };
+        let missing = match level {
+            LANDLOCK => json!(["file modes", "command lines", "/dev/shm"]),
+            _ => json!([]),
+        };
         let want = json!({
             "level": level, "fs": {"read": [project], "write": []}, "net": "none", "limits": {},
             "missing": missing,
@@ -117,9 +120,8 @@ fn a_grant_above_what_is_kept_is_refused_by_landlock_and_held_by_bwrap() {
     let world = World::new().held();
     doer(&world, "wide", "[sandbox.fs]\nwrite = [\"{project_path}\"]");
     doer(&world, "reads", "[sandbox.fs]\nread = [\"{user_space}\"]");
-    doer(&world, "adds", "[sandbox]\nitems = \"write\"");
     if works(test, LANDLOCK) {
-        for tool in ["wide", "reads", "adds"] {
+        for tool in ["wide", "reads"] {
             let (said, status) = does(&world, tool, LANDLOCK, "pass");
             assert_eq!(
                 (said["code"].as_str(), status),
@@ -137,34 +139,6 @@ fn a_grant_above_what_is_kept_is_refused_by_landlock_and_held_by_bwrap() {
         let (said, _) = does(&world, "reads", BWRAP, code);
         assert_eq!(said["data"], json!([]), "{said}");
     }
-}
-
-#[test]
-fn a_tool_that_may_add_items_changes_none_and_moves_none() {
-    let test = "a_tool_that_may_add_items_changes_none_and_moves_none";
-    if !works(test, BWRAP) {
-        return;
-    }
-    let world = World::new().held();
-    doer(&world, "acme/adds", "[sandbox]\nitems = \"write\"");
-    let adds = |code: &str| does(&world, "acme/adds", BWRAP, code);
-    let (said, status) =
-        adds("open('.ai/tools/acme/new.py', 'w').write('x'); os.makedirs('.ai/knowledge/deep')");
-    assert_eq!(status, 0, "{said}");
-    assert_eq!(world.read(".ai/tools/acme/new.py"), b"x");
-    for code in [
-        "open('.ai/tools/acme/adds.py', 'w')",
-        "os.remove('.ai/tools/acme/adds.py')",
-        "os.rename('.ai/tools/acme', '.ai/tools/other')",
-        "os.replace('.ai/tools/acme/new.py', '.ai/tools/acme/adds.py')",
-        "open('.ai/config/x', 'w')",
-        "open('.ai/other', 'w')",
-    ] {
-        let (said, status) = adds(code);
-        assert_eq!(status, 1, "{code}: {said}");
-    }
-    let said = world.rye(&["verify", "acme/adds"]);
-    assert_eq!(said.status, 0, "{said:?}");
 }
 
 #[test]

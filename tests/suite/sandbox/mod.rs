@@ -6,6 +6,7 @@
 mod battery;
 mod declared;
 mod escapes;
+mod items;
 mod killed;
 mod places;
 mod replaced;

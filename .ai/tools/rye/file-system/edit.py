@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-22T00:55:00Z sha256=436901c5f8ed8ecdb7a4165db2003de17f21e86ba24b43d379c3a168f3b4d3f8 key=78f7dae3a0d000131c0889808c8c822d sig=KSWkiE0Q-55uAF8LE1Ftweuu6txbTr2bDeB3Oviq6iFnQ5HOKnqdCEzQq1vv10zESVbVhRGugzQBSSqOu19hAA
+# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-22T19:40:03Z sha256=4c52cf8164a16d1f38950747dcc80c38321c2d9cc5fb7b50cc7f79142286a2bc key=78f7dae3a0d000131c0889808c8c822d sig=6TnP6s8HkMrZs2R7nRrTHf9VI9ow8MC5ICe7oLzMFGlV-gulJPd1ZtHBtWvaquq1qZFYoyjDjXpathbw7RssAA
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -7,8 +7,8 @@
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
 # "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
-# "lib/paths.py" = "e0715770c090b995cc9487c0e34d0ea904d6e896c19770cacd1a5fabc8f1fc0d"
-# "lib/replace.py" = "6e36c4d1a47b5cd04ba1373ac82b951bef67c694b6f14adee6d62d3474554d75"
+# "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
+# "lib/replace.py" = "75da158e9a2224d4acd5b8ca2e8446960c96c3768d5f502fafe19fc573fe6a5f"
 #
 # [sandbox]
 # [sandbox.fs]

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-21T13:21:17Z sha256=05fc17325820d8262fdbf5e447071ec96c826728a8f54d7e02b8ea08b68659ad key=78f7dae3a0d000131c0889808c8c822d sig=BpWTRafzaznKNrxTsFYy9ocS5ZUkY-vSPR1mWSJJzEAfB3KQoHFirtF8YLPt5tDRAVfYA0eRiLQzEpCxzXA0DQ
+# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-22T19:40:03Z sha256=afccba67d272dcc52a96a465f2bc34961716583d7c4b3980871d571cf3a7a743 key=78f7dae3a0d000131c0889808c8c822d sig=hxk3HTYpZWFm0uixGmzkRr5I8SHkxCvgiSD00bmk_R2pEuhbu2JxtI5aLJhHexGTzlVXNUSi7p07nwnuJR4CDw
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -7,7 +7,7 @@
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
 # "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
-# "lib/paths.py" = "e0715770c090b995cc9487c0e34d0ea904d6e896c19770cacd1a5fabc8f1fc0d"
+# "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # "lib/pattern.py" = "62d92e73f1ba0c4dc158aa9526ef3e314f54ba094fa9f2b83a8083357e19b0a2"
 # "lib/walk.py" = "6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77"
 # ///

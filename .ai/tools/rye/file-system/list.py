@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-21T13:21:17Z sha256=7a0528e57989b5689b0f2d7efb43f297fe36cffa9d995e5e06fd6f93869b8e2b key=78f7dae3a0d000131c0889808c8c822d sig=LhdREHIntNdCwSHBSond08Vt8iCVvtxLLdlSfy1-SeARVBgBQsmhLD2l7fRRLvL6i9cCx-AVkBQjgzyoHrx7AA
+# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-22T19:40:03Z sha256=a76a8a968e455e33a617f7276d4c1dd9a25d8a095a98a8fb724fd13b1466c5d5 key=78f7dae3a0d000131c0889808c8c822d sig=xpQlqIPCKDFVvPC1yCvYquSY6GSPXlZ0Hv9l0-FTVxybTjJNSaL-3E4wmmnUA9NZE6Z0nfxONC-JE-leTdc7Dg
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -7,7 +7,7 @@
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
 # "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
-# "lib/paths.py" = "e0715770c090b995cc9487c0e34d0ea904d6e896c19770cacd1a5fabc8f1fc0d"
+# "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # "lib/walk.py" = "6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77"
 # ///
 """Lists a folder of the project."""

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-21T13:21:17Z sha256=8581747e58dcc145484ca62c40a3aa7ae92d54fa2e462956e8ff50a44d376852 key=78f7dae3a0d000131c0889808c8c822d sig=EJuiP4UNiZZ5jB4-lZeOW5d8w-3Xh-8mgKiP9ydhYZT5c-Yx_mK-ik1rJHZ8AaYQ3oFlufjAL9Hhhmr2FNB7DA
+# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-22T19:40:03Z sha256=fa37374a751779b5b2f0ce12b99d4849543e954481f2199d9bb740455550fb73 key=78f7dae3a0d000131c0889808c8c822d sig=pOmaOWFMu-uoej3Hi0HLlTpwhFtg2-kLjfPTX5DirUSoWy81E6rM_7FHxyawA-bwewta85r8WfEgSntgAVXdDA
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -7,7 +7,7 @@
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
 # "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
-# "lib/paths.py" = "e0715770c090b995cc9487c0e34d0ea904d6e896c19770cacd1a5fabc8f1fc0d"
+# "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # ///
 """Reads a text file of the project, whole or by lines."""
 import sys

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-21T23:38:57Z sha256=0abe1625d942105da503391a06c1727f8f26f300a79c07a7d2b0822330e752be key=78f7dae3a0d000131c0889808c8c822d sig=vl7uV5nxhRdAlZLxqI_uWX1X1fZofcgETsCnXE3QGYPNYtmXUR1h8hE9yZffP6PVnZ0Hdtksy1n-taAF73-0CA
+# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-22T19:40:03Z sha256=0185aa203048aefd638c12aa8434e04eb59605c2992a5c9bbba9d15a144dae66 key=78f7dae3a0d000131c0889808c8c822d sig=PUeWPdM8b-E9eWW1g7XtBsPSwHl-T1p56G1gcqhHFMixN_A2sM8B3zLH9uh62oMVnWaJyGmBBBXbCuSiDoZGCg
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -7,8 +7,8 @@
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
 # "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
-# "lib/paths.py" = "e0715770c090b995cc9487c0e34d0ea904d6e896c19770cacd1a5fabc8f1fc0d"
-# "lib/replace.py" = "6e36c4d1a47b5cd04ba1373ac82b951bef67c694b6f14adee6d62d3474554d75"
+# "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
+# "lib/replace.py" = "75da158e9a2224d4acd5b8ca2e8446960c96c3768d5f502fafe19fc573fe6a5f"
 #
 # [sandbox]
 # items = "write"

@@ -97,9 +97,10 @@ def enter_folder(folder, name, create):
     return os.open(name, FOLDER, dir_fd=folder)
 
 
-def open_folder(parts, create=False, guard=None):
-    """A descriptor of a folder below the project; `guard` sees each step before it is taken."""
-    here = os.open(project_path(), os.O_RDONLY | os.O_DIRECTORY)
+def open_folder(parts, create=False, guard=None, root=None):
+    """A descriptor of a folder below the project, or below `root`; `guard` sees each step before it is
+    taken."""
+    here = os.open(root or project_path(), os.O_RDONLY | os.O_DIRECTORY)
     try:
         for depth, name in enumerate(parts):
             shown = show(parts[: depth + 1])

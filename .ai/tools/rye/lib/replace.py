@@ -35,6 +35,15 @@ def guard(folder, name, shown):
         raise Refused("`%s` is protected and is not written" % shown)
 
 
+def new_item(parts):
+    """The folder for new items, if the file is one and is not there yet: rye takes it over from there.
+    In a sandbox `.ai` itself is closed."""
+    folder = os.environb.get(b"RYE_NEW_ITEMS")
+    is_item = len(parts) > 2 and parts[0] == b".ai" and parts[1] in (b"tools", b"directives", b"knowledge")
+    there = os.path.lexists(os.path.join(project_path(), *parts))
+    return folder if folder and is_item and not there else None
+
+
 def open_parent(parts, path, create):
     """A descriptor of the folder that holds a file to be written."""
     if not parts or path.endswith("/"):
@@ -43,6 +52,11 @@ def open_parent(parts, path, create):
         raise Refused("`%s` holds keys and policy and is not written" % show(parts))
     if b".git" in [part.lower() for part in parts]:
         raise Refused("`%s` belongs to git and is not written" % show(parts))
+    folder_of_new = new_item(parts)
+    if folder_of_new:
+        if not create:
+            os.close(open_folder(parts[:-1], False, guard))
+        return open_folder(parts[1:-1], True, None, folder_of_new)
     folder = open_folder(parts[:-1], create, guard)
     try:
         guard(folder, parts[-1], show(parts))
