@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::base::limits::{DEV_GIT_MS, SMALL_TEXT_BYTES};
-use crate::host::{Host, Pin};
+use crate::host::{Host, PrivateDir};
 
 /// Largest list of packed refs that is read, in bytes: a hundred thousand branches.
 const PACKED_BYTES: u64 = 16 << 20;
@@ -141,8 +141,8 @@ impl Runs {
     /// # Errors
     /// No run can show there: then nobody could tell whose change it was.
     pub(super) fn find(user_base: &Path) -> io::Result<Self> {
-        let folder = Pin::home(user_base);
-        Pin::watch(&folder)?;
+        let folder = PrivateDir::home(user_base);
+        PrivateDir::watch(&folder)?;
         let last = changed(&folder);
         Ok(Self { folder, last })
     }

@@ -5,7 +5,7 @@ use super::{ExecuteError, Outcome, new_items};
 use std::path::PathBuf;
 
 use crate::base::text::brief_line;
-use crate::host::{Ended, Heard, Level, Pin, PinError, Spawn};
+use crate::host::{Ended, Heard, Level, PrivateDir, PrivateDirError, Spawn};
 use crate::plan::{Pinned, Plan, Spoken};
 use crate::trace::Event;
 
@@ -20,12 +20,12 @@ pub(crate) struct Call<'a> {
 /// The private folder of a run and its mark: there as long as the program runs.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    _pin: Option<Pin>,
+    _pin: Option<PrivateDir>,
     /// Where a confined program may write whatever it likes.
-    _tmp: Option<Pin>,
+    _tmp: Option<PrivateDir>,
     /// Where one that may make new items puts them.
-    new_items: Option<Pin>,
-    _mark: Option<Pin>,
+    new_items: Option<PrivateDir>,
+    _mark: Option<PrivateDir>,
 }
 
 /// Speaks with programs over the exec protocol, and keeps those that serve many calls.
@@ -60,29 +60,29 @@ impl<D: Driver + ?Sized> Driver for std::sync::Arc<D> {
 /// `execute.pin`, `execute.spawn`
 pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept), ExecuteError> {
     let item = || plan.item().clone();
-    let pin_error = |source: PinError| ExecuteError::Pin { item: item(), source };
+    let pin_error = |source: PrivateDirError| ExecuteError::PrivateDir { item: item(), source };
     let pin = match plan.pinned() {
         [] => None,
         files => Some(pinned(files, running).map_err(pin_error)?),
     };
     let held = plan.confinement().filter(|held| !held.has_own_tmp());
-    let tmp = held.map(|_| Pin::new(running.runtime, running.pin_fallback)).transpose();
+    let tmp = held.map(|_| PrivateDir::new(running.runtime, running.pin_fallback)).transpose();
     let tmp = tmp.map_err(pin_error)?;
     let kinds = plan.confinement().map_or(&[][..], |held| &held.policy.new_items);
     let new_items = (!kinds.is_empty()).then(|| {
-        let private = Pin::new(running.runtime, running.pin_fallback)?;
+        let private = PrivateDir::new(running.runtime, running.pin_fallback)?;
         let at = private.path().to_owned();
-        new_items::make(&at, kinds).map_err(|source| PinError { at, source })?;
+        new_items::make(&at, kinds).map_err(|source| PrivateDirError { at, source })?;
         Ok(private)
     });
     let new_items = new_items.transpose().map_err(pin_error)?;
-    let spawn = plan.spawn(pin.as_ref().map(Pin::path), tmp.as_ref().map(Pin::path));
+    let spawn = plan.spawn(pin.as_ref().map(PrivateDir::path), tmp.as_ref().map(PrivateDir::path));
     let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
     if let Some(cell) = &mut spawn.cell {
         cell.new_items = new_items.as_ref().map(|private| private.path().to_owned());
     }
     spawn.digests_output = running.witness.is_some();
-    let _mark = running.pin_fallback.and_then(Pin::mark);
+    let _mark = running.pin_fallback.and_then(PrivateDir::mark);
     Ok((spawn, Kept { _pin: pin, _tmp: tmp, new_items, _mark }))
 }
 
@@ -95,11 +95,11 @@ fn not_set_up(spawn: &Spawn, ended: &Ended) -> Option<String> {
 }
 
 /// The private folder with these files.
-fn pinned(files: &[Pinned], running: &Running<'_>) -> Result<Pin, PinError> {
-    let pin = Pin::new(running.runtime, running.pin_fallback)?;
+fn pinned(files: &[Pinned], running: &Running<'_>) -> Result<PrivateDir, PrivateDirError> {
+    let pin = PrivateDir::new(running.runtime, running.pin_fallback)?;
     for file in files {
         let written = pin.write(&file.path, &file.bytes, file.is_program);
-        written.map_err(|source| PinError { at: file.path.clone().into(), source })?;
+        written.map_err(|source| PrivateDirError { at: file.path.clone().into(), source })?;
     }
     running.sink.record(Event::Pin { files: files.len() });
     Ok(pin)

@@ -8,7 +8,7 @@ use super::fault::{ProtocolFault, seconds};
 use super::mcp::McpFault;
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose};
-use crate::host::{NetFault, PinError};
+use crate::host::{NetFault, PrivateDirError};
 use crate::id::Ref;
 
 pub(crate) const CODES: &[Code] = &[
@@ -47,7 +47,7 @@ pub(crate) enum ExecuteError {
     #[error("`{}` could not be started for `{item}`: {source}", .program.display())]
     Spawn { item: Ref, program: PathBuf, source: io::Error },
     #[error("`{item}`: {source}")]
-    Pin { item: Ref, source: PinError },
+    PrivateDir { item: Ref, source: PrivateDirError },
     #[error("`{item}`: `{}` {fault}", escape_line(.origin))]
     Http { item: Ref, origin: String, fault: HttpFault },
     #[error("`{item}` {fault}")]
@@ -121,7 +121,7 @@ impl Diagnose for ExecuteError {
             Self::Timeout { .. } => "execute.timeout",
             Self::Interrupted { .. } => "execute.interrupted",
             Self::Spawn { .. } => "execute.spawn",
-            Self::Pin { .. } => "execute.pin",
+            Self::PrivateDir { .. } => "execute.pin",
             Self::Http { .. } => "execute.http",
             Self::Protocol { fault, .. } => fault.code(),
             Self::Mcp { fault, .. } => fault.code(),
@@ -157,7 +157,7 @@ impl Diagnose for ExecuteError {
             Self::Spawn { .. } => {
                 "see whether the program runs by itself; `rye doctor` lists the usual ones".into()
             }
-            Self::Pin { .. } => {
+            Self::PrivateDir { .. } => {
                 "set XDG_RUNTIME_DIR, or HOME, to a folder of yours that is closed to others".into()
             }
         })
@@ -173,7 +173,7 @@ impl Diagnose for ExecuteError {
         | Self::Sandbox { item, .. }
         | Self::NewItems { item, .. }
         | Self::OtherPlan { item }
-        | Self::Pin { item, .. }) = self;
+        | Self::PrivateDir { item, .. }) = self;
         Some(item.to_string())
     }
 

@@ -6,7 +6,7 @@
 //!   `os.rs` the real one · `lasting.rs` a child that others talk with · `look.rs` its eyes ·
 //!   `unix.rs` and `kernel.rs` the few calls that need `unsafe` · `watch.rs` what a child does, `ptrace.rs` its calls ·
 //!   `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs` the environment, read
-//!   once · `pin.rs` the private folder of a run · `policy.rs` what a child may touch, as data
+//!   once · `private_dir.rs` the private folder of a run · `policy.rs` what a child may touch, as data
 
 mod account;
 #[cfg(test)]
@@ -22,8 +22,8 @@ mod lasting;
 mod look;
 mod net;
 mod os;
-mod pin;
 mod policy;
+mod private_dir;
 mod ptrace;
 mod unix;
 mod vars;
@@ -39,10 +39,10 @@ pub(crate) use lasting::{Lasting, Turn};
 pub(crate) use look::{Places, read as read_small};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
-pub(crate) use pin::{Pin, PinError};
 pub(crate) use policy::{
     CODES, CannotConfine, Caps, Cell, Confinement, Kept, Lacking, Ladder, Level, Net, Policy,
 };
+pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;
 pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
 pub(crate) use vars::Vars;

@@ -7,7 +7,7 @@ use super::error::NotImported;
 use super::files::{Folder, Named, Taken};
 use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::escape_line;
-use crate::host::Pin;
+use crate::host::PrivateDir;
 use crate::pipeline::Rye;
 use crate::space::RelPath;
 
@@ -99,12 +99,15 @@ fn too_much(folder: &str) -> String {
 }
 
 /// The copies as a call lays them out, as long as this lives; `None` where there are none.
-pub(super) fn laid_out(files: &BTreeMap<RelPath, Taken>, rye: &Rye) -> Result<Option<Pin>, String> {
+pub(super) fn laid_out(
+    files: &BTreeMap<RelPath, Taken>,
+    rye: &Rye,
+) -> Result<Option<PrivateDir>, String> {
     if files.is_empty() {
         return Ok(None);
     }
-    let user = rye.spaces().user().ok().map(|user| Pin::home(user.base()));
-    let pin = Pin::new(rye.runtime_folder(), user.as_deref());
+    let user = rye.spaces().user().ok().map(|user| PrivateDir::home(user.base()));
+    let pin = PrivateDir::new(rye.runtime_folder(), user.as_deref());
     let pin = pin.map_err(|error| format!("its files cannot be laid out: {}", error.source))?;
     for (path, taken) in files {
         pin.write(path.as_str(), &taken.bytes, taken.is_program)
@@ -118,7 +121,7 @@ pub(super) fn started(
     words: &[String],
     command: &str,
     args: &[String],
-    copies: Option<&Pin>,
+    copies: Option<&PrivateDir>,
 ) -> Vec<String> {
     let Some(copies) = copies else { return words.to_vec() };
     let folder = copies.path().display().to_string();

@@ -18,7 +18,7 @@ use crate::base::text::{brief_line, escape_line, unfit};
 use crate::base::{Address, Digest};
 use crate::diag::{Code, Diagnostic};
 use crate::execute::McpFault;
-use crate::host::{Pin, Restrict, Spawn};
+use crate::host::{PrivateDir, Restrict, Spawn};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{fill, listed_files, yaml};
 use crate::pipeline::Rye;
@@ -136,7 +136,7 @@ struct Launch {
     config: Map<String, Value>,
     files: BTreeMap<RelPath, Taken>,
     /// They, laid out as a call does it: what starts from there starts from the items.
-    copies: Option<Pin>,
+    copies: Option<PrivateDir>,
     /// The file that is started, where it is one of them.
     program: Option<String>,
     /// What the items' sandbox lets through; none of a server elsewhere.

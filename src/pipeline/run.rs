@@ -15,7 +15,7 @@ use crate::base::{Digest, random};
 use crate::chain::{Chain, Lineage, lineage};
 use crate::eval::{self, EvalError};
 use crate::execute::{ExecuteError, Outcome, Running, Witness};
-use crate::host::Pin;
+use crate::host::PrivateDir;
 use crate::id::{Kind, Query, Ref, Space};
 use crate::interpolate::{bind, render};
 use crate::parse::{Context, Directive, Item, Tool};
@@ -366,7 +366,7 @@ impl Rye {
         approval: Option<&Value>,
         sink: &dyn Sink,
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
-        let fallback = self.user_base().map(Pin::home);
+        let fallback = self.user_base().map(PrivateDir::home);
         let running = self.running(fallback.as_deref(), witness, approval, sink);
         // The chain ended at a primitive that is registered, so it is found here.
         let primitive =

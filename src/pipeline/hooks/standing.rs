@@ -14,7 +14,7 @@ use crate::base::limits::{HOOKS, OBSERVERS};
 use crate::chain::Chain;
 use crate::diag::Diagnose;
 use crate::execute::{ExecuteError, Mask, Outcome, prepare};
-use crate::host::Pin;
+use crate::host::PrivateDir;
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{Hook, HookKind, Item, Tool};
 use crate::pipeline::failure::Failure;
@@ -286,7 +286,7 @@ impl Rye {
         let plan = self.plan_hook(line, armed, payload)?;
         let busy = || HookError::Busy { hook: armed.item().clone(), most: OBSERVERS };
         let place = self.observers.place().ok_or_else(busy)?;
-        let fallback = self.user_base().map(Pin::home);
+        let fallback = self.user_base().map(PrivateDir::home);
         let running = self.running(fallback.as_deref(), None, None, &Quiet);
         let (spawn, kept) = prepare(&plan, &running)?;
         let item = plan.item().clone();

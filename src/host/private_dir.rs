@@ -16,7 +16,7 @@ use super::own_uid;
 
 /// A folder with the verified files of one run; removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Pin {
+pub(crate) struct PrivateDir {
     folder: tempfile::TempDir,
     /// Held while the folder is in use: a process in a container that shares this home does not see
     /// ours, but it sees the lock.
@@ -26,20 +26,23 @@ pub(crate) struct Pin {
 /// Why no private folder could be made.
 #[derive(Debug, thiserror::Error)]
 #[error("no private folder for the run below `{}`: {source}", .at.display())]
-pub(crate) struct PinError {
+pub(crate) struct PrivateDirError {
     pub(crate) at: PathBuf,
     pub(crate) source: io::Error,
 }
 
-impl Pin {
+impl PrivateDir {
     /// Makes an empty private folder (0700) below `rye` in the session's `runtime` folder, if that is
     /// private, or else below `fallback`, and sweeps what dead processes left there.
-    pub(crate) fn new(runtime: Option<&Path>, fallback: Option<&Path>) -> Result<Self, PinError> {
+    pub(crate) fn new(
+        runtime: Option<&Path>,
+        fallback: Option<&Path>,
+    ) -> Result<Self, PrivateDirError> {
         let Some(at) = place(runtime, fallback) else {
             let source = io::Error::other("neither a runtime folder nor a home is there");
-            return Err(PinError { at: PathBuf::new(), source });
+            return Err(PrivateDirError { at: PathBuf::new(), source });
         };
-        Self::below(&at).map_err(|source| PinError { at, source })
+        Self::below(&at).map_err(|source| PrivateDirError { at, source })
     }
 
     /// Where private folders of a user lie when the session has no runtime folder.
@@ -186,7 +189,7 @@ fn is_locked(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Pin;
+    use super::PrivateDir;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
@@ -196,7 +199,7 @@ mod tests {
         let at = base.path().join("pin");
         fs::create_dir_all(at.join("4194305-stale")).unwrap();
         fs::set_permissions(&at, fs::Permissions::from_mode(0o700)).unwrap();
-        let pin = Pin::below(&at).unwrap();
+        let pin = PrivateDir::below(&at).unwrap();
         pin.write("x.py", b"1", false).unwrap();
         pin.write("lib/deep/run", b"1", true).unwrap();
         let modes = [("", 0o700), ("x.py", 0o400), ("lib", 0o700), ("lib/deep/run", 0o500)];
@@ -213,14 +216,14 @@ mod tests {
     fn a_folder_that_somebody_holds_is_not_swept() {
         let base = tempfile::tempdir().unwrap();
         fs::set_permissions(base.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        let pin = Pin::below(base.path()).unwrap();
+        let pin = PrivateDir::below(base.path()).unwrap();
         // As a process in another container would see it: a number that nobody here has.
         let foreign = base.path().join("4194305-foreign");
         fs::rename(pin.folder.path(), &foreign).unwrap();
-        drop(Pin::below(base.path()).unwrap());
+        drop(PrivateDir::below(base.path()).unwrap());
         assert!(foreign.exists(), "it is in use");
         drop(pin);
-        drop(Pin::below(base.path()).unwrap());
+        drop(PrivateDir::below(base.path()).unwrap());
         assert!(!foreign.exists(), "nobody holds it any more");
     }
 
@@ -233,7 +236,7 @@ mod tests {
         fs::set_permissions(&at, fs::Permissions::from_mode(0o700)).unwrap();
         for (mode, fits) in [(0o755, true), (0o777, false), (0o1777, true)] {
             fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(Pin::below(&at).is_ok(), fits, "{mode:o}");
+            assert_eq!(PrivateDir::below(&at).is_ok(), fits, "{mode:o}");
         }
     }
 
@@ -241,6 +244,6 @@ mod tests {
     fn a_folder_open_to_others_is_refused() {
         let base = tempfile::tempdir().unwrap();
         fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        assert!(Pin::below(base.path()).is_err());
+        assert!(PrivateDir::below(base.path()).is_err());
     }
 }
