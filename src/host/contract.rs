@@ -471,7 +471,7 @@ fn nothing_that_left_its_group_is_left(host: &dyn Host) {
     }
 }
 
-/// Inside somebody else's process rye kills no strangers, and so not what left its group either; the
+/// Inside somebody else's process rye kills no process that was there before, and so not what left its group either; the
 /// answer does not wait for it.
 #[test]
 fn what_left_its_group_survives_in_somebodys_process_and_holds_nothing() {

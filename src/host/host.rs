@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::lasting::Lasting;
 use super::net::{Answer, Call, NetFault};
+use super::persistent::PersistentChild;
 use super::policy::{CannotConfine, Cell, Confinement, Ladder, Policy};
 use super::unix::Restrict;
 use super::watch::Deeds;
@@ -143,7 +143,7 @@ pub(crate) trait Host: Sync {
     /// Starts a child that others talk with while it runs, in a process group of its own, with the
     /// given environment and folder, three streams and no other descriptor. A host that does not say
     /// how has none.
-    fn start(&self, _spawn: &Spawn) -> io::Result<Lasting> {
+    fn start(&self, _spawn: &Spawn) -> io::Result<PersistentChild> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this host keeps no child running"))
     }
 

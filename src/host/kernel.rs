@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use super::unix::{Instruction, borrow, taken};
+use super::unix::{Instruction, vfork_clone, wait};
 
 /// The version of landlock that the kernel has; what is missing otherwise.
 pub(crate) fn landlock_version() -> io::Result<i64> {
@@ -106,9 +106,9 @@ pub(crate) fn can_have_namespaces() -> io::Result<()> {
     let failed = AtomicI32::new(0);
     let of = (&raw const failed).cast_mut().cast();
     // SAFETY: the child makes two system calls and ends.
-    let pid = unsafe { borrow(end, of, libc::CLONE_NEWUSER)? };
+    let pid = unsafe { vfork_clone(end, of, libc::CLONE_NEWUSER)? };
     // What it wrote is the answer; a sweep of orphans may have taken its status first.
-    let _ = taken(pid);
+    let _ = wait(pid);
     match failed.load(Ordering::Relaxed) {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),

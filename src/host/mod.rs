@@ -3,7 +3,7 @@
 //! Layer 3. Sees `base`. Decides no policy: a plan says what to run, the host runs just that.
 //!
 //! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises, `contract.rs` the same held against each host ·
-//!   `os.rs` the real one · `lasting.rs` a child that others talk with · `look.rs` its eyes ·
+//!   `os.rs` the real one · `persistent.rs` a child that others talk with · `look.rs` its eyes ·
 //!   `unix.rs` and `kernel.rs` the few calls that need `unsafe` · `watch.rs` what a child does, `ptrace.rs` its calls ·
 //!   `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs` the environment, read
 //!   once · `private_dir.rs` the private folder of a run · `policy.rs` what a child may touch, as data
@@ -18,10 +18,10 @@ mod exchange_fault;
 #[expect(clippy::module_inception, reason = "the trait's own file, named as the design names it")]
 mod host;
 mod kernel;
-mod lasting;
 mod look;
 mod net;
 mod os;
+mod persistent;
 mod policy;
 mod private_dir;
 mod ptrace;
@@ -35,10 +35,10 @@ pub(crate) use kernel::{
     can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
     landlock_version,
 };
-pub(crate) use lasting::{Lasting, Turn};
 pub(crate) use look::{Places, read as read_small};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
+pub(crate) use persistent::{PersistentChild, Turn};
 pub(crate) use policy::{
     CODES, CannotConfine, Caps, Cell, Confinement, Kept, Lacking, Ladder, Level, Net, Policy,
 };

@@ -10,11 +10,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group,
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::host::{Ended, Heard, Host, Look, Spawn};
-use super::lasting::{Lasting, forget, start_known, sweep_others};
 use super::look;
 #[cfg(feature = "http")]
 use super::net::{Answer, Call, NetFault};
-use super::unix::{Signals, Started, hear_of_children, reap};
+use super::persistent::{PersistentChild, forget, start_known, sweep_others};
+use super::unix::{Signals, Started, reap, reset_sigchld};
 use super::watch::Watch;
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
 use crate::base::{Digest, Digesting};
@@ -22,7 +22,7 @@ use crate::base::{Digest, Digesting};
 /// The machine this process runs on.
 ///
 /// A process that serves only rye (the command line) may adopt what its children leave behind;
-/// inside somebody else's process that would kill strangers.
+/// inside somebody else's process that would kill processes of its own.
 pub(crate) struct Os {
     adopts_orphans: bool,
 }
@@ -75,19 +75,19 @@ impl Host for Os {
         look::names(folder)
     }
 
-    fn start(&self, spawn: &Spawn) -> io::Result<Lasting> {
+    fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild> {
         unconfined(spawn)?;
         if spawn.watched {
             let why = "a program that serves many calls cannot be watched";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
-        Lasting::start(spawn, self.adopt())
+        PersistentChild::start(spawn, self.adopt())
     }
 
     fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(Heard<'_>)) -> io::Result<Ended> {
         unconfined(spawn)?;
         let start = Instant::now();
-        let strangers = self.adopt();
+        let preexisting = self.adopt();
         let signals = Signals::listen()?;
         let (child, watch) = match spawn.watched {
             false => (start_known(spawn)?, None),
@@ -96,8 +96,8 @@ impl Host for Os {
         let running = Running::new(child, spawn, start)?;
         hears(Heard::Started(running.pid.as_raw_nonzero().get().cast_unsigned()));
         let ended = running.run_out(&signals, hears);
-        if let Some(strangers) = strangers {
-            sweep_others(&strangers);
+        if let Some(preexisting) = preexisting {
+            sweep_others(&preexisting);
         }
         let deeds = watch.filter(|_| ended.is_ok()).map(Watch::end).unwrap_or_default();
         ended.map(|ended| Ended { deeds, ..ended })
@@ -118,7 +118,7 @@ impl Os {
     fn adopt(&self) -> Option<Vec<Pid>> {
         self.adopts_orphans.then(|| {
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-            hear_of_children();
+            reset_sigchld();
             children()
         })
     }

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 
 use libc::{c_int, c_long};
 
-use super::unix::{borrow, taken};
+use super::unix::{vfork_clone, wait};
 
 const TRACEME: c_long = 0;
 const SYSCALL: c_long = 24;
@@ -79,8 +79,8 @@ pub(crate) fn can_watch() -> io::Result<()> {
         unsafe { libc::_exit(status) }
     }
     // SAFETY: the child says one thing and ends.
-    let pid = unsafe { borrow(end, std::ptr::null_mut(), 0)? };
-    match taken(pid)? {
+    let pid = unsafe { vfork_clone(end, std::ptr::null_mut(), 0)? };
+    match wait(pid)? {
         0 => Ok(()),
         _ => Err(io::Error::from_raw_os_error(libc::EPERM)),
     }

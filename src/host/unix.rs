@@ -63,7 +63,7 @@ pub(super) fn reap(pid: i32) -> io::Result<Option<Reaped>> {
 }
 
 /// The same of a child that does nothing but end: waits for it.
-pub(super) fn taken(pid: i32) -> io::Result<i32> {
+pub(super) fn wait(pid: i32) -> io::Result<i32> {
     let mut status = 0;
     loop {
         // SAFETY: the pointer is valid for writes for the whole call.
@@ -79,7 +79,7 @@ pub(super) fn taken(pid: i32) -> io::Result<i32> {
 
 /// Whoever started us may have asked that children vanish unseen, which would lose their status. For a
 /// process that is ours alone.
-pub(super) fn hear_of_children() {
+pub(super) fn reset_sigchld() {
     // SAFETY: the default disposition has no handler that could run.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
@@ -117,7 +117,7 @@ pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
         let texts = texts.iter().map(|text| text.as_ptr());
         texts.chain([std::ptr::null()]).collect::<Vec<_>>()
     };
-    let birth = Birth {
+    let setup = ChildSetup {
         program: &program,
         args: &listed(&args),
         env: &listed(&env),
@@ -134,7 +134,7 @@ pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
     // starting, for as long as that child is not its own program yet.
     let until = Instant::now() + Duration::from_millis(BUSY_PROGRAM_MS);
     loop {
-        match birth.give() {
+        match setup.spawn() {
             Err(error) if is_busy(&error) && Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -185,7 +185,7 @@ pub(crate) struct Instruction {
 
 /// A child before it is one: all that it needs, made by its parent. In the child nothing is allocated,
 /// no lock is taken and nothing unwinds; there are only system calls.
-struct Birth<'a> {
+struct ChildSetup<'a> {
     program: &'a CStr,
     /// Both end with a null.
     args: &'a [*const libc::c_char],
@@ -193,7 +193,7 @@ struct Birth<'a> {
     cwd: &'a CStr,
     streams: [RawFd; 3],
     restrict: &'a Restrict,
-    /// The thread that gives birth hears of all it does.
+    /// The thread that starts it hears of all that it does.
     watched: bool,
     parent: u32,
     /// Where it should be the first process of its own ids.
@@ -212,7 +212,7 @@ pub(super) type Step = extern "C" fn(*mut libc::c_void) -> libc::c_int;
 ///
 /// # Safety
 /// `step` makes system calls only, on memory that outlives this call.
-pub(super) unsafe fn borrow(
+pub(super) unsafe fn vfork_clone(
     step: Step,
     of: *mut libc::c_void,
     more: libc::c_int,
@@ -238,21 +238,21 @@ pub(super) unsafe fn borrow(
     }
 }
 
-impl Birth<'_> {
+impl ChildSetup<'_> {
     /// # Errors
     /// What the child failed with before it was its program.
-    fn give(&self) -> io::Result<i32> {
+    fn spawn(&self) -> io::Result<i32> {
         self.error.store(0, Ordering::Relaxed);
         self.is_first.store(self.first.is_some(), Ordering::Relaxed);
         let of = std::ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: `born` makes system calls only, on what `self` borrows.
-        let born = |flags| unsafe { borrow(born, of, flags) };
-        let first = self.first.as_ref().and_then(|_| born(FirstProcess::FLAGS).ok());
+        // SAFETY: `child_main` makes system calls only, on what `self` borrows.
+        let clone = |flags| unsafe { vfork_clone(child_main, of, flags) };
+        let first = self.first.as_ref().and_then(|_| clone(FirstProcess::FLAGS).ok());
         let pid = match first {
             Some(pid) => pid,
             None => {
                 self.is_first.store(false, Ordering::Relaxed);
-                born(0)?
+                clone(0)?
             }
         };
         match self.error.load(Ordering::Relaxed) {
@@ -268,7 +268,7 @@ impl Birth<'_> {
     ///
     /// # Safety
     /// For a child that shares its parent's memory, on a stack of its own, all signals blocked.
-    unsafe fn live(&self) -> Result<Never, Failed> {
+    unsafe fn exec(&self) -> Result<Never, Failed> {
         let done = |result: libc::c_int| if result < 0 { Err(Failed) } else { Ok(()) };
         let called = |result: libc::c_long| if result < 0 { Err(Failed) } else { Ok(()) };
         // SAFETY: system calls on numbers and on memory that the parent made and keeps.
@@ -371,12 +371,12 @@ enum Never {}
 struct Failed;
 
 /// The child's first step.
-extern "C" fn born(birth: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `give` handed over itself, and waits; this is the child that `live` speaks of.
+extern "C" fn child_main(setup: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `spawn` handed over itself, and waits; this is the child that `exec` speaks of.
     unsafe {
-        let birth = &*birth.cast::<Birth<'_>>();
-        let Err(Failed) = birth.live();
-        birth.error.store(*libc::__errno_location(), Ordering::Relaxed);
+        let setup = &*setup.cast::<ChildSetup<'_>>();
+        let Err(Failed) = setup.exec();
+        setup.error.store(*libc::__errno_location(), Ordering::Relaxed);
         libc::_exit(127)
     }
 }
@@ -478,7 +478,7 @@ impl Drop for Signals {
 }
 
 /// No signal is for this thread, whose process has others.
-pub(super) fn deafen() {
+pub(super) fn block_all_signals() {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is filled in before it is read.
     unsafe {
@@ -494,7 +494,7 @@ static GROUPS: [AtomicI32; EXEC_SERVERS] = [const { AtomicI32::new(0) }; EXEC_SE
 /// From here on the group ends with this process, also when a signal ends it while nobody listens. For
 /// a process that is ours alone, since it sets handlers; where there is one, or the signal is passed
 /// over, it stays so.
-pub(super) fn end_with_us(group: i32) {
+pub(super) fn kill_group_on_signal(group: i32) {
     static SET: Once = Once::new();
     SET.call_once(|| ENDING.into_iter().for_each(handle));
     for place in &GROUPS {

@@ -21,7 +21,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use super::host::Spawn;
-use super::lasting::start_known;
+use super::persistent::start_known;
 use super::ptrace::{self, Heard, Side, Stop};
 use super::unix::Started;
 use crate::base::limits::WATCHED_DEEDS;

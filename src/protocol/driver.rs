@@ -17,7 +17,7 @@ use crate::base::limits::EXEC_KEPT;
 use crate::execute::{
     Call, Driver, ExecuteError, Kept, Mask, Outcome, ProtocolFault, Running, prepare,
 };
-use crate::host::{Lasting, Signals};
+use crate::host::{PersistentChild, Signals};
 use crate::parse::ExecMode;
 use crate::plan::Plan;
 
@@ -81,7 +81,7 @@ impl ExecDriver {
         // Signals are listened for before a thread starts, so that they come here.
         let signals = Signals::listen().map_err(spawn_error)?;
         let has_started = Cell::new(false);
-        let start = || -> Result<(Lasting, Kept), ExecuteError> {
+        let start = || -> Result<(PersistentChild, Kept), ExecuteError> {
             has_started.set(true);
             let (spawn, kept) = prepare(plan, running)?;
             let child = running.host.start(&spawn).map_err(spawn_error)?;
@@ -194,13 +194,13 @@ impl Drop for ExecDriver {
 }
 
 /// Ends all at once; their private folders go when they are gone.
-fn end(gone: Vec<(Lasting, Kept)>) {
+fn end(gone: Vec<(PersistentChild, Kept)>) {
     if gone.is_empty() {
         return;
     }
     let (children, kept): (Vec<_>, Vec<_>) = gone.into_iter().unzip();
     let signals = Signals::listen().ok();
-    Lasting::end_all(children, signals.as_ref());
+    PersistentChild::end_all(children, signals.as_ref());
     drop(kept);
 }
 

@@ -9,7 +9,7 @@ use super::notes::Notes;
 use super::wire::{one_line, request};
 use crate::base::limits::OBSERVERS;
 use crate::execute::{Kept, Mask};
-use crate::host::{Lasting, Signals, hold_signals};
+use crate::host::{PersistentChild, Signals, hold_signals};
 use crate::id::Ref;
 
 /// Programs that were told and still run. Dropping it waits for them, each to its own deadline; a signal
@@ -28,7 +28,7 @@ pub(crate) struct Place(#[expect(dead_code, reason = "it is counted")] Arc<()>);
 /// A program that is told something.
 pub(crate) struct Told {
     pub(crate) item: Ref,
-    pub(crate) child: Lasting,
+    pub(crate) child: PersistentChild,
     pub(crate) kept: Kept,
     /// What it is told, a JSON object as text.
     pub(crate) payload: Vec<u8>,

@@ -14,7 +14,7 @@ use crate::base::limits::{
     EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINES,
 };
 use crate::execute::{ExecuteError, Kept, Mask, ProtocolFault, status_text};
-use crate::host::{Lasting, Signals, Turn};
+use crate::host::{PersistentChild, Signals, Turn};
 use crate::id::Ref;
 use crate::plan::Spoken;
 use crate::rpc::{Framer, Line};
@@ -31,7 +31,7 @@ pub(super) struct Asked<'a> {
     pub(super) sink: &'a dyn Sink,
     pub(super) signals: Option<&'a Signals>,
     /// Starts the process.
-    pub(super) start: &'a dyn Fn() -> Result<(Lasting, Kept), ExecuteError>,
+    pub(super) start: &'a dyn Fn() -> Result<(PersistentChild, Kept), ExecuteError>,
 }
 
 /// Why a call came to nothing.
@@ -69,7 +69,7 @@ struct State {
 }
 
 struct Live {
-    child: Arc<Lasting>,
+    child: Arc<PersistentChild>,
     framer: Framer,
     /// What is still to be written.
     out: Vec<u8>,
@@ -387,23 +387,23 @@ impl Server {
 
     /// The process, if no call waits and nobody used it for so long; it is the caller's to end. Never
     /// waits: a server that is at work is used.
-    pub(super) fn let_go_unused(&self, time: Duration) -> Option<(Lasting, Kept)> {
+    pub(super) fn let_go_unused(&self, time: Duration) -> Option<(PersistentChild, Kept)> {
         let state = self.at_rest()?;
         let is_unused = state.session.waiting() == 0 && state.used.elapsed() >= time;
         if is_unused { self.without(state) } else { None }
     }
 
     /// The same if it was idle for as long as the item says.
-    pub(super) fn let_go_idle(&self) -> Option<(Lasting, Kept)> {
+    pub(super) fn let_go_idle(&self) -> Option<(PersistentChild, Kept)> {
         self.let_go_unused(Duration::from_millis(self.spoken.idle_ms))
     }
 
     /// The process, whatever it does; it is the caller's to end.
-    pub(super) fn let_go(&self) -> Option<(Lasting, Kept)> {
+    pub(super) fn let_go(&self) -> Option<(PersistentChild, Kept)> {
         self.without(self.lock())
     }
 
-    fn without(&self, mut state: MutexGuard<'_, State>) -> Option<(Lasting, Kept)> {
+    fn without(&self, mut state: MutexGuard<'_, State>) -> Option<(PersistentChild, Kept)> {
         let live = state.live.take()?;
         let how = "rye ended it".to_owned();
         state.session.fail(&ProtocolFault::ServerExited { how });

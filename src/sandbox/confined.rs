@@ -13,8 +13,8 @@ use super::probe::{Found, found};
 use super::{bwrap, cgroup, inside, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
-    Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Heard, Host, Ladder, Lasting,
-    Level, Look, NetFault, Policy, Restrict, Spawn,
+    Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Heard, Host, Ladder, Level, Look,
+    NetFault, PersistentChild, Policy, Restrict, Spawn,
 };
 
 /// Processes of `bwrap` itself around a tool.
@@ -71,7 +71,7 @@ impl Host for Confined {
         ended
     }
 
-    fn start(&self, spawn: &Spawn) -> io::Result<Lasting> {
+    fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild> {
         let Some(cell) = &spawn.cell else { return self.host.start(spawn) };
         if cell.new_items.is_some() {
             let why = "new items (`items: write`) are taken over when a program ends, and this one \

@@ -13,7 +13,7 @@ use super::wire::{Heard, bad, heard};
 use crate::base::Address;
 use crate::base::limits::{CONNECT_TIMEOUT_MS, MCP_ANSWER_BYTES};
 use crate::execute::{Kept, McpFault};
-use crate::host::{Answer, Call, Lasting, NetFault, Way};
+use crate::host::{Answer, Call, NetFault, PersistentChild, Way};
 
 /// Where a server is, and what it is sent beside each message.
 #[derive(Clone)]
@@ -165,7 +165,7 @@ impl Carrier for Http {
         String::new()
     }
 
-    fn end(self: Box<Self>) -> Option<(Lasting, Kept)> {
+    fn end(self: Box<Self>) -> Option<(PersistentChild, Kept)> {
         None
     }
 }

@@ -12,7 +12,7 @@ use super::stdio::Stdio;
 use crate::base::Digest;
 use crate::base::limits::{EXEC_KEPT, MCP_TURN_MS};
 use crate::execute::{ExecuteError, Mask, McpFault, Outcome, Running, prepare};
-use crate::host::{Lasting, Signals};
+use crate::host::{PersistentChild, Signals};
 use crate::parse::json;
 use crate::plan::{McpTool, Plan};
 use crate::protocol::binding::Binding;
@@ -116,7 +116,7 @@ pub(super) fn end(sessions: Vec<Session>) {
     let (children, kept): (Vec<_>, Vec<_>) = ended.unzip();
     if !children.is_empty() {
         let signals = Signals::listen().ok();
-        Lasting::end_all(children, signals.as_ref());
+        PersistentChild::end_all(children, signals.as_ref());
     }
     drop(kept);
 }

@@ -8,7 +8,7 @@ use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
 use crate::base::limits::{MCP_ANSWER_BYTES, MCP_REPLY_BYTES};
 use crate::execute::{Kept, McpFault};
-use crate::host::{Lasting, Turn};
+use crate::host::{PersistentChild, Turn};
 use crate::protocol::notes::Notes;
 use crate::rpc::{Framer, Line};
 
@@ -16,7 +16,7 @@ use crate::rpc::{Framer, Line};
 const DRAIN_TURNS: usize = 16;
 
 pub(super) struct Stdio {
-    child: Lasting,
+    child: PersistentChild,
     kept: Kept,
     framer: Framer,
     notes: Notes,
@@ -25,7 +25,7 @@ pub(super) struct Stdio {
 }
 
 impl Stdio {
-    pub(super) fn new(child: Lasting, kept: Kept) -> Self {
+    pub(super) fn new(child: PersistentChild, kept: Kept) -> Self {
         let (framer, notes) = (Framer::new(MCP_ANSWER_BYTES), Notes::default());
         Self { child, kept, framer, notes, list_changed: false, is_over: false }
     }
@@ -138,7 +138,7 @@ impl Carrier for Stdio {
         self.notes.tail(talk.item, talk.mask, false)
     }
 
-    fn end(self: Box<Self>) -> Option<(Lasting, Kept)> {
+    fn end(self: Box<Self>) -> Option<(PersistentChild, Kept)> {
         Some((self.child, self.kept))
     }
 }

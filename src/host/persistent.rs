@@ -16,31 +16,33 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::host::{Ended, Spawn};
 use super::os::{ask_below, sweep};
-use super::unix::{Signals, Started, deafen, end_with_us, forget_group, reap, start};
+use super::unix::{
+    Signals, Started, block_all_signals, forget_group, kill_group_on_signal, reap, start,
+};
 use crate::base::limits::{EXEC_CLOSE_MS, TERM_GRACE_MS};
 
 /// A child with its three streams, in a process group of its own. Dropping it kills the group.
 #[derive(Debug)]
-pub(crate) struct Lasting {
+pub(crate) struct PersistentChild {
     pid: Pid,
     pidfd: OwnedFd,
     stdin: Mutex<Option<OwnedFd>>,
     stdout: OwnedFd,
     stderr: OwnedFd,
     /// Nothing more comes on standard error.
-    is_mute: AtomicBool,
-    /// Somebody wants whoever waits in [`Lasting::turn`] to look up.
+    stderr_closed: AtomicBool,
+    /// Somebody wants whoever waits in [`PersistentChild::turn`] to look up.
     wake: OwnedFd,
     program: PathBuf,
     holds_another: bool,
     is_reaped: bool,
     /// The children of this process that were there before, where what a child leaves behind is ended
     /// with it.
-    strangers: Option<Vec<Pid>>,
+    preexisting: Option<Vec<Pid>>,
     /// What must be there as long as it runs.
     keeps: Option<Box<dyn Any + Send + Sync>>,
     /// Goes last.
-    _cradle: Cradle,
+    _spawn_thread: SpawnThread,
 }
 
 /// What one turn brought.
@@ -54,9 +56,9 @@ pub(crate) struct Turn {
     pub(crate) signal: Option<i32>,
 }
 
-impl Lasting {
-    pub(super) fn start(spawn: &Spawn, strangers: Option<Vec<Pid>>) -> io::Result<Self> {
-        let (cradle, Started { pid, stdin, stdout, stderr }) = Cradle::start(spawn)?;
+impl PersistentChild {
+    pub(super) fn start(spawn: &Spawn, preexisting: Option<Vec<Pid>>) -> io::Result<Self> {
+        let (spawn_thread, Started { pid, stdin, stdout, stderr }) = SpawnThread::start(spawn)?;
         let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("the child has no id"))?;
         let ready = || {
             for fd in [&stdin, &stdout, &stderr] {
@@ -77,10 +79,10 @@ impl Lasting {
         };
         let stdin = Mutex::new(Some(stdin));
         let program = spawn.program.clone();
-        if strangers.is_some() {
-            end_with_us(pid.as_raw_nonzero().get());
+        if preexisting.is_some() {
+            kill_group_on_signal(pid.as_raw_nonzero().get());
         }
-        let is_mute = AtomicBool::new(false);
+        let stderr_closed = AtomicBool::new(false);
         let is_reaped = false;
         Ok(Self {
             pid,
@@ -88,14 +90,14 @@ impl Lasting {
             stdin,
             stdout,
             stderr,
-            is_mute,
+            stderr_closed,
             wake,
             program,
             holds_another: spawn.holds_another,
             is_reaped,
-            strangers,
+            preexisting,
             keeps: None,
-            _cradle: cradle,
+            _spawn_thread: spawn_thread,
         })
     }
 
@@ -110,7 +112,7 @@ impl Lasting {
     }
 
     /// Writes what the child takes of `out` and reads what it said, at most until `until`; ends when
-    /// something was read or somebody calls [`Lasting::wake`]. `signals` are heard too.
+    /// something was read or somebody calls [`PersistentChild::wake`]. `signals` are heard too.
     pub(crate) fn turn(
         &self,
         out: &mut Vec<u8>,
@@ -141,10 +143,10 @@ impl Lasting {
             let mut fds = Vec::with_capacity(6);
             fds.push(PollFd::new(&self.stdout, PollFlags::IN));
             let deaf = PollFlags::empty();
-            let is_mute = self.is_mute.load(Ordering::Relaxed);
+            let stderr_closed = self.stderr_closed.load(Ordering::Relaxed);
             // The end of a stream is always heard, so it stands for the other one then.
-            let second = if is_mute { &self.wake } else { &self.stderr };
-            fds.push(PollFd::new(second, if is_mute { deaf } else { PollFlags::IN }));
+            let second = if stderr_closed { &self.wake } else { &self.stderr };
+            fds.push(PollFd::new(second, if stderr_closed { deaf } else { PollFlags::IN }));
             fds.push(PollFd::new(&self.wake, PollFlags::IN));
             fds.push(PollFd::new(&self.pidfd, PollFlags::IN));
             fds.extend(signals.map(|signals| PollFd::new(signals.fd(), PollFlags::IN)));
@@ -169,7 +171,7 @@ impl Lasting {
                 turn.is_over = is_at_end || has_ended;
             }
             if heard[1] && read_some(&self.stderr, &mut turn.stderr, pieces) {
-                self.is_mute.store(true, Ordering::Relaxed);
+                self.stderr_closed.store(true, Ordering::Relaxed);
             }
             if heard[2] {
                 let _ = rustix::io::read(&self.wake, &mut [0_u8; 8][..]);
@@ -192,18 +194,18 @@ impl Lasting {
     /// Waits for the child's own end, at most until then; true if it came. For one whose answer is not
     /// waited for.
     pub(crate) fn linger(&self, until: Instant, stderr: &mut Vec<u8>) -> bool {
-        let is_mute = self.is_mute.load(Ordering::Relaxed);
+        let stderr_closed = self.stderr_closed.load(Ordering::Relaxed);
         let mut fds = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
-        fds.extend((!is_mute).then(|| PollFd::new(&self.stderr, PollFlags::IN)));
+        fds.extend((!stderr_closed).then(|| PollFd::new(&self.stderr, PollFlags::IN)));
         let left = Timespec::try_from(until.saturating_duration_since(Instant::now()));
         let _ = poll(&mut fds, left.as_ref().ok());
-        if !is_mute && read_some(&self.stderr, stderr, PIECES) {
-            self.is_mute.store(true, Ordering::Relaxed);
+        if !stderr_closed && read_some(&self.stderr, stderr, PIECES) {
+            self.stderr_closed.store(true, Ordering::Relaxed);
         }
         self.has_ended()
     }
 
-    /// Lets whoever is in [`Lasting::turn`] come back.
+    /// Lets whoever is in [`PersistentChild::turn`] come back.
     pub(crate) fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
@@ -270,8 +272,8 @@ impl Lasting {
             tracing::warn!(program = %self.program.display(), "a server that may not be killed still runs");
         }
         forget(self.pid);
-        if let Some(strangers) = &self.strangers {
-            sweep_others(strangers);
+        if let Some(preexisting) = &self.preexisting {
+            sweep_others(preexisting);
         }
         let mut last = Vec::new();
         read_some(&self.stderr, &mut last, LAST_PIECES);
@@ -285,7 +287,7 @@ impl Lasting {
     }
 }
 
-impl Drop for Lasting {
+impl Drop for PersistentChild {
     fn drop(&mut self) {
         if !self.is_reaped {
             self.end_now();
@@ -311,37 +313,37 @@ pub(super) fn start_known(spawn: &Spawn) -> io::Result<Started> {
 
 /// The thread that started a child. A child ends with it, so it waits until nobody holds this.
 #[derive(Debug)]
-struct Cradle {
-    rocks: Option<Sender<()>>,
+struct SpawnThread {
+    stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Bytes of its stack: it starts one child.
-const CRADLE_STACK: usize = 256 << 10;
+const SPAWN_STACK: usize = 256 << 10;
 
-impl Cradle {
+impl SpawnThread {
     fn start(spawn: &Spawn) -> io::Result<(Self, Started)> {
-        let (rocks, still) = mpsc::channel::<()>();
+        let (stop, still) = mpsc::channel::<()>();
         let (answer, answered) = mpsc::channel();
         let spawn = spawn.clone();
         let tend = move || {
-            deafen();
+            block_all_signals();
             if answer.send(start_known(&spawn)).is_ok() {
                 // Nothing is ever sent: it waits for the other end to go.
                 let _ = still.recv();
             }
         };
-        let thread = std::thread::Builder::new().name("rye-cradle".into()).stack_size(CRADLE_STACK);
-        let cradle = Self { rocks: Some(rocks), thread: Some(thread.spawn(tend)?) };
+        let thread = std::thread::Builder::new().name("rye-spawn".into()).stack_size(SPAWN_STACK);
+        let spawn_thread = Self { stop: Some(stop), thread: Some(thread.spawn(tend)?) };
         let gone = |_| io::Error::other("the thread that starts a child is gone");
         let started = answered.recv().map_err(gone)??;
-        Ok((cradle, started))
+        Ok((spawn_thread, started))
     }
 }
 
-impl Drop for Cradle {
+impl Drop for SpawnThread {
     fn drop(&mut self) {
-        self.rocks = None;
+        self.stop = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -353,10 +355,10 @@ pub(super) fn forget(pid: Pid) {
     all().remove(&pid.as_raw_nonzero().get());
 }
 
-/// Ends what was left behind, while nobody starts another child: neither the strangers nor what runs.
-pub(super) fn sweep_others(strangers: &[Pid]) {
+/// Ends what was left behind, while nobody starts another child: but for the preexisting children and those that run.
+pub(super) fn sweep_others(preexisting: &[Pid]) {
     let all = all();
-    sweep(&|pid| strangers.contains(&pid) || all.contains(&pid.as_raw_nonzero().get()));
+    sweep(&|pid| preexisting.contains(&pid) || all.contains(&pid.as_raw_nonzero().get()));
 }
 
 /// The ids of all children that run now.
@@ -366,7 +368,7 @@ fn all() -> MutexGuard<'static, BTreeSet<i32>> {
 }
 
 /// Until one of them ended, a signal came, or the time is over.
-fn wait_for_any(children: &[Lasting], until: Instant, signals: Option<&Signals>) {
+fn wait_for_any(children: &[PersistentChild], until: Instant, signals: Option<&Signals>) {
     let mut fds: Vec<PollFd<'_>> =
         children.iter().map(|child| PollFd::new(&child.pidfd, PollFlags::IN)).collect();
     fds.extend(signals.map(|signals| PollFd::new(signals.fd(), PollFlags::IN)));
