@@ -110,7 +110,7 @@ pub(crate) const GIT_SETTINGS_BYTES: u64 = 1 << 20;
 pub(crate) const NEW_ITEMS: usize = 1_000;
 pub(crate) const NEW_ITEMS_BYTES: usize = 64 << 20;
 /// Different things that are remembered of what a watched child did; a build touches some thousands.
-pub(crate) const WATCHED_DEEDS: usize = 200_000;
+pub(crate) const WATCHED_ACCESSES: usize = 200_000;
 /// Longest text of a request to a person, in bytes: it is read on a screen.
 pub(crate) const PENDING_TEXT_BYTES: usize = 16 << 10;
 /// How long a server may take to end once its input is closed, in milliseconds (exec-protocol 3.5).

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::mask::Mask;
 use super::outcome::{Http, Outcome, ToolFailure, reported_error, tail};
-use crate::host::{Answer, Deeds};
+use crate::host::{Accesses, Answer};
 use crate::parse::json;
 
 /// A status from 400 on, and `{"success": false, …}`, are a failure of the tool. What is told of a
@@ -36,7 +36,7 @@ pub(super) fn outcome(answer: &Answer, mask: &Mask, attempts: u32, duration: Dur
         failure,
         pending: None,
         http: Some(Http { status: answer.status, attempts, is_wrapped: !is_whole_json }),
-        deeds: Deeds::default(),
+        accesses: Accesses::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::{ExecuteError, Outcome, new_items};
 use std::path::PathBuf;
 
 use crate::base::text::brief_line;
-use crate::host::{Ended, Heard, Level, PrivateDir, PrivateDirError, Spawn};
+use crate::host::{ChildEvent, Ended, Level, PrivateDir, PrivateDirError, Spawn};
 use crate::plan::{Pinned, Plan, Spoken};
 use crate::trace::Event;
 
@@ -125,8 +125,8 @@ pub(crate) fn run_once(
     let real = |path: &PathBuf| running.host.real_folder(path);
     let own: Vec<_> = own.flat_map(|path| [Some(path.clone()), real(path)]).flatten().collect();
     let ended = running.host.run(spawn, &mut |heard| match heard {
-        Heard::Started(pid) => sink.record(Event::Spawn { pid }),
-        Heard::Said(bytes) => says(bytes),
+        ChildEvent::Started(pid) => sink.record(Event::Spawn { pid }),
+        ChildEvent::Said(bytes) => says(bytes),
     });
     let program = spawn.program.clone();
     let ended = ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
@@ -140,7 +140,7 @@ pub(crate) fn run_once(
         taken.map_err(|source| ExecuteError::NewItems { item: item(), source })?;
     }
     drop(kept);
-    let ended = Ended { deeds: ended.deeds.outside(&own), ..ended };
+    let ended = Ended { accesses: ended.accesses.outside(&own), ..ended };
     sink.record(Event::Exit {
         exit_code: ended.exit_code,
         signal: ended.signal,

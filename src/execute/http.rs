@@ -102,7 +102,7 @@ impl Talk<'_> {
             match (wait, result) {
                 (None, Ok(answer)) => return Ok(answer),
                 (None, Err(fault)) => return Err(self.fault(at, fault)),
-                (Some(time), _) => self.rest(time)?,
+                (Some(time), _) => self.sleep(time)?,
             }
         }
     }
@@ -117,10 +117,10 @@ impl Talk<'_> {
         (time < left).then_some(time)
     }
 
-    fn rest(&self, time: Duration) -> Result<(), ExecuteError> {
+    fn sleep(&self, time: Duration) -> Result<(), ExecuteError> {
         let wait_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         self.running.sink.record(Event::Wait { wait_ms });
-        match self.running.host.rest(time) {
+        match self.running.host.sleep(time) {
             Ok(Some(signal)) => Err(self.interrupted(signal)),
             // A wait that failed is one that was short.
             _ => Ok(()),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::mask::Mask;
 use crate::base::limits::STDERR_TAIL;
-use crate::host::{Deeds, Ended};
+use crate::host::{Accesses, Ended};
 use crate::parse::json as read_json;
 
 /// The result of a run that came to its own end.
@@ -26,7 +26,7 @@ pub(crate) struct Outcome {
     /// Where the tool was an HTTP request.
     pub(crate) http: Option<Http>,
     /// What it did, where it was watched.
-    pub(crate) deeds: Deeds,
+    pub(crate) accesses: Accesses,
 }
 
 /// How an HTTP request went.
@@ -92,7 +92,7 @@ impl Outcome {
             failure,
             pending: None,
             http: None,
-            deeds: ended.deeds.clone(),
+            accesses: ended.accesses.clone(),
         }
     }
 

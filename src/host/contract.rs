@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::{Ended, Heard, Host, Os, Spawn};
+use super::{ChildEvent, Ended, Host, Os, Spawn};
 use crate::base::Digest;
 
 const MIB: usize = 1 << 20;
@@ -147,7 +147,7 @@ fn the_start_is_told_with_the_childs_number(host: &dyn Host) {
     let mut told = Vec::new();
     let ended = host
         .run(&sh("echo $$"), &mut |heard| {
-            if let Heard::Started(pid) = heard {
+            if let ChildEvent::Started(pid) = heard {
                 told.push(pid);
             }
         })
@@ -263,8 +263,8 @@ fn what_is_said_is_heard_while_it_runs_up_to_what_is_kept(host: &dyn Host) {
     let said = |spawn: &Spawn| {
         let (mut child, mut words) = (0_u32, String::new());
         let ended = host.run(spawn, &mut |heard| match heard {
-            Heard::Started(pid) => child = pid,
-            Heard::Said(bytes) => {
+            ChildEvent::Started(pid) => child = pid,
+            ChildEvent::Said(bytes) => {
                 // It goes on when it was heard.
                 if words.is_empty() {
                     let pid = Pid::from_raw(child.cast_signed()).unwrap();
@@ -285,8 +285,8 @@ fn what_is_said_is_heard_while_it_runs_up_to_what_is_kept(host: &dyn Host) {
 fn a_caller_that_gives_up_leaves_nothing_running(host: &dyn Host) {
     let mut child = 0;
     let told = catch_unwind(AssertUnwindSafe(|| {
-        let mut started = |heard: Heard<'_>| {
-            if let Heard::Started(pid) = heard {
+        let mut started = |heard: ChildEvent<'_>| {
+            if let ChildEvent::Started(pid) = heard {
                 child = pid;
             }
             std::panic::resume_unwind(Box::new("given up"));

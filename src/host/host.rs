@@ -10,7 +10,7 @@ use super::net::{Answer, Call, NetFault};
 use super::persistent::PersistentChild;
 use super::policy::{CannotConfine, Cell, Confinement, Ladder, Policy};
 use super::unix::Restrict;
-use super::watch::Deeds;
+use super::watch::Accesses;
 use crate::base::{Digest, Digesting};
 
 /// One child to run. Inert until a [`Host`] takes it.
@@ -62,12 +62,12 @@ pub(crate) struct Ended {
     pub(crate) max_rss_kib: i64,
     pub(crate) duration: Duration,
     /// What it did, where [`Spawn::watched`] asks for it.
-    pub(crate) deeds: Deeds,
+    pub(crate) accesses: Accesses,
 }
 
 /// What a path leads to: a regular file, and every place on the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct ResolvedPath {
     /// The path that was asked for, then that of each symbolic link's target, each with its folder
     /// real; the last is the file itself. Never empty.
     pub(crate) steps: Vec<PathBuf>,
@@ -82,7 +82,7 @@ pub(crate) struct Look {
     pub(crate) is_program: bool,
 }
 
-impl Look {
+impl ResolvedPath {
     /// The path that was asked for, its folder real.
     pub(crate) fn place(&self) -> &Path {
         &self.steps[0]
@@ -101,7 +101,7 @@ impl Look {
 
 /// What is heard of a child while it runs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Heard<'a> {
+pub(crate) enum ChildEvent<'a> {
     /// It has this process id.
     Started(u32),
     /// What it wrote to standard error since the last word, of what is kept; nothing where only the end
@@ -120,7 +120,7 @@ pub(crate) trait Host: Sync {
     fn real_folder(&self, path: &Path) -> Option<PathBuf>;
 
     /// What `path` leads to, if that is a regular file.
-    fn look(&self, path: &Path) -> Option<Look>;
+    fn look(&self, path: &Path) -> Option<ResolvedPath>;
 
     /// The content of the regular file at `path` if it has at most `cap` bytes; never blocks.
     fn read(&self, path: &Path, cap: u64) -> Option<Vec<u8>>;
@@ -138,7 +138,7 @@ pub(crate) trait Host: Sync {
     /// the same signal and then killed; when this returns, nothing of the group runs. The child has
     /// the given environment and folder, three streams and no other descriptor, and every signal is
     /// let through and at its default. `hears` is told of it while it runs.
-    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(Heard<'_>)) -> io::Result<Ended>;
+    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<Ended>;
 
     /// Starts a child that others talk with while it runs, in a process group of its own, with the
     /// given environment and folder, three streams and no other descriptor. A host that does not say
@@ -164,7 +164,7 @@ pub(crate) trait Host: Sync {
     }
 
     /// Waits so long; a signal that asks this process to end cuts it short and is given.
-    fn rest(&self, time: Duration) -> io::Result<Option<i32>> {
-        super::net::rest(time)
+    fn sleep(&self, time: Duration) -> io::Result<Option<i32>> {
+        super::net::sleep(time)
     }
 }

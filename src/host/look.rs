@@ -6,19 +6,19 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::host::Look;
+use super::host::ResolvedPath;
 use crate::base::bytes::{Bounded, read_at_most};
 
 /// Most symbolic links on the way to a file; the kernel follows no more either.
 const LINKS: usize = 40;
 
 /// See [`super::Host::look`].
-pub(super) fn look(path: &Path) -> Option<Look> {
+pub(super) fn look(path: &Path) -> Option<ResolvedPath> {
     let stat = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let Way { steps, hops, .. } =
         walk(path, |place| fs::read_link(place).ok()).filter(|way| !way.steps.is_empty())?;
     let ctime_ns = stat.ctime().checked_mul(1_000_000_000)?.checked_add(stat.ctime_nsec())?;
-    Some(Look {
+    Some(ResolvedPath {
         steps,
         hops,
         device: stat.dev(),

@@ -30,7 +30,7 @@ mod vars;
 mod watch;
 
 pub(crate) use account::{is_own_private_group, own_home, own_uid};
-pub(crate) use host::{Ended, Heard, Host, Look, Spawn};
+pub(crate) use host::{ChildEvent, Ended, Host, ResolvedPath, Spawn};
 pub(crate) use kernel::{
     can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
     landlock_version,
@@ -38,7 +38,7 @@ pub(crate) use kernel::{
 pub(crate) use look::{Places, read as read_small};
 pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
-pub(crate) use persistent::{PersistentChild, Turn};
+pub(crate) use persistent::{IoRound, PersistentChild};
 pub(crate) use policy::{
     CODES, CannotConfine, Caps, Cell, Confinement, Kept, Lacking, Ladder, Level, Net, Policy,
 };
@@ -46,7 +46,7 @@ pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;
 pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
 pub(crate) use vars::Vars;
-pub(crate) use watch::{Deed, Deeds};
+pub(crate) use watch::{Access, Accesses};
 
 #[cfg(feature = "mcp")]
 pub(crate) use unix::ThisThread;

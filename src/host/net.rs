@@ -87,7 +87,7 @@ pub(crate) enum NetFault {
 }
 
 /// Waits; a signal ends it early and is given.
-pub(super) fn rest(time: Duration) -> io::Result<Option<i32>> {
+pub(super) fn sleep(time: Duration) -> io::Result<Option<i32>> {
     let signals = Signals::listen()?;
     listen(&signals, None, Instant::now() + time)
 }

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use super::host::{Ended, Heard, Host, Look, Spawn};
+use super::host::{ChildEvent, Ended, Host, ResolvedPath, Spawn};
 use super::look;
 #[cfg(feature = "http")]
 use super::net::{Answer, Call, NetFault};
@@ -63,7 +63,7 @@ impl Host for Os {
         path.canonicalize().ok().filter(|real| real.is_dir())
     }
 
-    fn look(&self, path: &Path) -> Option<Look> {
+    fn look(&self, path: &Path) -> Option<ResolvedPath> {
         look::look(path)
     }
 
@@ -84,7 +84,7 @@ impl Host for Os {
         PersistentChild::start(spawn, self.adopt())
     }
 
-    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(Heard<'_>)) -> io::Result<Ended> {
+    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<Ended> {
         unconfined(spawn)?;
         let start = Instant::now();
         let preexisting = self.adopt();
@@ -94,13 +94,13 @@ impl Host for Os {
             true => Watch::start(spawn).map(|(child, watch)| (child, Some(watch)))?,
         };
         let running = Running::new(child, spawn, start)?;
-        hears(Heard::Started(running.pid.as_raw_nonzero().get().cast_unsigned()));
+        hears(ChildEvent::Started(running.pid.as_raw_nonzero().get().cast_unsigned()));
         let ended = running.run_out(&signals, hears);
         if let Some(preexisting) = preexisting {
             sweep_others(&preexisting);
         }
-        let deeds = watch.filter(|_| ended.is_ok()).map(Watch::end).unwrap_or_default();
-        ended.map(|ended| Ended { deeds, ..ended })
+        let accesses = watch.filter(|_| ended.is_ok()).map(Watch::end).unwrap_or_default();
+        ended.map(|ended| Ended { accesses, ..ended })
     }
 }
 
@@ -180,7 +180,11 @@ impl<'a> Running<'a> {
     }
 
     /// One loop hears the child, its three pipes and our signals.
-    fn run_out(mut self, signals: &Signals, hears: &mut dyn FnMut(Heard<'_>)) -> io::Result<Ended> {
+    fn run_out(
+        mut self,
+        signals: &Signals,
+        hears: &mut dyn FnMut(ChildEvent<'_>),
+    ) -> io::Result<Ended> {
         let pidfd = pidfd_open(self.pid, PidfdFlags::empty())?;
         let mut phase = Phase::Running;
         loop {
@@ -288,7 +292,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn read_outputs(&mut self, hears: &mut dyn FnMut(Heard<'_>)) {
+    fn read_outputs(&mut self, hears: &mut dyn FnMut(ChildEvent<'_>)) {
         let Ended { stdout, stdout_truncated, stdout_digest, .. } = &mut self.ended;
         if let Some(pipe) = &self.stdout
             && drained(pipe, stdout, Kept::First(self.cap), stdout_truncated, stdout_digest)
@@ -304,7 +308,7 @@ impl<'a> Running<'a> {
             self.stderr = None;
         }
         if self.stderr_end.is_none() && stderr.len() > heard {
-            hears(Heard::Said(&stderr[heard..]));
+            hears(ChildEvent::Said(&stderr[heard..]));
         }
     }
 

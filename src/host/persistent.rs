@@ -47,7 +47,7 @@ pub(crate) struct PersistentChild {
 
 /// What one turn brought.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct IoRound {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
     /// Standard output is at its end, or the child is: nothing more will be answered.
@@ -118,7 +118,7 @@ impl PersistentChild {
         out: &mut Vec<u8>,
         until: Instant,
         signals: Option<&Signals>,
-    ) -> io::Result<Turn> {
+    ) -> io::Result<IoRound> {
         let mut written = 0;
         let turn = self.turn_of(out, &mut written, until, signals);
         out.drain(..written);
@@ -131,8 +131,8 @@ impl PersistentChild {
         written: &mut usize,
         until: Instant,
         signals: Option<&Signals>,
-    ) -> io::Result<Turn> {
-        let mut turn = Turn::default();
+    ) -> io::Result<IoRound> {
+        let mut turn = IoRound::default();
         loop {
             let stdin = self.stdin.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(stdin) = stdin.as_ref()

@@ -21,7 +21,7 @@ const GET_SYSCALL_INFO: c_long = 0x420e;
 const OPTIONS: c_int = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x0010_0000;
 
 /// What the next task of this thread's did.
-pub(super) enum Heard {
+pub(super) enum TaskEvent {
     /// The child itself ended; its status is left for whoever waits for it.
     Over,
     Gone(i32),
@@ -88,7 +88,7 @@ pub(crate) fn can_watch() -> io::Result<()> {
 
 /// The next that a task of this thread's did; `child` is the one that was started, whose status stays
 /// for another thread. `None` when none is left.
-pub(super) fn next(child: i32) -> Option<Heard> {
+pub(super) fn next(child: i32) -> Option<TaskEvent> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WSTOPPED | libc::__WALL | libc::__WNOTHREAD | libc::WNOWAIT;
     // SAFETY: zeroed is a valid value of it, and the kernel fills it in.
@@ -99,19 +99,19 @@ pub(super) fn next(child: i32) -> Option<Heard> {
     };
     if got < 0 {
         let again = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-        return again.then_some(Heard::Gone(0));
+        return again.then_some(TaskEvent::Gone(0));
     }
     if pid == child && matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED) {
-        return Some(Heard::Over);
+        return Some(TaskEvent::Over);
     }
     let mut status = 0;
     let flags = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
     // SAFETY: `status` is valid for writes.
     let taken = unsafe { libc::waitpid(pid, &raw mut status, flags) };
     if taken != pid || !libc::WIFSTOPPED(status) {
-        return Some(Heard::Gone(pid));
+        return Some(TaskEvent::Gone(pid));
     }
-    Some(Heard::Stopped(pid, stop(pid, status)))
+    Some(TaskEvent::Stopped(pid, stop(pid, status)))
 }
 
 fn stop(pid: i32, status: c_int) -> Stop {

@@ -22,13 +22,13 @@ use std::thread::JoinHandle;
 
 use super::host::Spawn;
 use super::persistent::start_known;
-use super::ptrace::{self, Heard, Side, Stop};
+use super::ptrace::{self, Side, Stop, TaskEvent};
 use super::unix::Started;
-use crate::base::limits::WATCHED_DEEDS;
+use crate::base::limits::WATCHED_ACCESSES;
 
 /// One thing that was done or tried. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Deed {
+pub(crate) enum Access {
     /// A file was opened for reading, run, or spoken to as a socket.
     Read(PathBuf),
     /// A folder's names were read.
@@ -56,13 +56,13 @@ pub(crate) enum Deed {
 
 /// What was done, each thing once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Deeds {
-    pub(crate) all: BTreeSet<Deed>,
+pub(crate) struct Accesses {
+    pub(crate) all: BTreeSet<Access>,
     /// There were more than are remembered.
     pub(crate) more: bool,
 }
 
-impl Deed {
+impl Access {
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Read(path)
@@ -79,17 +79,17 @@ impl Deed {
     }
 }
 
-impl Deeds {
+impl Accesses {
     /// Without what lies in these folders.
     pub(crate) fn outside(mut self, folders: &[PathBuf]) -> Self {
         let is_in = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
-        self.all.retain(|deed| !deed.path().is_some_and(is_in));
+        self.all.retain(|access| !access.path().is_some_and(is_in));
         self
     }
 
-    fn add(&mut self, deed: Deed) {
-        match self.all.len() < WATCHED_DEEDS {
-            true => drop(self.all.insert(deed)),
+    fn add(&mut self, access: Access) {
+        match self.all.len() < WATCHED_ACCESSES {
+            true => drop(self.all.insert(access)),
             false => self.more = true,
         }
     }
@@ -97,7 +97,7 @@ impl Deeds {
 
 /// A child that is watched.
 pub(super) struct Watch {
-    thread: JoinHandle<Deeds>,
+    thread: JoinHandle<Accesses>,
 }
 
 impl Watch {
@@ -110,7 +110,7 @@ impl Watch {
             let started = start_known(&spawn);
             let child = started.as_ref().ok().map(|started| started.pid);
             if answer.send(started).is_err() {
-                return Deeds::default();
+                return Accesses::default();
             }
             child.map(|child| Watcher::new(child, !spawn.holds_another).run()).unwrap_or_default()
         };
@@ -120,7 +120,7 @@ impl Watch {
     }
 
     /// What was done; for a child that ended.
-    pub(super) fn end(self) -> Deeds {
+    pub(super) fn end(self) -> Accesses {
         self.thread.join().unwrap_or_default()
     }
 }
@@ -146,7 +146,7 @@ enum Begun {
     Names(i32),
     Folder,
     /// If it works, these are done; if it is refused, the path is.
-    Change(Vec<Deed>, PathBuf),
+    Change(Vec<Access>, PathBuf),
     Socket,
     Bind(SocketAddr),
     Call(SocketAddr),
@@ -159,7 +159,7 @@ struct Watcher {
     tasks: BTreeMap<i32, Task>,
     /// Tasks that stood still before their parent's stop told of them.
     early: BTreeSet<i32>,
-    deeds: Deeds,
+    accesses: Accesses,
 }
 
 impl Watcher {
@@ -169,21 +169,21 @@ impl Watcher {
             child,
             tasks: [(child, task)].into(),
             early: BTreeSet::new(),
-            deeds: Deeds::default(),
+            accesses: Accesses::default(),
         }
     }
 
     /// Until the child ended. What is left of it then ends with this thread.
-    fn run(mut self) -> Deeds {
+    fn run(mut self) -> Accesses {
         let mut is_set_up = false;
         while let Some(heard) = ptrace::next(self.child) {
             let (pid, stop) = match heard {
-                Heard::Over => break,
-                Heard::Gone(pid) => {
+                TaskEvent::Over => break,
+                TaskEvent::Gone(pid) => {
                     self.tasks.remove(&pid);
                     continue;
                 }
-                Heard::Stopped(pid, stop) => (pid, stop),
+                TaskEvent::Stopped(pid, stop) => (pid, stop),
             };
             if pid == self.child && !is_set_up {
                 ptrace::set_up(pid);
@@ -212,7 +212,7 @@ impl Watcher {
             }
             ptrace::go_on(pid, signal);
         }
-        self.deeds
+        self.accesses
     }
 
     fn at_exec(&mut self, pid: i32) {
@@ -222,7 +222,7 @@ impl Watcher {
         let script = task.program.take();
         let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
         for path in script.into_iter().chain(program) {
-            self.deeds.add(Deed::Read(real(&path)));
+            self.accesses.add(Access::Read(real(&path)));
         }
     }
 
@@ -236,8 +236,8 @@ impl Watcher {
             }
             Some(Side::Exit(value)) => {
                 let begun = self.tasks.get_mut(&pid).and_then(|task| task.call.take());
-                for deed in begun.map(|begun| begun.done(pid, value)).unwrap_or_default() {
-                    self.deeds.add(deed);
+                for access in begun.map(|begun| begun.done(pid, value)).unwrap_or_default() {
+                    self.accesses.add(access);
                 }
             }
             None => {}
@@ -432,58 +432,58 @@ fn is_inet(family: i32) -> bool {
 }
 
 fn wrote(path: PathBuf) -> Begun {
-    Begun::Change(vec![Deed::Wrote(path.clone())], path)
+    Begun::Change(vec![Access::Wrote(path.clone())], path)
 }
 
 fn made(path: PathBuf) -> Begun {
-    Begun::Change(vec![Deed::Made(path.clone())], path)
+    Begun::Change(vec![Access::Made(path.clone())], path)
 }
 
 fn folder(path: PathBuf) -> Begun {
-    Begun::Change(vec![Deed::MadeFolder(path.clone())], path)
+    Begun::Change(vec![Access::MadeFolder(path.clone())], path)
 }
 
 fn removed(path: PathBuf) -> Begun {
-    Begun::Change(vec![Deed::Removed(path.clone())], path)
+    Begun::Change(vec![Access::Removed(path.clone())], path)
 }
 
 fn renamed(from: PathBuf, to: PathBuf) -> Begun {
-    Begun::Change(vec![Deed::Removed(from), Deed::Made(to.clone())], to)
+    Begun::Change(vec![Access::Removed(from), Access::Made(to.clone())], to)
 }
 
 fn linked(from: PathBuf, to: PathBuf) -> Begun {
-    Begun::Change(vec![Deed::Read(from), Deed::Made(to.clone())], to)
+    Begun::Change(vec![Access::Read(from), Access::Made(to.clone())], to)
 }
 
 impl Begun {
     /// What was done by a call that gave `value`.
-    fn done(self, pid: i32, value: i64) -> Vec<Deed> {
+    fn done(self, pid: i32, value: i64) -> Vec<Access> {
         let error = (value < 0).then(|| i32::try_from(-value).unwrap_or_default());
         let is_refused = matches!(error, Some(libc::EROFS | libc::EACCES | libc::EPERM));
         let fd = i32::try_from(value).unwrap_or(-1);
         match self {
             Self::Open { path, flags, was_there } => match error {
                 None => opened(pid, fd, &path, flags, was_there),
-                Some(_) if writes(flags) && is_refused => vec![Deed::Refused(path)],
-                Some(libc::ENOENT | libc::EACCES) => vec![Deed::Missed(path)],
+                Some(_) if writes(flags) && is_refused => vec![Access::Refused(path)],
+                Some(libc::ENOENT | libc::EACCES) => vec![Access::Missed(path)],
                 Some(_) => Vec::new(),
             },
             Self::Names(fd) if error.is_none() => {
-                of_descriptor(pid, fd).map(Deed::Listed).into_iter().collect()
+                of_descriptor(pid, fd).map(Access::Listed).into_iter().collect()
             }
             Self::Folder if error.is_none() => {
                 let cwd = fs::read_link(format!("/proc/{pid}/cwd")).ok();
-                cwd.map(Deed::Entered).into_iter().collect()
+                cwd.map(Access::Entered).into_iter().collect()
             }
-            Self::Change(deeds, _) if error.is_none() => deeds,
-            Self::Change(_, path) if is_refused => vec![Deed::Refused(path)],
-            Self::Socket if error.is_none() => vec![Deed::Socket],
-            Self::Bind(address) if error.is_none() => vec![Deed::Bound(address)],
+            Self::Change(accesses, _) if error.is_none() => accesses,
+            Self::Change(_, path) if is_refused => vec![Access::Refused(path)],
+            Self::Socket if error.is_none() => vec![Access::Socket],
+            Self::Bind(address) if error.is_none() => vec![Access::Bound(address)],
             Self::Call(address) => {
                 let there = matches!(error, None | Some(libc::EINPROGRESS | libc::EISCONN));
-                vec![Deed::Called(address, there)]
+                vec![Access::Called(address, there)]
             }
-            Self::Service(path) if error.is_none() => vec![Deed::Read(path)],
+            Self::Service(path) if error.is_none() => vec![Access::Read(path)],
             _ => Vec::new(),
         }
     }
@@ -494,24 +494,24 @@ fn writes(flags: i32) -> bool {
     mode != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0
 }
 
-fn opened(pid: i32, fd: i32, path: &Path, flags: i32, was_there: bool) -> Vec<Deed> {
+fn opened(pid: i32, fd: i32, path: &Path, flags: i32, was_there: bool) -> Vec<Access> {
     let place = format!("/proc/{pid}/fd/{fd}");
     let Ok(stat) = fs::metadata(&place) else { return Vec::new() };
     if flags & libc::O_TMPFILE == libc::O_TMPFILE {
-        return vec![Deed::Made(path.join("(a file without a name)"))];
+        return vec![Access::Made(path.join("(a file without a name)"))];
     }
     let Some(path) = of_descriptor(pid, fd) else { return Vec::new() };
     if stat.is_dir() {
-        return vec![Deed::Entered(path)];
+        return vec![Access::Entered(path)];
     }
     if flags & libc::O_PATH != 0 {
         return Vec::new();
     }
     // What is opened for both is read too, but who may write may read.
     match (was_there, writes(flags & !libc::O_CREAT)) {
-        (false, _) => vec![Deed::Made(path)],
-        (true, true) => vec![Deed::Wrote(path)],
-        (true, false) => vec![Deed::Read(path)],
+        (false, _) => vec![Access::Made(path)],
+        (true, true) => vec![Access::Wrote(path)],
+        (true, false) => vec![Access::Read(path)],
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn learn(
 fn seen(tool: &ToolReport) -> Option<Needed> {
     let ToolReport { plan, outcome, .. } = tool;
     let write = &Plan::confinement(plan)?.policy.write;
-    Some(needed(&outcome.as_ref()?.deeds, plan.ground()?, write, &|path| plan.as_template(path)))
+    Some(needed(&outcome.as_ref()?.accesses, plan.ground()?, write, &|path| plan.as_template(path)))
 }
 
 fn changed(found: &Found, needs: &Needs) -> (Result<String, String>, String) {

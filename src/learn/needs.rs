@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::base::text::escape_line;
-use crate::host::{Deed, Deeds, Net};
+use crate::host::{Access, Accesses, Net};
 use crate::parse::Needs;
 use crate::plan::{Ground, PRIVATE};
 
@@ -19,17 +19,17 @@ pub(super) struct Needed {
 /// Of each run its own, whatever is granted.
 const OWN: [&str; 3] = [PRIVATE, "/dev", "/proc"];
 
-/// What these deeds need beyond the ground. `shown` is what the watched run could write, also where
+/// What these accesses need beyond the ground. `shown` is what the watched run could write, also where
 /// every run has a place of its own; `template` says a path as an item does.
 pub(super) fn needed(
-    deeds: &Deeds,
+    accesses: &Accesses,
     ground: &Ground,
     shown: &[PathBuf],
     template: &dyn Fn(&Path) -> String,
 ) -> Needed {
-    let seen = Seen { deeds: &deeds.all, ground, shown };
+    let seen = Seen { accesses: &accesses.all, ground, shown };
     let mut remarks = seen.refused();
-    if deeds.more {
+    if accesses.more {
         remarks.push("it did more than is remembered, so something may be missing here".into());
     }
     let write = seen.write();
@@ -80,7 +80,7 @@ fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
 }
 
 struct Seen<'a> {
-    deeds: &'a BTreeSet<Deed>,
+    accesses: &'a BTreeSet<Access>,
     ground: &'a Ground,
     shown: &'a [PathBuf],
 }
@@ -105,26 +105,28 @@ impl Seen<'_> {
         let is_cache = |path: &Path| {
             is_in(path, &policy.base) && path.iter().any(|part| part == "__pycache__")
         };
-        for deed in self.deeds {
-            let Some(path) = deed.path().filter(|path| !self.is_own(path) && !is_cache(path))
+        for access in self.accesses {
+            let Some(path) = access.path().filter(|path| !self.is_own(path) && !is_cache(path))
             else {
                 continue;
             };
-            match deed {
-                Deed::Made(_) | Deed::Removed(_) => drop(grants.insert(above(path), false)),
+            match access {
+                Access::Made(_) | Access::Removed(_) => drop(grants.insert(above(path), false)),
                 // What is mounted cannot be removed, so then it is its folder that is needed.
-                Deed::MadeFolder(_) if !self.deeds.contains(&Deed::Removed(path.to_owned())) => {
+                Access::MadeFolder(_)
+                    if !self.accesses.contains(&Access::Removed(path.to_owned())) =>
+                {
                     grants.entry(path.to_owned()).or_insert(true);
                 }
-                Deed::Wrote(_) => drop(files.insert(path.to_owned())),
+                Access::Wrote(_) => drop(files.insert(path.to_owned())),
                 _ => {}
             }
         }
         // A folder that was made and then written into is made all the same.
-        for deed in self.deeds {
-            if let Deed::MadeFolder(path) = deed
+        for access in self.accesses {
+            if let Access::MadeFolder(path) = access
                 && let Some(is_made) = grants.get_mut(path)
-                && !self.deeds.contains(&Deed::Removed(path.clone()))
+                && !self.accesses.contains(&Access::Removed(path.clone()))
             {
                 *is_made = true;
             }
@@ -150,10 +152,10 @@ impl Seen<'_> {
         let is_hidden = |path: &Path| is_in(path, &policy.hidden);
         let asks = |path: &Path| !is_given(path) && !is_hidden(path);
         let (mut files, mut folders) = (BTreeSet::new(), BTreeSet::new());
-        for deed in self.deeds {
-            match deed {
-                Deed::Read(path) if asks(path) => drop(files.insert(path.clone())),
-                Deed::Listed(path) if asks(path) => drop(folders.insert(path.clone())),
+        for access in self.accesses {
+            match access {
+                Access::Read(path) if asks(path) => drop(files.insert(path.clone())),
+                Access::Listed(path) if asks(path) => drop(folders.insert(path.clone())),
                 _ => {}
             }
         }
@@ -165,8 +167,8 @@ impl Seen<'_> {
         // A folder above something that is there is there too.
         let there: Vec<PathBuf> =
             all.iter().chain(given.iter().copied().flatten()).cloned().collect();
-        for deed in self.deeds {
-            if let Deed::Entered(path) = deed
+        for access in self.accesses {
+            if let Access::Entered(path) = access
                 && asks(path)
                 && path != project
                 && !is_in(path, &there)
@@ -203,25 +205,27 @@ impl Seen<'_> {
         let mut net = Net::None;
         let mut remarks = Vec::new();
         let own = |called: &SocketAddr| {
-            self.deeds.iter().any(|deed| match deed {
-                Deed::Bound(address) => address.port() == 0 || address.port() == called.port(),
+            self.accesses.iter().any(|access| match access {
+                Access::Bound(address) => address.port() == 0 || address.port() == called.port(),
                 _ => false,
             })
         };
-        for deed in self.deeds {
-            let needs = match deed {
-                Deed::Socket => Net::Loopback,
-                Deed::Bound(address) | Deed::Called(address, _) if !address.ip().is_loopback() => {
+        for access in self.accesses {
+            let needs = match access {
+                Access::Socket => Net::Loopback,
+                Access::Bound(address) | Access::Called(address, _)
+                    if !address.ip().is_loopback() =>
+                {
                     Net::Any
                 }
-                Deed::Called(address, true) if address.port() != 0 && !own(address) => {
+                Access::Called(address, true) if address.port() != 0 && !own(address) => {
                     remarks.push(format!(
                         "it called {address}, where another program listens: a loopback of its own \
                          has nobody there, so it would need `net: any`"
                     ));
                     Net::Any
                 }
-                Deed::Bound(_) | Deed::Called(..) => Net::Loopback,
+                Access::Bound(_) | Access::Called(..) => Net::Loopback,
                 _ => continue,
             };
             net = net.max(needs);
@@ -232,17 +236,19 @@ impl Seen<'_> {
     /// What it wanted and no declaration gives.
     fn refused(&self) -> Vec<String> {
         let policy = &self.ground.policy;
-        let said = |deed: &Deed| match deed {
-            Deed::Refused(path) if policy.kept.iter().any(|kept| path.starts_with(&kept.path)) => {
+        let said = |access: &Access| match access {
+            Access::Refused(path)
+                if policy.kept.iter().any(|kept| path.starts_with(&kept.path)) =>
+            {
                 Some(format!("it wanted to write `{}`, which no sandbox lets it", shown_path(path)))
             }
-            Deed::Missed(path) if is_in(path, &policy.hidden) => Some(format!(
+            Access::Missed(path) if is_in(path, &policy.hidden) => Some(format!(
                 "it wanted to read `{}`, where your keys lie, which no sandbox shows",
                 shown_path(path)
             )),
             _ => None,
         };
-        self.deeds.iter().filter_map(said).collect()
+        self.accesses.iter().filter_map(said).collect()
     }
 }
 
@@ -251,7 +257,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::{Needed, needed};
-    use crate::host::{Caps, Deed, Deeds, Kept, Net, Policy};
+    use crate::host::{Access, Accesses, Caps, Kept, Net, Policy};
     use crate::plan::Ground;
 
     fn ground(reads_project: bool) -> Ground {
@@ -279,25 +285,25 @@ mod tests {
         }
     }
 
-    fn learned(deeds: &[Deed]) -> Needed {
-        let deeds = Deeds { all: deeds.iter().cloned().collect(), more: false };
+    fn learned(accesses: &[Access]) -> Needed {
+        let accesses = Accesses { all: accesses.iter().cloned().collect(), more: false };
         let shown = ["/".into(), "/tmp/shown".into()];
-        needed(&deeds, &ground(true), &shown, &|path| path.display().to_string())
+        needed(&accesses, &ground(true), &shown, &|path| path.display().to_string())
     }
 
-    fn read(path: &str) -> Deed {
-        Deed::Read(path.into())
+    fn read(path: &str) -> Access {
+        Access::Read(path.into())
     }
 
-    fn made(path: &str) -> Deed {
-        Deed::Made(path.into())
+    fn made(path: &str) -> Access {
+        Access::Made(path.into())
     }
 
     #[test]
     fn what_is_read_table() {
-        let listed = |path: &str| Deed::Listed(path.into());
-        let entered = |path: &str| Deed::Entered(path.into());
-        let rows: [(&[Deed], &[&str]); 12] = [
+        let listed = |path: &str| Access::Listed(path.into());
+        let entered = |path: &str| Access::Entered(path.into());
+        let rows: [(&[Access], &[&str]); 12] = [
             (&[read("/usr/lib/x"), read("/proc/1/stat"), read("/dev/null")], &[]),
             (&[read("/p/a"), listed("/p/src")], &[]),
             (&[read("/d/a")], &["/d/a"]),
@@ -311,17 +317,17 @@ mod tests {
             (&[read("/tmp/own"), read("/tmp/shown/a")], &["/tmp/shown/a"]),
             (&[made("/d/new"), read("/d/new")], &[]),
         ];
-        for (deeds, want) in rows {
-            assert_eq!(learned(deeds).needs.read, want, "{deeds:?}");
+        for (accesses, want) in rows {
+            assert_eq!(learned(accesses).needs.read, want, "{accesses:?}");
         }
     }
 
     #[test]
     fn what_is_written_table() {
-        let folder = |path: &str| Deed::MadeFolder(path.into());
-        let removed = |path: &str| Deed::Removed(path.into());
-        let wrote = |path: &str| Deed::Wrote(path.into());
-        let rows: [(&[Deed], &[&str]); 9] = [
+        let folder = |path: &str| Access::MadeFolder(path.into());
+        let removed = |path: &str| Access::Removed(path.into());
+        let wrote = |path: &str| Access::Wrote(path.into());
+        let rows: [(&[Access], &[&str]); 9] = [
             (&[made("/p/out/a")], &["/p/out"]),
             (&[folder("/p/out"), folder("/p/out/x"), made("/p/out/x/a")], &["/p/out/"]),
             (&[folder("/p/out"), removed("/p/out")], &["/p"]),
@@ -332,34 +338,34 @@ mod tests {
             (&[folder("/usr/lib/p/__pycache__"), made("/usr/lib/p/__pycache__/a")], &[]),
             (&[removed("/p/a/b"), made("/p/a/b")], &["/p/a"]),
         ];
-        for (deeds, want) in rows {
-            assert_eq!(learned(deeds).needs.write, want, "{deeds:?}");
+        for (accesses, want) in rows {
+            assert_eq!(learned(accesses).needs.write, want, "{accesses:?}");
         }
     }
 
     #[test]
     fn what_of_the_network_table() {
         let at = |text: &str| text.parse().unwrap();
-        let bound = |text| Deed::Bound(at(text));
-        let called = |text, there| Deed::Called(at(text), there);
-        let rows: [(&[Deed], Option<Net>); 7] = [
+        let bound = |text| Access::Bound(at(text));
+        let called = |text, there| Access::Called(at(text), there);
+        let rows: [(&[Access], Option<Net>); 7] = [
             (&[], None),
-            (&[Deed::Socket], Some(Net::Loopback)),
+            (&[Access::Socket], Some(Net::Loopback)),
             (&[bound("127.0.0.1:80"), called("127.0.0.1:80", true)], Some(Net::Loopback)),
             (&[bound("[::1]:0"), called("[::1]:4711", true)], Some(Net::Loopback)),
             (&[called("127.0.0.1:5432", false)], Some(Net::Loopback)),
             (&[called("127.0.0.53:53", true)], Some(Net::Any)),
             (&[called("192.0.2.1:443", false)], Some(Net::Any)),
         ];
-        for (deeds, want) in rows {
-            assert_eq!(learned(deeds).needs.net, want, "{deeds:?}");
+        for (accesses, want) in rows {
+            assert_eq!(learned(accesses).needs.net, want, "{accesses:?}");
         }
     }
 
     #[test]
     fn what_no_declaration_gives_is_said() {
-        let refused = Deed::Refused(PathBuf::from("/p/.git/hooks/x"));
-        let missed = Deed::Missed(Path::new("/h/.ai/config/keys/x").into());
+        let refused = Access::Refused(PathBuf::from("/p/.git/hooks/x"));
+        let missed = Access::Missed(Path::new("/h/.ai/config/keys/x").into());
         let Needed { needs, remarks } = learned(&[refused, missed, made("/h/x")]);
         assert_eq!(needs.write, ["/h"]);
         let words = ["which no sandbox lets it", "where your keys lie", "all of that"];

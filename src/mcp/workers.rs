@@ -229,7 +229,7 @@ mod tests {
         for name in ["first", "second"] {
             let say = say.clone();
             let job = Box::new(move |_: &AtomicBool| {
-                let rested = Os::new(false).rest(Duration::from_millis(400));
+                let rested = Os::new(false).sleep(Duration::from_millis(400));
                 let _ = say.send((name, rested.unwrap().is_some()));
             });
             tickets.push(workers.submit(job).unwrap());
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(said.recv_timeout(PATIENCE), Ok(("second", false)));
         // What comes next hears nothing of it.
         let job = Box::new(move |_: &AtomicBool| {
-            let rested = Os::new(false).rest(Duration::from_millis(1));
+            let rested = Os::new(false).sleep(Duration::from_millis(1));
             let _ = say.send(("third", rested.unwrap().is_some()));
         });
         let _third = workers.submit(job).unwrap();
@@ -273,7 +273,7 @@ mod tests {
         let (say, said) = channel();
         let job = Box::new(move |_: &AtomicBool| {
             let _ = say.send(false);
-            let rested = Os::new(false).rest(Duration::from_millis(200));
+            let rested = Os::new(false).sleep(Duration::from_millis(200));
             let _ = say.send(rested.unwrap().is_some());
         });
         let ticket = workers.submit(job).unwrap();
@@ -291,7 +291,7 @@ mod tests {
             .unwrap();
         let _goes_on = workers
             .submit(Box::new(move |_: &AtomicBool| {
-                let _ = Os::new(false).rest(PATIENCE);
+                let _ = Os::new(false).sleep(PATIENCE);
                 let _ = say.send(());
             }))
             .unwrap();

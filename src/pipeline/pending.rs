@@ -169,7 +169,7 @@ impl Rye {
             }
             // Its plan may be large: it is read again when there may be something else to read.
             loop {
-                if let Ok(Some(signal)) = self.host().rest(LOOK) {
+                if let Ok(Some(signal)) = self.host().sleep(LOOK) {
                     return Ok(Err(signal));
                 }
                 if request.row.is_left() || registry.version()? != version {

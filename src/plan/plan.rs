@@ -31,7 +31,7 @@ use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::Chain;
-use crate::host::{Cell, Confinement, Host, Look, Restrict, Spawn, Vars};
+use crate::host::{Cell, Confinement, Host, ResolvedPath, Restrict, Spawn, Vars};
 use crate::id::{ItemId, Ref};
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::space::{ForeignGround, NotSearched, Searched};
@@ -75,7 +75,7 @@ impl Machine<'_> {
     }
 
     /// The same of a file that was looked at.
-    pub(super) fn guards_seen(&self, path: &Path, look: &Look) -> bool {
+    pub(super) fn guards_seen(&self, path: &Path, look: &ResolvedPath) -> bool {
         look.places().chain([path]).any(|place| self.is_guarded(place))
     }
 

@@ -30,7 +30,7 @@ pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
             exit_code: ended.exit_code,
             signal: ended.signal,
             max_rss_kib: ended.max_rss_kib,
-            deeds: ended.deeds,
+            accesses: ended.accesses,
             ..outcome(answer, &mask, tail, ended.duration)
         }),
         Err(fault) => {

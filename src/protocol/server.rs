@@ -14,7 +14,7 @@ use crate::base::limits::{
     EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINES,
 };
 use crate::execute::{ExecuteError, Kept, Mask, ProtocolFault, status_text};
-use crate::host::{PersistentChild, Signals, Turn};
+use crate::host::{IoRound, PersistentChild, Signals};
 use crate::id::Ref;
 use crate::plan::Spoken;
 use crate::rpc::{Framer, Line};
@@ -179,7 +179,7 @@ impl Server {
         state: &mut State,
         generation: u64,
         mut out: Vec<u8>,
-        turn: &Turn,
+        turn: &IoRound,
         asked: &Asked<'_>,
     ) -> Option<i32> {
         let is_same = generation == state.generation;
@@ -260,7 +260,7 @@ impl Server {
     }
 
     /// Takes in what the process said.
-    fn take(&self, state: &mut State, turn: &Turn, asked: &Asked<'_>) {
+    fn take(&self, state: &mut State, turn: &IoRound, asked: &Asked<'_>) {
         state.notes.take(&self.item, &turn.stderr, asked.mask);
         let Some(live) = &mut state.live else { return };
         live.framer.push(&turn.stdout);
@@ -434,8 +434,8 @@ impl Server {
 }
 
 /// A pipe that cannot be read is at its end.
-fn over() -> Turn {
-    Turn { is_over: true, ..Turn::default() }
+fn over() -> IoRound {
+    IoRound { is_over: true, ..IoRound::default() }
 }
 
 #[cfg(test)]
@@ -445,7 +445,7 @@ mod tests {
 
     use super::{Asked, Server};
     use crate::execute::{ExecuteError, Mask};
-    use crate::host::Turn;
+    use crate::host::IoRound;
     use crate::plan::Spoken;
     use crate::trace::Quiet;
 
@@ -479,7 +479,7 @@ mod tests {
         let mut state = server.lock();
         state.generation = 2;
         for signal in [Some(15), None] {
-            let turn = Turn { is_over: true, signal, ..Turn::default() };
+            let turn = IoRound { is_over: true, signal, ..IoRound::default() };
             assert_eq!(server.led(&mut state, 1, Vec::new(), &turn, &asked), signal);
         }
     }

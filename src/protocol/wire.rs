@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::base::limits::{MESSAGE_NODES, PENDING_TEXT_BYTES, SHOWN_BYTES};
 use crate::base::value_count::has_more_values;
 use crate::execute::{Mask, Outcome, Pending, ProtocolFault, ToolFailure};
-use crate::host::Deeds;
+use crate::host::Accesses;
 use crate::parse::json;
 
 /// The request: the parameters, a JSON object as text, as they are or below `args`, beside what a person
@@ -127,7 +127,7 @@ pub(super) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Durat
         failure,
         pending,
         http: None,
-        deeds: Deeds::default(),
+        accesses: Accesses::default(),
     }
 }
 

@@ -13,8 +13,8 @@ use super::probe::{Found, found};
 use super::{bwrap, cgroup, inside, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
-    Answer, Call, CannotConfine, Caps, Cell, Confinement, Ended, Heard, Host, Ladder, Level, Look,
-    NetFault, PersistentChild, Policy, Restrict, Spawn,
+    Answer, Call, CannotConfine, Caps, Cell, ChildEvent, Confinement, Ended, Host, Ladder, Level,
+    NetFault, PersistentChild, Policy, ResolvedPath, Restrict, Spawn,
 };
 
 /// Processes of `bwrap` itself around a tool.
@@ -47,7 +47,7 @@ impl Host for Confined {
         self.host.real_folder(path)
     }
 
-    fn look(&self, path: &Path) -> Option<Look> {
+    fn look(&self, path: &Path) -> Option<ResolvedPath> {
         self.host.look(path)
     }
 
@@ -63,7 +63,7 @@ impl Host for Confined {
         self.host.digest_file(path)
     }
 
-    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(Heard<'_>)) -> io::Result<Ended> {
+    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<Ended> {
         let Some(cell) = &spawn.cell else { return self.host.run(spawn, hears) };
         let (held, needs) = held(spawn, cell)?;
         let ended = self.host.run(&held, hears);

@@ -13,7 +13,7 @@ use super::interpreter;
 use super::versions::{self, Version};
 use crate::base::Digest;
 use crate::base::limits::SMALL_TEXT_BYTES;
-use crate::host::{Host, Look};
+use crate::host::{Host, ResolvedPath};
 use crate::parse::Interpreter;
 use crate::plan::env;
 use crate::plan::plan::Machine;
@@ -25,7 +25,7 @@ use crate::verify::{FileIdentity, Permit};
 pub(crate) struct Chosen {
     /// The path that is started.
     pub(crate) path: PathBuf,
-    pub(crate) look: Look,
+    pub(crate) look: ResolvedPath,
     /// It lies inside the project, and a record of yours lets it in.
     pub(crate) permitted: bool,
 }
@@ -104,11 +104,11 @@ impl<'a> Seeker<'a> {
         self.judge(path.to_owned(), look, searched)
     }
 
-    fn look(&self, path: &Path) -> Option<Look> {
+    fn look(&self, path: &Path) -> Option<ResolvedPath> {
         self.machine.host.look(path).filter(|look| look.is_program)
     }
 
-    fn judge(&mut self, path: PathBuf, look: Look, searched: bool) -> Option<Chosen> {
+    fn judge(&mut self, path: PathBuf, look: ResolvedPath, searched: bool) -> Option<Chosen> {
         if path.to_str().is_none() {
             self.pass(&path, "its path is not UTF-8", None);
             return None;
@@ -136,7 +136,7 @@ impl<'a> Seeker<'a> {
         self.pass(path, why, Some(help));
     }
 
-    fn is_inside(&self, path: &Path, look: &Look, venv: Option<&Venv>) -> bool {
+    fn is_inside(&self, path: &Path, look: &ResolvedPath, venv: Option<&Venv>) -> bool {
         let host = self.machine.host;
         let real = |path: &PathBuf| host.real_folder(path).unwrap_or_else(|| path.clone());
         let mut places: Vec<PathBuf> = look.places().map(Path::to_owned).collect();
@@ -202,7 +202,7 @@ fn text_identity(host: &dyn Host, path: &Path) -> Option<FileIdentity> {
     Some(identity(&look, Some(Digest::of(&bytes).to_string())))
 }
 
-fn identity(look: &Look, text_sha256: Option<String>) -> FileIdentity {
+fn identity(look: &ResolvedPath, text_sha256: Option<String>) -> FileIdentity {
     FileIdentity {
         path: look.place().to_owned(),
         real: look.real().to_owned(),
@@ -213,7 +213,7 @@ fn identity(look: &Look, text_sha256: Option<String>) -> FileIdentity {
 }
 
 /// The `pyvenv.cfg` that a Python at one of these places would read: beside it or one folder up.
-fn venv(host: &dyn Host, look: &Look) -> Option<Venv> {
+fn venv(host: &dyn Host, look: &ResolvedPath) -> Option<Venv> {
     let mut folders: Vec<&Path> = look.steps.iter().filter_map(|step| step.parent()).collect();
     folders.dedup();
     let cfg =

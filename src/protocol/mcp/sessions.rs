@@ -131,7 +131,7 @@ fn held<'s>(slot: &'s Slot, talk: &Talk<'_>) -> Result<MutexGuard<'s, Option<Ses
                 return Err(Lost::TimedOut);
             }
             Err(TryLockError::WouldBlock) => {
-                if let Ok(Some(signal)) = talk.host.rest(Duration::from_millis(MCP_TURN_MS)) {
+                if let Ok(Some(signal)) = talk.host.sleep(Duration::from_millis(MCP_TURN_MS)) {
                     return Err(Lost::Interrupted(signal));
                 }
             }

@@ -8,7 +8,7 @@ use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
 use crate::base::limits::{MCP_ANSWER_BYTES, MCP_REPLY_BYTES};
 use crate::execute::{Kept, McpFault};
-use crate::host::{PersistentChild, Turn};
+use crate::host::{IoRound, PersistentChild};
 use crate::protocol::notes::Notes;
 use crate::rpc::{Framer, Line};
 
@@ -33,7 +33,7 @@ impl Stdio {
     /// One turn of the pipes.
     fn turn(&mut self, out: &mut Vec<u8>, until: Instant, talk: &Talk<'_>) -> Result<bool, Lost> {
         let turn = self.child.turn(out, until, Some(talk.signals));
-        let turn = turn.unwrap_or_else(|_| Turn { is_over: true, ..Turn::default() });
+        let turn = turn.unwrap_or_else(|_| IoRound { is_over: true, ..IoRound::default() });
         self.notes.take(talk.item, &turn.stderr, talk.mask);
         self.framer.push(&turn.stdout);
         self.is_over |= turn.is_over;
