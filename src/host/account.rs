@@ -18,8 +18,8 @@ pub(crate) fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The real path of the home that the user database names for the caller; `None` where it names none
-/// that is there.
+/// The real path of the home that the user database names for the caller; `None` where it names
+/// none that is there.
 pub(crate) fn own_home() -> Option<PathBuf> {
     static HOME: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
@@ -30,8 +30,8 @@ pub(crate) fn own_home() -> Option<PathBuf> {
     HOME.get_or_init(find).clone()
 }
 
-/// Whether a group has no member but the caller: the one of the caller's own name, as most systems make
-/// it for each user.
+/// Whether a group has no member but the caller: the one of the caller's own name, as most systems
+/// make it for each user.
 pub(crate) fn is_own_private_group(gid: u32) -> bool {
     let found = || {
         let users = read("/etc/passwd")?;

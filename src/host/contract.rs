@@ -54,7 +54,7 @@ fn number(bytes: &[u8]) -> u32 {
     text(bytes).trim().parse().unwrap()
 }
 
-/// Whether a process of that number exists and is no zombie; it may take a moment to be gone.
+/// Whether a process of that number exists and is not a zombie; its end may take a moment.
 fn runs(pid: u32) -> bool {
     for _ in 0..100 {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -322,7 +322,8 @@ fn time_is_the_childs(host: &dyn Host) {
     assert!(ended.duration < Duration::from_secs(20), "{:?}", ended.duration);
 }
 
-/// As a copy is for a moment while another thread starts a child, which has a copy of each descriptor.
+/// As a copy is for a moment while another thread starts a child, which has a copy of each
+/// descriptor.
 fn a_program_that_is_open_for_writing_is_tried_again(host: &dyn Host) {
     use std::os::unix::fs::OpenOptionsExt;
     let folder = tempfile::tempdir().unwrap();
@@ -471,8 +472,8 @@ fn nothing_that_left_its_group_is_left(host: &dyn Host) {
     }
 }
 
-/// Inside somebody else's process rye kills no process that was there before, and so not what left its group either; the
-/// answer does not wait for it.
+/// Inside somebody else's process rye kills no process that was there before, and so not what left
+/// its group either; the answer does not wait for it.
 #[test]
 fn what_left_its_group_survives_in_somebodys_process_and_holds_nothing() {
     let ended = run(&Os::new(false), &sh("setsid sleep 60 & echo $!; sleep 0.2"));

@@ -96,7 +96,8 @@ fn talk(agent: &Agent, call: &Call) -> Result<Answer, NetFault> {
 impl Way {
     fn proxy(&self) -> Result<Option<ureq::Proxy>, NetFault> {
         let Some(url) = &self.proxy else { return Ok(None) };
-        let refuse = || NetFault::Proxy("the proxy that is set is no `http` or `https` URL".into());
+        let refuse =
+            || NetFault::Proxy("the proxy that is set is not a valid `http` or `https` URL".into());
         let plain = ureq::Proxy::new(url).map_err(|_| refuse())?;
         if !matches!(plain.protocol(), ureq::ProxyProtocol::Http | ureq::ProxyProtocol::Https) {
             return Err(refuse());

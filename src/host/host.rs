@@ -1,4 +1,4 @@
-//! The seam: everything that running a plan may ask of the machine.
+//! The trait for everything that running a plan may ask of the machine.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,20 +25,19 @@ pub(crate) struct Spawn {
     pub(crate) timeout: Duration,
     /// Bytes kept of standard output and of standard error, each; the rest is read and dropped.
     pub(crate) output_cap: usize,
-    /// Of standard error so many of the last bytes are kept instead.
+    /// If set, this many of the last bytes of standard error are kept instead of the first.
     pub(crate) stderr_end: Option<usize>,
     /// End the child when standard output goes past the cap: what is left of it means nothing.
     pub(crate) stops_at_cap: bool,
     /// Digest everything that comes out, also what is not kept.
     pub(crate) digests_output: bool,
-    /// What it is held to; a host that does not confine runs no such child.
+    /// Its sandbox; a host that cannot confine refuses the child.
     pub(crate) cell: Option<Cell>,
-    /// What it gives up before it is its program.
+    /// The restrictions that it applies before it executes its program.
     pub(crate) restrict: Restrict,
-    /// It holds the program that was meant as a child of its own: whoever asks it to end asks that.
+    /// The tool is a child of this program, as of `bwrap`; a request to end goes to the tool.
     pub(crate) holds_another: bool,
-    /// What it and all below it do is told when it ended, see `watch.rs`; only of a child that is run
-    /// to its end.
+    /// Whether it and all its descendants are traced, see `watch.rs`; only for [`Host::run`].
     pub(crate) watched: bool,
 }
 
@@ -51,17 +50,17 @@ pub(crate) struct Ended {
     pub(crate) stderr: Vec<u8>,
     pub(crate) stdout_truncated: bool,
     pub(crate) stderr_truncated: bool,
-    /// Everything that was read, where [`Spawn::digests_output`] asks for it.
+    /// The digest of the whole output, if [`Spawn::digests_output`] asks for it.
     pub(crate) stdout_digest: Option<Digesting>,
     pub(crate) stderr_digest: Option<Digesting>,
     pub(crate) timed_out: bool,
-    /// The signal that this process was sent while the child ran.
+    /// A signal that this process got while the child ran.
     pub(crate) interrupted: Option<i32>,
-    /// Peak resident memory of the child in KiB, never too little. The kernel counts from before the
-    /// program was loaded, so what is smaller than this process shows as this process's own peak.
+    /// Peak resident memory of the child in KiB. The kernel counts from before the program was
+    /// executed, so a small child shows the peak of this process.
     pub(crate) max_rss_kib: i64,
     pub(crate) duration: Duration,
-    /// What it did, where [`Spawn::watched`] asks for it.
+    /// What it accessed, if [`Spawn::watched`] asks for it.
     pub(crate) accesses: Accesses,
 }
 
@@ -99,13 +98,13 @@ impl ResolvedPath {
     }
 }
 
-/// What is heard of a child while it runs.
+/// An event of a running child.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ChildEvent<'a> {
-    /// It has this process id.
+    /// It was started and has this process id.
     Started(u32),
-    /// What it wrote to standard error since the last word, of what is kept; nothing where only the end
-    /// is.
+    /// What it wrote to standard error since the last event. Not sent if only the last bytes are
+    /// kept.
     Said(&'a [u8]),
 }
 
@@ -140,14 +139,13 @@ pub(crate) trait Host: Sync {
     /// let through and at its default. `hears` is told of it while it runs.
     fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<Ended>;
 
-    /// Starts a child that others talk with while it runs, in a process group of its own, with the
-    /// given environment and folder, three streams and no other descriptor. A host that does not say
-    /// how has none.
+    /// Starts a child that others talk with while it runs, in its own process group, with the given
+    /// environment and folder, three streams and no other descriptor. The default refuses.
     fn start(&self, _spawn: &Spawn) -> io::Result<PersistentChild> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this host keeps no child running"))
     }
 
-    /// The level that can hold a child to a policy. A host that does not say how confines nothing.
+    /// Chooses the level that enforces a policy. The default refuses.
     ///
     /// # Errors
     /// `sandbox.*`
@@ -163,7 +161,7 @@ pub(crate) trait Host: Sync {
         Err(NetFault::NoNetwork)
     }
 
-    /// Waits so long; a signal that asks this process to end cuts it short and is given.
+    /// Waits so long. A signal that asks this process to end ends the waiting and is returned.
     fn sleep(&self, time: Duration) -> io::Result<Option<i32>> {
         super::net::sleep(time)
     }

@@ -57,7 +57,8 @@ pub(crate) fn landlock_enter(ruleset: &OwnedFd) -> io::Result<()> {
     if entered < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Holds each system call of this thread, and of all that it starts from here on, against the filter.
+/// Holds each system call of this thread, and of all that it starts from here on, against the
+/// filter.
 ///
 /// # Errors
 /// What the kernel says.

@@ -42,8 +42,8 @@ struct Way {
     end: PathBuf,
 }
 
-/// What lies at the places of some paths. Each place is asked of the disk once, however many paths lead
-/// through it, so this lives no longer than one question does.
+/// What lies at the places of some paths. Each place is asked of the disk once, however many paths
+/// lead through it, so this lives no longer than one question does.
 #[derive(Default)]
 pub(crate) struct Places(HashMap<PathBuf, Option<Place>>);
 
@@ -58,8 +58,8 @@ pub(crate) struct Place {
 }
 
 impl Places {
-    /// Every place that a path leads through, and the one that it leads to, there or not; `None` if it
-    /// leads through more links than the kernel follows.
+    /// Every place that a path leads through, and the one that it leads to, there or not; `None` if
+    /// it leads through more links than the kernel follows.
     pub(crate) fn of(&mut self, path: &Path) -> Option<Vec<PathBuf>> {
         let way = walk(path, |place| self.at(place)?.target.clone());
         way.map(|way| way.passed)
@@ -129,7 +129,7 @@ fn walk(path: &Path, mut target: impl FnMut(&Path) -> Option<PathBuf>) -> Option
 
 /// See [`super::Host::read`].
 pub(crate) fn read(path: &Path, cap: u64) -> Option<Vec<u8>> {
-    // A pipe is opened without waiting for a writer, and is no regular file then.
+    // Opening a pipe does not wait for a writer; it is refused because it is not a regular file.
     let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
     let stat = file.metadata().ok().filter(fs::Metadata::is_file)?;
     match read_at_most(&mut file, cap, stat.size()) {

@@ -1,4 +1,4 @@
-//! What an HTTP exchange is told and tells, and waiting that hears signals.
+//! Requests and answers of HTTP as data, and waiting that signals can end.
 //!
 //! Plain data, also in a build without HTTP; `exchange.rs` is the one place that talks.
 
@@ -52,8 +52,9 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// From rye's own environment, which no project writes. To this machine itself no proxy leads: on
-    /// another one the address would mean another server, and a secret would go there in the open.
+    /// From rye's own environment, which no project writes. To this machine itself no proxy leads:
+    /// on another one the address would mean another server, and a secret would go there in the
+    /// open.
     pub(crate) fn of(vars: &Vars, to: &Address) -> Self {
         let first = |names: &[&str]| names.iter().find_map(|name| vars.text(name)).map(Into::into);
         let proxy = match to.is_https() {
@@ -70,7 +71,7 @@ impl Way {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "without a network only one can be"))]
 pub(crate) enum NetFault {
-    /// This host has no network to give.
+    /// This host cannot use a network.
     NoNetwork,
     /// There is nothing to check a server's certificate against.
     Certificates(String),
@@ -79,14 +80,14 @@ pub(crate) enum NetFault {
     Unreachable(String),
     /// The server could not prove who it is.
     Tls(String),
-    /// The connection broke, or what came over it is no HTTP.
+    /// The connection broke, or the answer is not HTTP.
     Broken(String),
     TimedOut,
     /// This process was asked to end, by this signal.
     Interrupted(i32),
 }
 
-/// Waits; a signal ends it early and is given.
+/// Waits; a signal ends it early and is returned.
 pub(super) fn sleep(time: Duration) -> io::Result<Option<i32>> {
     let signals = Signals::listen()?;
     listen(&signals, None, Instant::now() + time)

@@ -1,4 +1,4 @@
-//! The real machine.
+//! The host that is the real machine.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,8 +21,8 @@ use crate::base::{Digest, Digesting};
 
 /// The machine this process runs on.
 ///
-/// A process that serves only rye (the command line) may adopt what its children leave behind;
-/// inside somebody else's process that would kill processes of its own.
+/// A process that serves only rye (the command line) may adopt and kill the orphans of its
+/// children. Inside another program that could kill that program's own processes.
 pub(crate) struct Os {
     adopts_orphans: bool,
 }
@@ -104,7 +104,7 @@ impl Host for Os {
     }
 }
 
-/// A child that should be held is never started as if it were not.
+/// Refuses a child that should be confined: this host cannot do that.
 fn unconfined(spawn: &Spawn) -> io::Result<()> {
     match &spawn.cell {
         None => Ok(()),
@@ -113,8 +113,8 @@ fn unconfined(spawn: &Spawn) -> io::Result<()> {
 }
 
 impl Os {
-    /// From here on what children leave behind comes to this process, if it may. Gives the children that
-    /// are there: they are not ours to end, since a shell may have become this process.
+    /// Makes this process adopt orphans of its children, if it may. Returns the children that exist
+    /// already: they are not rye's, because a shell may have replaced itself by this process.
     fn adopt(&self) -> Option<Vec<Pid>> {
         self.adopts_orphans.then(|| {
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -127,7 +127,7 @@ impl Os {
 /// A child with its pipes. Dropping it kills the group.
 struct Running<'a> {
     pid: Pid,
-    /// Our ends; each is gone when it is done.
+    /// Our ends of the pipes; `None` once closed.
     stdin: Option<OwnedFd>,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
@@ -199,14 +199,14 @@ impl<'a> Running<'a> {
             };
             let left = until.saturating_duration_since(Instant::now());
             let ready = self.wait(&pidfd, signals, left, matches!(phase, Phase::Draining(_)))?;
-            // By the clock, not by a silent poll: a flood of output is never silent.
+            // Ask the clock: `poll` does not time out during a flood of output.
             let timed_out = Instant::now() >= until;
             if ready.signal
                 && let Some(signal) = signals.take()
             {
                 self.ended.interrupted.get_or_insert(signal);
                 phase = match phase {
-                    // The tool hears what we heard, so that it can tell Ctrl-C from the rest.
+                    // The tool gets the same signal, so that it can tell Ctrl-C from others.
                     Phase::Running => self.ask_to_end(signal),
                     // Somebody asks again: no more time.
                     Phase::Ending(_) => Phase::Ending(Instant::now()),
@@ -240,7 +240,7 @@ impl<'a> Running<'a> {
         let signal = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
         match self.holds_another {
             false => drop(kill_process_group(self.pid, signal)),
-            // It would end at the word, and all that it holds with it.
+            // `bwrap` would end at once, and the tool with it.
             true => ask_below(self.pid, signal),
         }
         Phase::Ending(Instant::now() + Duration::from_millis(TERM_GRACE_MS))
@@ -312,7 +312,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Kills what is left of the group while its name is still ours, then takes the status.
+    /// Kills the rest of the group, then reaps the child, after which the group's id could be
+    /// reused.
     fn finish(mut self) -> io::Result<Ended> {
         let _ = kill_process_group(self.pid, Signal::KILL);
         let status = reap(self.pid.as_raw_nonzero().get());
@@ -363,7 +364,7 @@ fn drain() -> Phase {
 #[derive(Clone, Copy)]
 enum Kept {
     First(usize),
-    /// And for a while up to as many before them, so that not every piece moves all of them.
+    /// Up to twice as many are held for a while, so that not every read moves all of them.
     Last(usize),
 }
 
@@ -437,8 +438,8 @@ fn pids(list: &str) -> Vec<Pid> {
 
 /// The processes whose parent this process is.
 fn children() -> Vec<Pid> {
-    // The common case by one call, where the list takes the kernel longer than all that is asked of it
-    // otherwise. All kinds of children: the list names those as well.
+    // The common case by one call, where the list takes the kernel longer than all that is asked of
+    // it otherwise. All kinds of children: the list names those as well.
     let all = WaitIdOptions::from_bits_retain(libc::__WALL.cast_unsigned());
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT | all;
     if waitid(WaitId::All, options).is_err_and(|error| error == rustix::io::Errno::CHILD) {
@@ -449,8 +450,8 @@ fn children() -> Vec<Pid> {
     pids(&listed.unwrap_or_default())
 }
 
-/// Ends what left its group and was adopted by us, but for those that `stays` names: up to three rounds,
-/// since each round's dead may leave children of their own.
+/// Kills adopted processes that left their group, except those for which `stays` is true. Up to
+/// three rounds, because processes that are killed may leave orphans again.
 pub(super) fn sweep(stays: &dyn Fn(Pid) -> bool) {
     for _ in 0..3 {
         let mut left = children();

@@ -1,4 +1,4 @@
-//! A child that goes on running while others talk with it.
+//! A child that runs on while others talk with it.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ use super::unix::{
 };
 use crate::base::limits::{EXEC_CLOSE_MS, TERM_GRACE_MS};
 
-/// A child with its three streams, in a process group of its own. Dropping it kills the group.
+/// A child with its three streams, in its own process group. Dropping it kills the group.
 #[derive(Debug)]
 pub(crate) struct PersistentChild {
     pid: Pid,
@@ -29,30 +29,30 @@ pub(crate) struct PersistentChild {
     stdin: Mutex<Option<OwnedFd>>,
     stdout: OwnedFd,
     stderr: OwnedFd,
-    /// Nothing more comes on standard error.
+    /// Standard error is at its end.
     stderr_closed: AtomicBool,
-    /// Somebody wants whoever waits in [`PersistentChild::turn`] to look up.
+    /// Written to make [`PersistentChild::turn`] return.
     wake: OwnedFd,
     program: PathBuf,
     holds_another: bool,
     is_reaped: bool,
-    /// The children of this process that were there before, where what a child leaves behind is ended
-    /// with it.
+    /// Children of this process that existed before. Set if orphans of the child are to be killed
+    /// with it; these are not among them.
     preexisting: Option<Vec<Pid>>,
-    /// What must be there as long as it runs.
+    /// Something that must exist as long as the child runs.
     keeps: Option<Box<dyn Any + Send + Sync>>,
-    /// Goes last.
+    /// Dropped last, because the child ends with this thread.
     _spawn_thread: SpawnThread,
 }
 
-/// What one turn brought.
+/// The result of one call of [`PersistentChild::turn`].
 #[derive(Debug, Default)]
 pub(crate) struct IoRound {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
-    /// Standard output is at its end, or the child is: nothing more will be answered.
+    /// Standard output is at its end or the child has ended, so no answer will come.
     pub(crate) is_over: bool,
-    /// The signal that this process was sent.
+    /// A signal that this process got.
     pub(crate) signal: Option<i32>,
 }
 
@@ -101,7 +101,7 @@ impl PersistentChild {
         })
     }
 
-    /// The same with something that must be there as long as it runs.
+    /// Keeps something until the child has ended.
     pub(crate) fn keeping(mut self, keeps: Box<dyn Any + Send + Sync>) -> Self {
         self.keeps = Some(keeps);
         self
@@ -111,8 +111,8 @@ impl PersistentChild {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Writes what the child takes of `out` and reads what it said, at most until `until`; ends when
-    /// something was read or somebody calls [`PersistentChild::wake`]. `signals` are heard too.
+    /// Writes `out` as far as the child takes it, and reads its output. Returns when something was
+    /// read, a signal came, [`PersistentChild::wake`] was called or the time is over.
     pub(crate) fn turn(
         &self,
         out: &mut Vec<u8>,
@@ -144,7 +144,7 @@ impl PersistentChild {
             fds.push(PollFd::new(&self.stdout, PollFlags::IN));
             let deaf = PollFlags::empty();
             let stderr_closed = self.stderr_closed.load(Ordering::Relaxed);
-            // The end of a stream is always heard, so it stands for the other one then.
+            // `poll` always reports a closed stream, so another descriptor stands in for it.
             let second = if stderr_closed { &self.wake } else { &self.stderr };
             fds.push(PollFd::new(second, if stderr_closed { deaf } else { PollFlags::IN }));
             fds.push(PollFd::new(&self.wake, PollFlags::IN));
@@ -163,7 +163,8 @@ impl PersistentChild {
             let heard: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
             drop(fds);
             drop(stdin);
-            // All that a child said lies in its pipes when it ends; a grandchild may hold them for ever.
+            // When the child has ended, all of its output is in the pipes. Their end may never
+            // come: a grandchild may hold them open.
             let has_ended = heard[3];
             let pieces = if has_ended { LAST_PIECES } else { PIECES };
             if heard[0] || has_ended {
@@ -178,7 +179,8 @@ impl PersistentChild {
             }
             turn.signal = signals.and_then(Signals::take);
             let is_word = !turn.stdout.is_empty() || !turn.stderr.is_empty();
-            // By the clock too: a child that goes on taking what is written is never silent.
+            // `poll` does not time out as long as the child takes what is written, so ask the clock
+            // as well.
             let is_time = Instant::now() >= until;
             if is_word || turn.is_over || heard[2] || turn.signal.is_some() || is_time {
                 return Ok(turn);
@@ -186,13 +188,13 @@ impl PersistentChild {
         }
     }
 
-    /// The child reads the end of its input.
+    /// Closes the child's standard input.
     pub(crate) fn close_input(&self) {
         self.stdin.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Waits for the child's own end, at most until then; true if it came. For one whose answer is not
-    /// waited for.
+    /// Waits until the child ends by itself, at most until then; true if it did. For a child that
+    /// gives no answer.
     pub(crate) fn linger(&self, until: Instant, stderr: &mut Vec<u8>) -> bool {
         let stderr_closed = self.stderr_closed.load(Ordering::Relaxed);
         let mut fds = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
@@ -205,12 +207,12 @@ impl PersistentChild {
         self.has_ended()
     }
 
-    /// Lets whoever is in [`PersistentChild::turn`] come back.
+    /// Makes a running [`PersistentChild::turn`] return.
     pub(crate) fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
-    /// Kills the group; whoever holds the child last takes its status.
+    /// Kills the group. The child is reaped when it is dropped.
     pub(crate) fn end_group(&self) {
         let _ = kill_process_group(self.pid, Signal::KILL);
     }
@@ -220,8 +222,8 @@ impl PersistentChild {
         self.end_now()
     }
 
-    /// Asks each to end by the end of its input, then by a signal, then kills it; all at once. A signal
-    /// that this process is sent cuts it short, and stays for whoever is to end by it.
+    /// Ends all children at once: closes their input, then sends `SIGTERM`, then kills them. A
+    /// signal to this process cuts the waiting short; the signal stays pending.
     pub(crate) fn end_all(all: Vec<Self>, signals: Option<&Signals>) {
         let close = Duration::from_millis(EXEC_CLOSE_MS);
         for child in &all {
@@ -237,16 +239,16 @@ impl PersistentChild {
                 if left.is_empty() {
                     return;
                 }
-                // What is to end by a signal has no time to give.
+                // This process is to end, so it does not wait.
                 if signals.is_some_and(Signals::is_waiting) || Instant::now() >= until {
                     break;
                 }
                 wait_for_any(&left, until, signals);
             }
-            // All of them before any is waited for.
+            // Signal all of them before waiting for any.
             for child in &left {
                 match signal {
-                    // It would end at the word, and all that it holds with it.
+                    // `bwrap` would end at once, and the tool with it.
                     Some(signal) if child.holds_another => ask_below(child.pid, signal),
                     _ => drop(kill_process_group(child.pid, signal.unwrap_or(Signal::KILL))),
                 }
@@ -261,7 +263,7 @@ impl PersistentChild {
 
     fn end_now(&mut self) -> Ended {
         self.is_reaped = true;
-        // A moment for one that is ending by itself, so that its own status is told.
+        // Wait a moment, so that a child that is ending by itself has its own status.
         let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
         let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
         let _ = poll(&mut fds, Some(&moment));
@@ -296,14 +298,14 @@ impl Drop for PersistentChild {
 }
 
 impl Signals {
-    /// Whether a signal arrived; it stays for whoever takes it, or who listened before.
+    /// Whether a signal is pending. It stays pending.
     pub(crate) fn is_waiting(&self) -> bool {
         let mut fds = [PollFd::new(self.fd(), PollFlags::IN)];
         poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 }
 
-/// Starts a child that is known from its birth on: nobody takes it for one that was left behind.
+/// Starts a child and registers it, so that no sweep takes it for an orphan.
 pub(super) fn start_known(spawn: &Spawn) -> io::Result<Started> {
     let mut all = all();
     let started = start(spawn)?;
@@ -311,14 +313,15 @@ pub(super) fn start_known(spawn: &Spawn) -> io::Result<Started> {
     Ok(started)
 }
 
-/// The thread that started a child. A child ends with it, so it waits until nobody holds this.
+/// The thread that started a child. The child ends with it, so the thread waits until this is
+/// dropped.
 #[derive(Debug)]
 struct SpawnThread {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Bytes of its stack: it starts one child.
+/// The stack size of such a thread, in bytes.
 const SPAWN_STACK: usize = 256 << 10;
 
 impl SpawnThread {
@@ -329,7 +332,7 @@ impl SpawnThread {
         let tend = move || {
             block_all_signals();
             if answer.send(start_known(&spawn)).is_ok() {
-                // Nothing is ever sent: it waits for the other end to go.
+                // Nothing is ever sent; this returns when the other end is dropped.
                 let _ = still.recv();
             }
         };
@@ -350,24 +353,25 @@ impl Drop for SpawnThread {
     }
 }
 
-/// Its status was taken, or it is none of ours any more.
+/// Takes a reaped child out of the register.
 pub(super) fn forget(pid: Pid) {
     all().remove(&pid.as_raw_nonzero().get());
 }
 
-/// Ends what was left behind, while nobody starts another child: but for the preexisting children and those that run.
+/// Kills orphans that this process adopted: all its children but the preexisting ones and those in
+/// the register. No child is started meanwhile.
 pub(super) fn sweep_others(preexisting: &[Pid]) {
     let all = all();
     sweep(&|pid| preexisting.contains(&pid) || all.contains(&pid.as_raw_nonzero().get()));
 }
 
-/// The ids of all children that run now.
+/// The register: ids of all children that run now.
 fn all() -> MutexGuard<'static, BTreeSet<i32>> {
     static ALL: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Until one of them ended, a signal came, or the time is over.
+/// Waits until one of them ended, a signal came, or the time is over.
 fn wait_for_any(children: &[PersistentChild], until: Instant, signals: Option<&Signals>) {
     let mut fds: Vec<PollFd<'_>> =
         children.iter().map(|child| PollFd::new(&child.pidfd, PollFlags::IN)).collect();
@@ -376,7 +380,7 @@ fn wait_for_any(children: &[PersistentChild], until: Instant, signals: Option<&S
     let _ = poll(&mut fds, left.as_ref().ok());
 }
 
-/// Writes what the child takes now, and says how much that was.
+/// Writes as much as the child takes now, and returns the number of bytes.
 fn write_some(stdin: &OwnedFd, out: &[u8]) -> usize {
     let mut written = 0;
     while written < out.len() {
@@ -384,20 +388,20 @@ fn write_some(stdin: &OwnedFd, out: &[u8]) -> usize {
             Ok(more) => written += more,
             Err(rustix::io::Errno::INTR) => {}
             Err(rustix::io::Errno::AGAIN) => break,
-            // It reads no more; its end, or its silence, tells the rest.
+            // It closed its input. That its answer is missing shows later.
             Err(_) => written = out.len(),
         }
     }
     written
 }
 
-/// Read in one turn, in pieces of a buffer: what a pipe holds. More would be a flood whose lines keep
-/// the call from looking at the clock.
+/// The most that is read in one turn, in buffers: what a pipe holds by default. With more, a flood
+/// of output would keep the caller from looking at the clock.
 const PIECES: usize = 4;
-/// Read when the child is no more: it may have asked for the largest pipe there is.
+/// The most that is read when the child has ended: it may have made its pipe as large as it can be.
 const LAST_PIECES: usize = 64;
 
-/// Reads what is there, at most so many pieces; true at the end.
+/// Reads what is there, at most so many buffers; true at the end of the stream.
 fn read_some(pipe: impl AsFd, into: &mut Vec<u8>, pieces: usize) -> bool {
     let mut buffer = [0; 16 << 10];
     for _ in 0..pieces {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose};
 
-/// How a child is held, strongest first.
+/// A level of the sandbox, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Level {
@@ -31,17 +31,17 @@ impl Level {
     }
 }
 
-/// What of the network a child may use.
+/// The network that a child may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Net {
     None,
-    /// A loopback of its own, which nobody else is on.
+    /// A private loopback interface.
     Loopback,
     Any,
 }
 
-/// The most of each that a child may have.
+/// Limits of what a child may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Caps {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,30 +74,30 @@ impl Caps {
     }
 }
 
-/// What a child may touch. All paths are absolute and real; what is named nowhere is not to be had.
+/// What a child may touch. All paths are absolute and real; everything else is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Policy {
     /// What every program needs: the system's programs and libraries, the interpreter.
     pub(crate) base: Vec<PathBuf>,
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
-    /// Of these, folders that are made when the run begins.
+    /// Those of `write` that are created when the run begins.
     pub(crate) made: Vec<PathBuf>,
-    /// Where a level cannot keep out of a grant what must stay out, its parts are enough.
+    /// If a level cannot protect a place inside a grant, the other parts of that grant are enough.
     pub(crate) partial_read: bool,
     pub(crate) partial_write: bool,
-    /// `/tmp` is its own also where the shared one is granted.
+    /// Whether `/tmp` is private even if the shared one is granted.
     pub(crate) own_tmp: bool,
-    /// Never written, whatever is granted above; folders and files, there or not.
+    /// Never written, even inside a grant, whether they exist or not.
     pub(crate) kept: Vec<Kept>,
     /// Never read.
     pub(crate) hidden: Vec<PathBuf>,
-    /// Folders of items for which the tool may make new ones: not there, but in a folder of its own,
-    /// from which they are taken over when the run ends.
+    /// The folders of items for which the tool may make new ones. It writes them to a private
+    /// folder, and they are taken over when the run ends.
     pub(crate) new_items: Vec<PathBuf>,
-    /// The project's repository is among what may be written.
+    /// Whether the project's repository is among `write`.
     pub(crate) commits: bool,
-    /// Places in a repository that a killed run which could commit may have left.
+    /// Placeholders in the repository that a killed run may have left.
     pub(crate) abandoned: Vec<PathBuf>,
     pub(crate) net: Net,
     pub(crate) caps: Caps,
@@ -107,29 +107,30 @@ pub(crate) struct Policy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) path: PathBuf,
-    /// What it is where it does not exist yet.
+    /// What to create if it does not exist.
     pub(crate) is_folder: bool,
 }
 
-/// A policy, and the level that holds a child to it.
+/// A policy, and the level that enforces it.
 ///
-/// Invariant: made by a host that confines, for a level that works and holds all of it but `missing`.
+/// Invariant: made by a host that confines, for a level that works and that enforces all of the
+/// policy but what `missing` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Confinement {
     pub(crate) level: Level,
     pub(crate) policy: Policy,
-    /// What was asked for and is not held, or not given, by its name.
+    /// What the level does not enforce or does not give, by name.
     pub(crate) missing: Vec<String>,
 }
 
 impl Confinement {
-    /// Whether `/tmp` is a file system of the child's own, in memory; otherwise its private folder for
-    /// temporary files is one on the disk.
+    /// Whether `/tmp` is a file system of the child's own, in memory; otherwise its private folder
+    /// for temporary files is one on the disk.
     pub(crate) fn has_own_tmp(&self) -> bool {
         let Policy { own_tmp, read, write, .. } = &self.policy;
         let shared = Path::new("/tmp");
-        // Also what lies in the shared one: the rules on files of a folder hold for all below it, and
-        // a folder of its own may be written.
+        // Also a grant of something in `/tmp`: a landlock rule that lets a private `/tmp` be
+        // written would let that be written as well.
         let is_granted = || {
             read.iter().chain(write).any(|path| path.starts_with(shared))
                 || write.iter().any(|path| shared.starts_with(path))
@@ -137,11 +138,11 @@ impl Confinement {
         self.level == Level::Bwrap && (*own_tmp || !is_granted())
     }
 
-    /// What stands in results, plans, traces and receipts.
+    /// The form in results, plans, traces and receipts.
     pub(crate) fn to_json(&self) -> Value {
         let Policy { read, write, net, caps, new_items, .. } = &self.policy;
         let mut fs = Map::new();
-        // A name need not be text.
+        // A path need not be UTF-8.
         let texts = |paths: &[PathBuf]| {
             paths.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>()
         };
@@ -160,11 +161,11 @@ impl Confinement {
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub(crate) confinement: Arc<Confinement>,
-    /// The verified bytes of the run, where there are any.
+    /// The folder of the run's verified bytes, if there are any.
     pub(crate) pin: Option<PathBuf>,
-    /// A private folder to write in; none where the child has a `/tmp` of its own.
+    /// A private folder to write in; none if the child has a private `/tmp`.
     pub(crate) tmp: Option<PathBuf>,
-    /// A private folder to put new items in, where the policy lets it make some.
+    /// A private folder for new items, if the policy allows some.
     pub(crate) new_items: Option<PathBuf>,
 }
 

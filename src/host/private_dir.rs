@@ -32,8 +32,8 @@ pub(crate) struct PrivateDirError {
 }
 
 impl PrivateDir {
-    /// Makes an empty private folder (0700) below `rye` in the session's `runtime` folder, if that is
-    /// private, or else below `fallback`, and sweeps what dead processes left there.
+    /// Makes an empty private folder (0700) below `rye` in the session's `runtime` folder, if that
+    /// is private, or else below `fallback`, and sweeps what dead processes left there.
     pub(crate) fn new(
         runtime: Option<&Path>,
         fallback: Option<&Path>,
@@ -50,9 +50,9 @@ impl PrivateDir {
         user_base.join(".ai/state/pin")
     }
 
-    /// A folder below `at` that shows a run, where somebody asked to see every run; `None` elsewhere.
-    /// It is the same place whatever the session's own folder is: who watches and who runs may be two
-    /// sessions.
+    /// A folder below `at` that shows a run, where somebody asked to see every run; `None`
+    /// elsewhere. It is the same place whatever the session's own folder is: who watches and who
+    /// runs may be two sessions.
     pub(crate) fn mark(at: &Path) -> Option<Self> {
         at.join(WATCHED).exists().then(|| Self::below(at).ok()).flatten()
     }
@@ -158,8 +158,8 @@ fn sweep(at: &Path) {
     }
 }
 
-/// Ends what a `bwrap` of a dead process left: it names the private folder in its command line. Where the
-/// machine lets `bwrap` be the first of process ids of its own, nothing is ever left.
+/// Ends what a `bwrap` of a dead process left: it names the private folder in its command line.
+/// Where the machine lets `bwrap` be the first of process ids of its own, nothing is ever left.
 fn end_holders(folder: &Path) {
     let named = |pid: Pid| {
         let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The calls that look at another process while it runs, and no meaning of theirs.
 //!
-//! The second file with `unsafe`: `ptrace` and `waitid` have no safe wrapper. By the raw call, so that
-//! each C library and each processor is served alike.
+//! The second file with `unsafe`: `ptrace` and `waitid` have no safe wrapper. By the raw call, so
+//! that each C library and each processor is served alike.
 #![expect(unsafe_code, reason = "ptrace and waitid have no safe wrapper; each has its own note")]
 
 use std::io;
@@ -53,16 +53,16 @@ pub(super) enum Side {
 
 /// The call, which may read no memory but what is named by its arguments.
 fn ptrace(request: c_long, pid: i32, address: usize, data: usize) -> io::Result<c_long> {
-    // SAFETY: whoever passes an address here owns what lies there, and the kernel writes no more than
-    // the request says.
+    // SAFETY: whoever passes an address here owns what lies there, and the kernel writes no more
+    // than the request says.
     match unsafe { libc::syscall(libc::SYS_ptrace, request, pid, address, data) } {
         -1 => Err(io::Error::last_os_error()),
         got => Ok(got),
     }
 }
 
-/// From here on the thread that started this process hears of it. For a child that shares its parent's
-/// memory: a system call and nothing else.
+/// From here on the thread that started this process hears of it. For a child that shares its
+/// parent's memory: a system call and nothing else.
 pub(super) fn be_watched() -> bool {
     // SAFETY: numbers only.
     unsafe { libc::syscall(libc::SYS_ptrace, TRACEME, 0, 0, 0) == 0 }
@@ -86,8 +86,8 @@ pub(crate) fn can_watch() -> io::Result<()> {
     }
 }
 
-/// The next that a task of this thread's did; `child` is the one that was started, whose status stays
-/// for another thread. `None` when none is left.
+/// The next that a task of this thread's did; `child` is the one that was started, whose status
+/// stays for another thread. `None` when none is left.
 pub(super) fn next(child: i32) -> Option<TaskEvent> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WSTOPPED | libc::__WALL | libc::__WNOTHREAD | libc::WNOWAIT;
@@ -138,16 +138,16 @@ pub(super) fn set_up(pid: i32) {
     let _ = ptrace(SETOPTIONS, pid, 0, OPTIONS.unsigned_abs() as usize);
 }
 
-/// Lets a task go on to its next stop, with `signal` or none. One that was killed meanwhile is heard of
-/// by the next wait.
+/// Lets a task go on to its next stop, with `signal` or none. One that was killed meanwhile is
+/// heard of by the next wait.
 pub(super) fn go_on(pid: i32, signal: i32) {
     let _ = ptrace(SYSCALL, pid, 0, usize::try_from(signal).unwrap_or_default());
 }
 
 /// The call before or behind which a task stands.
 pub(super) fn call(pid: i32) -> Option<Side> {
-    // `struct ptrace_syscall_info`: what it is of, two pointers, then the number and the arguments of
-    // an entry or the value of an exit.
+    // `struct ptrace_syscall_info`: what it is of, two pointers, then the number and the arguments
+    // of an entry or the value of an exit.
     let mut info = [0_u64; 11];
     ptrace(GET_SYSCALL_INFO, pid, size_of_val(&info), info.as_mut_ptr().expose_provenance())
         .ok()?;

@@ -1,8 +1,8 @@
-//! The few calls that no safe library offers.
+//! The system calls for children and signals that no safe library offers.
 //!
-//! With `kernel.rs` and `ptrace.rs` the only file with `unsafe`: `wait4` (peak memory of one child), `signalfd` and the signal mask
-//! (so that one poll loop hears children, pipes and signals), `clone`, dispositions, a handler
-//! that ends what must not outlive us, and `raise`.
+//! With `kernel.rs` and `ptrace.rs` the only file with `unsafe`: `wait4` (peak memory of one
+//! child), `signalfd` and the signal mask (so that one poll loop hears children, pipes and
+//! signals), `clone`, signal dispositions, a handler that kills our children's groups, and `raise`.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
 
 use std::ffi::{CStr, CString};
@@ -27,8 +27,8 @@ pub(super) struct Reaped {
     pub(super) max_rss_kib: i64,
 }
 
-/// Takes the status of the child `pid` away; waits for it a moment, since it was told to end, but not
-/// for ever: a program that became another user cannot be told anything. `None` if it still runs.
+/// Reaps the child `pid`, which was already killed, so it waits only a moment. A program that
+/// became another user cannot be killed: `None` if it still runs then.
 pub(super) fn reap(pid: i32) -> io::Result<Option<Reaped>> {
     let until = Instant::now() + Duration::from_millis(REAP_MS);
     let mut status = 0;
@@ -62,7 +62,7 @@ pub(super) fn reap(pid: i32) -> io::Result<Option<Reaped>> {
     }))
 }
 
-/// The same of a child that does nothing but end: waits for it.
+/// Reaps a child that ends by itself; waits for its end.
 pub(super) fn wait(pid: i32) -> io::Result<i32> {
     let mut status = 0;
     loop {
@@ -77,8 +77,8 @@ pub(super) fn wait(pid: i32) -> io::Result<i32> {
     }
 }
 
-/// Whoever started us may have asked that children vanish unseen, which would lose their status. For a
-/// process that is ours alone.
+/// Resets `SIGCHLD` to its default. If our parent left it ignored, the kernel would reap our
+/// children itself and their status would be lost. Only for a process that serves rye alone.
 pub(super) fn reset_sigchld() {
     // SAFETY: the default disposition has no handler that could run.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
@@ -92,13 +92,13 @@ pub(super) struct Started {
     pub(super) stderr: OwnedFd,
 }
 
-/// Starts the child in a process group of its own, and where it gives anything up in a session of its own, with the given environment and folder, with three
-/// streams and no other descriptor, with every signal let through and at its default. It ends with the
-/// thread that starts it.
+/// Starts the child in its own process group; a restricted child in its own session. It gets the
+/// given environment and folder, three streams and no other descriptor; no signal is blocked, and
+/// each has its default action. It ends with the thread that starts it.
 ///
-/// `clone` by hand, as `posix_spawn` does it: the child borrows our memory until it is its own program,
-/// so that nothing is copied, and gives up what [`Restrict`] says in between, which neither
-/// `posix_spawn` nor the standard library can do without a copy of all page tables.
+/// Calls `clone` directly, as `posix_spawn` does: the child shares our memory until it executes its
+/// program, so no page table is copied. In between it applies [`Restrict`], which neither
+/// `posix_spawn` nor the standard library can do without such a copy.
 pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
     let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::from);
     let program = text(spawn.program.as_os_str().as_encoded_bytes())?;
@@ -130,8 +130,8 @@ pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
         is_first: AtomicBool::new(false),
         error: AtomicI32::new(0),
     };
-    // A program that we just wrote is still open for writing in a child that another thread is
-    // starting, for as long as that child is not its own program yet.
+    // A program that we just wrote may still be open for writing in a child of another thread that
+    // has not yet executed its own program.
     let until = Instant::now() + Duration::from_millis(BUSY_PROGRAM_MS);
     loop {
         match setup.spawn() {
@@ -153,23 +153,23 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((beyond(read)?, beyond(write)?))
 }
 
-/// What a child gives up before it becomes its program; nothing by default.
+/// The restrictions that a child applies to itself before it executes its program; none by default.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Restrict {
     /// A landlock rule set.
     pub(crate) ruleset: Option<Arc<OwnedFd>>,
-    /// What every system call is held against, as the kernel's `struct sock_filter`; empty for none.
+    /// The filter of its system calls, as the kernel's `struct sock_filter`; empty for none.
     pub(crate) filter: Vec<Instruction>,
-    /// The most of what one process may have.
+    /// Resource limits of one process.
     pub(crate) rlimits: Vec<(Resource, u64)>,
-    /// What root may do beyond others.
+    /// Whether it drops all capabilities.
     pub(crate) drops_capabilities: bool,
-    /// It is the first of process ids of its own, where the machine lets it have them: all below it ends
-    /// with it.
+    /// It is the first process of its own pid namespace, where the machine allows one. Then all its
+    /// descendants end with it.
     pub(crate) is_first_process: bool,
-    /// The file by which it joins its group of processes.
+    /// The file by which it joins its control group.
     pub(crate) group: Option<Arc<OwnedFd>>,
-    /// Descriptors that it gets, as 3 and on; each of ours is [`Restrict::HANDED_DOWN`] or above.
+    /// Descriptors that it gets, from 3 on. Ours must be [`Restrict::HANDED_DOWN`] or above.
     pub(crate) passed: Vec<Arc<OwnedFd>>,
 }
 
@@ -183,8 +183,8 @@ pub(crate) struct Instruction {
     pub(crate) k: u32,
 }
 
-/// A child before it is one: all that it needs, made by its parent. In the child nothing is allocated,
-/// no lock is taken and nothing unwinds; there are only system calls.
+/// All that a child needs until it executes its program, prepared by its parent. The child makes
+/// system calls only: it allocates nothing, takes no lock and does not unwind.
 struct ChildSetup<'a> {
     program: &'a CStr,
     /// Both end with a null.
@@ -193,22 +193,22 @@ struct ChildSetup<'a> {
     cwd: &'a CStr,
     streams: [RawFd; 3],
     restrict: &'a Restrict,
-    /// The thread that starts it hears of all that it does.
+    /// Whether the thread that starts it traces it.
     watched: bool,
     parent: u32,
-    /// Where it should be the first process of its own ids.
+    /// Set if it should be the first process of its own pid namespace.
     first: Option<FirstProcess>,
-    /// It is.
+    /// Whether it is, this time.
     is_first: AtomicBool,
-    /// What the child failed with.
+    /// The `errno` that the child failed with, or 0.
     error: AtomicI32,
 }
 
-/// A first step of a child.
+/// The function that a child runs.
 pub(super) type Step = extern "C" fn(*mut libc::c_void) -> libc::c_int;
 
-/// A child that borrows our memory until it is a program of its own or gone; this thread waits until
-/// then. `more` are further flags of `clone`.
+/// Starts a child that shares our memory. This thread waits until the child executed a program or
+/// ended. `more` are further flags of `clone`.
 ///
 /// # Safety
 /// `step` makes system calls only, on memory that outlives this call.
@@ -217,15 +217,15 @@ pub(super) unsafe fn vfork_clone(
     of: *mut libc::c_void,
     more: libc::c_int,
 ) -> io::Result<i32> {
-    /// In units of 16 bytes; as `posix_spawn` has it and twice that.
+    /// In units of 16 bytes; twice what `posix_spawn` uses.
     const STACK: usize = 64 * 1024 / 16;
-    // Not written to, so that only what the child uses of it becomes memory.
+    // Not initialised, so that only the pages that the child uses take memory.
     let mut stack = Box::<[u128]>::new_uninit_slice(STACK);
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the sets are filled in before they are read. The child runs on a stack of its own,
-    // which outlives it: `CLONE_VFORK` holds this thread. It gets no signal while our handlers stand in
-    // its memory, since all are blocked.
+    // which outlives it: `CLONE_VFORK` holds this thread. It gets no signal while our handlers
+    // stand in its memory, since all are blocked.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         checked(libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()))?;
@@ -240,7 +240,7 @@ pub(super) unsafe fn vfork_clone(
 
 impl ChildSetup<'_> {
     /// # Errors
-    /// What the child failed with before it was its program.
+    /// What the child failed with before it executed its program.
     fn spawn(&self) -> io::Result<i32> {
         self.error.store(0, Ordering::Relaxed);
         self.is_first.store(self.first.is_some(), Ordering::Relaxed);
@@ -264,7 +264,8 @@ impl ChildSetup<'_> {
         }
     }
 
-    /// In the child: everything up to its program. Comes back only with what failed.
+    /// Runs in the child: applies everything and executes the program. Returns only if a step
+    /// failed.
     ///
     /// # Safety
     /// For a child that shares its parent's memory, on a stack of its own, all signals blocked.
@@ -273,11 +274,12 @@ impl ChildSetup<'_> {
         let called = |result: libc::c_long| if result < 0 { Err(Failed) } else { Ok(()) };
         // SAFETY: system calls on numbers and on memory that the parent made and keeps.
         unsafe {
-            // The two signals of the C library's own, and those that nobody can set, say no.
+            // This fails for signals that cannot be set, and for two that the C library keeps to
+            // itself.
             for signal in 1..=64 {
                 libc::signal(signal, libc::SIG_DFL);
             }
-            // A session of its own has no terminal to read from or to draw on.
+            // A new session has no terminal.
             match self.restrict.is_nothing() {
                 true => done(libc::setpgid(0, 0))?,
                 false => done(libc::setsid())?,
@@ -318,7 +320,7 @@ impl ChildSetup<'_> {
                 };
                 let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
                 prlimit(std::ptr::null(), &raw mut limit)?;
-                // More than it is let have is not for it to ask.
+                // The hard limit can only be lowered.
                 limit.rlim_max = limit.rlim_max.min(*most);
                 limit.rlim_cur = limit.rlim_max;
                 prlimit(&raw const limit, std::ptr::null_mut())?;
@@ -356,7 +358,8 @@ impl ChildSetup<'_> {
 }
 
 impl Restrict {
-    /// What is passed to a child is a descriptor from here on, so that none is in the place of another.
+    /// Passed descriptors have at least this number, so that none is overwritten when they become 3
+    /// and on.
     pub(crate) const HANDED_DOWN: RawFd = 10;
 
     fn is_nothing(&self) -> bool {
@@ -364,13 +367,13 @@ impl Restrict {
     }
 }
 
-/// What a call that does not come back comes back with.
+/// The success of a call that does not return.
 enum Never {}
 
-/// `errno` says why.
+/// A system call failed; `errno` says why.
 struct Failed;
 
-/// The child's first step.
+/// What the child runs.
 extern "C" fn child_main(setup: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `spawn` handed over itself, and waits; this is the child that `exec` speaks of.
     unsafe {
@@ -381,7 +384,7 @@ extern "C" fn child_main(setup: *mut libc::c_void) -> libc::c_int {
     }
 }
 
-/// Closes all descriptors from this one on, one by one where the kernel knows no better way.
+/// Closes all descriptors from this one on; one by one on a kernel without `close_range`.
 ///
 /// # Safety
 /// For a process that uses none of them any more.
@@ -402,15 +405,15 @@ fn is_busy(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ETXTBSY)
 }
 
-/// The `posix_spawn` family gives the error instead of setting it.
+/// The result of a call that returns its error number instead of setting `errno`.
 fn checked(error: i32) -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// What asks a process to end, in the order of how often it does.
+/// The signals that ask a process to end, the most frequent first.
 const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Whether this process was told to pass over the signal, as `nohup` does.
+/// Whether this process ignores the signal, as below `nohup`.
 fn is_ignored(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: nothing is set; the old action is written to `action`, for which zeroed is valid.
@@ -421,20 +424,22 @@ fn is_ignored(signal: i32) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// While it lives, what asks this process to end arrives on [`Signals::fd`] instead of ending it.
+/// While it exists, signals that ask this process to end arrive on [`Signals::fd`] and do not end
+/// it.
 pub(crate) struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
 }
 
 impl Signals {
-    /// Blocks the signals on this thread, but for those that are passed over: a blocked signal is
-    /// never passed over. Children start with an empty mask.
+    /// Blocks the signals on this thread. Ignored ones are left out: a blocked signal arrives even
+    /// if it is ignored. Children start with an empty mask.
     pub(crate) fn listen() -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         let mut before = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: `sigemptyset` initialises the set before it is read; `before` is written by
-        // `pthread_sigmask` before it is assumed to be initialised; the descriptor is fresh and owned.
+        // `pthread_sigmask` before it is assumed to be initialised; the descriptor is fresh and
+        // owned.
         unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             for signal in ENDING.into_iter().filter(|signal| !is_ignored(*signal)) {
@@ -477,7 +482,7 @@ impl Drop for Signals {
     }
 }
 
-/// No signal is for this thread, whose process has others.
+/// Blocks all signals on this thread, so that other threads of the process get them.
 pub(super) fn block_all_signals() {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is filled in before it is read.
@@ -487,13 +492,13 @@ pub(super) fn block_all_signals() {
     }
 }
 
-/// Process groups that are killed when a signal ends this process while nobody listens for it: 0 is a
-/// free place.
+/// Process groups to kill if a signal ends this process while no [`Signals`] listens. 0 is a free
+/// place.
 static GROUPS: [AtomicI32; EXEC_SERVERS] = [const { AtomicI32::new(0) }; EXEC_SERVERS];
 
-/// From here on the group ends with this process, also when a signal ends it while nobody listens. For
-/// a process that is ours alone, since it sets handlers; where there is one, or the signal is passed
-/// over, it stays so.
+/// From here on the group is killed if a signal ends this process while no [`Signals`] listens.
+/// This sets signal handlers, so it is only for a process that serves rye alone. A handler that is
+/// there stays, and an ignored signal stays ignored.
 pub(super) fn kill_group_on_signal(group: i32) {
     static SET: Once = Once::new();
     SET.call_once(|| ENDING.into_iter().for_each(handle));
@@ -504,7 +509,7 @@ pub(super) fn kill_group_on_signal(group: i32) {
     }
 }
 
-/// The group is gone; its number may be another's from here on.
+/// The group has ended; its number may be reused by another one.
 pub(super) fn forget_group(group: i32) {
     for place in &GROUPS {
         let _ = place.compare_exchange(group, 0, Ordering::Relaxed, Ordering::Relaxed);
@@ -513,8 +518,8 @@ pub(super) fn forget_group(group: i32) {
 
 fn handle(signal: i32) {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: zeroed is a valid action, and the old one is written to it; the one that is set differs
-    // from a default one by a handler that does nothing but calls which are allowed in one.
+    // SAFETY: zeroed is a valid action, and the old one is written to it; the one that is set
+    // differs from a default one by a handler that does nothing but calls which are allowed in one.
     unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
         let mut action = action.assume_init();
@@ -541,8 +546,8 @@ extern "C" fn end_groups(signal: libc::c_int) {
     }
 }
 
-/// While the answer lives, what asks this process to end waits for a thread that listens, on this
-/// thread and on those that it starts.
+/// While the result exists, signals that ask this process to end stay pending for a thread that
+/// listens. Applies to this thread and to those that it starts.
 ///
 /// # Errors
 /// What the system says.
@@ -550,7 +555,7 @@ pub(crate) fn hold_signals() -> io::Result<impl Sized> {
     Signals::listen()
 }
 
-/// A thread that goes on only as long as whoever keeps this knows that it does.
+/// A thread that can be interrupted. Whoever holds this makes sure that the thread still runs.
 #[cfg(feature = "mcp")]
 #[derive(Debug)]
 pub(crate) struct ThisThread(libc::pid_t);
@@ -562,8 +567,8 @@ impl ThisThread {
         Self(rustix::thread::gettid().as_raw_nonzero().get())
     }
 
-    /// Asks it, and no other thread, to end what it does, as a signal to the whole process would. It has
-    /// to hold signals, and to be there: its number may become another thread's.
+    /// Sends this thread alone a signal that asks it to end its work. The thread must block signals
+    /// and must still run, because its number may be reused.
     pub(crate) fn interrupt(self) {
         let heard = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
         let Some(signal) = heard.into_iter().find(|signal| !is_ignored(*signal)) else { return };
@@ -572,13 +577,13 @@ impl ThisThread {
     }
 }
 
-/// Sends `signal` to this process, for whichever thread listens for it.
+/// Sends `signal` to this process; a thread that listens gets it.
 pub(crate) fn send_on(signal: i32) {
     // SAFETY: a signal is sent to ourselves; there are no pointers.
     unsafe { libc::kill(libc::getpid(), signal) };
 }
 
-/// Ends this process by `signal`, as the sender of it expects.
+/// Raises `signal` in this process, which ends it as the sender expects.
 pub(crate) fn raise(signal: i32) {
     // SAFETY: raises a signal at ourselves; there are no pointers.
     unsafe { libc::raise(signal) };

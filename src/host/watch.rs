@@ -1,13 +1,13 @@
 //! What a child and all below it do to the machine, told when the child ended.
 //!
 //! A thread starts the child and hears of each of its system calls. It reads paths where the kernel
-//! knows them: of a descriptor that came back, `/proc/PID/fd/N`; of an argument, from the folder that
-//! the task is in. Descendants are followed through namespaces, and their paths are those of the file
-//! system that they see. A child that holds another program in a sandbox is not listened to before
-//! that program is started: its own mounts and folders are not the program's.
+//! knows them: of a descriptor that came back, `/proc/PID/fd/N`; of an argument, from the folder
+//! that the task is in. Descendants are followed through namespaces, and their paths are those of
+//! the file system that they see. A child that holds another program in a sandbox is not listened
+//! to before that program is started: its own mounts and folders are not the program's.
 //!
-//! This is for people who want to know, and no judge: what a task says with its memory is read while
-//! another thread of it may change it.
+//! This is for people who want to know, and no judge: what a task says with its memory is read
+//! while another thread of it may change it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

@@ -1,8 +1,8 @@
 //! Whether git's settings lead into the repository that a tool may write (`git: write`).
 //!
-//! What decides what git runs stays closed by its place, so no tool writes it. A person's settings can
-//! name more such places in the repository: a file that is included, a folder of hooks, a program.
-//! A tool that could write there would have git run what it wrote, so it is not started.
+//! What decides what git runs stays closed by its place, so no tool writes it. A person's settings
+//! can name more such places in the repository: a file that is included, a folder of hooks, a
+//! program. A tool that could write there would have git run what it wrote, so it is not started.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};

@@ -1,9 +1,10 @@
-//! The level `bwrap`: namespaces of its own, a file system of what is granted and nothing else.
+//! The level `bwrap`: the tool gets its own namespaces, and a file system that holds only its
+//! grants.
 //!
-//! Mounts are made from the outside in, so that what is granted or kept deeper counts. What is kept
-//! and lies in a grant is mounted over itself to be read only; the folders between are mounted too,
-//! since what is mounted cannot be moved away. What is kept and is not there is made first, see
-//! `mount_points.rs`.
+//! Mounts are made from the outside in, so that a deeper grant or kept place wins over an outer
+//! one. A kept place inside a grant is mounted over itself, read only. The folders between the two
+//! are mounted as well, because a mount point cannot be moved away. A kept place that does not
+//! exist is created first, see `mount_points.rs`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,12 +16,12 @@ use super::landlock::SCOPES;
 use super::mount_points::MountPoints;
 use crate::host::{CannotConfine, Cell, Confinement, Kept, Level, Net, Policy};
 
-/// The policy as this level holds it; `rules` says whether rules on files hold it too, and
-/// `landlock` the version of the kernel's interface for them, where there is one.
+/// The policy as this level enforces it. `rules` says whether landlock rules are in force inside as
+/// well; `landlock` is the version of that interface, where the kernel has one.
 ///
 /// # Errors
-/// `sandbox.cannot_protect`: a kept place is a link or lies behind one, which nothing can be
-/// mounted over.
+/// `sandbox.cannot_protect`: a kept place is a symbolic link or lies behind one, and nothing can be
+/// mounted over a link.
 pub(super) fn confine(
     policy: Policy,
     rules: bool,
@@ -41,11 +42,12 @@ pub(super) fn confine(
     }
     let mut missing = Vec::new();
     if !rules {
-        // A mount that may only be read does not hold them.
+        // Named pipes can be written on a read-only mount.
         missing.push("named pipes".to_owned());
     }
     match policy.net {
-        // `bwrap` itself needs some, so whatever it holds may make them.
+        // `bwrap` itself needs sockets, so the filter that it starts with lets the tool open them
+        // too.
         Net::None if !rules => missing.push("unix sockets".to_owned()),
         Net::Loopback => missing.push("unix sockets".to_owned()),
         Net::Any if landlock.is_none_or(|version| version < SCOPES) => {
@@ -54,28 +56,28 @@ pub(super) fn confine(
         Net::None | Net::Any => {}
     }
     if policy.kept.iter().any(|kept| holding(kept, &policy).is_some()) {
-        // What somebody outside puts in the place of a kept folder or file has no mount on it.
+        // If somebody outside replaces a kept folder or file, the new one is not mounted read only.
         missing.push("replaced places".to_owned());
     }
     missing.extend(uncounted(policy.caps));
     Ok(Confinement { level: Level::Bwrap, policy, missing })
 }
 
-/// The innermost folder to write that holds what is kept.
+/// The innermost write grant that contains the kept place.
 fn holding<'a>(kept: &Kept, policy: &'a Policy) -> Option<&'a Path> {
     policy.write.iter().filter(|granted| kept.path.starts_with(granted)).max().map(PathBuf::as_path)
 }
 
-/// The path and what lies above it below `granted`.
+/// The path and each folder above it, up to but without `granted`.
 fn up_to<'a>(granted: &'a Path, path: &'a Path) -> impl Iterator<Item = &'a Path> + Clone {
     path.ancestors().take_while(move |above| *above != granted)
 }
 
-/// One mount: where, and by which option of `bwrap`.
+/// One mount: its place, and the option of `bwrap` that makes it.
 struct Mount {
     at: PathBuf,
     option: &'static str,
-    /// What is put there, where that is not the place itself.
+    /// What is mounted there, if that is not the place itself.
     from: Option<PathBuf>,
 }
 
@@ -85,7 +87,7 @@ impl Mount {
     }
 }
 
-/// The arguments of `bwrap` up to the program, and the places that were made for it.
+/// The arguments of `bwrap` before the program, and the places that were created for the run.
 ///
 /// # Errors
 /// What the disk says.
@@ -93,10 +95,10 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     let policy = &cell.confinement.policy;
     let mut points = MountPoints::default();
     let mut mounts = grants(policy);
-    // The folder it starts in is there, also where it may see nothing of it.
+    // The working directory must exist, even if the tool may read nothing in it.
     mounts.insert(0, Mount::of("--dir", cwd));
-    // Root owns the settings of the kernel also without any capability, so its files of them are
-    // closed by the mount.
+    // Root owns the files of kernel settings and can write them without any capability, so `/proc`
+    // is mounted read only.
     mounts.extend([Mount::of("--proc", "/proc"), Mount::of("--remount-ro", "/proc")]);
     mounts.push(Mount::of("--dev", "/dev"));
     if cell.confinement.has_own_tmp() {
@@ -111,15 +113,15 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     let sees = |path: &Path| shown().any(|granted| path.starts_with(granted));
     for hidden in policy.hidden.iter().filter(|hidden| sees(hidden)) {
         if hidden.is_dir() {
-            // Empty, and so that nobody believes to have written there.
+            // An empty folder, read only so that no write there seems to succeed.
             mounts.extend([Mount::of("--tmpfs", hidden), Mount::of("--remount-ro", hidden)]);
         } else if hidden.exists() {
-            // A device, and no mount but that of `/dev` lets one be opened.
+            // A device file cannot be opened on any mount but that of `/dev`.
             let nothing = Some(PathBuf::from("/dev/null"));
             mounts.push(Mount { from: nothing, ..Mount::of("--ro-bind", hidden) });
         }
     }
-    // From the outside in; at one place in the order in which they were said.
+    // From the outside in. The sort is stable, so mounts on one place keep their order.
     mounts.sort_by_key(|mount| mount.at.components().count());
     let fixed = [
         "--unshare-user",
@@ -145,14 +147,14 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     }
     let root = Path::new("/");
     if !policy.read.iter().chain(&policy.write).any(|granted| granted == root) {
-        // What is granted nowhere is not written into a place that is gone afterwards either.
+        // Otherwise a tool could write into the root, which is in memory and vanishes with the run.
         args.extend(["--remount-ro".into(), root.into()]);
     }
     args.extend(["--chdir".into(), cwd.into(), "--".into()]);
     Ok((args, points))
 }
 
-/// What is granted, as it lies on the disk.
+/// The mounts of all grants.
 fn grants(policy: &Policy) -> Vec<Mount> {
     let Policy { base, read, write, .. } = policy;
     let is_in = |path: &Path, all: &[PathBuf]| all.iter().any(|granted| path.starts_with(granted));
@@ -164,13 +166,13 @@ fn grants(policy: &Policy) -> Vec<Mount> {
             Err(_) => mounts.push(Mount::of("--ro-bind-try", path)),
         }
     }
-    // Sockets of services that act for whoever speaks to them; a grant of their own folder shows
-    // them.
+    // `/run` holds sockets of services that act for anybody who connects. A grant of a folder above
+    // it does not show them; a grant of `/run` itself does.
     let services = Path::new("/run");
     if read.iter().chain(write).any(|path| services != path && services.starts_with(path)) {
         mounts.push(Mount::of("--tmpfs", services));
     }
-    // What may be written may be read.
+    // A write grant includes reading.
     let read = read.iter().filter(|path| !is_in(path, write));
     mounts.extend(read.map(|path| Mount::of("--ro-bind-try", path)));
     mounts.extend(write.iter().map(|path| Mount::of("--bind-try", path)));
@@ -185,7 +187,7 @@ fn keep(
 ) -> io::Result<()> {
     let Some(granted) = holding(kept, policy) else { return Ok(()) };
     let between = up_to(granted, &kept.path).skip(1);
-    // Below a plain file nothing comes to be, and the file is where it is.
+    // Nothing can be created below a plain file.
     if between.clone().any(Path::is_file) {
         return Ok(());
     }

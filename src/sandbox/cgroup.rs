@@ -1,9 +1,9 @@
-//! Groups of processes that the kernel counts together: by them `memory_mb` and `processes` hold
-//! for all that a run starts.
+//! Control groups: they make `memory_mb` and `processes` hold for all processes of a run together.
 //!
-//! A group can be made below a folder of control groups, version 2, that holds this process, counts
-//! what is asked for, and is this user's: below the user's own systemd, or as root. Nothing is
-//! switched on that is off. What a killed rye left goes with the next group that is made there.
+//! A group can be made where a folder above this process's own control group (version 2) has the
+//! needed controllers switched on and belongs to this user: below the user's systemd, or as root.
+//! rye switches no controller on. Groups that a killed rye left are removed when the next one is
+//! made there.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -18,20 +18,20 @@ use crate::base::limits::REAP_MS;
 use crate::base::random;
 use crate::host::Caps;
 
-/// What a name of a group begins with; the id of the process that made it follows.
+/// The prefix of a group's name; the process id of its rye follows.
 const NAME: &str = "rye-";
 
-/// A group for one run. Dropping it ends what is in it, and takes it away.
+/// The group of one run. Dropping it kills its processes and removes it.
 #[derive(Debug)]
 pub(super) struct Group {
     folder: PathBuf,
-    /// Whoever writes `0` to it has joined.
+    /// A process joins by writing `0` to this file.
     pub(super) join: Arc<OwnedFd>,
-    /// Held as long as the run lasts: who cannot see our process sees the lock.
+    /// Locked as long as the run lasts, for a rye in another container that cannot see our process.
     _lock: File,
 }
 
-/// Where a group that counts this can be made; `None` where none can, or nothing is to be counted.
+/// The folder in which a group with these limits can be made; `None` if there is none, or no limit.
 pub(super) fn place(caps: Caps) -> Option<PathBuf> {
     let asked = [("memory", caps.memory_mb), ("pids", caps.processes)];
     let asked: Vec<&str> =
@@ -43,7 +43,7 @@ pub(super) fn place(caps: Caps) -> Option<PathBuf> {
     place_in(&mounted, &own, &asked)
 }
 
-/// Where the groups of version 2 are mounted, and the folder there that holds this process.
+/// Where control groups of version 2 are mounted, and the folder there that contains this process.
 fn ours() -> Option<(PathBuf, PathBuf)> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let of_version_2 = |line: &&str| line.contains(" - cgroup2 ");
@@ -53,8 +53,8 @@ fn ours() -> Option<(PathBuf, PathBuf)> {
     Some((mounted.into(), Path::new(mounted).join(own)))
 }
 
-/// The nearest folder from `own` up that counts all of it for its groups, and in which this user
-/// makes groups and moves processes.
+/// The nearest folder from `own` up whose controllers count all of these limits, and in which this
+/// user may make groups and move processes.
 fn place_in(mounted: &Path, own: &Path, asked: &[&str]) -> Option<PathBuf> {
     let counts = |folder: &Path| {
         let on = fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
@@ -69,7 +69,7 @@ fn place_in(mounted: &Path, own: &Path, asked: &[&str]) -> Option<PathBuf> {
 }
 
 impl Group {
-    /// Makes a group; `more` processes hold the run and are not of it.
+    /// Makes a group. `more` is the number of helper processes that do not count against the limit.
     ///
     /// # Errors
     /// What the kernel says, or that no group can be made any more.
@@ -88,7 +88,7 @@ impl Group {
         let limited = || {
             if let Some(most) = caps.memory_mb {
                 fs::write(folder.join("memory.max"), (most << 20).to_string())?;
-                // Where there is no swap, there is none to take.
+                // Without swap there is nothing to limit.
                 let _ = fs::write(folder.join("memory.swap.max"), "0");
                 fs::write(folder.join("memory.oom.group"), "1")?;
             }
@@ -118,7 +118,7 @@ impl Drop for Group {
     }
 }
 
-/// Ends all that is in the group, and takes it away.
+/// Kills all processes of the group and removes it.
 fn end(folder: &Path) {
     let _ = fs::write(folder.join("cgroup.kill"), "1");
     let until = Instant::now() + Duration::from_millis(REAP_MS);
@@ -127,7 +127,7 @@ fn end(folder: &Path) {
     }
 }
 
-/// Ends the groups of processes that no longer run.
+/// Removes the groups of rye processes that no longer run.
 fn sweep(place: &Path) {
     let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.flatten() {
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_joined_a_group_ends_with_it_and_a_stale_group_goes_with_the_next() {
-        // Where this machine lets us make any group at all.
+        // Only where this machine lets us make a group.
         let Some(place) = ours().and_then(|(mounted, own)| place_in(&mounted, &own, &[])) else {
             return;
         };

@@ -1,4 +1,4 @@
-//! The host that confines: another host, and what its children are held to.
+//! A host that starts its children in a sandbox, and the choice of the level.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,10 +17,10 @@ use crate::host::{
     NetFault, PersistentChild, Policy, ResolvedPath, Restrict, Spawn,
 };
 
-/// Processes of `bwrap` itself around a tool.
+/// The number of processes that `bwrap` itself adds to a run.
 const OF_BWRAP: u64 = 2;
 
-/// Where a child has a folder in memory for its temporary files, if it has one.
+/// Where a child's private folder in memory is mounted, if it has one.
 pub(super) const OWN_TMP: &str = "/tmp";
 
 /// See the module.
@@ -93,7 +93,7 @@ impl Host for Confined {
 
 /// The strongest level that works, or the one that is asked for; never a weaker one instead of it.
 fn choose(found: &Found, policy: Policy, ladder: Ladder) -> Result<Confinement, CannotConfine> {
-    // Whether the level above works is not asked for nothing: that takes a process.
+    // Only asked if it is needed: finding out takes a process.
     let stronger = || found.bwrap.as_ref().err().cloned();
     let by_landlock = |policy| match &*found.landlock {
         Ok(version) => landlock::confine(policy, *version, &stronger),
@@ -115,7 +115,7 @@ fn choose(found: &Found, policy: Policy, ladder: Ladder) -> Result<Confinement, 
     }
 }
 
-/// What is asked for and counts for a group of processes, where no group can be made.
+/// The limits that need a control group and cannot be enforced here, by their names in `missing`.
 pub(super) fn uncounted(caps: Caps) -> impl Iterator<Item = String> {
     let asked = [("memory_mb", caps.memory_mb), ("processes", caps.processes)];
     let is_counted = cgroup::place(caps).is_some();
@@ -123,10 +123,10 @@ pub(super) fn uncounted(caps: Caps) -> impl Iterator<Item = String> {
     asked.map(|(name, _)| format!("limits.{name}"))
 }
 
-/// What must be there as long as a child runs: its group, and the places that were made to be kept.
+/// What must exist as long as a child runs: its control group, and the places created for it.
 type Needs = (Option<cgroup::Group>, MountPoints);
 
-/// The child that is started instead, and what it needs as long as it runs.
+/// The confined form of the spawn, and what must exist as long as the child runs.
 fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, Needs)> {
     let Confinement { level, policy, missing } = &*cell.confinement;
     mount_points::sweep(&policy.abandoned);
@@ -173,7 +173,8 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, Needs)> {
                     |(name, value): (String, OsString)| ["--setenv".into(), name.into(), value];
                 args.splice(..0, steering.into_iter().flat_map(set));
             }
-            // A watched one is ended with its watcher, which has to see all of it from outside.
+            // A watched child ends with its watcher, which must see its processes by their ids
+            // outside.
             restrict.is_first_process = !spawn.watched;
             args.push(std::mem::replace(&mut held.program, program).into());
             args.append(&mut held.args);
@@ -187,18 +188,18 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, Needs)> {
     Ok((held, (group, points)))
 }
 
-/// Takes the variables that steer the loader and the C library out of the environment, to be given
-/// to the program alone: what holds it is not itself held.
+/// Takes the variables that steer the loader and the C library out of the environment. Only the
+/// tool gets them: `bwrap` and rye, which are started before it, must not be steered by an item.
 fn for_the_loader(env: &mut BTreeMap<String, OsString>) -> Vec<(String, OsString)> {
     let steers = |name: &str| name.starts_with("LD_") || OF_LIBC.contains(&name);
     let names: Vec<String> = env.keys().filter(|name| steers(name)).cloned().collect();
     names.into_iter().filter_map(|name| env.remove_entry(&name)).collect()
 }
 
-/// Variables beside `LD_*` by which the C library loads or does something else.
+/// Variables beside `LD_*` that make the C library load files or change its behaviour.
 const OF_LIBC: [&str; 4] = ["GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH", "NLSPATH"];
 
-/// What one process may have.
+/// The limits of each single process.
 fn rlimits(caps: Caps) -> Vec<(Resource, u64)> {
     let mut limits = vec![(Resource::Core, 0)];
     limits.extend(caps.cpu_seconds.map(|most| (Resource::Cpu, most)));
@@ -239,7 +240,7 @@ mod tests {
         Lacking { level, why: "it is off".into(), mend: "turn it on".into() }
     }
 
-    /// A machine with these levels.
+    /// A machine on which these levels work.
     fn machine(bwrap: bool, landlock: bool) -> Found {
         let bwrap: fn() -> _ = match bwrap {
             true => || Ok("/usr/bin/bwrap".into()),

@@ -1,10 +1,10 @@
-//! The last step into the level `bwrap`: rye itself, started inside in the tool's place, takes the
-//! rules on files upon itself and becomes the tool.
+//! The last step into the level `bwrap`: `bwrap` starts rye in the tool's place, and rye restricts
+//! itself by landlock and then executes the tool.
 //!
-//! Whoever is held to such rules mounts nothing, so they cannot be in force before `bwrap` is done.
-//! The rule set is made outside, where what may be used is known, and handed down; only what
-//! `bwrap` itself makes is added here. Whoever calls this entry by hand gives up rights and gets
-//! none.
+//! A process that is restricted by landlock cannot mount, so the rules cannot be in force before
+//! `bwrap` is done. The rule set is made outside, where the policy is known, and passed as a
+//! descriptor; rules for what `bwrap` itself mounts are added here. Calling this entry by hand only
+//! takes rights away, so it needs no protection.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -26,35 +26,35 @@ use crate::host::{
 /// The first argument of rye when it is started inside.
 const ENTRY: &str = "--inside-sandbox";
 
-/// An argument of the entry: there is no network, and so no socket.
+/// An argument of the entry: the tool has no network, so it may open no socket.
 const NO_SOCKETS: &str = "no-sockets";
 
-/// Which descriptor is which, inside.
+/// The numbers of the passed descriptors.
 const RULESET: i32 = 3;
 const PROGRAM: i32 = 4;
 
-/// This program is rye, whose [`enter`] answers the entry.
+/// Whether this program is rye, so that [`enter`] handles the entry. A test program is not.
 static IS_RYE: AtomicBool = AtomicBool::new(false);
 
-/// The answer to a command line that is the entry; `None` for any other. The first call of a
-/// program that is rye.
+/// Handles the command line of the entry; `None` for any other command line. rye must call this
+/// before anything else.
 pub(crate) fn enter(argv: &[OsString]) -> Option<ExitCode> {
     IS_RYE.store(true, Ordering::Relaxed);
     let args = argv.get(1..).filter(|args| args.first().is_some_and(|first| first == ENTRY))?;
     let error = become_tool(&args[1..]);
-    // As `bwrap` says it: whoever started us knows by that word that no tool ran.
+    // In the form of an error of `bwrap`, by which the caller knows that the tool did not run.
     let _ = writeln!(io::stderr(), "bwrap: {error}");
     Some(ExitCode::from(1))
 }
 
-/// Whether a child of this policy is held by rules on files too. What is only watched is granted
-/// nearly all, and its rules would be seen as its own doing.
+/// Whether landlock rules are in force inside as well. Not for a watched run: it is granted nearly
+/// everything, and the system calls of this entry would be recorded as the tool's own.
 pub(super) fn holds(policy: &Policy) -> bool {
     let has_landlock = || super::probe::found().landlock.is_ok();
     IS_RYE.load(Ordering::Relaxed) && !policy.own_tmp && has_landlock()
 }
 
-/// The descriptors that are handed down, and the program and arguments that take them.
+/// The descriptors to pass, and the program and arguments that use them.
 ///
 /// # Errors
 /// What the kernel says.
@@ -66,7 +66,7 @@ pub(super) fn program(cell: &Cell) -> io::Result<(Vec<Arc<OwnedFd>>, Vec<OsStrin
         .map(|fd| rustix::io::fcntl_dupfd_cloexec(fd.as_fd(), Restrict::HANDED_DOWN).map(Arc::new));
     let passed = passed.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut args: Vec<OsString> = vec![format!("/proc/self/fd/{PROGRAM}").into(), ENTRY.into()];
-    // `bwrap` makes these itself.
+    // `bwrap` mounts these itself.
     let mut made = vec![("list", "/"), ("read", "/proc"), ("write", "/dev")];
     if cell.confinement.has_own_tmp() {
         made.push(("write", super::confined::OWN_TMP));
@@ -78,7 +78,7 @@ pub(super) fn program(cell: &Cell) -> io::Result<(Vec<Arc<OwnedFd>>, Vec<OsStrin
     Ok((passed, args))
 }
 
-/// Gives up what the rules do not let it have, and becomes the program behind `--`.
+/// Restricts this process and executes the program behind `--`. Returns only if that fails.
 fn become_tool(args: &[OsString]) -> io::Error {
     match held(args) {
         Ok(mut tool) => {
@@ -92,7 +92,7 @@ fn become_tool(args: &[OsString]) -> io::Error {
 fn held(args: &[OsString]) -> io::Result<Command> {
     let malformed = || io::Error::from(io::ErrorKind::InvalidInput);
     let ruleset = handed_down(RULESET)?;
-    // Nobody below uses it.
+    // It was only needed to start this program.
     drop(handed_down(PROGRAM)?);
     let version = landlock_version()?;
     let mut env = Vec::new();
@@ -120,7 +120,7 @@ fn held(args: &[OsString]) -> io::Result<Command> {
     Ok(tool)
 }
 
-/// An argument of the entry: a variable that the tool has and what holds it has not.
+/// Arguments of the entry that set a variable for the tool alone.
 pub(super) fn set(name: &OsStr, value: OsString) -> [OsString; 3] {
     ["set".into(), name.into(), value]
 }

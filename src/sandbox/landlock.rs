@@ -1,8 +1,8 @@
 //! The level `landlock`: rules on files in the kernel, a filter of system calls for the network.
 //!
-//! Landlock only allows, and what is allowed for a folder is allowed for all below it. So a grant
-//! above something that must stay out is refused, or taken apart where its item says that parts
-//! will do.
+//! Landlock has no rule that forbids: a right on a folder is a right on all that lies below it. So
+//! a grant above a protected place is refused, or split into its parts if the item says that parts
+//! are enough (`partial`).
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -17,19 +17,19 @@ use landlock::{
 use super::split::split;
 use crate::host::{CannotConfine, Cell, Confinement, Kept, Lacking, Level, Net, Policy};
 
-/// The newest version of the interface whose rights are known here.
+/// The newest version of the interface that this program uses.
 const KNOWN: ABI = ABI::V6;
 
-/// Since this version a child can be kept from sockets without a path, and from others' processes.
+/// From this version on, abstract sockets and signals to other processes can be refused.
 pub(super) const SCOPES: i64 = 6;
-/// Since this version a child can be kept from the calls of devices.
+/// From this version on, `ioctl` on devices can be refused.
 const DEVICES: i64 = 5;
 
 /// Devices that every program may use.
 const DEVICES_OF_ALL: [&str; 5] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// The policy as this level can hold it; `lacking` says why the level above is not there.
+/// The policy as this level can enforce it; `lacking` says why the stronger level does not work.
 ///
 /// # Errors
 /// `sandbox.cannot_protect`, `sandbox.cannot_limit`
@@ -67,24 +67,24 @@ pub(super) fn confine(
         Ok((narrowed.into_iter().collect::<Vec<_>>(), cut))
     };
     let hidden: Vec<&Path> = policy.hidden.iter().map(PathBuf::as_path).collect();
-    // Terminals and disks lie there, which a grant of what is above does not mean.
+    // A grant of a folder above `/dev` is not meant to include terminals and disks.
     let devices = Path::new("/dev");
     let is_named = policy.read.iter().chain(&policy.write).any(|path| path == devices);
     let unread: Vec<&Path> = hidden.iter().copied().chain((!is_named).then_some(devices)).collect();
-    // What may be written may be read.
+    // A write grant includes reading.
     let kept = policy.kept.iter().map(|Kept { path, .. }| path.as_path());
     let unwritten: Vec<&Path> = kept.chain(unread.iter().copied()).collect();
-    // Who has a home below `/opt` has the keys there.
+    // If the home lies below `/opt`, the keys lie there as well.
     let (base, _) = protect(&policy.base, &hidden, true, "read")?;
     let (read, cut_read) = protect(&policy.read, &unread, policy.partial_read, "read")?;
     let (write, cut_write) = protect(&policy.write, &unwritten, policy.partial_write, "write")?;
     missing.extend(cut_read);
     missing.extend(cut_write);
-    // Who may see a file may change its mode, if it is theirs.
+    // A tool can change the mode of any file that its user owns and that it can see.
     missing.push("file modes".to_owned());
-    // A tool needs `/proc` for itself, and a grant of it shows every process.
+    // A tool needs `/proc` for itself, and the rule for it shows all processes.
     missing.push("command lines".to_owned());
-    // What lies there is memory that programs of all sandboxes and of the user share.
+    // It is not granted: all programs of the user share the memory there.
     missing.push("/dev/shm".to_owned());
     if version < DEVICES {
         missing.push("devices".into());
@@ -93,7 +93,7 @@ pub(super) fn confine(
         missing.extend(["abstract sockets".to_owned(), "signals".to_owned()]);
     }
     if policy.net == Net::Any {
-        // A socket that has a path is connected to whatever the rules on files are.
+        // Landlock rules on files do not apply to connecting a socket by its path.
         missing.push("unix sockets".into());
     }
     missing.extend(super::confined::uncounted(policy.caps));
@@ -110,7 +110,7 @@ pub(super) fn ruleset(cell: &Cell) -> Result<Option<Arc<OwnedFd>>, String> {
     build(policy, cell).map_err(|error| error.to_string()).map(|made| made.map(Arc::new))
 }
 
-/// A set without rules, which lets nothing through.
+/// A rule set without rules, which refuses everything.
 fn empty() -> Result<Ruleset, landlock::RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -120,14 +120,14 @@ fn empty() -> Result<Ruleset, landlock::RulesetError> {
         .scope(Scope::from_all(KNOWN))
 }
 
-/// All that may be done in a folder that may be written. Nothing that a tool needs makes devices.
+/// The rights in a folder that may be written: all but creating device files.
 fn writing() -> BitFlags<AccessFs> {
     AccessFs::from_all(KNOWN) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
 }
 
-/// The rules of one run within `bwrap`, but for what that makes itself. Mounts keep what is kept; a
-/// mount is gone when somebody outside replaces what lies under it, so what is hidden is kept out
-/// of the rules as well.
+/// The rules of one run at the level `bwrap`, without those for the mounts that `bwrap` makes
+/// itself. Kept places are protected by mounts. A mount disappears if somebody outside replaces the
+/// place under it, so hidden places get no rule either.
 ///
 /// # Errors
 /// What the kernel says.
@@ -150,7 +150,8 @@ pub(super) fn inside(cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetEr
     if let Some(pin) = &cell.pin {
         ruleset = allow(ruleset, pin, reading)?;
     }
-    // Git follows a link at the place of a file that it writes, wherever that leads; it makes none.
+    // If a symbolic link lies where git writes a file, git follows it. Git itself makes no links
+    // there, so a tool that commits may make none.
     let granted = if *commits { writing() & !AccessFs::MakeSym } else { writing() };
     for path in write {
         ruleset = allow(ruleset, path, granted)?;
@@ -161,8 +162,8 @@ pub(super) fn inside(cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetEr
     Ok(ruleset.into())
 }
 
-/// What a word of the entry of `inside.rs` lets be done, as the bits of the kernel's interface of
-/// this version; `None` for any other word.
+/// The rights that an access word of `inside.rs` stands for, as bits of this version of the
+/// kernel's interface. `None` for an unknown word.
 pub(super) fn bits(word: &str, version: i64) -> Option<u64> {
     let known = AccessFs::from_all(match version {
         ..=2 => return None,
@@ -200,7 +201,7 @@ fn build(policy: &Policy, cell: &Cell) -> Result<Option<OwnedFd>, landlock::Rule
     Ok(ruleset.into())
 }
 
-/// One rule; a path that is gone since it was planned allows nothing.
+/// Adds one rule. A path that no longer exists adds nothing.
 fn allow(
     ruleset: RulesetCreated,
     path: &Path,
@@ -213,7 +214,7 @@ fn allow(
     ruleset.add_rule(PathBeneath::new(fd, access))
 }
 
-/// Beside namespaces: sockets without a path and signals do not know of files.
+/// A rule set without rules on files: it refuses abstract sockets and signals to processes outside.
 ///
 /// # Errors
 /// What the kernel says.

@@ -1,16 +1,15 @@
-//! Sandbox: what a child may touch, held to it by the machine (sandbox.md).
+//! Sandbox: enforces what a child may touch (sandbox.md).
 //!
-//! Layer 12. Sees `host`. In: a policy that a plan made of signed items. Out: a child that is held
-//! to it by the strongest level that works here, or a refusal; never a weaker one unsaid.
+//! Layer 12. Sees `host`. In: a policy that a plan made of signed items. Out: a child that the
+//! strongest working level confines, or a refusal. What a level cannot enforce stands in `missing`.
 //!
-//! - `confined.rs` the host that confines, and the choice of the level · `probe.rs` which levels
-//!   work here, and why not · `bwrap.rs` namespaces, by `bwrap`, and `inside.rs` the step into them ·
-//!   `landlock.rs` rules on files · `cgroup.rs` what is counted for a run as a whole ·
-//!   `seccomp.rs` what no child asks the kernel · `split.rs` the parts of a grant that hold nothing
-//!   kept · `mount_points.rs` places that are made to be kept, and gone afterwards
+//! - `confined.rs` the host that confines its children, and the choice of the level ·
+//!   `probe.rs` which levels work here, and why not · `bwrap.rs` the level with namespaces, and
+//!   `inside.rs` its last step · `landlock.rs` the level with rules on files · `seccomp.rs` the
+//!   filters of system calls · `cgroup.rs` limits of a run as a whole · `split.rs` the parts of a
+//!   grant without protected places · `mount_points.rs` placeholders for places that do not exist
 //!
-//! The types of a policy lie in `host`, since plans name them. Nothing here widens: each step takes
-//! a policy and gives one that lets through the same or less.
+//! The types of a policy lie in `host`, because plans use them. No step widens a policy.
 
 mod bwrap;
 mod cgroup;

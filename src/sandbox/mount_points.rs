@@ -1,10 +1,10 @@
-//! Places that do not exist and must not come to be: made for as long as a run lasts, so that they
-//! can be kept, and gone afterwards.
+//! Placeholders for kept places that do not exist. A mount needs something to be mounted on, so an
+//! empty file or folder is created for the run and removed afterwards.
 //!
-//! A place is ours if it is as we make it and says so by its time of change, which nothing but us
-//! sets. Several runs may keep one: each holds a shared lock, and who gets it alone takes the place
-//! away. What a run that was killed left behind is ours by the same sign, and goes with the next
-//! run that keeps it, or that knows of the place ([`sweep`]).
+//! A placeholder is recognised by its modification time, which only rye sets. Several runs may need
+//! the same one: each holds a shared lock on it, and a run that gets the exclusive lock removes it.
+//! What a killed run left is recognised in the same way. It is removed by the next run that needs
+//! the place, or that names it to [`sweep`].
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -17,19 +17,19 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::host::Kept;
 
-/// The sign: a time of change that nothing gets by chance, in seconds of 1970.
+/// The modification time that marks a placeholder, in seconds since 1970; none gets it by chance.
 const SIGN: u64 = 0x7279_6500 / 2;
 
-/// Places that this run keeps. Dropping it takes those away that nobody else keeps.
+/// The placeholders of this run. Dropping it removes those that no other run needs.
 #[derive(Debug, Default)]
 pub(super) struct MountPoints {
-    /// The innermost last.
+    /// Outer folders stand before inner ones.
     held: Vec<(PathBuf, File)>,
 }
 
 impl MountPoints {
-    /// Makes what is not there, folders above it included. False where it cannot come to be:
-    /// neither we nor a tool, which may do less, can make it there.
+    /// Creates the place and the folders above it, where they do not exist. False if that is not
+    /// possible: then the tool, which may do less than we, cannot create it either.
     ///
     /// # Errors
     /// What the disk says.
@@ -44,7 +44,7 @@ impl MountPoints {
         if !self.hold(&kept.path, kept.is_folder)? {
             return Ok(false);
         }
-        // What was made in a folder of ours changed its time.
+        // Creating something in a placeholder folder changed its time.
         for (folder, _) in self.held.iter().filter(|(held, _)| held.is_dir()) {
             sign(folder)?;
         }
@@ -55,7 +55,7 @@ impl MountPoints {
         if self.held.iter().any(|(held, _)| held == path) {
             return Ok(true);
         }
-        // Somebody may take it away between making and locking.
+        // Another run may remove it between our creating and locking it.
         for _ in 0..100 {
             let made = match is_folder {
                 true => DirBuilder::new().mode(0o700).create(path),
@@ -99,14 +99,14 @@ impl Drop for MountPoints {
             let Ok(stat) = fs::symlink_metadata(&path) else { continue };
             let is_same = fs::read(&path).is_ok_and(|text| text == said(&path).as_bytes());
             let is_empty_file = stat.is_file() && is_same && is_ours(&stat);
-            // A folder tells by itself whether it is empty; what was made and removed in it changes
-            // its time, so the sign is not asked for again.
+            // Removing a folder fails if it is not empty. Its time is not checked, because creating
+            // and removing something in it changes that.
             let is_gone = match stat.is_dir() {
                 true => fs::remove_dir(&path).is_ok(),
                 false => is_empty_file && fs::remove_file(&path).is_ok(),
             };
-            // Another run may still keep the folder above, and be killed: the sign must be there
-            // then.
+            // The folder above may still be needed by another run. If that one is killed, the time
+            // must mark the folder.
             if is_gone && let Some(above) = path.parent().filter(|above| held.contains(*above)) {
                 let _ = sign(above);
             }
@@ -114,7 +114,7 @@ impl Drop for MountPoints {
     }
 }
 
-/// Takes those of these places away that a killed run left and nobody keeps.
+/// Removes those of these places that a killed run left and no other run needs.
 pub(super) fn sweep(places: &[PathBuf]) {
     let mut left = MountPoints::default();
     for path in places {
@@ -125,14 +125,14 @@ pub(super) fn sweep(places: &[PathBuf]) {
     }
 }
 
-/// What stands in a file that is there to be kept: nothing, but where git would fail over that. For
-/// git this says what is so without it.
+/// The content of a placeholder file: nothing, except where git refuses an empty file. There it
+/// says what git assumes without the file.
 fn said(path: &Path) -> &'static str {
     if path.ends_with(".git/commondir") { ".\n" } else { "" }
 }
 
-/// A disk that is read only, a file system that makes no files, or a folder of somebody else's; our
-/// own one a tool could open to itself.
+/// Whether the place can never be created by a tool: the disk is read only, the file system takes
+/// no files, or the folder is another user's. In a folder of our own a tool could change the mode.
 fn is_out_of_reach(path: &Path, error: &io::Error) -> bool {
     let own = rustix::process::geteuid().as_raw();
     let is_others =
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn where_nothing_can_be_made_nothing_has_to_be_kept() {
         let mut points = MountPoints::default();
-        // No disk: nobody makes files there, whoever they are.
+        // Nobody, root included, can create files in this file system.
         let kept = Kept { path: "/sys/kernel/.git/hooks".into(), is_folder: true };
         assert!(!points.keep(&kept).unwrap());
         assert!(points.held.is_empty());
@@ -183,7 +183,7 @@ mod tests {
         assert!(
             base.path().join(".config/fish").exists() && !base.path().join(".config/git").exists()
         );
-        // Killed: its locks are gone, and nobody took anything away.
+        // As if it was killed: its locks are released, and nothing is removed.
         second.held.clear();
         drop(second);
         let mut third = MountPoints::default();

@@ -1,4 +1,4 @@
-//! Which levels work on this machine, and for each that does not the exact reason and the mend.
+//! Which levels work on this machine, and for each other one the exact reason and the mend.
 
 use std::fs;
 use std::io;
@@ -9,18 +9,18 @@ use std::sync::LazyLock;
 
 use crate::host::{Lacking, Level, can_have_namespaces, landlock_version};
 
-/// Looked at when it is first asked for, and once.
+/// Found out once, when it is first needed.
 pub(super) type Once<T> = LazyLock<T, fn() -> T>;
 
-/// What of the ladder works here.
+/// Which levels work here.
 pub(super) struct Found {
-    /// The program, where its level works.
+    /// The path of `bwrap`, if its level works.
     pub(super) bwrap: Once<Result<PathBuf, Lacking>>,
-    /// The version of the kernel's interface, where its level works.
+    /// The version of landlock, if its level works.
     pub(super) landlock: Once<Result<i64, Lacking>>,
 }
 
-/// Where `bwrap` is looked for: not on `PATH`, which a shell may have from a project.
+/// Where `bwrap` is looked for. Not on `PATH`, because a project may have changed that.
 const PLACES: [&str; 5] = [
     "/usr/bin/bwrap",
     "/usr/local/bin/bwrap",
@@ -29,16 +29,16 @@ const PLACES: [&str; 5] = [
     "/opt/homebrew/bin/bwrap",
 ];
 
-/// Since this version a file cannot be cut short without the right to write it.
+/// From this version on, truncating a file needs the right to write it.
 const LANDLOCK_TRUNCATE: i64 = 3;
 
-/// What works here.
+/// Which levels work here.
 pub(super) fn found() -> &'static Found {
     static FOUND: Found = Found { bwrap: LazyLock::new(bwrap), landlock: LazyLock::new(landlock) };
     &FOUND
 }
 
-/// The ladder, each level tried for good: what works, and why the others do not.
+/// Tries each level by running something in it: what works, and why the others do not.
 pub(crate) fn tried() -> [(Level, Result<String, Lacking>); 2] {
     let Found { bwrap, landlock } = found();
     let bwrap = (**bwrap).clone().and_then(|program| match attempt(&program) {
@@ -53,12 +53,12 @@ pub(crate) fn tried() -> [(Level, Result<String, Lacking>); 2] {
     [(Level::Bwrap, bwrap), (Level::Landlock, landlock)]
 }
 
-/// What of this machine decides whether `bwrap` works.
+/// What decides whether `bwrap` works, so that tests can make it up.
 struct Facts<'a> {
     program: Option<&'a Path>,
-    /// Of a setting of the kernel, what its file says, if it is there.
+    /// The content of a file below `/proc/sys`, if it exists.
     setting: &'a dyn Fn(&str) -> Option<String>,
-    /// A child with namespaces of its own was had.
+    /// Whether a child with its own namespaces could be started.
     namespaces: &'a dyn Fn() -> io::Result<()>,
     attempt: &'a dyn Fn(&Path) -> Result<(), String>,
 }
@@ -103,7 +103,7 @@ fn judge_bwrap(facts: &Facts<'_>) -> Result<PathBuf, Lacking> {
     }
     let restricts = "kernel/apparmor_restrict_unprivileged_userns";
     if (facts.setting)(restricts).is_some_and(|text| text.trim() != "0") {
-        // Some programs are let through by a profile, so only trying tells.
+        // A profile may allow `bwrap`, so it has to be tried.
         if let Err(why) = (facts.attempt)(program) {
             return lacking(
                 format!("AppArmor keeps bubblewrap from its namespaces ({why})"),
@@ -115,7 +115,7 @@ fn judge_bwrap(facts: &Facts<'_>) -> Result<PathBuf, Lacking> {
     Ok(program.to_owned())
 }
 
-/// A program that nobody but root or this user can have put there.
+/// Whether the path is a program that only root or this user can have put there.
 fn is_program(path: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     fs::metadata(path).is_ok_and(|stat| {
@@ -127,7 +127,7 @@ fn is_program(path: &Path) -> bool {
     })
 }
 
-/// Runs nothing in a sandbox, and says what stood in the way.
+/// Runs `true` in a sandbox; the error is what `bwrap` said.
 pub(super) fn attempt(program: &Path) -> Result<(), String> {
     let tried = Command::new(program)
         .args(["--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc"])

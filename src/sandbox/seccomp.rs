@@ -1,4 +1,4 @@
-//! What no child asks the kernel: the filter of system calls of either level.
+//! The filters of system calls, for both levels.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use seccompiler::{
 
 use crate::host::{Instruction, Level, Net};
 
-/// The ways into the kernel past the rules of files and network, and what reaches beyond the child:
-/// rings make calls that no filter sees; keyrings are the user's; the rest belongs to whoever keeps
-/// the machine.
+/// Calls that bypass the rules on files and network, or that reach beyond the child: `io_uring`
+/// makes calls that no filter sees, keyrings belong to the user, and the others administer the
+/// machine.
 const NEVER: [i64; 14] = [
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -29,8 +29,8 @@ const NEVER: [i64; 14] = [
     libc::SYS_reboot,
 ];
 
-/// Objects of System V and queues of messages, which belong to a user and not to a file. At the
-/// level `bwrap` a tool has a namespace of its own for them.
+/// System V objects and message queues, which belong to a user and not to a file. At the level
+/// `bwrap` a tool has its own namespace for them.
 const SHARED_OBJECTS: [i64; 14] = [
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -48,8 +48,8 @@ const SHARED_OBJECTS: [i64; 14] = [
     libc::SYS_mq_unlink,
 ];
 
-/// Watches of files tell of names and changes also where no file may be read, and landlock has no
-/// rule for them. At the level `bwrap` a tool sees only what is granted.
+/// A watch reports names and changes of files that may not be read, and landlock has no rule for
+/// it. At the level `bwrap` a tool sees only what is granted.
 const WATCHES: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_inotify_init,
@@ -57,8 +57,8 @@ const WATCHES: &[i64] = &[
     libc::SYS_fanotify_init,
 ];
 
-/// Calls that change another process of the same user and that landlock has no rule for, each with
-/// the place of the argument that says which process. A process says 0 for itself. At the level
+/// Calls that change another process of the same user, and for which landlock has no rule, each
+/// with the index of the argument that names the process; 0 is the caller itself. At the level
 /// `bwrap` a tool sees only the processes of its own run.
 const OF_A_PROCESS: [(i64, u8); 7] = [
     (libc::SYS_prlimit64, 0),
@@ -70,17 +70,17 @@ const OF_A_PROCESS: [(i64, u8); 7] = [
     (libc::SYS_ioprio_set, 1),
 ];
 
-/// The same calls name a process, a group or a user by the first argument; this is a process.
+/// Of these calls, the value of the first argument that means a process, not a group or a user.
 const WHICH_PROCESS: [(i64, u64); 2] = [
     (libc::SYS_setpriority, 0 /* PRIO_PROCESS */),
     (libc::SYS_ioprio_set, 1 /* IOPRIO_WHO_PROCESS */),
 ];
 
-/// Calls of a terminal that type for its user.
+/// Requests of `ioctl` that put characters into the input of a terminal.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
-/// Calls that give a file a mode, each with the place of the argument that says it. The kernel itself
-/// takes these bits out of the mode of a folder that is made.
+/// Calls that set the mode of a file, each with the index of that argument. `mkdir` is not among
+/// them: the kernel ignores these bits there.
 const MODES: &[(i64, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1),
@@ -94,7 +94,7 @@ const MODES: &[(i64, u8)] = &[
     (libc::SYS_mknodat, 2),
 ];
 
-/// Calls that give a file a mode where they make one, with the places of the flags and of the mode.
+/// Calls that set a mode if they create a file, with the indexes of the flags and of the mode.
 const OPENS: &[(i64, u8, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1, 2),
@@ -104,29 +104,29 @@ const OPENS: &[(i64, u8, u8)] = &[
 /// The set-user-id and the set-group-id bit of a mode.
 const SET_ID: [u64; 2] = [0o4000, 0o2000];
 
-/// Flags of [`OPENS`] that make a file.
+/// The flags by which [`OPENS`] create a file.
 const MAKES: [u64; 2] =
     [0o100 /* O_CREAT */, 0o20_000_000 /* O_TMPFILE without O_DIRECTORY */];
 
-/// The bit of a call's number that asks for x86-64's second table, which has the same calls.
+/// The bit in a call's number that selects the x32 table of x86-64, which has the same calls.
 const X32: i64 = 0x4000_0000;
 
-/// The argument has another value.
+/// Matches if the argument has another value.
 fn is_not(argument: u8, value: u64) -> Result<SeccompRule, String> {
     let (length, differs) = (SeccompCmpArgLen::Dword, SeccompCmpOp::Ne);
     let condition = SeccompCondition::new(argument, length, differs, value);
     condition.and_then(|it| SeccompRule::new(vec![it])).map_err(|e| e.to_string())
 }
 
-/// A pair of sockets of which either sends to an address as well: other pairs are pipes.
+/// Matches a pair of datagram sockets, which can also send to an address; other pairs are pipes.
 fn pair_of_datagrams() -> Result<SeccompRule, String> {
-    // The rest of the argument says how the pair is opened.
+    // The other bits of the argument are flags.
     let (length, kind) = (SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(0xf));
     let condition = SeccompCondition::new(1, length, kind, 2 /* SOCK_DGRAM */);
     condition.and_then(|it| SeccompRule::new(vec![it])).map_err(|e| e.to_string())
 }
 
-/// All families of sockets but these.
+/// Matches all address families but these.
 fn but(families: &[i32]) -> Result<SeccompRule, String> {
     let not = |family: &i32| {
         let (length, family) = (SeccompCmpArgLen::Dword, u64::from(family.unsigned_abs()));
@@ -136,7 +136,7 @@ fn but(families: &[i32]) -> Result<SeccompRule, String> {
     others.and_then(SeccompRule::new).map_err(|e| e.to_string())
 }
 
-/// All of the bits are set, of each of these arguments.
+/// Matches if all of these arguments have the bits set.
 fn has_bits(wanted: &[(u8, u64)]) -> Result<SeccompRule, String> {
     let has = |(argument, bits): &(u8, u64)| {
         let (length, has) = (SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(*bits));
@@ -146,6 +146,8 @@ fn has_bits(wanted: &[(u8, u64)]) -> Result<SeccompRule, String> {
     all.and_then(SeccompRule::new).map_err(|e| e.to_string())
 }
 
+/// The filter that the child starts with.
+///
 /// # Errors
 /// Why there is no filter for this machine.
 pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String> {
@@ -160,7 +162,7 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
     };
     let typing = TYPING.iter().map(|call| is(1, *call)).collect::<Result<Vec<_>, _>>();
     rules.insert(libc::SYS_ioctl, typing.map_err(|e| e.to_string())?);
-    // Such a program would run as its owner for whoever starts it later, outside of any sandbox.
+    // A set-id program would later run as its owner, outside of any sandbox.
     for bit in SET_ID {
         for (call, mode) in MODES {
             rules.entry(*call).or_default().push(has_bits(&[(*mode, bit)])?);
@@ -183,8 +185,8 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
             rules.insert(libc::SYS_socket, Vec::new());
             rules.insert(libc::SYS_socketpair, vec![pair_of_datagrams()?]);
         }
-        // Its own namespace has a loopback even so, which `bwrap` asks the kernel for, and not all
-        // families know of namespaces.
+        // Not all families are confined by a network namespace. `bwrap` needs these two to set up
+        // the loopback of its own one.
         (Level::Bwrap, Net::None) => {
             rules.insert(libc::SYS_socket, vec![but(&[libc::AF_UNIX, libc::AF_NETLINK])?]);
         }
@@ -199,8 +201,8 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
     Ok(filter)
 }
 
-/// `openat2` has its mode in memory, which no filter reads. It is answered as by a kernel without it
-/// (before 5.6), for which the programs that use it have another way; systemd answers the same.
+/// `openat2` passes its mode in memory, which no filter can read. It fails as on a kernel before
+/// 5.6, and programs that use it fall back to `openat`. systemd's `RestrictSUIDSGID` does the same.
 fn without_openat2() -> Vec<Instruction> {
     const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
     const IS: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
@@ -218,8 +220,8 @@ fn without_openat2() -> Vec<Instruction> {
     ]
 }
 
-/// What a tool without a network asks the kernel no more, once `bwrap` is done: a socket of a file
-/// would reach whoever listens in a folder that may only be read.
+/// The filter for a tool without a network, installed when `bwrap` is done: a unix socket would
+/// reach services that listen in a folder that may only be read.
 ///
 /// # Errors
 /// Why there is no filter for this machine.

@@ -1,13 +1,13 @@
-//! The parts of a grant that hold nothing which must stay out, for a level that can only allow.
+//! Splits a grant into parts that contain no protected place, for landlock, which cannot forbid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Parts of one grant; more is a folder for which `bwrap` is there.
+/// Most parts of one grant. A folder with more of them needs the level `bwrap`.
 const MOST: usize = 4096;
 
-/// What lies below `granted` and neither is, holds nor lies in one of `out`; `None` if that is too
-/// much to name. What is made there later is not among it.
+/// The paths below `granted` that are not in `out`, contain none of `out` and lie in none of `out`;
+/// `None` if there are too many. Files that are created later are not included.
 pub(super) fn split(granted: &Path, out: &[&Path]) -> Option<Vec<PathBuf>> {
     let mut parts = Vec::new();
     let mut left = vec![granted.to_owned()];
@@ -18,7 +18,7 @@ pub(super) fn split(granted: &Path, out: &[&Path]) -> Option<Vec<PathBuf>> {
         if !out.iter().any(|out| out.starts_with(&path)) {
             parts.push(path);
         } else if let Ok(entries) = fs::read_dir(&path) {
-            // A link is what it leads to, which was not granted by this name.
+            // A symbolic link may lead out of the grant.
             let entries =
                 entries.flatten().filter(|e| e.file_type().is_ok_and(|t| !t.is_symlink()));
             left.extend(entries.map(|entry| entry.path()));

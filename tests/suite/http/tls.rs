@@ -126,8 +126,8 @@ fn the_operators_proxy_is_used_and_nobody_elses() {
     for (bad, word) in [
         (refusing.as_str(), "the proxy refused"),
         ("http://me:canary-proxy@127.0.0.1:1", "the proxy `http://127.0.0.1:1` cannot be reached"),
-        ("socks5://me:canary-proxy@127.0.0.1:1", "no `http` or `https` URL"),
-        ("http://me:canary-proxy@", "no `http` or `https` URL"),
+        ("socks5://me:canary-proxy@127.0.0.1:1", "not a valid `http` or `https` URL"),
+        ("http://me:canary-proxy@", "not a valid `http` or `https` URL"),
     ] {
         let said = ask(&world, &["--trace"], &[("HTTP_PROXY", bad)]);
         assert_eq!((said.status, said.code().as_str()), (6, "execute.http"), "{bad}: {said:?}");
