@@ -26,6 +26,11 @@ pub(crate) fn publisher() -> Option<PublicKey> {
 /// The fingerprint of the key in `keys-example`, whose private half is public.
 pub(crate) const EXAMPLE: Fingerprint = Fingerprint::from_bytes(EXAMPLE_FINGERPRINT);
 
+/// The key in `keys-example` itself.
+pub(crate) fn example() -> Option<PublicKey> {
+    PublicKey::from_pem(include_str!("../../keys-example/example.pub"))?.ok()
+}
+
 const PUBLISHER_RAW: [u8; 32] = [
     0x95, 0x7e, 0x69, 0x44, 0x1e, 0x2a, 0xc5, 0x36, 0x29, 0x74, 0x40, 0x61, 0x4d, 0x2f, 0x31, 0x2a,
     0x3e, 0x90, 0x81, 0x3f, 0x81, 0xdf, 0x05, 0x71, 0xb0, 0x36, 0x28, 0x96, 0x46, 0xf1, 0x65, 0x0a,

@@ -14,6 +14,7 @@
 //! Start at `roots.rs`, and `ground.rs` for what is not one's own; `join.rs` opens, `entry.rs` lists, `glance.rs` looks for changes, `folder.rs` reads what lies beside an item,
 //! `file_type.rs` knows extensions.
 
+mod awaiting;
 mod embedded;
 mod entry;
 mod error;
@@ -26,6 +27,7 @@ mod rel_path;
 mod root;
 mod roots;
 
+pub(crate) use awaiting::awaits_publisher;
 pub(crate) use embedded::EMBEDDED_DIGEST;
 pub(crate) use entry::{Entry, Listing, Odd, ai_folders, is_test_spec};
 pub(crate) use error::{CODES, SpaceError};

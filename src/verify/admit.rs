@@ -6,9 +6,9 @@ use crate::diag::Diagnose;
 use crate::id::{Fingerprint, Kind, Space};
 use crate::resolve::Found;
 use crate::signature::{
-    EXAMPLE, Fault, PublicKey, Scan, SigLine, SignedText, Verdict, check, scan,
+    EXAMPLE, Fault, PublicKey, Scan, SigLine, SignedText, Verdict, check, example, scan,
 };
-use crate::space::{FileTypes, ProjectIdentity, shipped};
+use crate::space::{FileTypes, ProjectIdentity, awaits_publisher, shipped};
 use crate::trace::{Event, Sink, Warning};
 use crate::trust::{KeyStatus, TrustError, TrustStore};
 
@@ -111,6 +111,14 @@ impl<'a> Verifier<'a> {
     fn may_sign(&self, line: &SigLine) -> Result<(PublicKey, WhoSigned), Reason> {
         if self.found.space == Space::Project && !self.accepted()? {
             return Err(Reason::ProjectNotAccepted);
+        }
+        if line.key == EXAMPLE
+            && self.found.embedded
+            && awaits_publisher(&self.found.item)
+            && let Some(key) = example()
+        {
+            let owner = Some("a contributor, until the publisher signs it".to_owned());
+            return Ok((key, WhoSigned { owner, dev_for: None }));
         }
         // Whatever else you said of the key, and also if you never trusted it.
         self.not_revoked(line)?;

@@ -40,7 +40,6 @@ mod matrix;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod mcp_client;
-mod ordering;
 mod pending;
 mod pictures;
 mod plans;

@@ -1,8 +1,7 @@
-//! The README is true: its walk is run, block by block, and prints what it says.
+//! The README and the tour are true: each walk is run, block by block, and prints what it says.
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use crate::world::World;
 
@@ -18,8 +17,11 @@ fn blocks(text: &str) -> Vec<(String, String)> {
     found
 }
 
-fn readme() -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
+const README: &str = "README.md";
+const TOUR: &str = ".ai/knowledge/rye/tour.md";
+
+fn page(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
 /// Whether a line is what the page says; `[..]` stands for anything.
@@ -40,8 +42,8 @@ fn fits(line: &str, said: &str) -> bool {
 
 /// Runs the blocks of a section, each of which must print what stands below it; gives how many.
 #[track_caller]
-fn walk(world: &World, section: &str) -> usize {
-    let text = readme();
+fn walk(world: &World, path: &str, section: &str) -> usize {
+    let text = page(path);
     let heading = format!("## {section}\n");
     let walk = text.split(&heading).nth(1).unwrap().split("\n## ").next().unwrap();
     let blocks = blocks(walk);
@@ -68,16 +70,28 @@ fn walk(world: &World, section: &str) -> usize {
 }
 
 #[test]
-fn the_five_minute_walk_and_what_follows_it_print_what_the_page_says() {
+fn the_five_minutes_print_what_the_readme_says() {
+    assert!(walk(&World::empty(), README, "Five minutes") >= 4, "the walk was found");
+}
+
+#[test]
+fn the_tour_prints_what_the_page_says() {
     let world = World::empty();
-    assert!(walk(&world, "Five minutes") >= 8, "the walk was found");
+    assert!(walk(&world, TOUR, "Five minutes") >= 8, "the walk was found");
     // It goes on in the same project.
-    assert!(walk(&world, "Every day") >= 2, "the section was found");
+    assert!(walk(&world, TOUR, "Every day") >= 2, "the section was found");
+    assert!(walk(&world, TOUR, "Programs in any language") >= 1, "the section was found");
+}
+
+#[test]
+fn the_readme_is_read_in_a_sitting() {
+    let bytes = page(README).len();
+    assert!(bytes <= 15 * 1024, "{bytes} bytes");
 }
 
 #[test]
 fn the_two_commands_are_those_of_ci_and_the_issue() {
-    let text = readme();
+    let text = page(README);
     let commands = text.split("## Two commands").nth(1).unwrap();
     let (_, script) = blocks(commands).into_iter().next().unwrap();
     let lines: Vec<_> = script.lines().collect();
@@ -87,19 +101,4 @@ fn the_two_commands_are_those_of_ci_and_the_issue() {
     assert_eq!(World::empty().shell(&format!("rye {words}")), "hello\n");
     let ci = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".ci/run")).unwrap();
     assert!(ci.contains(lines[1]), ".ci/run calls `{}`", lines[1]);
-}
-
-#[test]
-fn the_recipe_for_contributors_works() {
-    let world = World::new();
-    let text = readme();
-    let recipe = text.split("## Working on rye").nth(1).unwrap();
-    let (_, script) = blocks(recipe).into_iter().next().unwrap();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(".ai");
-    let copied =
-        Command::new("cp").arg("-r").arg(from).arg(world.project().join(".ai-copy")).status();
-    assert!(copied.unwrap().success());
-    let edit = "mkdir sys && mv .ai-copy sys/.ai && cd sys && printf '# edited\\n' >> .ai/tools/rye/bash.py\n";
-    let got = world.shell(&format!("{edit}{script}"));
-    assert!(got.ends_with("edited\n"), "{got}");
 }

@@ -182,11 +182,10 @@ fn row_id(text: &str) -> Option<&str> {
     (is_id && text[3..].starts_with(['_', ' '])).then_some(id)
 }
 
-/// README names, for each thing that rye does and others do or do not, the test that shows it.
+/// The comparison names, for each thing that rye does and others do or do not, the test that shows it.
 #[test]
-fn each_feature_that_readme_claims_names_tests_that_are_there() {
-    let page = fs::read_to_string(root().join("README.md")).unwrap();
-    let table = page.split("## Beside other tools").nth(1).unwrap().split("\n## ").next().unwrap();
+fn each_feature_that_the_comparison_claims_names_tests_that_are_there() {
+    let table = fs::read_to_string(root().join(".ai/knowledge/rye/comparison.md")).unwrap();
     let sources: String = files("tests/suite", "rs").into_iter().map(|(_, text)| text).collect();
     let mut claims = 0;
     for row in table.lines().filter(|line| line.starts_with("| ")).skip(1) {
@@ -310,4 +309,60 @@ fn the_six_top_level_names_are_all_there_is() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(allowed.contains(name.as_str()) || name.starts_with('.'), "{name}");
     }
+}
+
+/// Where a comment, a page or a test cites the specification, the place is there.
+#[test]
+fn each_citation_of_the_specification_resolves() {
+    let pages = files(".ai/knowledge/rye/spec", "md");
+    let mut places = BTreeSet::new();
+    for (path, text) in &pages {
+        let page = Path::new(path).file_stem().unwrap().to_str().unwrap();
+        for line in text.lines() {
+            let number = line.trim_start_matches("## ").split([' ', '.']).next().unwrap();
+            let whole = line.trim_start_matches("## ").split(' ').next().unwrap();
+            if number.parse::<u32>().is_ok() {
+                places.insert(format!("{page} {}", whole.trim_end_matches('.')));
+            }
+        }
+    }
+    assert!(places.len() > 60, "{places:?}");
+    let names: BTreeSet<&str> =
+        places.iter().map(|place| place.split_once(' ').unwrap().0).collect();
+    let mut cited = 0;
+    for (path, text) in files("src", "rs").into_iter().chain(files("tests/suite", "rs")) {
+        let comments = text.lines().filter_map(|line| line.trim_start().strip_prefix("//"));
+        let words: Vec<&str> = comments.flat_map(str::split_whitespace).collect();
+        for pair in words.windows(2) {
+            let page = pair[0].trim_start_matches(['(', '`', '[']);
+            let number = pair[1].trim_end_matches(|c: char| !c.is_ascii_digit());
+            let is_number = number.split('.').all(|part| part.parse::<u32>().is_ok());
+            if names.contains(page) && is_number {
+                cited += 1;
+                let place = format!("{page} {number}");
+                assert!(places.contains(&place), "{path}: there is no `{place}`");
+            }
+        }
+    }
+    assert!(cited > 100, "the rule looked at {cited} citations only");
+}
+
+/// What a contributor changed is listed until the publisher signs it, and nothing else is.
+#[test]
+fn each_shipped_item_bears_the_signature_of_the_publisher_or_is_listed_as_awaiting_it() {
+    let list = fs::read_to_string(root().join("src/space/awaiting.txt")).unwrap();
+    let mut awaiting: BTreeSet<&str> = list.lines().collect();
+    for path in system_files() {
+        let text = fs::read_to_string(root().join(".ai").join(&path)).unwrap();
+        let Some(line) = text.lines().take(2).find(|line| line.contains("rye:signed:v2 ")) else {
+            continue;
+        };
+        let field = |name: &str| line.split(name).nth(1).unwrap().split(' ').next().unwrap();
+        let (item, key) = (field(" item="), field(" key="));
+        match awaiting.remove(item) {
+            true => assert_eq!(key, "81936d6f35f017b496e4a8a7af804ffd", "{path}: the example key"),
+            false => assert_eq!(key, "78f7dae3a0d000131c0889808c8c822d", "{path}: the publisher's"),
+        }
+    }
+    assert!(awaiting.is_empty(), "nothing was signed for {awaiting:?}");
 }
