@@ -82,8 +82,8 @@ pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept
         cell.new_items = new_items.as_ref().map(|private| private.path().to_owned());
     }
     spawn.digests_output = running.witness.is_some();
-    let _mark = running.pin_fallback.and_then(PrivateDir::mark);
-    Ok((spawn, Kept { _pin: pin, _tmp: tmp, new_items, _mark }))
+    let mark = running.pin_fallback.and_then(PrivateDir::mark);
+    Ok((spawn, Kept { _pin: pin, _tmp: tmp, new_items, _mark: mark }))
 }
 
 /// What `bwrap` says where it could not make the sandbox, in which nothing was started then.
