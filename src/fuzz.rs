@@ -9,8 +9,8 @@
 #[cfg(feature = "lsp")]
 use crate::lsp;
 use crate::{
-    base, bundle, grant, id, import, interpolate, lock, parse, plan, report, search, signature,
-    trust, verify,
+    base, bundle, grant, id, import, interpolate, lock, parse, plan, report, signature, trust,
+    verify,
 };
 
 /// A function that any bytes must satisfy.
@@ -31,7 +31,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("header_block", parse::fuzz::header_block),
     ("javascript", parse::fuzz::javascript),
     ("json", parse::fuzz::json),
-    ("kept_words", search::fuzz::kept_words),
     ("key", signature::fuzz::key),
     ("knowledge", parse::fuzz::knowledge),
     ("lock", lock::fuzz::lock),

@@ -73,7 +73,6 @@
 //! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
 //! | `<user>/.ai/state/held/` | `store`, for `rye sign --all` | the same, for `rye dev` |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
-//! | `<user>/.ai/state/search/` | `search`, to find by and for nothing else | the same |
 //! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::private_dir` |

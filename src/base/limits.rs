@@ -386,15 +386,10 @@ pub(crate) const EXAMPLES_SHOWN: usize = 20;
 pub(crate) const SEARCH_TEXT_BYTES: usize = 8 << 10;
 /// Most different words of one item: a page of text.
 pub(crate) const SEARCH_DOC_WORDS: usize = 512;
-/// Largest file that keeps the words of a space, in bytes: a hundred thousand items take some 20 MiB.
-pub(crate) const SEARCH_CACHE_BYTES: usize = 64 << 20;
-/// Most such files: as many projects as somebody works in.
-pub(crate) const SEARCH_CACHES: usize = 64;
-/// How long files count as looked at, in milliseconds; folders are looked at for each search. Somebody who
-/// searches twice is faster than somebody who edits in between, and what `rye sign` writes changes its
-/// folder.
-pub(crate) const SEARCH_LOOK_MS: u64 = 2_000;
-/// Most different words of a space that are kept: more than a language has.
+/// How long a search index is kept at most where its files are watched, in milliseconds: a network file
+/// system gives no sign of what another machine writes.
+pub(crate) const SEARCH_KEEP_MS: u64 = 60_000;
+/// Most different words of a search index: more than a language has.
 pub(crate) const SEARCH_TERMS: usize = 1_000_000;
 /// Most files of a bundle: a large collection has some hundreds.
 pub(crate) const BUNDLE_FILES: usize = 5_000;

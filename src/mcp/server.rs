@@ -20,7 +20,7 @@ use super::workers::Workers;
 use crate::base::limits::{MCP_END_MS, MCP_THREADS};
 use crate::grant::Pattern;
 use crate::host::Signals;
-use crate::pipeline::{Failure, Rye};
+use crate::pipeline::{Failure, Rye, Shelves};
 
 /// Gives the facade of the project that a folder is, as it is now.
 pub(crate) type Project = Box<dyn Fn(&Path) -> Result<Rye, Failure> + Send + Sync>;
@@ -35,6 +35,8 @@ pub(crate) struct Setup {
     /// A person lets clients sign what they were shown.
     pub(crate) may_sign: bool,
     pub(crate) project: Project,
+    /// What `project` keeps of items to find them by.
+    pub(crate) shelves: Arc<Shelves>,
     /// Tells the person who started the server.
     pub(crate) note: Box<dyn Fn(&str) + Send + Sync>,
 }

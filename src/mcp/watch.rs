@@ -1,4 +1,4 @@
-//! Hints that files changed, for clients that keep lists.
+//! Hints that files changed, for clients that keep lists and for the search index.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ const RESOURCES: u8 = 4;
 const PLACES: u8 = 8;
 
 /// Where the items and the trust of a user lie.
-const ITEMS: [&str; 4] = [".ai/tools", ".ai/directives", ".ai/knowledge", ".ai/config"];
+const ITEMS: [&str; 5] =
+    [".ai/tools", ".ai/directives", ".ai/knowledge", ".ai/config", ".ai/bundles"];
 
 /// Watches as long as it lives.
 pub(super) struct Watch(JoinHandle<()>);
@@ -42,19 +43,20 @@ struct Places {
 }
 
 impl Places {
-    /// Watches what is there now: a folder that was away is another one.
-    fn renew(&mut self) {
+    /// Watches what is there now: a folder that was away is another one. False if a folder that is
+    /// there cannot be watched.
+    fn renew(&mut self) -> bool {
+        let mut all = true;
         for (place, mode) in &*self.places {
             let _ = self.watcher.unwatch(place);
-            if place.is_dir() {
-                let _ = self.watcher.watch(place, *mode);
-            }
+            all &= !place.is_dir() || self.watcher.watch(place, *mode).is_ok();
         }
+        all
     }
 }
 
-/// Watches the items that clients are told of. `None` where that cannot be done: nobody is told then that
-/// a list changed.
+/// Watches the items that clients are told of and that are searched. `None` where that cannot be done:
+/// then nobody is told that a list changed, and no search index is kept.
 pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
     let rye = (server.setup.project)(&server.setup.roots[0]).ok()?;
     let base = |space| rye.spaces().get(space).map(Root::base);
@@ -69,6 +71,11 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
         places.push((user.join(".ai"), RecursiveMode::NonRecursive));
         places.extend(ITEMS.map(|kind| (user.join(kind), RecursiveMode::Recursive)));
     }
+    let searched = rye.spaces().nearest_first().filter(|root| {
+        root.is_embedded() || root.bundle().is_some() || root.space() != Space::System
+    });
+    let searched = searched.map(|root| root.base().to_owned()).collect();
+    let shelves = Arc::clone(&server.setup.shelves);
     let places: Arc<[_]> = places.into();
     let known = Arc::clone(&places);
     let hint = Arc::new((Notify::new(), AtomicU8::new(0)));
@@ -83,16 +90,24 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
             Ok(event) if !event.need_rescan() => {
                 event.paths.iter().map(about).fold(0, |a, b| a | b)
             }
-            _ => TOOLS | PROMPTS | RESOURCES,
+            Ok(_) => TOOLS | PROMPTS | RESOURCES,
+            // A folder that came cannot be watched.
+            Err(_) => {
+                shelves.watch(Vec::new());
+                TOOLS | PROMPTS | RESOURCES
+            }
         };
         if about != 0 {
+            shelves.changed();
             heard.1.fetch_or(about, Ordering::Relaxed);
             heard.0.notify_one();
         }
     };
     let watcher = notify::recommended_watcher(told).ok()?;
     let mut places = Places { watcher, places };
-    places.renew();
+    if places.renew() {
+        server.setup.shelves.watch(searched);
+    }
     Some(Watch(tokio::spawn(tell(Arc::clone(server), hint, places))))
 }
 
@@ -103,7 +118,7 @@ fn about(path: &str) -> u8 {
         Some("tools") => TOOLS,
         Some("directives") => PROMPTS,
         Some("knowledge") => RESOURCES,
-        Some("config") => TOOLS | PROMPTS | RESOURCES,
+        Some("config" | "bundles") => TOOLS | PROMPTS | RESOURCES,
         _ => 0,
     }
 }
@@ -114,9 +129,11 @@ async fn tell(server: Arc<Server>, hint: Arc<(Notify, AtomicU8)>, mut places: Pl
         // An editor takes several steps to save.
         tokio::time::sleep(Duration::from_millis(MCP_QUIET_MS)).await;
         let about = hint.1.swap(0, Ordering::Relaxed);
-        if about & PLACES != 0 {
-            places.renew();
+        if about & PLACES != 0 && !places.renew() {
+            server.setup.shelves.watch(Vec::new());
         }
+        // What was written into a new folder before it was watched gave no sign.
+        server.setup.shelves.changed();
         let tools_changed = about & TOOLS != 0 && renewed(&server).await;
         for peer in server.peers() {
             if tools_changed {

@@ -28,6 +28,7 @@ pub struct RyeBuilder {
     host: Box<dyn Host + Send>,
     primitives: Vec<Box<dyn Primitive>>,
     driver: Box<dyn Driver>,
+    shelves: Arc<Shelves>,
 }
 
 impl Default for RyeBuilder {
@@ -54,6 +55,7 @@ impl RyeBuilder {
             host: Box::new(Confined::new(Box::new(Os::new(false)))),
             primitives: Vec::new(),
             driver: Box::<ExecDriver>::default(),
+            shelves: Arc::default(),
         };
         let bare = bare.primitive(Box::new(Subprocess)).primitive(Box::new(HttpClient));
         bare.primitive(Box::new(McpClient))
@@ -101,6 +103,12 @@ impl RyeBuilder {
         Self { driver, ..self }
     }
 
+    /// The words of items that somebody keeps between searches.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn shelves(self, shelves: Arc<Shelves>) -> Self {
+        Self { shelves, ..self }
+    }
+
     /// One more act that a chain may end in.
     pub(crate) fn primitive(mut self, primitive: Box<dyn Primitive>) -> Self {
         self.primitives.push(primitive);
@@ -122,7 +130,7 @@ impl RyeBuilder {
             primitives: self.primitives,
             driver: self.driver,
             observers: Observers::default(),
-            shelves: Shelves::default(),
+            shelves: self.shelves,
             suggested: AtomicUsize::default(),
         }
     }
@@ -180,7 +188,7 @@ impl RyeBuilder {
             primitives,
             driver,
             observers: Observers::default(),
-            shelves: Shelves::default(),
+            shelves: self.shelves,
             suggested: AtomicUsize::default(),
         })
     }

@@ -76,4 +76,6 @@ pub(crate) use rules::Hold;
 pub(crate) use rye::now;
 pub(crate) use search::{Level, SearchHit, SearchPage};
 pub(crate) use sign::Carried;
+#[cfg(feature = "mcp")]
+pub(crate) use words::Shelves;
 pub(crate) use work::{Author, FileChange, InHand, Prepared, Work};

@@ -46,7 +46,7 @@ pub struct Rye {
     /// Hooks that are told of a call and still run; they are waited for when this is dropped.
     pub(super) observers: Observers,
     /// What items are found by, kept between searches.
-    pub(super) shelves: Shelves,
+    pub(super) shelves: Arc<Shelves>,
     /// How often names near to one that was not found were looked for.
     pub(super) suggested: AtomicUsize,
 }

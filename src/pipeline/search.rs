@@ -24,7 +24,7 @@ use crate::base::limits::{EXAMPLES_SHOWN, SEARCH_PAGE, SUMMARY_CHARS};
 use crate::diag::Code;
 use crate::id::{Fingerprint, Kind, Query, Ref, Space};
 use crate::report::{Warned, error_json};
-use crate::search::{Hit, Shelf, Spot, Wanted, search};
+use crate::search::{File, Hit, Shelf, Wanted, search};
 use crate::space::Entry;
 use crate::verify::Integrity;
 
@@ -188,19 +188,18 @@ impl Rye {
             .filter_map(|root| self.words_of(root))
             .collect();
         let shelves: Vec<&Shelf> = shelves.iter().map(AsRef::as_ref).collect();
-        let takes = |spot: &Spot<'_>| {
+        let takes = |file: &File| {
             let kind = match request.kind {
-                Some(kind) => spot.kind == kind && !spot.is_about_keys(),
-                None => KINDS.contains(&spot.kind),
+                Some(kind) => file.entry.item.kind == kind && !file.is_about_keys(),
+                None => KINDS.contains(&file.entry.item.kind),
             };
-            kind && (request.all || !is_link(spot))
+            kind && (request.all || !is_link(&file.entry.item))
         };
         let parts = Parts { rye: self, shelves: &shelves, tools: OnceCell::new() };
-        let is_hit = |spot: &Spot<'_>| {
+        let is_hit = |file: &File| {
             // A bundle answers for what no space and no other bundle has.
-            let mut nearer =
-                shelves.iter().take_while(|shelf| !std::ptr::eq(**shelf, spot.shelf()));
-            !nearer.any(|shelf| shelf.holds(spot.kind, spot.id)) && !parts.hold(spot)
+            let answers = shelves.iter().find_map(|shelf| shelf.find(&file.entry.item));
+            answers.is_some_and(|nearest| nearest.is_in_root_of(file)) && !parts.hold(file)
         };
         let filters = json!([request.kind, request.space, request.all]).to_string();
         let page = search(
@@ -281,16 +280,16 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     /// Whether a file lies there as one of a tool's. Who has a signature line is always an item.
-    fn hold(&self, spot: &Spot<'_>) -> bool {
-        if !spot.unsigned || spot.kind != Kind::Tool {
+    fn hold(&self, file: &File) -> bool {
+        if !file.is_unsigned || file.entry.item.kind != Kind::Tool {
             return false;
         }
         let tools = self.tools.get_or_init(|| {
-            let spots = self.shelves.iter().flat_map(|shelf| shelf.spots());
-            let listing = spots.filter(|spot| spot.lists).filter_map(|spot| spot.entry());
+            let files = self.shelves.iter().flat_map(|shelf| shelf.files());
+            let listing = files.filter(|file| file.lists_files).map(|file| file.entry.clone());
             self.rye.beside(listing.collect())
         });
-        !tools.is_empty() && spot.entry().is_some_and(|entry| is_part(&entry, tools))
+        is_part(&file.entry, tools)
     }
 }
 
@@ -361,9 +360,9 @@ impl Described {
 }
 
 /// A step for others, which nobody runs by itself.
-fn is_link(spot: &Spot<'_>) -> bool {
-    let id = spot.id;
-    spot.kind == Kind::Tool
+fn is_link(item: &Ref) -> bool {
+    let id = item.id.as_str();
+    item.kind == Kind::Tool
         && (id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/"))
 }
 

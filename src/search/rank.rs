@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use super::cursor::{Cursor, Frozen, WordStats};
 use super::error::SearchError;
-use super::shelf::{File, Shelf, Spot, at};
+use super::shelf::{File, Shelf};
 use super::words::{letters, words};
 use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
 use crate::id::Kind;
@@ -31,9 +31,9 @@ pub(crate) struct Wanted<'a> {
     /// Whatever else decides what is found, as text: a cursor is of one search alone.
     pub(crate) filters: &'a str,
     /// Which files take part; asked of each.
-    pub(crate) takes: &'a dyn Fn(&Spot<'_>) -> bool,
+    pub(crate) takes: &'a dyn Fn(&File) -> bool,
     /// Which of those that have a word are hits after all.
-    pub(crate) is_hit: &'a dyn Fn(&Spot<'_>) -> bool,
+    pub(crate) is_hit: &'a dyn Fn(&File) -> bool,
     pub(crate) limit: usize,
     pub(crate) cursor: Option<&'a str>,
 }
@@ -81,14 +81,12 @@ pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, Se
         Some(text) => Some(Cursor::read(text, &asked, wanted.filters)?),
         None => None,
     };
-    let places = |shelf: &&Shelf| -> Vec<u32> {
-        let takes = |place: &u32| (wanted.takes)(&shelf.spot(&shelf.file(*place)));
-        shelf.places().filter(takes).collect()
-    };
-    let taking_part: Vec<Vec<u32>> = shelves.iter().map(places).collect();
+    let takes = |file: &&File| (wanted.takes)(file);
+    let taking_part: Vec<Vec<&File>> =
+        shelves.iter().map(|shelf| shelf.files().iter().filter(takes).collect()).collect();
     let matched = Matched::of(shelves, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
-    let mut found: Vec<(u32, Spot<'_>)> = matched.scored(shelves);
-    found.retain(|(_, spot)| (wanted.is_hit)(spot));
+    let mut found = matched.scored(shelves);
+    found.retain(|(_, file)| (wanted.is_hit)(file));
     let total = found.len();
     if let Some(cursor) = &cursor {
         let last = (Reverse(cursor.score), cursor.item.id.as_str(), cursor.item.kind);
@@ -101,8 +99,8 @@ pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, Se
         found.truncate(limit);
     }
     found.sort_unstable_by(|a, b| order(a).cmp(&order(b)));
-    let found = found.iter().filter_map(|(score, spot)| Some((*score, spot.entry()?)));
-    let hits: Vec<Hit> = found.map(|(score, entry)| Hit { entry, score }).collect();
+    let hit = |(score, file): &(u32, &File)| Hit { entry: file.entry.clone(), score: *score };
+    let hits: Vec<Hit> = found.iter().map(hit).collect();
     let next = hits.last().filter(|_| left > limit).map(|last| {
         let (item, frozen) = (last.entry.item.clone(), matched.frozen.clone());
         Cursor { frozen, score: last.score, item }.write(&asked, wanted.filters)
@@ -110,26 +108,27 @@ pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, Se
     Ok(Page { hits, total, next })
 }
 
-fn order<'s>((score, spot): &(u32, Spot<'s>)) -> Order<'s> {
-    (Reverse(*score), spot.id, spot.kind)
+fn order<'s>((score, file): &(u32, &'s File)) -> Order<'s> {
+    let item = &file.entry.item;
+    (Reverse(*score), item.id.as_str(), item.kind)
 }
 
 /// Which terms a word means on each shelf, and what each then counts; 0 for all others.
 type Meant = Vec<Vec<f32>>;
 
 /// The words of a query, matched.
-struct Matched {
+struct Matched<'s> {
     words: Vec<Meant>,
-    /// The places of files of each shelf that have any of them; of all where nothing is asked.
-    places: Vec<Vec<u32>>,
+    /// The files of each shelf that have any of them; all where nothing is asked.
+    files: Vec<Vec<&'s File>>,
     frozen: Frozen,
 }
 
-impl Matched {
+impl<'s> Matched<'s> {
     /// Matches the words, by the numbers of an earlier page if there is one.
     fn of(
-        shelves: &[&Shelf],
-        taking_part: &[Vec<u32>],
+        shelves: &[&'s Shelf],
+        taking_part: &[Vec<&'s File>],
         asked: &[String],
         frozen: Option<&Frozen>,
     ) -> Self {
@@ -139,49 +138,46 @@ impl Matched {
         let slips = |at: usize| frozen.is_some_and(|frozen| frozen.words[at].slips);
         let words = asked.iter().enumerate().map(|(at, word)| on_shelves(word, slips(at)));
         let mut words: Vec<Meant> = words.collect();
-        let (mut having, mut places) = having(shelves, taking_part, &words);
+        let (mut having, mut files) = having(shelves, taking_part, &words);
         if let Some(frozen) = frozen {
-            return Self { words, places, frozen: frozen.clone() };
+            return Self { words, files, frozen: frozen.clone() };
         }
         let slips: Vec<bool> = having.iter().map(|count| *count == 0).collect();
         if slips.contains(&true) {
             for (at, word) in asked.iter().enumerate().filter(|(at, _)| slips[*at]) {
                 words[at] = on_shelves(word, true);
             }
-            (having, places) = self::having(shelves, taking_part, &words);
+            (having, files) = self::having(shelves, taking_part, &words);
         }
         let all: usize = taking_part.iter().map(Vec::len).sum();
-        let each = shelves.iter().zip(taking_part);
-        let lengths = each.flat_map(|(shelf, places)| shelf.at(places).map(|file| file.length));
-        let lengths: usize = lengths.map(|length| length as usize).sum();
+        let lengths = taking_part.iter().flatten().map(|file| file.length as usize);
+        let length = saturated(lengths.sum::<usize>() / all.max(1)).max(1);
         let stats = having.into_iter().zip(slips);
-        let stats = stats.map(|(having, slips)| WordStats { having: at(having), slips });
-        let length = at(lengths / all.max(1)).max(1);
-        let frozen = Frozen { files: at(all), length, words: stats.collect() };
-        Self { words, places, frozen }
+        let stats = stats.map(|(having, slips)| WordStats { having: saturated(having), slips });
+        let frozen = Frozen { files: saturated(all), length, words: stats.collect() };
+        Self { words, files, frozen }
     }
 
     /// What each file gets. Two files of one id are one item, which nobody can use: it gets what the
     /// better of them gets.
-    fn scored<'s>(&self, shelves: &[&'s Shelf]) -> Vec<(u32, Spot<'s>)> {
-        let mut found: Vec<(u32, Spot<'s>)> = Vec::new();
+    fn scored(&self, shelves: &[&'s Shelf]) -> Vec<(u32, &'s File)> {
+        let mut found: Vec<(u32, &File)> = Vec::new();
         let rarity: Vec<f32> = self.frozen.words.iter().map(|word| self.rarity(word)).collect();
         let mut best = vec![0.0_f32; self.words.len()];
-        for (number, (shelf, places)) in shelves.iter().zip(&self.places).enumerate() {
+        for (number, (shelf, files)) in shelves.iter().zip(&self.files).enumerate() {
             let first = found.len();
-            for file in shelf.at(places) {
-                let score = self.score(number, shelf, &file, &rarity, &mut best);
-                let spot = shelf.spot(&file);
+            for file in files {
+                let score = self.score(number, shelf, file, &rarity, &mut best);
                 // They stand side by side on their shelf.
                 match found[first..].last_mut() {
-                    Some((of_twin, twin)) if (twin.id, twin.kind) == (spot.id, spot.kind) => {
+                    Some((of_twin, twin)) if twin.entry.item == file.entry.item => {
                         *of_twin = score.max(*of_twin);
                         // One with a signature line is an item, whoever lists the other.
-                        if twin.unsigned {
-                            *twin = spot;
+                        if twin.is_unsigned {
+                            *twin = file;
                         }
                     }
-                    _ => found.push((score, spot)),
+                    _ => found.push((score, file)),
                 }
             }
         }
@@ -202,18 +198,18 @@ impl Matched {
         }
         best.fill(0.0);
         let long = K1 * (1.0 - B + B * to_f32(file.length) / to_f32(self.frozen.length));
-        for (term, times) in shelf.counts(file) {
+        for posting in shelf.postings(file) {
             for (best, word) in best.iter_mut().zip(&self.words) {
-                let means = word[number][term as usize];
+                let means = word[number][posting.term];
                 if means > 0.0 {
-                    let times = to_f32(times);
+                    let times = to_f32(posting.counts);
                     *best = best.max(means * times * (K1 + 1.0) / (times + long));
                 }
             }
         }
         let had = best.iter().filter(|best| **best > 0.0).count();
         let sum: f32 = best.iter().zip(rarity).map(|(best, rare)| best * rare).sum();
-        let share = to_f32(at(had)) / to_f32(at(best.len()));
+        let share = to_f32(saturated(had)) / to_f32(saturated(best.len()));
         in_units(sum * share).max(1)
     }
 
@@ -246,7 +242,7 @@ fn meant<'s>(shelf: &'s Shelf, word: &str, slips: bool) -> Vec<f32> {
         *near_beginnings.entry(beginning).or_insert_with(|| near(beginning))
             || (1..=allowed_slips).contains(&rest.chars().count()) && near(term)
     };
-    let terms = shelf.terms().map(|term| match term.strip_prefix(word) {
+    let terms = shelf.terms().iter().map(|term| match term.strip_prefix(word) {
         Some("") => 1.0,
         Some(_) if length > 1 => BEGINS,
         _ if slips && allowed > 0 && is_slip(term) => SLIP,
@@ -255,39 +251,42 @@ fn meant<'s>(shelf: &'s Shelf, word: &str, slips: bool) -> Vec<f32> {
     terms.collect()
 }
 
-/// How many files have each word, and the places of those that have any; of all where nothing is asked.
-fn having(
+/// How many files have each word, and the files that have any; all of them where nothing is asked.
+fn having<'s>(
     shelves: &[&Shelf],
-    taking_part: &[Vec<u32>],
+    taking_part: &[Vec<&'s File>],
     words: &[Meant],
-) -> (Vec<usize>, Vec<Vec<u32>>) {
+) -> (Vec<usize>, Vec<Vec<&'s File>>) {
     if words.is_empty() {
         return (Vec::new(), taking_part.to_vec());
     }
     let mut having = vec![0; words.len()];
     let mut all = Vec::new();
     let mut has = vec![false; words.len()];
-    for (number, (shelf, places)) in shelves.iter().zip(taking_part).enumerate() {
-        let terms = 0..shelf.ends.len();
+    for (number, (shelf, files)) in shelves.iter().zip(taking_part).enumerate() {
+        let terms = 0..shelf.terms().len();
         let any: Vec<bool> =
             terms.map(|term| words.iter().any(|word| word[number][term] > 0.0)).collect();
         let mut with_any = Vec::new();
-        for (place, file) in places.iter().zip(shelf.at(places)) {
-            let mut terms =
-                shelf.counts(&file).map(|(term, _)| term as usize).filter(|term| any[*term]);
-            let Some(first) = terms.next() else { continue };
+        for file in files {
             has.fill(false);
-            for term in std::iter::once(first).chain(terms) {
+            for posting in shelf.postings(file).iter().filter(|posting| any[posting.term]) {
                 for (has, word) in has.iter_mut().zip(words) {
-                    *has |= word[number][term] > 0.0;
+                    *has |= word[number][posting.term] > 0.0;
                 }
             }
             having.iter_mut().zip(&has).for_each(|(count, has)| *count += usize::from(*has));
-            with_any.push(*place);
+            if has.contains(&true) {
+                with_any.push(*file);
+            }
         }
         all.push(with_any);
     }
     (having, all)
+}
+
+fn saturated(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rank of counts far below 2^24")]

@@ -1,27 +1,21 @@
-//! Ranking, pages and what is kept, by example and by property.
+//! Ranking and pages, by example and by property.
 
 use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 
-use super::cache::Cache;
 use super::rank::{Page, Wanted, search};
-use super::rows::FILE;
-use super::shelf::{Copied, Doc, Filling, Glance, Shelf};
+use super::shelf::{Doc, Filling, Shelf};
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Outline;
-use crate::space::Stamp;
+use crate::space::Entry;
 
 /// A shelf of knowledge pages, each an id and what it says.
 fn shelf<'t>(pages: impl IntoIterator<Item = (&'t str, &'t str)>) -> Shelf {
-    let docs = pages.into_iter().map(|(id, text)| {
+    let mut filling = Filling::default();
+    for (id, text) in pages {
         let item = Ref::new(Kind::Knowledge, id.parse().expect("an id"));
+        let entry = Entry { item, space: Space::Project, bundle: None, ext: "md".into() };
         let outline = Outline { description: Some(text.to_owned()), ..Outline::default() };
-        (format!("{id}.md"), Doc::of(&item, Some(&outline)))
-    });
-    let docs: Vec<_> = docs.collect();
-    let mut filling = Filling::new(Space::Project);
-    filling.folder(Kind::Knowledge, "knowledge", Stamp::default());
-    for (path, doc) in &docs {
-        filling.file(Kind::Knowledge, path, Glance::default(), doc);
+        filling.add(Doc::new(entry, Some(&outline), false));
     }
     filling.done()
 }
@@ -83,25 +77,6 @@ proptest! {
         }
         prop_assert_eq!(got, whole);
     }
-
-    /// What is kept and read again ranks as it did, and a file that is kept beside others stays as it is.
-    #[test]
-    fn what_is_kept_is_what_was(pages in texts(20), query in "[a-z]{1,6} [a-z]{1,6}") {
-        let pages = named("kept", &pages);
-        let rows = || pages.iter().map(|(id, text)| (id.as_str(), text.as_str()));
-        let before = shelf(rows());
-        let cache = Cache::of("/".as_ref(), &[b"test"]);
-        let bytes = cache.encode(&before);
-        let after = cache.decode(bytes.clone(), Space::Project).expect("what was encoded");
-        let mut filling = Filling::new(Space::Project);
-        filling.folder(Kind::Knowledge, "knowledge", Stamp::default());
-        let mut copied = Copied::of(&after);
-        after.places().for_each(|at| filling.copy(&mut copied, at));
-        let beside = filling.done();
-        let want = ids(&page(&before, &query, 100, None));
-        prop_assert_eq!(&ids(&page(&after, &query, 100, None)), &want);
-        prop_assert_eq!(&ids(&page(&beside, &query, 100, None)), &want);
-    }
 }
 
 #[test]
@@ -160,38 +135,4 @@ fn any_bytes_are_no_cursor_of_a_search() {
             }
         }
     }
-}
-
-#[test]
-fn kept_words_that_would_cost_more_than_any_of_ours_are_as_good_as_none() {
-    let cache = Cache::of("/".as_ref(), &[b"test"]);
-    let decodes = |shelf: &Shelf| cache.decode(cache.encode(shelf), Space::Project).is_some();
-    let good = shelf([("a/b", "deploy the site"), ("a/c", "deploy")]);
-    assert!(decodes(&good), "the fixture is good");
-    // Each file has all the words there are.
-    let mut overlapping = good.clone();
-    overlapping.rows.bytes[FILE + 12..FILE + 16].fill(0);
-    assert!(!decodes(&overlapping), "words of two files");
-    // Each folder has all the files there are.
-    let mut again = good.clone();
-    again.folders.push(good.folders[0]);
-    assert!(!decodes(&again), "files of two folders");
-    // A word is compared with each word of a query.
-    let mut long = good.clone();
-    long.terms.push_str(&"deploi".repeat(10_000));
-    long.ends.push(u32::try_from(long.terms.len()).expect("few"));
-    assert!(!decodes(&long), "a word without end");
-}
-
-#[test]
-fn the_corpus_holds_kept_words_of_this_version() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fuzz/corpus/kept_words");
-    let cache = Cache::of("/".as_ref(), &[b"fuzz"]);
-    let files = std::fs::read_dir(folder).expect("a corpus");
-    let shelves = files.filter_map(|file| {
-        let body = std::fs::read(file.expect("a file").path()).expect("bytes");
-        cache.decode(cache.with_head(&body), Space::Project)
-    });
-    let files: usize = shelves.map(|shelf| shelf.places().len()).sum();
-    assert!(files > 0, "mutants of nothing find nothing");
 }

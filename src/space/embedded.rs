@@ -25,7 +25,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/agents.md", bytes: include_bytes!("../../.ai/knowledge/rye/agents.md") },
     // 989c9d13522b3ff0f5fba2ded889fc6e5abede8cdb66e5effcb9b4052ffb897f
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
-    // 9af3f05cb923c90a5d56a20ad0bc17ef2d251110a0bffd7db9e21d62af4a8eb3
+    // 9708644e826695f816cb430db53ee9292bf9fb871d9b115443d54bc0a861041a
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
     // c8b3fa2adec0785714738479da808d8488008ff16978ea591427e17e5980fee9
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },
@@ -491,13 +491,13 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/lock.md", bytes: include_bytes!("../../.ai/knowledge/rye/lock.md") },
     // 99fe47103fffda6f5afe8fbc653a828514cfb7702190a5eda1242540bea13823
     File { path: "knowledge/rye/mcp-client.md", bytes: include_bytes!("../../.ai/knowledge/rye/mcp-client.md") },
-    // b9e6e889b294bba411851eff2116d7a26c88aeee5addb8ea70458161fae2dff0
+    // b3e2f8e55a0aabda4cda4eb6c8d9ef5ebf45660939bb973888fd7aa07057b713
     File { path: "knowledge/rye/overview.md", bytes: include_bytes!("../../.ai/knowledge/rye/overview.md") },
     // f0a7da44378d8ce2265d4808573da6daa4d01c84483ab553031e01827bcdad47
     File { path: "knowledge/rye/receipts.md", bytes: include_bytes!("../../.ai/knowledge/rye/receipts.md") },
     // 4ff91719a15a662a41a3f44caa7ed396cc02c53ffa807861a78ee779d20add2d
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
-    // 612a9149b51e6f9e9492f68b9adb977127562e9755f731921e79a02bf0bfb161
+    // d207d30513e8b8a2cb22bf78857297be5353d2b457b0044b6d5ef1d7cd133df7
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
     // 49cbf18846af6c92bdc594e2eb36469a86a6214e51202912e2a6ab2328825637
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
@@ -564,7 +564,3 @@ pub(super) const EMBEDDED: &[File] = &[
     // 6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77
     File { path: "tools/rye/lib/walk.py", bytes: include_bytes!("../../.ai/tools/rye/lib/walk.py") },
 ];
-
-/// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.
-pub(crate) const EMBEDDED_DIGEST: &str =
-    "b24834b172b7a2ab6921105a78180c90051af49d063047dfff07554d7fd18734";

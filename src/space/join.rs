@@ -5,7 +5,7 @@ use std::io::{self, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::{Errno, read};
 
 use super::error::SpaceError;
@@ -16,8 +16,8 @@ use crate::diag::Place;
 /// What a path below a root turned out to be.
 #[derive(Debug)]
 pub(super) enum Opened {
-    /// The bytes of a regular file, and what it was before they were read.
-    Bytes(Vec<u8>, Stat),
+    /// The bytes of a regular file.
+    Bytes(Vec<u8>),
     Missing,
     NotAFile,
     TooLarge,
@@ -36,7 +36,7 @@ impl Opened {
         place: impl FnOnce() -> Place,
     ) -> Result<Option<Vec<u8>>, SpaceError> {
         match self {
-            Self::Bytes(bytes, _) => Ok(Some(bytes)),
+            Self::Bytes(bytes) => Ok(Some(bytes)),
             Self::Missing => Ok(None),
             Self::NotAFile => Err(SpaceError::NotAFile { place: place() }),
             Self::TooLarge => Err(SpaceError::TooLarge { place: place() }),
@@ -70,12 +70,12 @@ pub(super) fn read_beneath(root: impl AsFd, relative: &str) -> io::Result<Opened
     // With room for more than there is, one read meets the end too.
     let read = read(&file, spare_capacity(&mut bytes));
     if read == Ok(size) {
-        return Ok(Opened::Bytes(bytes, stat));
+        return Ok(Opened::Bytes(bytes));
     }
     let mut file = File::from(file);
     file.rewind()?;
     match read_at_most(&mut file, ITEM_BYTES, size as u64)? {
-        Bounded::All(bytes) => Ok(Opened::Bytes(bytes, stat)),
+        Bounded::All(bytes) => Ok(Opened::Bytes(bytes)),
         Bounded::More => Ok(Opened::TooLarge),
     }
 }

@@ -11,8 +11,8 @@
 //! - Only regular files of bounded size are read; nothing here can block.
 //! - The embedded system space is read through the same door as a folder.
 //!
-//! Start at `roots.rs`, and `ground.rs` for what is not one's own; `join.rs` opens, `entry.rs` lists, `glance.rs` looks for changes, `folder.rs` reads what lies beside an item,
-//! `file_type.rs` knows extensions.
+//! Start at `roots.rs`, and `ground.rs` for what is not one's own; `join.rs` opens, `entry.rs` lists,
+//! `folder.rs` reads what lies beside an item, `file_type.rs` knows extensions.
 
 mod awaiting;
 mod embedded;
@@ -20,7 +20,6 @@ mod entry;
 mod error;
 mod file_type;
 mod folder;
-mod glance;
 mod ground;
 mod join;
 mod rel_path;
@@ -28,12 +27,10 @@ mod root;
 mod roots;
 
 pub(crate) use awaiting::awaits_publisher;
-pub(crate) use embedded::EMBEDDED_DIGEST;
 pub(crate) use entry::{Entry, Listing, Odd, ai_folders, is_test_spec};
 pub(crate) use error::{CODES, SpaceError};
 pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};
 pub(crate) use folder::{Folder, Walked};
-pub(crate) use glance::Stamp;
 pub(crate) use ground::{ForeignGround, NotSearched, Searched};
 pub(crate) use rel_path::RelPath;
 pub(crate) use root::{Root, shipped};

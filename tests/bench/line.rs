@@ -5,8 +5,6 @@
 //!   else, one `name number` a line; `table.sh` reads them
 //! - `cargo bench --bench line -- --overheads` prints microseconds of a bare child and of runs, each
 //!   `name median minimum`
-//! - `cargo bench --bench line -- --searches HOME PROJECT` prints microseconds of searches in a project
-//!   that is there, in the same form
 
 #![expect(clippy::expect_used, reason = "a bench that cannot set itself up has nothing to measure")]
 
@@ -20,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use criterion::Criterion;
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
-use rye::{Request, Rye, RyeBuilder, SearchRequest};
+use rye::{Request, Rye, RyeBuilder};
 use sha2::{Digest, Sha256};
 
 /// The child of the no-op tool.
@@ -60,11 +58,6 @@ fn main() {
     }
     if std::env::args().any(|arg| arg == "--overheads") {
         overheads();
-        return;
-    }
-    if let Some(at) = std::env::args().position(|arg| arg == "--searches") {
-        let folders: Vec<String> = std::env::args().skip(at + 1).take(2).collect();
-        searches(&folders[0], &folders[1]);
         return;
     }
     let mut criterion = Criterion::default()
@@ -202,32 +195,6 @@ fn overheads() {
         }
     }
     for ((name, _), mut times) in sides.into_iter().zip(times) {
-        times.sort_unstable();
-        println!("{name} {} {}", times[times.len() / 2] / 1000, times[0] / 1000);
-    }
-}
-
-/// Prints what searches take in one process: right behind each other, and where every file is looked at
-/// again.
-#[expect(clippy::print_stdout, reason = "the numbers are for a program that reads them")]
-fn searches(home: &str, project: &str) {
-    let vars: Vec<(OsString, OsString)> = vec![("HOME".into(), home.into())];
-    let rye = RyeBuilder::new().vars(vars).cwd(project).project(project).build();
-    let rye = rye.expect("an accepted project");
-    let find = |words: &str| {
-        let page = rye.search_json(&SearchRequest::new(words).limit(5));
-        assert_eq!(page["hits"][0]["verified"], true, "{words}: {page}");
-    };
-    let sides =
-        [("one_word", "00017"), ("three_words", "bench page 00017"), ("slip", "pgae bnech 00017")];
-    for (name, words) in sides {
-        let mut times = Vec::new();
-        find(words);
-        for _ in 0..100 {
-            let start = Instant::now();
-            find(words);
-            times.push(start.elapsed().as_nanos());
-        }
         times.sort_unstable();
         println!("{name} {} {}", times[times.len() / 2] / 1000, times[0] / 1000);
     }

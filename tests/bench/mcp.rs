@@ -3,6 +3,8 @@
 //! - `cargo bench --bench mcp` prints microseconds, `name p50 p99 minimum`
 //! - `cargo bench --bench mcp -- npx -y @modelcontextprotocol/server-everything` beside another server,
 //!   which has a tool `echo` that takes a `message`
+//! - `cargo bench --bench mcp -- --searches HOME PROJECT` prints microseconds of searches in a project
+//!   that is there (p11), `name median minimum`
 //!
 //! All sides in turn, a block of each a round.
 
@@ -87,6 +89,10 @@ impl Drop for Server {
 }
 
 fn main() {
+    if let Some(at) = std::env::args().position(|arg| arg == "--searches") {
+        let folders: Vec<String> = std::env::args().skip(at + 1).take(2).collect();
+        return searches(&folders[0], &folders[1]);
+    }
     let folder = tempfile::tempdir().expect("a temporary folder");
     world(folder.path());
     let project = folder.path().join("project").display().to_string();
@@ -131,6 +137,25 @@ fn main() {
         println!("{name} {p50} {p99} {least}");
     }
     println!("memory_after_kib {}", rye.memory());
+}
+
+/// Prints what searches take right behind each other.
+fn searches(home: &str, project: &str) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rye"));
+    command.arg("mcp").current_dir(project).env_clear().env("HOME", home);
+    let mut rye = Server::start(command);
+    let sides =
+        [("one_word", "00017"), ("three_words", "bench page 00017"), ("slip", "pgae bnech 00017")];
+    for (name, words) in sides {
+        let asked = format!("{{\"query\":\"{words}\",\"limit\":5,\"project_path\":\"{project}\"}}");
+        let params = format!("{{\"name\":\"rye_search\",\"arguments\":{asked}}}");
+        rye.ask("tools/call", &params);
+        let mut took: Vec<u128> =
+            (0..100).map(|_| rye.ask("tools/call", &params).as_micros()).collect();
+        assert!(rye.line.contains("\"verified\":true"), "{}", rye.line);
+        took.sort_unstable();
+        println!("{name} {} {}", took[took.len() / 2], took[0]);
+    }
 }
 
 fn tenth(tenths: u128) -> String {

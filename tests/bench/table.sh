@@ -293,25 +293,19 @@ if wanted p10 || wanted p11; then
         # Words that one item has, and all have.
         find="$RYE search 00017 --limit 5"
         if wanted p10; then
-            race_after "rm -rf \$HOME/.ai/state/search" 5 3 "cold-$kind" "$find"
-            # As if nobody had searched for a while: each file is looked at.
-            race_after "touch -d '1 minute ago' \$HOME/.ai/state/search/*" 5 5 "looked-$kind" "$find"
-            race 5 20 "warm-$kind" "$find"
+            race 5 3 "search-$kind" "$find"
             if [ -n "$has_rg" ]; then
                 race_after true 5 3 "rg-$kind" 'rg --files -0 .ai | xargs -0 cat >/dev/null'
-                beside='`rg --files` and read'
-                row p10 "\`rye search\`, $text, nothing kept" "cold-$kind" "rg-$kind" "$beside" '≤ 60 ms'
-                row p10 '…kept, each file looked at' "looked-$kind" "rg-$kind" "$beside" ''
-                row p10 '…kept, within two seconds of another' "warm-$kind" "rg-$kind" "$beside" \
-                    '≤ 5 ms'
+                row p10 "\`rye search\`, $text" "search-$kind" "rg-$kind" '`rg --files` and read' \
+                    '≤ 0.6 ×'
             fi
         fi
         if wanted p11; then
             while read -r name middle least; do
-                note p11 "a search in process, $text: $name, microseconds" "$middle ($least)" '' \
+                note p11 "\`rye_search\` through \`rye mcp\`, $text: $name, microseconds" "$middle ($least)" '' \
                     '≤ 5,000'
             done < <(user=$HOME && cd "$repository" && HOME=$real_home \
-                cargo bench --quiet --locked --bench line -- --searches "$user" "$world/search-$kind")
+                cargo bench --quiet --locked --bench mcp -- --searches "$user" "$world/search-$kind")
         fi
         cd / && rm -rf "${world:?}/search-$kind"
     done

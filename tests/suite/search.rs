@@ -299,27 +299,27 @@ fn fetch_finds_by_a_query_and_takes_no_filter_with_a_ref() {
     }
 }
 
-/// The files that keep words, the largest last.
-fn kept(world: &World) -> Vec<std::path::PathBuf> {
-    let folder = world.home().join(".ai/state/search");
-    let files = fs::read_dir(folder).map(|files| files.map(|file| file.unwrap().path()));
-    let mut files: Vec<_> = files.into_iter().flatten().collect();
-    files.sort_by_key(|path| fs::metadata(path).unwrap().len());
-    files
+#[test]
+fn a_search_writes_nothing_and_believes_nothing_that_an_older_rye_kept() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/one.yaml", &tool("A wombat", ""));
+    let kept = world.home().join(".ai/state/search");
+    assert_eq!(found(&world, "wombat"), ["tool:acme/one"]);
+    assert!(!kept.exists(), "words are kept");
+    fs::create_dir_all(&kept).unwrap();
+    let file = kept.join("0".repeat(64));
+    fs::write(&file, "ryewords").unwrap();
+    assert_eq!(found(&world, "wombat"), ["tool:acme/one"]);
+    assert_eq!(fs::read_dir(&kept).unwrap().count(), 1);
+    assert_eq!(fs::read(file).unwrap(), b"ryewords");
 }
 
 #[test]
-fn what_is_kept_is_for_its_owner_alone_and_each_change_of_a_file_is_found() {
-    use std::os::unix::fs::PermissionsExt;
+fn each_change_of_a_file_is_found() {
     let world = World::new();
     let path = ".ai/tools/acme/deep/one.yaml";
     world.signed(path, &tool("A wombat", ""));
     assert_eq!(found(&world, "wombat"), ["tool:acme/deep/one"]);
-    let files = kept(&world);
-    assert!(!files.is_empty());
-    for file in &files {
-        assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
-    }
     // A file in a folder that is there, one in another folder, one that is written over by signing.
     world.signed(".ai/tools/acme/deep/two.yaml", &tool("A zebra", ""));
     assert_eq!(found(&world, "zebra"), ["tool:acme/deep/two"]);
@@ -336,15 +336,11 @@ fn what_is_kept_is_for_its_owner_alone_and_each_change_of_a_file_is_found() {
     assert_eq!(found(&world, "lemur"), ["knowledge:old/three"]);
     fs::remove_dir_all(world.project().join(".ai/tools/acme")).unwrap();
     assert_eq!(found(&world, "badger"), [""; 0]);
-    // Written over in its place, which changes no folder: a moment later it is looked at again.
+    // Written over in its place, which changes no folder.
     let place = world.project().join(".ai/knowledge/old/three.md");
     let text = fs::read_to_string(&place).unwrap().replace("lemur", "tapir");
     fs::write(&place, text).unwrap();
-    let begun = std::time::Instant::now();
-    while found(&world, "tapir").is_empty() {
-        assert!(begun.elapsed().as_secs() < 20, "it is never found");
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
+    assert_eq!(found(&world, "tapir"), ["knowledge:old/three"]);
 }
 
 #[test]
@@ -377,107 +373,4 @@ fn of_a_folder_of_many_files_each_is_found_and_each_change_too() {
     fs::remove_file(world.project().join(path(65))).unwrap();
     assert_eq!((total("wombat"), total("lemur"), total("065")), (2, 198, 0));
     assert_eq!(found(&world, "200"), ["knowledge:many/page200"]);
-}
-
-#[test]
-fn words_that_are_damaged_foreign_or_hostile_are_gathered_anew_and_let_nothing_in() {
-    use std::os::unix::fs::PermissionsExt;
-    let world = World::new();
-    world.signed(".ai/tools/acme/one.yaml", &tool("A wombat", ""));
-    world.signed(".ai/tools/acme/two.yaml", &tool("A zebra", ""));
-    let right = |world: &World, what: &str| {
-        assert_eq!(found(world, "wombat"), ["tool:acme/one"], "{what}");
-        assert_eq!(found(world, "zebra"), ["tool:acme/two"], "{what}");
-    };
-    right(&world, "the fixture is good");
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    right(&world, "and kept");
-    let file = kept(&world)
-        .into_iter()
-        .find(|path| fs::read(path).unwrap().windows(6).any(|part| part == b"wombat"));
-    let file = file.expect("the words of the project are kept");
-    let good = fs::read(&file).unwrap();
-    // Every byte wrong in turn, and every length.
-    for at in (0..good.len()).step_by(7) {
-        let mut bytes = good.clone();
-        bytes[at] ^= 0x55;
-        fs::write(&file, &bytes).unwrap();
-        assert_eq!(found(&world, "wombat"), ["tool:acme/one"], "byte {at}");
-    }
-    for len in (0..good.len()).step_by(41) {
-        fs::write(&file, &good[..len]).unwrap();
-        assert_eq!(found(&world, "wombat"), ["tool:acme/one"], "{len} bytes");
-    }
-    fs::write(&file, [&good[..], b"x"].concat()).unwrap();
-    right(&world, "more than it says");
-    fs::write(&file, vec![0xff; 1 << 20]).unwrap();
-    right(&world, "noise");
-    fs::File::create(&file).unwrap().set_len(1 << 40).unwrap();
-    right(&world, "a file without end");
-    // One that others may write says nothing, however good it looks.
-    let lie = with_words(&good, b"wombat", b"zebra\0");
-    fs::write(&file, &lie).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
-    right(&world, "writable by others");
-    for what in ["folder", "link", "pipe"] {
-        fs::remove_file(&file).or_else(|_| fs::remove_dir_all(&file)).unwrap();
-        match what {
-            "folder" => fs::create_dir(&file).unwrap(),
-            "link" => std::os::unix::fs::symlink("/dev/zero", &file).unwrap(),
-            _ => assert!(world.shell(&format!("mkfifo {}", file.display())).is_empty()),
-        }
-        right(&world, what);
-    }
-}
-
-#[test]
-fn what_a_lie_in_the_kept_words_finds_is_still_verified() {
-    let world = World::new();
-    world.write(".ai/tools/acme/evil.yaml", tool("zebra", ""));
-    world.signed(".ai/tools/acme/good.yaml", &tool("wombat", ""));
-    assert_eq!(found(&world, "wombat"), ["tool:acme/good"]);
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    assert_eq!(found(&world, "wombat"), ["tool:acme/good"]);
-    let holds = |path: &std::path::PathBuf, word: &[u8]| {
-        fs::read(path).unwrap().windows(word.len()).any(|part| part == word)
-    };
-    let file = kept(&world).into_iter().find(|path| holds(path, b"wombat")).unwrap();
-    // Whoever can write here can make a right sum too: the words change places.
-    let text = fs::read(&file).unwrap();
-    let lie = with_words(&text, b"wombat", b"zebrab");
-    fs::write(&file, lie).unwrap();
-    let (_, page) = world.json(&["search", "zebrab", "--space", "project"]);
-    assert_eq!(
-        refs(&page),
-        ["tool:acme/good"],
-        "the lie is believed where it does no harm: {page}"
-    );
-    assert_eq!(
-        (&page["hits"][0]["summary"], &page["hits"][0]["verified"]),
-        (&json!("wombat"), &json!(true))
-    );
-    let (_, page) = world.json(&["search", "evil", "--space", "project"]);
-    assert_eq!(page["hits"][0]["verified"], false, "{page}");
-}
-
-/// Kept words with some of them put in place of others, and a sum that is right again.
-fn with_words(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
-    // The magic, the version and the digest stand before the sum.
-    let head = 8 + 4 + 64;
-    let mut bytes = bytes.to_vec();
-    let at = bytes.windows(old.len()).position(|part| part == old).unwrap();
-    bytes[at..at + old.len()].copy_from_slice(new);
-    let mix = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x0517_cc1b_7272_20a9);
-    let body = &bytes[head + 8..];
-    let mut sums = [0xcbf2_9ce4_8422_2325_u64 ^ body.len() as u64; 4];
-    let (blocks, rest) = body.as_chunks::<32>();
-    for block in blocks {
-        for (sum, word) in sums.iter_mut().zip(block.as_chunks().0) {
-            *sum = mix(*sum, u64::from_le_bytes(*word));
-        }
-    }
-    let rest = rest.iter().fold(0, |sum, byte| mix(sum, u64::from(*byte)));
-    let sum = sums.into_iter().fold(rest, mix);
-    bytes[head..head + 8].copy_from_slice(&sum.to_le_bytes());
-    bytes
 }

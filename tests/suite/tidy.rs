@@ -259,19 +259,13 @@ fn the_embedded_table_is_the_folder() {
          pub(super) bytes: &'static [u8],\n}\n\n\
          #[rustfmt::skip]\npub(super) const EMBEDDED: &[File] = &[\n",
     );
-    let mut all = String::new();
     for path in system_files() {
         let digest = sha256(&fs::read(root().join(".ai").join(&path)).unwrap());
-        all.push_str(&format!("{path} {digest}\n"));
         table.push_str(&format!(
             "    // {digest}\n    File {{ path: \"{path}\", bytes: include_bytes!(\"../../.ai/{path}\") }},\n"
         ));
     }
-    table.push_str("];\n\n/// What all of it is, by paths and digests: what is kept of it elsewhere is kept under this.\n");
-    table.push_str(&format!(
-        "pub(crate) const EMBEDDED_DIGEST: &str =\n    \"{}\";\n",
-        sha256(all.as_bytes())
-    ));
+    table.push_str("];\n");
     let file = root().join("src/space/embedded.rs");
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&file, &table).unwrap();

@@ -229,6 +229,43 @@ fn a_folder_that_comes_or_comes_back_while_it_is_served_is_watched_too() {
 }
 
 #[test]
+fn a_search_finds_each_change_of_a_file_while_it_is_served() {
+    let world = World::new();
+    let page = |animal: &str| format!("# A {animal}\n\nWords.\n");
+    let (near, far) = (".ai/knowledge/acme/near.md", ".ai/knowledge/acme/far.md");
+    world.signed(near, &page("wombat"));
+    world.signed_home(far, &page("wombat"));
+    let mut client = Client::new(&world, &[]);
+    let mut find = |animal: &str| -> Vec<String> {
+        let (said, is_error) = client.call("rye_search", json!({"query": animal}));
+        assert!(!is_error, "{said}");
+        let hits = said["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["item_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(find("wombat"), ["knowledge:acme/far", "knowledge:acme/near"]);
+    let mut comes_to = |animal: &str, want: &[&str]| {
+        let begun = std::time::Instant::now();
+        while find(animal) != want {
+            assert!(begun.elapsed() < PATIENCE, "{animal}: {:?}", find(animal));
+        }
+    };
+    // Another file, one in a folder that comes, one that is written in its place, and none any more.
+    world.signed(".ai/knowledge/acme/more.md", &page("zebra"));
+    comes_to("zebra", &["knowledge:acme/more"]);
+    world.signed(".ai/tools/new/deep/mark.sh", &MARKER_SH.replace("Leaves", "Lemur leaves"));
+    comes_to("lemur", &["tool:new/deep/mark"]);
+    let place = world.home().join(far);
+    let text = std::fs::read_to_string(&place).unwrap().replace("wombat", "tapir");
+    std::fs::write(&place, text).unwrap();
+    comes_to("tapir", &["knowledge:acme/far"]);
+    comes_to("wombat", &["knowledge:acme/near"]);
+    std::fs::rename(world.project().join(".ai"), world.project().join("away")).unwrap();
+    comes_to("wombat", &[]);
+    std::fs::rename(world.project().join("away"), world.project().join(".ai")).unwrap();
+    comes_to("wombat", &["knowledge:acme/near"]);
+}
+
+#[test]
 fn directives_are_prompts_and_knowledge_is_resources_page_by_page() {
     let world = World::new();
     world.signed(".ai/directives/acme/greet.md", GREET_MD);

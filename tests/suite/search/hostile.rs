@@ -1,9 +1,6 @@
-//! Whoever writes items to be found first, twice or instead of another; and what `rye search` leaves
-//! alone where it keeps words.
+//! Whoever writes items to be found first, twice or instead of another.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -74,29 +71,6 @@ fn two_files_of_one_id_are_found_and_counted_once() {
 }
 
 #[test]
-fn only_kept_words_are_removed_where_there_are_too_many() {
-    let world = World::new();
-    let folder = world.outside().join("letters");
-    fs::create_dir_all(&folder).unwrap();
-    fs::create_dir_all(world.home().join(".ai/state")).unwrap();
-    symlink(&folder, world.home().join(".ai/state/search")).unwrap();
-    let old = SystemTime::now() - Duration::from_hours(24);
-    let file = |name: &str| {
-        let file = fs::File::create(folder.join(name)).unwrap();
-        file.set_modified(old).unwrap();
-    };
-    (0..80).for_each(|number| file(&format!("letter {number}")));
-    (0..80).for_each(|number| file(&format!("{number:064x}")));
-    world.signed(".ai/tools/acme/one.yaml", &tool("A zebra", ""));
-    assert_eq!(found(&world, "zebra"), ["tool:acme/one"]);
-    let names = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name());
-    let (letters, kept): (Vec<_>, Vec<_>) =
-        names.partition(|name| name.to_string_lossy().starts_with("letter"));
-    assert_eq!(letters.len(), 80, "what is not ours stays");
-    assert_eq!(kept.len(), 64, "of ours the oldest go");
-}
-
-#[test]
 fn a_file_that_a_tool_lists_hides_no_signed_item_of_its_id() {
     let world = World::new();
     world.signed(".ai/tools/acme/parts/wombat.sh", MARKER_SH);
@@ -147,30 +121,4 @@ fn a_heading_cannot_hold_by_an_entity_what_no_file_may_hold() {
         let said = world.rye(&["sign", "directive:acme/bad"]);
         assert_eq!((said.status, said.code().as_str()), (5, code), "{entity}: {said:?}");
     }
-}
-
-#[test]
-fn what_could_not_be_opened_for_want_of_descriptors_is_found_once_there_are_some() {
-    let world = World::new();
-    for number in 0..200 {
-        let page = format!("---\ntitle: The wombat {number}\n---\n\nwords\n");
-        world.write(&format!(".ai/knowledge/many/page{number:03}.md"), page);
-    }
-    let total = || {
-        let (_, found) = world.json(&["search", "wombat", "--space", "project", "--limit", "1"]);
-        found["total"].as_u64()
-    };
-    // Files as young as these are looked at again in any case.
-    std::thread::sleep(Duration::from_millis(200));
-    let mut was_short = false;
-    for files in 5..10 {
-        let _ = fs::remove_dir_all(world.home().join(".ai/state/search"));
-        let few = format!("ulimit -n {files}; rye search wombat --space project --limit 1 --json");
-        let said = world.shell(&few);
-        was_short |= said.contains("\"total\":") && !said.contains("\"total\":200");
-        // Within this time nothing is looked at that was looked at.
-        std::thread::sleep(Duration::from_millis(2_100));
-        assert_eq!(total(), Some(200), "after a limit of {files}: {said}");
-    }
-    assert!(was_short, "no limit was small enough to tell");
 }
