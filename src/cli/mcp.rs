@@ -17,7 +17,7 @@ use crate::base::text::escape_line;
 use crate::grant::Pattern;
 use crate::host::Vars;
 use crate::mcp::{Door, Ended, Listen, McpError, NotServed, Setup, serve};
-use crate::pipeline::{RyeBuilder, Shelves};
+use crate::pipeline::{RyeBuilder, SearchIndex};
 use crate::protocol::ExecDriver;
 
 /// Serve agents over the model context protocol
@@ -85,11 +85,11 @@ fn setup(args: &Args, wired: &Wired) -> Result<Setup, CliError> {
     let expose = expose.collect::<Result<Vec<Pattern>, _>>()?;
     // Kept over calls, so that servers of the exec protocol are.
     let driver = Arc::new(ExecDriver::default());
-    let shelves = Arc::<Shelves>::default();
-    let (vars, kept) = (Vars::of_process(), Arc::clone(&shelves));
+    let search_index = Arc::<SearchIndex>::default();
+    let (vars, kept) = (Vars::of_process(), Arc::clone(&search_index));
     let project = move |project: &Path| {
         let builder = RyeBuilder::of(vars.clone()).project(project);
-        builder.driver(Box::new(Arc::clone(&driver))).shelves(Arc::clone(&kept)).build()
+        builder.driver(Box::new(Arc::clone(&driver))).search_index(Arc::clone(&kept)).build()
     };
     Ok(Setup {
         roots,
@@ -97,7 +97,7 @@ fn setup(args: &Args, wired: &Wired) -> Result<Setup, CliError> {
         // What rye runs must not say yes to itself.
         may_sign: args.allow_sign && !is_below_a_run(),
         project: Box::new(project),
-        shelves,
+        search_index,
         note: Box::new(|text| {
             let _ = writeln!(std::io::stderr(), "{text}");
         }),

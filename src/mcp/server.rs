@@ -20,7 +20,7 @@ use super::workers::Workers;
 use crate::base::limits::{MCP_END_MS, MCP_THREADS};
 use crate::grant::Pattern;
 use crate::host::Signals;
-use crate::pipeline::{Failure, Rye, Shelves};
+use crate::pipeline::{Failure, Rye, SearchIndex};
 
 /// Gives the facade of the project that a folder is, as it is now.
 pub(crate) type Project = Box<dyn Fn(&Path) -> Result<Rye, Failure> + Send + Sync>;
@@ -36,7 +36,7 @@ pub(crate) struct Setup {
     pub(crate) may_sign: bool,
     pub(crate) project: Project,
     /// What `project` keeps of items to find them by.
-    pub(crate) shelves: Arc<Shelves>,
+    pub(crate) search_index: Arc<SearchIndex>,
     /// Tells the person who started the server.
     pub(crate) note: Box<dyn Fn(&str) + Send + Sync>,
 }

@@ -75,7 +75,7 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
         root.is_embedded() || root.bundle().is_some() || root.space() != Space::System
     });
     let searched = searched.map(|root| root.base().to_owned()).collect();
-    let shelves = Arc::clone(&server.setup.shelves);
+    let search_index = Arc::clone(&server.setup.search_index);
     let places: Arc<[_]> = places.into();
     let known = Arc::clone(&places);
     let hint = Arc::new((Notify::new(), AtomicU8::new(0)));
@@ -93,12 +93,12 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
             Ok(_) => TOOLS | PROMPTS | RESOURCES,
             // A folder that came cannot be watched.
             Err(_) => {
-                shelves.watch(Vec::new());
+                search_index.watch(Vec::new());
                 TOOLS | PROMPTS | RESOURCES
             }
         };
         if about != 0 {
-            shelves.changed();
+            search_index.changed();
             heard.1.fetch_or(about, Ordering::Relaxed);
             heard.0.notify_one();
         }
@@ -106,7 +106,7 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
     let watcher = notify::recommended_watcher(told).ok()?;
     let mut places = Places { watcher, places };
     if places.renew() {
-        server.setup.shelves.watch(searched);
+        server.setup.search_index.watch(searched);
     }
     Some(Watch(tokio::spawn(tell(Arc::clone(server), hint, places))))
 }
@@ -130,10 +130,10 @@ async fn tell(server: Arc<Server>, hint: Arc<(Notify, AtomicU8)>, mut places: Pl
         tokio::time::sleep(Duration::from_millis(MCP_QUIET_MS)).await;
         let about = hint.1.swap(0, Ordering::Relaxed);
         if about & PLACES != 0 && !places.renew() {
-            server.setup.shelves.watch(Vec::new());
+            server.setup.search_index.watch(Vec::new());
         }
         // What was written into a new folder before it was watched gave no sign.
-        server.setup.shelves.changed();
+        server.setup.search_index.changed();
         let tools_changed = about & TOOLS != 0 && renewed(&server).await;
         for peer in server.peers() {
             if tools_changed {

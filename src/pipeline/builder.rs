@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::failure::Failure;
+use super::index::SearchIndex;
 use super::rye::{Rye, now};
-use super::words::Shelves;
 use crate::execute::{Driver, HttpClient, McpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::{BundleName, Space};
@@ -28,7 +28,7 @@ pub struct RyeBuilder {
     host: Box<dyn Host + Send>,
     primitives: Vec<Box<dyn Primitive>>,
     driver: Box<dyn Driver>,
-    shelves: Arc<Shelves>,
+    search_index: Arc<SearchIndex>,
 }
 
 impl Default for RyeBuilder {
@@ -55,7 +55,7 @@ impl RyeBuilder {
             host: Box::new(Confined::new(Box::new(Os::new(false)))),
             primitives: Vec::new(),
             driver: Box::<ExecDriver>::default(),
-            shelves: Arc::default(),
+            search_index: Arc::default(),
         };
         let bare = bare.primitive(Box::new(Subprocess)).primitive(Box::new(HttpClient));
         bare.primitive(Box::new(McpClient))
@@ -105,8 +105,8 @@ impl RyeBuilder {
 
     /// The words of items that somebody keeps between searches.
     #[cfg(feature = "mcp")]
-    pub(crate) fn shelves(self, shelves: Arc<Shelves>) -> Self {
-        Self { shelves, ..self }
+    pub(crate) fn search_index(self, search_index: Arc<SearchIndex>) -> Self {
+        Self { search_index, ..self }
     }
 
     /// One more act that a chain may end in.
@@ -130,7 +130,7 @@ impl RyeBuilder {
             primitives: self.primitives,
             driver: self.driver,
             observers: Observers::default(),
-            shelves: self.shelves,
+            search_index: self.search_index,
             suggested: AtomicUsize::default(),
         }
     }
@@ -188,7 +188,7 @@ impl RyeBuilder {
             primitives,
             driver,
             observers: Observers::default(),
-            shelves: self.shelves,
+            search_index: self.search_index,
             suggested: AtomicUsize::default(),
         })
     }

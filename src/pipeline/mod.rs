@@ -19,6 +19,7 @@ mod eval;
 mod failure;
 mod file_changes;
 mod hooks;
+mod index;
 mod inspect;
 mod line;
 mod lock;
@@ -35,7 +36,6 @@ mod rye;
 mod search;
 mod shelf;
 mod sign;
-mod words;
 mod work;
 
 use crate::diag::Code;
@@ -65,6 +65,8 @@ pub(crate) use draft::{Draft, Remark, Spot};
 pub(crate) use eval::Scored;
 pub(crate) use failure::Failed;
 pub(crate) use hooks::{BELOW as HOOKS_BELOW, Standing as HookStanding};
+#[cfg(feature = "mcp")]
+pub(crate) use index::SearchIndex;
 pub(crate) use inspect::{Checked, Copy, Described, Verdict, Why};
 pub(crate) use lock::{Change, LockReport, LockRow};
 #[cfg(any(feature = "lsp", feature = "mcp"))]
@@ -76,6 +78,4 @@ pub(crate) use rules::Hold;
 pub(crate) use rye::now;
 pub(crate) use search::{Level, SearchHit, SearchPage};
 pub(crate) use sign::Carried;
-#[cfg(feature = "mcp")]
-pub(crate) use words::Shelves;
 pub(crate) use work::{Author, FileChange, InHand, Prepared, Work};

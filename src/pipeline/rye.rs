@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::failure::Failure;
-use super::words::Shelves;
+use super::index::SearchIndex;
 use crate::base::Timestamp;
 use crate::execute::{Driver, Primitive};
 use crate::host::Host;
@@ -46,7 +46,7 @@ pub struct Rye {
     /// Hooks that are told of a call and still run; they are waited for when this is dropped.
     pub(super) observers: Observers,
     /// What items are found by, kept between searches.
-    pub(super) shelves: Arc<Shelves>,
+    pub(super) search_index: Arc<SearchIndex>,
     /// How often names near to one that was not found were looked for.
     pub(super) suggested: AtomicUsize,
 }

@@ -24,7 +24,7 @@ use crate::base::limits::{EXAMPLES_SHOWN, SEARCH_PAGE, SUMMARY_CHARS};
 use crate::diag::Code;
 use crate::id::{Fingerprint, Kind, Query, Ref, Space};
 use crate::report::{Warned, error_json};
-use crate::search::{File, Hit, Shelf, Wanted, search};
+use crate::search::{Criteria, Hit, IndexedDoc, Segment, search};
 use crate::space::Entry;
 use crate::verify::Integrity;
 
@@ -183,28 +183,28 @@ impl Rye {
     /// `search.query`, `search.cursor`, `space.*`.
     pub(crate) fn search(&self, request: &SearchRequest) -> Result<SearchPage, Failure> {
         let roots = self.spaces.nearest_first();
-        let shelves: Vec<Arc<Shelf>> = roots
+        let segments: Vec<Arc<Segment>> = roots
             .filter(|root| request.space.is_none_or(|wanted| wanted == root.space()))
-            .filter_map(|root| self.words_of(root))
+            .filter_map(|root| self.segment(root))
             .collect();
-        let shelves: Vec<&Shelf> = shelves.iter().map(AsRef::as_ref).collect();
-        let takes = |file: &File| {
+        let segments: Vec<&Segment> = segments.iter().map(AsRef::as_ref).collect();
+        let takes = |file: &IndexedDoc| {
             let kind = match request.kind {
                 Some(kind) => file.entry.item.kind == kind && !file.is_about_keys(),
                 None => KINDS.contains(&file.entry.item.kind),
             };
             kind && (request.all || !is_link(&file.entry.item))
         };
-        let parts = Parts { rye: self, shelves: &shelves, tools: OnceCell::new() };
-        let is_hit = |file: &File| {
+        let parts = Parts { rye: self, segments: &segments, tools: OnceCell::new() };
+        let is_hit = |file: &IndexedDoc| {
             // A bundle answers for what no space and no other bundle has.
-            let answers = shelves.iter().find_map(|shelf| shelf.find(&file.entry.item));
+            let answers = segments.iter().find_map(|segment| segment.find(&file.entry.item));
             answers.is_some_and(|nearest| nearest.is_in_root_of(file)) && !parts.hold(file)
         };
         let filters = json!([request.kind, request.space, request.all]).to_string();
         let page = search(
-            &shelves,
-            &Wanted {
+            &segments,
+            &Criteria {
                 text: &request.words,
                 filters: &filters,
                 takes: &takes,
@@ -273,19 +273,19 @@ impl Rye {
 /// The files that tools list, which are no items of their own.
 struct Parts<'a> {
     rye: &'a Rye,
-    shelves: &'a [&'a Shelf],
+    segments: &'a [&'a Segment],
     /// What the tools list that list something; read where a file may be one of them.
     tools: OnceCell<HashMap<Entry, Beside>>,
 }
 
 impl Parts<'_> {
     /// Whether a file lies there as one of a tool's. Who has a signature line is always an item.
-    fn hold(&self, file: &File) -> bool {
+    fn hold(&self, file: &IndexedDoc) -> bool {
         if !file.is_unsigned || file.entry.item.kind != Kind::Tool {
             return false;
         }
         let tools = self.tools.get_or_init(|| {
-            let files = self.shelves.iter().flat_map(|shelf| shelf.files());
+            let files = self.segments.iter().flat_map(|segment| segment.files());
             let listing = files.filter(|file| file.lists_files).map(|file| file.entry.clone());
             self.rye.beside(listing.collect())
         });

@@ -15,17 +15,17 @@
 //! words, and all of them are looked through in less than a millisecond. FTS5 knows no tolerance of
 //! slips, and its ranking cannot be frozen in a cursor.
 //!
-//! Start at `rank.rs`; `words.rs` splits texts, `shelf.rs` holds the words of a root, `cursor.rs`
+//! Start at `rank.rs`; `tokenize.rs` splits texts, `segment.rs` holds the words of a root, `cursor.rs`
 //! pages.
 
 mod cursor;
 mod error;
 mod rank;
-mod shelf;
+mod segment;
 #[cfg(test)]
 mod tests;
-mod words;
+mod tokenize;
 
 pub(crate) use error::{CODES, SearchError};
-pub(crate) use rank::{Hit, Wanted, search};
-pub(crate) use shelf::{Doc, File, Filling, Shelf};
+pub(crate) use rank::{Criteria, Hit, search};
+pub(crate) use segment::{Doc, IndexedDoc, Segment, SegmentBuilder};

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use super::cursor::{Cursor, Frozen, WordStats};
 use super::error::SearchError;
-use super::shelf::{File, Shelf};
-use super::words::{letters, words};
+use super::segment::{IndexedDoc, Segment};
+use super::tokenize::{letters, words};
 use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
 use crate::id::Kind;
 use crate::space::Entry;
@@ -26,14 +26,14 @@ const SLIP: f32 = 0.3;
 const UNIT: f32 = 1000.0;
 
 /// What is looked for.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct Criteria<'a> {
     pub(crate) text: &'a str,
     /// Whatever else decides what is found, as text: a cursor is of one search alone.
     pub(crate) filters: &'a str,
     /// Which files take part; asked of each.
-    pub(crate) takes: &'a dyn Fn(&File) -> bool,
+    pub(crate) takes: &'a dyn Fn(&IndexedDoc) -> bool,
     /// Which of those that have a word are hits after all.
-    pub(crate) is_hit: &'a dyn Fn(&File) -> bool,
+    pub(crate) is_hit: &'a dyn Fn(&IndexedDoc) -> bool,
     pub(crate) limit: usize,
     pub(crate) cursor: Option<&'a str>,
 }
@@ -63,91 +63,91 @@ type Order<'a> = (Reverse<u32>, &'a str, Kind);
 ///
 /// # Errors
 /// `search.query`, `search.cursor`
-pub(crate) fn search(shelves: &[&Shelf], wanted: &Wanted<'_>) -> Result<Page, SearchError> {
-    if wanted.text.len() > SEARCH_BYTES {
+pub(crate) fn search(segments: &[&Segment], criteria: &Criteria<'_>) -> Result<Page, SearchError> {
+    if criteria.text.len() > SEARCH_BYTES {
         return Err(SearchError::TooMuch);
     }
-    let mut asked = words(wanted.text);
+    let mut asked = words(criteria.text);
     asked.sort();
     asked.dedup();
     if asked.len() > SEARCH_WORDS {
         return Err(SearchError::TooMuch);
     }
-    if asked.is_empty() && !wanted.text.trim().is_empty() {
+    if asked.is_empty() && !criteria.text.trim().is_empty() {
         // Signs alone are no words, and are not nothing either.
         return Ok(Page { hits: Vec::new(), total: 0, next: None });
     }
-    let cursor = match wanted.cursor {
-        Some(text) => Some(Cursor::read(text, &asked, wanted.filters)?),
+    let cursor = match criteria.cursor {
+        Some(text) => Some(Cursor::read(text, &asked, criteria.filters)?),
         None => None,
     };
-    let takes = |file: &&File| (wanted.takes)(file);
-    let taking_part: Vec<Vec<&File>> =
-        shelves.iter().map(|shelf| shelf.files().iter().filter(takes).collect()).collect();
-    let matched = Matched::of(shelves, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
-    let mut found = matched.scored(shelves);
-    found.retain(|(_, file)| (wanted.is_hit)(file));
+    let takes = |file: &&IndexedDoc| (criteria.takes)(file);
+    let taking_part: Vec<Vec<&IndexedDoc>> =
+        segments.iter().map(|segment| segment.files().iter().filter(takes).collect()).collect();
+    let matched = Matched::of(segments, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
+    let mut found = matched.scored(segments);
+    found.retain(|(_, file)| (criteria.is_hit)(file));
     let total = found.len();
     if let Some(cursor) = &cursor {
         let last = (Reverse(cursor.score), cursor.item.id.as_str(), cursor.item.kind);
         found.retain(|found| order(found) > last);
     }
     let left = found.len();
-    let limit = wanted.limit.max(1);
+    let limit = criteria.limit.max(1);
     if left > limit {
         found.select_nth_unstable_by(limit, |a, b| order(a).cmp(&order(b)));
         found.truncate(limit);
     }
     found.sort_unstable_by(|a, b| order(a).cmp(&order(b)));
-    let hit = |(score, file): &(u32, &File)| Hit { entry: file.entry.clone(), score: *score };
+    let hit = |(score, file): &(u32, &IndexedDoc)| Hit { entry: file.entry.clone(), score: *score };
     let hits: Vec<Hit> = found.iter().map(hit).collect();
     let next = hits.last().filter(|_| left > limit).map(|last| {
         let (item, frozen) = (last.entry.item.clone(), matched.frozen.clone());
-        Cursor { frozen, score: last.score, item }.write(&asked, wanted.filters)
+        Cursor { frozen, score: last.score, item }.write(&asked, criteria.filters)
     });
     Ok(Page { hits, total, next })
 }
 
-fn order<'s>((score, file): &(u32, &'s File)) -> Order<'s> {
+fn order<'s>((score, file): &(u32, &'s IndexedDoc)) -> Order<'s> {
     let item = &file.entry.item;
     (Reverse(*score), item.id.as_str(), item.kind)
 }
 
-/// Which terms a word means on each shelf, and what each then counts; 0 for all others.
+/// Which terms a word means in each segment, and what each then counts; 0 for all others.
 type Meant = Vec<Vec<f32>>;
 
 /// The words of a query, matched.
 struct Matched<'s> {
     words: Vec<Meant>,
-    /// The files of each shelf that have any of them; all where nothing is asked.
-    files: Vec<Vec<&'s File>>,
+    /// The files of each segment that have any of them; all where nothing is asked.
+    files: Vec<Vec<&'s IndexedDoc>>,
     frozen: Frozen,
 }
 
 impl<'s> Matched<'s> {
     /// Matches the words, by the numbers of an earlier page if there is one.
     fn of(
-        shelves: &[&'s Shelf],
-        taking_part: &[Vec<&'s File>],
+        segments: &[&'s Segment],
+        taking_part: &[Vec<&'s IndexedDoc>],
         asked: &[String],
         frozen: Option<&Frozen>,
     ) -> Self {
-        let on_shelves = |word: &str, slips: bool| -> Meant {
-            shelves.iter().map(|shelf| meant(shelf, word, slips)).collect()
+        let on_segments = |word: &str, slips: bool| -> Meant {
+            segments.iter().map(|segment| meant(segment, word, slips)).collect()
         };
         let slips = |at: usize| frozen.is_some_and(|frozen| frozen.words[at].slips);
-        let words = asked.iter().enumerate().map(|(at, word)| on_shelves(word, slips(at)));
+        let words = asked.iter().enumerate().map(|(at, word)| on_segments(word, slips(at)));
         let mut words: Vec<Meant> = words.collect();
-        let (mut having, mut files) = having(shelves, taking_part, &words);
+        let (mut having, mut files) = having(segments, taking_part, &words);
         if let Some(frozen) = frozen {
             return Self { words, files, frozen: frozen.clone() };
         }
         let slips: Vec<bool> = having.iter().map(|count| *count == 0).collect();
         if slips.contains(&true) {
             for (at, word) in asked.iter().enumerate().filter(|(at, _)| slips[*at]) {
-                words[at] = on_shelves(word, true);
+                words[at] = on_segments(word, true);
             }
-            (having, files) = self::having(shelves, taking_part, &words);
+            (having, files) = self::having(segments, taking_part, &words);
         }
         let all: usize = taking_part.iter().map(Vec::len).sum();
         let lengths = taking_part.iter().flatten().map(|file| file.length as usize);
@@ -160,15 +160,15 @@ impl<'s> Matched<'s> {
 
     /// What each file gets. Two files of one id are one item, which nobody can use: it gets what the
     /// better of them gets.
-    fn scored(&self, shelves: &[&'s Shelf]) -> Vec<(u32, &'s File)> {
-        let mut found: Vec<(u32, &File)> = Vec::new();
+    fn scored(&self, segments: &[&'s Segment]) -> Vec<(u32, &'s IndexedDoc)> {
+        let mut found: Vec<(u32, &IndexedDoc)> = Vec::new();
         let rarity: Vec<f32> = self.frozen.words.iter().map(|word| self.rarity(word)).collect();
         let mut best = vec![0.0_f32; self.words.len()];
-        for (number, (shelf, files)) in shelves.iter().zip(&self.files).enumerate() {
+        for (number, (segment, files)) in segments.iter().zip(&self.files).enumerate() {
             let first = found.len();
             for file in files {
-                let score = self.score(number, shelf, file, &rarity, &mut best);
-                // They stand side by side on their shelf.
+                let score = self.score(number, segment, file, &rarity, &mut best);
+                // They stand side by side in their segment.
                 match found[first..].last_mut() {
                     Some((of_twin, twin)) if twin.entry.item == file.entry.item => {
                         *of_twin = score.max(*of_twin);
@@ -184,12 +184,12 @@ impl<'s> Matched<'s> {
         found
     }
 
-    /// What one file gets on the shelf of that number; 0 where nothing is asked.
+    /// What one file gets in the segment of that number; 0 where nothing is asked.
     fn score(
         &self,
         number: usize,
-        shelf: &Shelf,
-        file: &File,
+        segment: &Segment,
+        file: &IndexedDoc,
         rarity: &[f32],
         best: &mut [f32],
     ) -> u32 {
@@ -198,7 +198,7 @@ impl<'s> Matched<'s> {
         }
         best.fill(0.0);
         let long = K1 * (1.0 - B + B * to_f32(file.length) / to_f32(self.frozen.length));
-        for posting in shelf.postings(file) {
+        for posting in segment.postings(file) {
             for (best, word) in best.iter_mut().zip(&self.words) {
                 let means = word[number][posting.term];
                 if means > 0.0 {
@@ -220,8 +220,8 @@ impl<'s> Matched<'s> {
     }
 }
 
-/// What each term of the shelf counts for a word.
-fn meant<'s>(shelf: &'s Shelf, word: &str, slips: bool) -> Vec<f32> {
+/// What each term of the segment counts for a word.
+fn meant<'s>(segment: &'s Segment, word: &str, slips: bool) -> Vec<f32> {
     let (own, length) = (letters(word), word.chars().count());
     let allowed = match length {
         0..4 => 0,
@@ -242,7 +242,7 @@ fn meant<'s>(shelf: &'s Shelf, word: &str, slips: bool) -> Vec<f32> {
         *near_beginnings.entry(beginning).or_insert_with(|| near(beginning))
             || (1..=allowed_slips).contains(&rest.chars().count()) && near(term)
     };
-    let terms = shelf.terms().iter().map(|term| match term.strip_prefix(word) {
+    let terms = segment.terms().iter().map(|term| match term.strip_prefix(word) {
         Some("") => 1.0,
         Some(_) if length > 1 => BEGINS,
         _ if slips && allowed > 0 && is_slip(term) => SLIP,
@@ -253,24 +253,24 @@ fn meant<'s>(shelf: &'s Shelf, word: &str, slips: bool) -> Vec<f32> {
 
 /// How many files have each word, and the files that have any; all of them where nothing is asked.
 fn having<'s>(
-    shelves: &[&Shelf],
-    taking_part: &[Vec<&'s File>],
+    segments: &[&Segment],
+    taking_part: &[Vec<&'s IndexedDoc>],
     words: &[Meant],
-) -> (Vec<usize>, Vec<Vec<&'s File>>) {
+) -> (Vec<usize>, Vec<Vec<&'s IndexedDoc>>) {
     if words.is_empty() {
         return (Vec::new(), taking_part.to_vec());
     }
     let mut having = vec![0; words.len()];
     let mut all = Vec::new();
     let mut has = vec![false; words.len()];
-    for (number, (shelf, files)) in shelves.iter().zip(taking_part).enumerate() {
-        let terms = 0..shelf.terms().len();
+    for (number, (segment, files)) in segments.iter().zip(taking_part).enumerate() {
+        let terms = 0..segment.terms().len();
         let any: Vec<bool> =
             terms.map(|term| words.iter().any(|word| word[number][term] > 0.0)).collect();
         let mut with_any = Vec::new();
         for file in files {
             has.fill(false);
-            for posting in shelf.postings(file).iter().filter(|posting| any[posting.term]) {
+            for posting in segment.postings(file).iter().filter(|posting| any[posting.term]) {
                 for (has, word) in has.iter_mut().zip(words) {
                     *has |= word[number][posting.term] > 0.0;
                 }

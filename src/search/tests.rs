@@ -2,27 +2,28 @@
 
 use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 
-use super::rank::{Page, Wanted, search};
-use super::shelf::{Doc, Filling, Shelf};
+use super::rank::{Criteria, Page, search};
+use super::segment::{Doc, Segment, SegmentBuilder};
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Outline;
 use crate::space::Entry;
 
-/// A shelf of knowledge pages, each an id and what it says.
-fn shelf<'t>(pages: impl IntoIterator<Item = (&'t str, &'t str)>) -> Shelf {
-    let mut filling = Filling::default();
+/// A segment of knowledge pages, each an id and what it says.
+fn segment<'t>(pages: impl IntoIterator<Item = (&'t str, &'t str)>) -> Segment {
+    let mut builder = SegmentBuilder::default();
     for (id, text) in pages {
         let item = Ref::new(Kind::Knowledge, id.parse().expect("an id"));
         let entry = Entry { item, space: Space::Project, bundle: None, ext: "md".into() };
         let outline = Outline { description: Some(text.to_owned()), ..Outline::default() };
-        filling.add(Doc::new(entry, Some(&outline), false));
+        builder.add(Doc::new(entry, Some(&outline), false));
     }
-    filling.done()
+    builder.done()
 }
 
-fn page(shelf: &Shelf, text: &str, limit: usize, cursor: Option<&str>) -> Page {
-    let wanted = Wanted { text, filters: "", takes: &|_| true, is_hit: &|_| true, limit, cursor };
-    search(&[shelf], &wanted).expect("a good search")
+fn page(segment: &Segment, text: &str, limit: usize, cursor: Option<&str>) -> Page {
+    let criteria =
+        Criteria { text, filters: "", takes: &|_| true, is_hit: &|_| true, limit, cursor };
+    search(&[segment], &criteria).expect("a good search")
 }
 
 fn ids(page: &Page) -> Vec<String> {
@@ -60,15 +61,15 @@ proptest! {
         let all_of = |others: &[String]| {
             let others = named("other", others);
             let rows = pages.iter().chain(&others);
-            shelf(rows.map(|(id, text)| (id.as_str(), text.as_str())))
+            segment(rows.map(|(id, text)| (id.as_str(), text.as_str())))
         };
         let first = all_of(&others[0]);
         let mut whole = ids(&page(&first, &query, 1_000, None));
         whole.retain(|id| id.starts_with("kept/"));
         let (mut got, mut cursor) = (Vec::new(), None::<String>);
         for others in others.iter().cycle().take(80) {
-            let shelf = if cursor.is_none() { first.clone() } else { all_of(others) };
-            let page = page(&shelf, &query, limit, cursor.as_deref());
+            let segment = if cursor.is_none() { first.clone() } else { all_of(others) };
+            let page = page(&segment, &query, limit, cursor.as_deref());
             got.extend(ids(&page).into_iter().filter(|id| id.starts_with("kept/")));
             cursor = page.next;
             if cursor.is_none() {
@@ -81,7 +82,7 @@ proptest! {
 
 #[test]
 fn ranking_table() {
-    let shelf = shelf([
+    let segment = segment([
         ("a/deploy", "Publishes the site"),
         ("deploy/b", "Does something"),
         ("c/told", "Helps to deploy"),
@@ -103,7 +104,7 @@ fn ranking_table() {
         (" -- !", &[]),
     ];
     for (query, want) in rows {
-        let mut got = ids(&page(&shelf, query, 100, None));
+        let mut got = ids(&page(&segment, query, 100, None));
         let mut want: Vec<String> = want.iter().map(|id| (*id).to_owned()).collect();
         assert_eq!(got.first(), want.first(), "{query}: {got:?}");
         got.sort();
@@ -111,17 +112,17 @@ fn ranking_table() {
         assert_eq!(got, want, "{query}");
     }
     // Ties, and no words at all, by id.
-    assert_eq!(ids(&page(&shelf, "", 3, None)), ["a/deploy", "c/begins", "c/long"]);
+    assert_eq!(ids(&page(&segment, "", 3, None)), ["a/deploy", "c/begins", "c/long"]);
 }
 
 #[test]
 fn any_bytes_are_no_cursor_of_a_search() {
-    let shelf = shelf([("a/b", "deploy"), ("a/c", "deploy")]);
-    let next = page(&shelf, "deploy", 1, None).next.expect("a second page");
+    let segment = segment([("a/b", "deploy"), ("a/c", "deploy")]);
+    let next = page(&segment, "deploy", 1, None).next.expect("a second page");
     for at in 0..next.len() {
         for sign in ["", "A", "-", "~", "é"] {
             let text = format!("{}{sign}{}", &next[..at], &next[at + 1..]);
-            let wanted = Wanted {
+            let criteria = Criteria {
                 text: "deploy",
                 filters: "",
                 takes: &|_| true,
@@ -130,7 +131,7 @@ fn any_bytes_are_no_cursor_of_a_search() {
                 cursor: Some(&text),
             };
             // Another position in the same search is one that somebody made up; it shows nothing else.
-            if let Ok(page) = search(&[&shelf], &wanted) {
+            if let Ok(page) = search(&[&segment], &criteria) {
                 assert!(page.hits.len() <= 2 && page.total == 2, "{text}");
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use super::words::{each_word, words};
+use super::tokenize::{each_word, words};
 use crate::base::limits::{SEARCH_DOC_WORDS, SEARCH_TERMS, SEARCH_TEXT_BYTES};
 use crate::id::{Kind, Ref};
 use crate::parse::Outline;
@@ -114,21 +114,21 @@ impl Words {
     }
 }
 
-/// One file on a shelf.
+/// One file of a segment.
 #[derive(Debug, Clone)]
-pub(crate) struct File {
+pub(crate) struct IndexedDoc {
     pub(crate) entry: Entry,
     /// It has no signature line.
     pub(crate) is_unsigned: bool,
     /// It is a tool that lists files.
     pub(crate) lists_files: bool,
-    /// Its postings on the shelf.
+    /// Its postings in the segment.
     postings: Range<usize>,
     /// What its words count together.
     pub(super) length: u32,
 }
 
-impl File {
+impl IndexedDoc {
     pub(crate) fn is_in_root_of(&self, other: &Self) -> bool {
         let root = |file: &Self| (file.entry.space, file.entry.bundle.clone());
         root(self) == root(other)
@@ -143,7 +143,7 @@ impl File {
 /// A word of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Posting {
-    /// Its place among the terms of the shelf.
+    /// Its place among the terms of the segment.
     pub(super) term: usize,
     /// What it counts in the file.
     pub(super) counts: u32,
@@ -153,21 +153,21 @@ pub(super) struct Posting {
 ///
 /// Invariants: files are sorted by their entries, and each posting names a term.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shelf {
-    files: Vec<File>,
+pub(crate) struct Segment {
+    files: Vec<IndexedDoc>,
     /// All different words.
     terms: Vec<String>,
     postings: Vec<Posting>,
 }
 
-impl Shelf {
+impl Segment {
     /// The files, sorted by their entries.
-    pub(crate) fn files(&self) -> &[File] {
+    pub(crate) fn files(&self) -> &[IndexedDoc] {
         &self.files
     }
 
     /// A file that answers to the ref.
-    pub(crate) fn find(&self, item: &Ref) -> Option<&File> {
+    pub(crate) fn find(&self, item: &Ref) -> Option<&IndexedDoc> {
         let at = self.files.binary_search_by(|file| file.entry.item.cmp(item)).ok()?;
         self.files.get(at)
     }
@@ -176,22 +176,22 @@ impl Shelf {
         &self.terms
     }
 
-    pub(super) fn postings(&self, file: &File) -> &[Posting] {
+    pub(super) fn postings(&self, file: &IndexedDoc) -> &[Posting] {
         &self.postings[file.postings.clone()]
     }
 }
 
-/// A shelf that is being filled.
+/// A segment that is being built.
 #[derive(Default)]
-pub(crate) struct Filling {
-    shelf: Shelf,
+pub(crate) struct SegmentBuilder {
+    segment: Segment,
     known: HashMap<String, usize>,
 }
 
-impl Filling {
+impl SegmentBuilder {
     pub(crate) fn add(&mut self, doc: Doc) {
         let Doc { entry, is_unsigned, lists_files, words } = doc;
-        let Shelf { files, terms, postings } = &mut self.shelf;
+        let Segment { files, terms, postings } = &mut self.segment;
         let (from, mut length) = (postings.len(), 0_u32);
         for (word, WordCount { counts, .. }) in words.words {
             let next = terms.len();
@@ -208,11 +208,11 @@ impl Filling {
             length = length.saturating_add(counts);
         }
         let postings = from..postings.len();
-        files.push(File { entry, is_unsigned, lists_files, postings, length });
+        files.push(IndexedDoc { entry, is_unsigned, lists_files, postings, length });
     }
 
-    pub(crate) fn done(mut self) -> Shelf {
-        self.shelf.files.sort_by(|a, b| a.entry.cmp(&b.entry));
-        self.shelf
+    pub(crate) fn done(mut self) -> Segment {
+        self.segment.files.sort_by(|a, b| a.entry.cmp(&b.entry));
+        self.segment
     }
 }

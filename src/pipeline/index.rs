@@ -1,12 +1,12 @@
 //! The index that items are found by: made in memory from the files that are there.
 //!
 //! In:  the files of a root.
-//! Out: a shelf of their words.
+//! Out: a segment of their words.
 //!
 //! Invariants
 //! - The words are for finding alone: nothing of them is shown or believed.
 //! - Of a project that is not accepted no file is read (core 4.3).
-//! - A shelf is used a second time only if its files are watched and none has changed since.
+//! - A segment is used a second time only if its files are watched and none has changed since.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ use super::sign::parallel;
 use crate::base::limits::SEARCH_KEEP_MS;
 use crate::id::{Kind, Space};
 use crate::parse::outline;
-use crate::search::{Doc, Filling, Shelf};
+use crate::search::{Doc, Segment, SegmentBuilder};
 use crate::space::{Entry, Root};
 
-/// The shelves of roots whose files are watched, kept between searches. Where nobody watches, each
+/// The segments of roots whose files are watched, kept between searches. Where nobody watches, each
 /// search reads every file.
 #[derive(Default)]
-pub(crate) struct Shelves(Mutex<State>);
+pub(crate) struct SearchIndex(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -37,11 +37,11 @@ struct State {
 }
 
 struct Kept {
-    shelf: Arc<Shelf>,
+    segment: Arc<Segment>,
     made: Instant,
 }
 
-impl Shelves {
+impl SearchIndex {
     /// From now on [`Self::changed`] is called whenever a file below one of these bases has changed.
     #[cfg(feature = "mcp")]
     pub(crate) fn watch(&self, bases: Vec<PathBuf>) {
@@ -57,22 +57,22 @@ impl Shelves {
         state.kept.clear();
     }
 
-    /// The shelf of a root as it was kept; else a new one, which is kept unless a file changed while
+    /// The segment of a root as it was kept; else a new one, which is kept unless a file changed while
     /// it was made.
-    fn get(&self, root: &Root, make: impl FnOnce() -> Shelf) -> Arc<Shelf> {
+    fn get(&self, root: &Root, make: impl FnOnce() -> Segment) -> Arc<Segment> {
         let state = self.state();
         if let Some(kept) = state.kept.get(root.base()).filter(|kept| kept.is_young()) {
-            return Arc::clone(&kept.shelf);
+            return Arc::clone(&kept.segment);
         }
         let before = state.changes;
         drop(state);
-        let (made, shelf) = (Instant::now(), Arc::new(make()));
+        let (made, segment) = (Instant::now(), Arc::new(make()));
         let mut state = self.state();
         if state.changes == before && state.watched.iter().any(|base| base == root.base()) {
-            let kept = Kept { shelf: Arc::clone(&shelf), made };
+            let kept = Kept { segment: Arc::clone(&segment), made };
             state.kept.insert(root.base().to_owned(), kept);
         }
-        shelf
+        segment
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -88,31 +88,31 @@ impl Kept {
 
 impl Rye {
     /// The words of the items of a root; `None` where it is not there.
-    pub(super) fn words_of(&self, root: &Root) -> Option<Arc<Shelf>> {
+    pub(super) fn segment(&self, root: &Root) -> Option<Arc<Segment>> {
         if !root.exists() {
             return None;
         }
         Some(match root.space() == Space::Project && !self.accepts_project() {
-            true => Arc::new(self.shelf(root, false)),
-            false => self.shelves.get(root, || self.shelf(root, true)),
+            true => Arc::new(self.build_segment(root, false)),
+            false => self.search_index.get(root, || self.build_segment(root, true)),
         })
     }
 
-    fn shelf(&self, root: &Root, reads_files: bool) -> Shelf {
+    fn build_segment(&self, root: &Root, reads_files: bool) -> Segment {
         let list = |kind| root.list(kind, &self.types).unwrap_or_default().entries;
         let entries = Kind::ALL.into_iter().flat_map(list).collect();
         let doc = |entry: Entry| match reads_files && entry.item.kind != Kind::Config {
             true => self.read_doc(root, entry),
             false => Doc::new(entry, None, false),
         };
-        let mut filling = Filling::default();
+        let mut builder = SegmentBuilder::default();
         for doc in parallel(entries, doc) {
             // A shipped file without a signature line is a part of a tool.
             if !(root.is_embedded() && doc.is_unsigned) {
-                filling.add(doc);
+                builder.add(doc);
             }
         }
-        filling.done()
+        builder.done()
     }
 
     /// What a file is found by; if it cannot be read or does not parse, by its id.
@@ -130,38 +130,38 @@ impl Rye {
 
 #[cfg(all(test, feature = "mcp"))]
 mod tests {
-    use super::Shelves;
+    use super::SearchIndex;
     use crate::id::Space;
-    use crate::search::Shelf;
+    use crate::search::Segment;
     use crate::space::Root;
 
     #[test]
-    fn a_shelf_is_kept_while_its_files_are_watched_and_none_changes() {
+    fn a_segment_is_kept_while_its_files_are_watched_and_none_changes() {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::on_disk(Space::Project, dir.path().into()).unwrap();
-        let shelves = Shelves::default();
-        let is_made = |shelves: &Shelves| {
+        let index = SearchIndex::default();
+        let is_made = |index: &SearchIndex| {
             let mut is_made = false;
-            shelves.get(&root, || {
+            index.get(&root, || {
                 is_made = true;
-                Shelf::default()
+                Segment::default()
             });
             is_made
         };
-        assert!(is_made(&shelves) && is_made(&shelves), "nobody watches");
-        shelves.watch(vec![dir.path().join("elsewhere")]);
-        assert!(is_made(&shelves) && is_made(&shelves), "another folder is watched");
-        shelves.watch(vec![dir.path().to_owned()]);
-        assert!(is_made(&shelves) && !is_made(&shelves), "it is kept");
-        shelves.changed();
-        assert!(is_made(&shelves) && !is_made(&shelves), "a file changed");
-        shelves.changed();
-        shelves.get(&root, || {
-            shelves.changed();
-            Shelf::default()
+        assert!(is_made(&index) && is_made(&index), "nobody watches");
+        index.watch(vec![dir.path().join("elsewhere")]);
+        assert!(is_made(&index) && is_made(&index), "another folder is watched");
+        index.watch(vec![dir.path().to_owned()]);
+        assert!(is_made(&index) && !is_made(&index), "it is kept");
+        index.changed();
+        assert!(is_made(&index) && !is_made(&index), "a file changed");
+        index.changed();
+        index.get(&root, || {
+            index.changed();
+            Segment::default()
         });
-        assert!(is_made(&shelves), "a file changed while it was made");
-        shelves.watch(Vec::new());
-        assert!(is_made(&shelves) && is_made(&shelves), "nobody watches any more");
+        assert!(is_made(&index), "a file changed while it was made");
+        index.watch(Vec::new());
+        assert!(is_made(&index) && is_made(&index), "nobody watches any more");
     }
 }
