@@ -28,14 +28,14 @@ use crate::search::{Criteria, Hit, IndexedDoc, Segment, search};
 use crate::space::Entry;
 use crate::verify::Integrity;
 
-/// Hits of a page where nobody says how many.
+/// Hits of a page if the caller does not say how many.
 const PAGE: usize = 20;
-/// Examples where nobody says how many.
+/// Examples if the caller does not say how many.
 const EXAMPLES: usize = 3;
-/// What is looked for where no kind is named.
+/// The kinds that are searched if the caller names none.
 const KINDS: [Kind; 3] = [Kind::Tool, Kind::Directive, Kind::Knowledge];
 
-/// What is looked for.
+/// A search: its words, and what narrows it.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct SearchRequest {

@@ -1,7 +1,8 @@
 //! Where a page ends, and the numbers that it was ranked with.
 //!
-//! A score is made of the file's own words and of a few numbers about all files. The cursor keeps those,
-//! so that a file that did not change has the same score on the next page, whatever else changed.
+//! A score depends on the file's own words and on a few numbers about all files. The cursor keeps these
+//! numbers, so that a file that did not change has the same score on the next page, whatever else
+//! changed.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,22 +12,22 @@ use crate::base::Digest;
 use crate::base::limits::SEARCH_BYTES;
 use crate::id::Ref;
 
-/// What is told of all files.
+/// The numbers about all files that a ranking was made with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frozen {
     pub(super) files: u32,
-    /// What the words of a file count on average, at least 1.
+    /// What the words of a file count together, on average; at least 1.
     pub(super) length: u32,
-    /// One for each word of the query.
+    /// One entry for each word of the query.
     pub(super) words: Vec<WordStats>,
 }
 
-/// What is told of one word.
+/// The numbers about one word of the query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WordStats {
     /// How many files have it.
     pub(super) having: u32,
-    /// None has it itself, so it may be a slip.
+    /// No file has the word itself, so it may be a slip.
     pub(super) slips: bool,
 }
 
@@ -38,11 +39,11 @@ pub(super) struct Cursor {
     pub(super) item: Ref,
 }
 
-/// Its first sign is the version: `1`.
+/// The version, which is the first sign of a cursor.
 const VERSION: &str = "1";
 
 impl Cursor {
-    /// The cursor as a text that says nothing to anybody else.
+    /// The cursor as a text that is opaque to clients.
     pub(super) fn write(&self, words: &[String], filters: &str) -> String {
         let Frozen { files, length, words: stats } = &self.frozen;
         let stats = stats.iter().map(|word| format!("{}{}", word.having, tilde(word.slips)));
@@ -87,7 +88,7 @@ fn tilde(slips: bool) -> &'static str {
     if slips { "~" } else { "" }
 }
 
-/// Which search a cursor is of.
+/// A digest of the search that a cursor belongs to.
 fn asked(words: &[String], filters: &str) -> String {
     let words = words.join(" ");
     let parts = [words.as_bytes(), b"\n", filters.as_bytes()];

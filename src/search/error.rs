@@ -1,4 +1,4 @@
-//! Why nothing can be looked for.
+//! Why a search is refused.
 
 use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
 use crate::diag::{Code, Diagnose};
@@ -8,9 +8,9 @@ pub(crate) const CODES: &[Code] = &[Code("search.query"), Code("search.cursor")]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum SearchError {
-    #[error("more is looked for than {SEARCH_WORDS} words or {SEARCH_BYTES} bytes")]
+    #[error("the query has more than {SEARCH_WORDS} words or {SEARCH_BYTES} bytes")]
     TooMuch,
-    #[error("the cursor is not one of this search")]
+    #[error("the cursor does not belong to this search")]
     Cursor,
 }
 

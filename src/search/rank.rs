@@ -1,8 +1,9 @@
-//! Ranking: BM25 over weighted fields, with beginnings of words and slips.
+//! Ranking: BM25 over weighted fields, with prefixes of words and typing slips.
 //!
-//! A word of the query counts in a file by the best of its terms: itself, one that it begins, or, if no
-//! file has either, one that it is a slip of. What a file gets is the sum over the words, times the
-//! share of the words that it has, so that a file with all of them comes before one that repeats one.
+//! A word of the query counts in a file by the best matching term: the word itself, a term that begins
+//! with it, or, if no file has either, a term of which it is a slip. The score of a file is the sum
+//! over the words, times the share of the words that it has. So a file with all of the words comes
+//! before a file that repeats one of them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,24 +16,24 @@ use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
 use crate::id::Kind;
 use crate::space::Entry;
 
-/// How soon a word that is repeated stops to count.
+/// How soon a repeated word stops to count more (BM25's `k1`).
 const K1: f32 = 1.2;
-/// How much a long text counts less.
+/// How much less a long text counts (BM25's `b`).
 const B: f32 = 0.5;
-/// What terms count that are not the word itself.
+/// What a term counts that begins with the word, and one of which the word is a slip.
 const BEGINS: f32 = 0.6;
 const SLIP: f32 = 0.3;
-/// Scores are whole numbers from here on: thousandths.
+/// A score is given in thousandths, as a whole number.
 const UNIT: f32 = 1000.0;
 
-/// What is looked for.
+/// What a search looks for.
 pub(crate) struct Criteria<'a> {
     pub(crate) text: &'a str,
-    /// Whatever else decides what is found, as text: a cursor is of one search alone.
+    /// Whatever else decides what is found, as text: a cursor belongs to one search.
     pub(crate) filters: &'a str,
-    /// Which files take part; asked of each.
+    /// Whether a file takes part in the ranking; it is asked for each file.
     pub(crate) takes: &'a dyn Fn(&IndexedDoc) -> bool,
-    /// Which of those that have a word are hits after all.
+    /// Whether a file that has a word is a hit; it is asked for those files alone.
     pub(crate) is_hit: &'a dyn Fn(&IndexedDoc) -> bool,
     pub(crate) limit: usize,
     pub(crate) cursor: Option<&'a str>,
@@ -42,7 +43,7 @@ pub(crate) struct Criteria<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) entry: Entry,
-    /// In thousandths; 0 where nothing was looked for.
+    /// In thousandths; 0 if the query is empty.
     pub(crate) score: u32,
 }
 
@@ -56,10 +57,10 @@ pub(crate) struct Page {
     pub(crate) next: Option<String>,
 }
 
-/// How a file compares with others: the better first, then by id.
+/// How files are ordered: by score, the best first; then by id.
 type Order<'a> = (Reverse<u32>, &'a str, Kind);
 
-/// Finds what is meant by the words, in any order; everything where nothing is asked.
+/// Finds the files that the words may mean, in any order of the words; an empty query finds all.
 ///
 /// # Errors
 /// `search.query`, `search.cursor`
@@ -74,7 +75,7 @@ pub(crate) fn search(segments: &[&Segment], criteria: &Criteria<'_>) -> Result<P
         return Err(SearchError::TooMuch);
     }
     if asked.is_empty() && !criteria.text.trim().is_empty() {
-        // Signs alone are no words, and are not nothing either.
+        // A text of signs alone holds no word, but it is not an empty query either.
         return Ok(Page { hits: Vec::new(), total: 0, next: None });
     }
     let cursor = match criteria.cursor {
@@ -113,19 +114,19 @@ fn order<'s>((score, file): &(u32, &'s IndexedDoc)) -> Order<'s> {
     (Reverse(*score), item.id.as_str(), item.kind)
 }
 
-/// Which terms a word means in each segment, and what each then counts; 0 for all others.
+/// What each term of each segment counts for one word; 0 if the word does not mean it.
 type Meant = Vec<Vec<f32>>;
 
-/// The words of a query, matched.
+/// The words of a query, matched with the terms.
 struct Matched<'s> {
     words: Vec<Meant>,
-    /// The files of each segment that have any of them; all where nothing is asked.
+    /// The files of each segment that have any of the words; all files if the query is empty.
     files: Vec<Vec<&'s IndexedDoc>>,
     frozen: Frozen,
 }
 
 impl<'s> Matched<'s> {
-    /// Matches the words, by the numbers of an earlier page if there is one.
+    /// Matches the words, with the numbers of an earlier page if there is one.
     fn of(
         segments: &[&'s Segment],
         taking_part: &[Vec<&'s IndexedDoc>],
@@ -158,8 +159,8 @@ impl<'s> Matched<'s> {
         Self { words, files, frozen }
     }
 
-    /// What each file gets. Two files of one id are one item, which nobody can use: it gets what the
-    /// better of them gets.
+    /// The score of each file. Two files of one id are one item, which nobody can use: it has the
+    /// better score of the two.
     fn scored(&self, segments: &[&'s Segment]) -> Vec<(u32, &'s IndexedDoc)> {
         let mut found: Vec<(u32, &IndexedDoc)> = Vec::new();
         let rarity: Vec<f32> = self.frozen.words.iter().map(|word| self.rarity(word)).collect();
@@ -168,11 +169,11 @@ impl<'s> Matched<'s> {
             let first = found.len();
             for file in files {
                 let score = self.score(number, segment, file, &rarity, &mut best);
-                // They stand side by side in their segment.
+                // The files of one id are neighbours in their segment.
                 match found[first..].last_mut() {
                     Some((of_twin, twin)) if twin.entry.item == file.entry.item => {
                         *of_twin = score.max(*of_twin);
-                        // One with a signature line is an item, whoever lists the other.
+                        // A file with a signature line is an item, whichever tool lists the other.
                         if twin.is_unsigned {
                             *twin = file;
                         }
@@ -184,7 +185,7 @@ impl<'s> Matched<'s> {
         found
     }
 
-    /// What one file gets in the segment of that number; 0 where nothing is asked.
+    /// The score of one file of the segment with that number; 0 if the query is empty.
     fn score(
         &self,
         number: usize,
@@ -213,7 +214,7 @@ impl<'s> Matched<'s> {
         in_units(sum * share).max(1)
     }
 
-    /// How much a word tells: the fewer files have it, the more.
+    /// How much a word weighs: the fewer files have it, the more.
     fn rarity(&self, word: &WordStats) -> f32 {
         let (files, having) = (to_f32(self.frozen.files), to_f32(word.having));
         ((files - having + 0.5).max(0.5) / (having + 0.5)).ln_1p()
@@ -230,10 +231,10 @@ fn meant<'s>(segment: &'s Segment, word: &str, slips: bool) -> Vec<f32> {
     };
     let allowed_slips = allowed as usize;
     let near = |text: &str| strsim::osa_distance(word, text) <= allowed_slips;
-    // Many terms begin alike.
+    // Many terms begin alike, so a beginning is compared once.
     let mut near_beginnings: HashMap<&str, bool> = HashMap::new();
     let mut is_slip = |term: &'s str| {
-        // Letters that only the word has: each takes a slip of its own.
+        // Each letter that only the word has takes a slip of its own.
         if (own & !letters(term)).count_ones() > allowed {
             return false;
         }
@@ -251,7 +252,7 @@ fn meant<'s>(segment: &'s Segment, word: &str, slips: bool) -> Vec<f32> {
     terms.collect()
 }
 
-/// How many files have each word, and the files that have any; all of them where nothing is asked.
+/// How many files have each word, and which files have any; all files if the query is empty.
 fn having<'s>(
     segments: &[&Segment],
     taking_part: &[Vec<&'s IndexedDoc>],

@@ -49,9 +49,9 @@ struct Words {
 /// The field that is being added.
 #[derive(Debug, Clone, Copy, Default)]
 struct Field {
-    /// From 1.
+    /// Fields are numbered from 1.
     number: u8,
-    /// What a word counts in it, and how often at most.
+    /// What a word counts in this field each time, and how often at most.
     weight: u32,
     most: u32,
 }
@@ -60,7 +60,7 @@ struct Field {
 #[derive(Debug, Clone, Copy)]
 struct WordCount {
     counts: u32,
-    /// The last field that it stands in, and how often it counts there.
+    /// The last field in which the word stands, and how often it counts there.
     field: u8,
     times: u32,
 }
@@ -86,7 +86,7 @@ impl Words {
         self.field = Field { number: self.field.number + 1, weight, most };
     }
 
-    /// A segment of an id, and all its words as one, as `filesystem` for `file-system`.
+    /// Adds a segment of an id, and all its words as one: `filesystem` for `file-system`.
     fn segment(&mut self, segment: &str) {
         self.text(segment);
         let is_word = segment.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());

@@ -1,9 +1,9 @@
-//! Words of a text, as they are compared.
+//! Splits a text into words, in the form in which they are compared.
 
 use crate::base::limits::SEARCH_WORD_BYTES;
 
-/// Calls `each` with the words of `text`, in lower case: runs of letters and digits, parted also where a
-/// capital follows a small letter. A sign of a script without spaces is a word by itself.
+/// Calls `each` with the words of `text`, in lower case. A word is a run of letters and digits; a capital
+/// behind a small letter begins a new one. A character of a script without spaces is a word by itself.
 pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
     let mut word = String::with_capacity(SEARCH_WORD_BYTES);
     let mut was_small = false;
@@ -24,7 +24,7 @@ pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
                 end(&mut word);
             }
             was_small = c.is_lowercase() || c.is_numeric();
-            // What is longer than any word is one by its beginning.
+            // Of a run that is longer than any word, the beginning counts.
             if word.len() < SEARCH_WORD_BYTES {
                 match c.is_ascii() {
                     true => word.push(c.to_ascii_lowercase()),
@@ -39,20 +39,20 @@ pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
     end(&mut word);
 }
 
-/// The same as a list.
+/// The words of a text, as a list.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     each_word(text, &mut |word| words.push(word.to_owned()));
     words
 }
 
-/// Kana and ideographs.
+/// Whether a character is a kana or an ideograph.
 fn stands_alone(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Which letters and digits a word has, a bit each; all others share the rest.
+/// The letters and digits of a word, a bit each; all other characters share the bits that are left.
 pub(super) fn letters(word: &str) -> u64 {
     word.chars().fold(0, |bits, c| {
         bits | 1
