@@ -2,9 +2,10 @@
 //!
 //! A target panics when a promise is broken; it checks more than that nothing panics, mostly
 //! against a second, simpler way to the same answer. The functions stand beside what they test, in
-//! `<layer>/fuzz.rs`; this file lists them. `cargo test` replays `tests/fuzz/corpus/<target>`, and
-//! `tests/fuzz/run.sh` lets libFuzzer search for more. To add a target: write the function, list it
-//! here, and put a first input into its corpus.
+//! `<layer>/fuzz.rs`; this file lists them. `cargo test` replays the inputs in
+//! `tests/fuzz/corpus/<target>.tar` and `tests/fuzz/corpus/<target>/`, and `tests/fuzz/run.sh` lets
+//! libFuzzer search for more. To add a target: write the function, list it here, and put a first
+//! input into its folder.
 
 #[cfg(feature = "lsp")]
 use crate::lsp;
@@ -16,7 +17,7 @@ use crate::{
 /// A function that any bytes must satisfy.
 pub type Target = fn(&[u8]);
 
-/// Every target by its name, which is also its folder of the corpus; sorted.
+/// Every target by its name, which its corpus has too; sorted.
 pub const TARGETS: &[(&str, Target)] = &[
     ("bundle", bundle::fuzz::bundle),
     ("canonical", base::fuzz::canonical),
@@ -53,45 +54,57 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("yaml", parse::fuzz::yaml),
 ];
 
+/// The inputs of a target that are kept, each with its name: what the search found, in an archive, and
+/// beside it the inputs that a person named.
+#[cfg(test)]
+pub(crate) fn inputs(target: &str) -> Vec<(String, Vec<u8>)> {
+    use std::fs;
+    use std::io::Read;
+
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
+    let mut inputs = Vec::new();
+    if let Ok(file) = fs::File::open(corpus.join(format!("{target}.tar"))) {
+        for entry in tar::Archive::new(file).entries().unwrap() {
+            let (mut entry, mut bytes) = (entry.unwrap(), Vec::new());
+            entry.read_to_end(&mut bytes).unwrap();
+            inputs.push((entry.path().unwrap().display().to_string(), bytes));
+        }
+    }
+    for file in fs::read_dir(corpus.join(target)).into_iter().flatten() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        inputs.push((name, fs::read(path).unwrap()));
+    }
+    inputs
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::collections::BTreeSet;
     use std::panic::catch_unwind;
-    use std::path::{Path, PathBuf};
 
-    use super::{TARGETS, Target};
-
-    fn corpus() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus")
-    }
-
-    fn names_in(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
-    }
+    use super::{TARGETS, Target, inputs};
 
     #[test]
     fn every_target_has_a_corpus_and_every_corpus_a_target() {
-        let targets: Vec<&str> = TARGETS.iter().map(|(name, _)| *name).collect();
-        let mut names = names_in(&corpus());
+        let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).into()).collect();
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fuzz/corpus");
+        let names = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = names.map(|name| name.into_string().unwrap());
+        let mut names: BTreeSet<String> =
+            names.map(|name| name.trim_end_matches(".tar").to_owned()).collect();
         names.retain(|name| cfg!(feature = "lsp") || !matches!(name.as_str(), "edits" | "frames"));
         assert_eq!(names, targets);
         for target in targets {
-            assert!(!names_in(&corpus().join(target)).is_empty(), "{target} has no input");
+            assert!(!inputs(&target).is_empty(), "{target} has no input");
         }
     }
 
     /// The inputs of a target that break its promises.
     fn broken(name: &str, target: Target) -> Vec<String> {
-        let folder = corpus().join(name);
-        let breaks = |file: &String| {
-            let input = fs::read(folder.join(file)).unwrap();
-            catch_unwind(|| target(&input)).is_err()
-        };
-        names_in(&folder).into_iter().filter(breaks).map(|file| format!("{name}/{file}")).collect()
+        let breaks = |(_, input): &(String, Vec<u8>)| catch_unwind(|| target(input)).is_err();
+        let broken = inputs(name).into_iter().filter(breaks);
+        broken.map(|(input, _)| format!("{name}/{input}")).collect()
     }
 
     #[test]
@@ -107,10 +120,8 @@ mod tests {
     #[test]
     fn a_target_that_is_not_satisfied_fails() {
         let target: Target = |data| assert!(data.is_empty(), "not empty");
-        let all = names_in(&corpus().join("name"));
-        let empty = |file: &&String| fs::read(corpus().join("name").join(file)).unwrap().is_empty();
-        let want = all.len() - all.iter().filter(empty).count();
-        assert!(want > 0);
+        let want = inputs("name").iter().filter(|(_, input)| !input.is_empty()).count();
+        assert!(want > 100);
         assert_eq!(broken("name", target).len(), want);
     }
 }

@@ -9,8 +9,9 @@
 #
 #     tests/fuzz/run.sh keep [target…]
 #
-# picks anew, from all that was found, the inputs in `tests/fuzz/corpus/<target>` that `cargo test`
-# replays. Name an input that stands for a mended fault by hand: such files are kept as they are.
+# picks anew, from all that was found, the inputs in `tests/fuzz/corpus/<target>.tar` that `cargo test`
+# replays. An input that stands for a mended fault is a file of its own, `corpus/<target>/<name>`:
+# such files are replayed too, and stay as they are.
 set -euo pipefail
 cd -- "$(dirname -- "$0")/../.."
 
@@ -37,26 +38,29 @@ fuzz=$work/build/$host/release/fuzz
 
 targets=("$@")
 if [ "${#targets[@]}" -eq 0 ]; then
-    mapfile -t targets < <(ls "$corpus")
+    mapfile -t targets < <(ls "$corpus" | sed 's/\.tar$//' | sort -u)
 fi
 
 for target in "${targets[@]}"; do
     export FUZZ_TARGET=$target
     found=$work/found/$target
-    mkdir -p "$found" "$corpus/$target"
+    kept=$work/corpus/$target
+    rm -rf "$kept"
+    mkdir -p "$found" "$kept"
+    [ ! -e "$corpus/$target.tar" ] || tar -xf "$corpus/$target.tar" -C "$kept"
+    [ ! -d "$corpus/$target" ] || cp -t "$kept" "$corpus/$target"/*
     if [ "$what" = keep ]; then
         picked=$(mktemp -d)
-        "$fuzz" -set_cover_merge=1 -max_len=1024 "$picked" "$corpus/$target" "$found" 2>&1 |
+        "$fuzz" -set_cover_merge=1 -max_len=1024 "$picked" "$kept" "$found" 2>&1 |
             grep "MERGE-OUTER.*added" || true
-        # A file named by its digest is the search's; one that a person named stays.
-        find "$corpus/$target" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
         # The first ones reach the most.
-        find "$picked" -type f -printf '%T@ %p\n' | sort -n | sed -n "1,${most}p" | cut -d' ' -f2 |
-            xargs -r cp -t "$corpus/$target"
+        find "$picked" -type f -printf '%T@ %f\n' | sort -n | sed -n "1,${most}p" | cut -d' ' -f2 |
+            LC_ALL=C sort | tar --format=ustar --mtime=@0 --owner=0 --group=0 --numeric-owner \
+            --mode=644 -C "$picked" -cf "$corpus/$target.tar" -T -
         rm -r "$picked"
     else
         echo "== $target, $what s"
         "$fuzz" -max_total_time="$what" -max_len=4096 -timeout=10 -print_final_stats=1 \
-            -dict=tests/fuzz/words.dict -artifact_prefix="$work/$target-" "$found" "$corpus/$target"
+            -dict=tests/fuzz/words.dict -artifact_prefix="$work/$target-" "$found" "$kept"
     fi
 done
