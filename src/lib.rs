@@ -12,33 +12,38 @@
 //! module on its arrow, so no caller can skip a step; a dry run is the same path stopped before
 //! `execute`.
 //!
-//! # The layers, lowest first
+//! # The floors, lowest first
 //!
-//! | row | modules | |
+//! | floor | modules | |
 //! |---|---|---|
-//! | 0 | `base` | std-shaped helpers without a rye word; every limit with its reason |
+//! | 0 | `base` `rpc` | std-shaped helpers without a rye word, and every limit with its reason; lines of JSON-RPC |
 //! | 1 | `diag` | how a failure is described and drawn |
-//! | 2 | `id` | the words of the field as newtypes |
-//! | 3 | `trace` `grant` `rpc` `host` | events as data; patterns over refs; lines of JSON-RPC; the one seam to the machine |
-//! | 4 | `space` `store` | where items lie; remembered versions |
-//! | 5 | `resolve` `signature` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text |
-//! | 6 | `trust` | whom the person believes; their keys, projects and policy |
-//! | 7 | `verify` | admission; `stage`, its mirror |
-//! | 8 | `parse` | source to typed item |
-//! | 9 | `interpolate` `chain` | placeholders; executor ids to a primitive |
-//! | 10 | `validate` | the chain, judged |
-//! | 11 | `plan` | an inert, printable plan |
-//! | 12 | `execute` | the plan, carried out |
-//! | 13 | `report` `lock` `protocol` `sandbox` `registry` `eval` `search` | outcome and trace as text and JSON, the receipt of a run; what a project agreed to run; calls of programs that speak the exec protocol; what a child may touch; what outlives a process; what an eval is sent, and its score; which items a few words may mean |
-//! | 14 | `pipeline` | the facade [`Rye`] |
-//! | 15 | `dev` | the project, watched: what you change is signed for half a day |
-//! | 15 | `learn` | what a tool needs of the machine, seen in one run |
-//! | 15 | `lsp` | what an editor shows of items that are being written |
-//! | 15 | `mcp` | agents speak with rye over the model context protocol |
-//! | 15 | `author` `bundle` `git` `graph` `import` `trial` | new items and tidy headers; items of one publisher in one file; what is about to be committed; pictures of what runs; foreign configurations as items; test specs beside items |
-//! | 16 | `cli` | one file a verb; the only place that wires |
+//! | 2 | `id` `host` `registry` | the words of the field as newtypes; the one seam to the machine; what outlives a process |
+//! | 3 | `trace` `grant` `space` `store` `sandbox` | events as data; patterns over refs; where items lie; remembered versions; what a child may touch |
+//! | 4 | `resolve` `signature` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text |
+//! | 5 | `trust` | whom the person believes; their keys, projects and policy |
+//! | 6 | `verify` | admission; `stage`, its mirror |
+//! | 7 | `parse` | source to typed item |
+//! | 8 | `interpolate` `chain` `search` | placeholders; executor ids to a primitive; which items a few words may mean |
+//! | 9 | `validate` `lock` | the chain, judged; what a project agreed to run |
+//! | 10 | `plan` | an inert, printable plan |
+//! | 11 | `execute` | the plan, carried out |
+//! | 12 | `report` `protocol` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
+//! | 13 | `pipeline` | the facade [`Rye`] |
+//! | 14 | `author` | new items and tidy headers |
+//! | 14 | `bundle` | items of one publisher in one file |
+//! | 14 | `dev` | the project, watched: what you change is signed for half a day |
+//! | 14 | `git` | what is about to be committed |
+//! | 14 | `graph` | pictures of what runs |
+//! | 14 | `import` | foreign configurations as items |
+//! | 14 | `learn` | what a tool needs of the machine, seen in one run |
+//! | 14 | `lsp` | what an editor shows of items that are being written |
+//! | 14 | `mcp` | agents speak with rye over the model context protocol |
+//! | 14 | `trial` | test specs beside items |
+//! | 15 | `cli` | one file a verb; the only place that wires |
 //!
-//! A module names only modules of earlier rows; siblings do not see each other. A test holds that.
+//! A module stands one floor above the highest that it names. So it names only lower floors, and
+//! modules of one floor do not see each other. A test holds that.
 //! `fuzz` lists the fuzz targets of the layers; only tests and `tests/fuzz` compile it. `bench` is for
 //! `tests/bench` alone.
 //!

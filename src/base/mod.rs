@@ -1,6 +1,6 @@
 //! Base: std-shaped helpers that know no word of rye.
 //!
-//! Layer 0. Sees nothing of this crate.
+//! Sees nothing of this crate.
 //!
 //! Start at `limits`: every cap in rye stands there once, with its reason.
 

@@ -1,6 +1,6 @@
 //! Cli: the door. One file a verb, and the only place that wires.
 //!
-//! Layer 15. Sees the facade; is seen by `main` alone.
+//! Sees the facade; is seen by `main` alone.
 //!
 //! - `wire.rs` what the facade is built from · `out.rs` text and JSON · `exit.rs` codes to statuses ·
 //!   `error.rs` what can be wrong with a command line · `input.rs` parameters · `confirm.rs` asking

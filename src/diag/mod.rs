@@ -1,6 +1,6 @@
 //! Diag: how a failure is described and drawn.
 //!
-//! Layer 1. Sees `base`. Lists no other layer's errors.
+//! Sees `base`. Lists no other layer's errors.
 //!
 //! In:  anything that is [`Diagnose`]: a stable code, a sentence, a place, a help line, data.
 //! Out: a [`Diagnostic`], drawn as text or as JSON.

@@ -1,6 +1,6 @@
 //! Execute: run a plan.
 //!
-//! Layer 11. Sees `plan`, `host` and below. Rebuilds nothing that the plan says.
+//! Sees `plan`, `host` and below. Rebuilds nothing that the plan says.
 //!
 //! In:  a `Plan` and a `Host`.
 //! Out: an [`Outcome`].

@@ -1,6 +1,6 @@
 //! Git: what is about to be committed, checked; two sides of a signed file, merged.
 //!
-//! Layer 14. Sees the facade. Runs the program `git` and nothing else.
+//! Sees the facade. Runs the program `git` and nothing else.
 //!
 //! In:  a repository, by the folder one stands in.
 //! Out: findings about staged bytes; a merged file without a signature; a hook, a driver and an

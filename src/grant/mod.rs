@@ -1,6 +1,6 @@
 //! Grant: what a caller may do, as patterns over refs; pure.
 //!
-//! Layer 3. Sees `id`, `diag`, `base`. A grant never grows.
+//! Sees `id`, `diag`, `base`. A grant never grows.
 
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;

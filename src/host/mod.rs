@@ -1,6 +1,6 @@
 //! Host: the one seam to the machine, and its real implementation.
 //!
-//! Layer 3. Sees `base`. Decides no policy: a plan says what to run, the host runs just that.
+//! Sees `base`. Decides no policy: a plan says what to run, the host runs just that.
 //!
 //! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises, `contract.rs` the same held against each host ·
 //!   `os.rs` the real one · `persistent.rs` a child that others talk with · `look.rs` its eyes ·

@@ -1,6 +1,6 @@
 //! Learn: what a tool needs of the machine, seen in one run of it.
 //!
-//! Layer 14. Sees the facade. Is blind to its siblings.
+//! Sees the facade. Is blind to its siblings.
 //!
 //! In:  a request to run a signed tool.
 //! Out: what its `sandbox` block would have to say for just this, as a change of its file.

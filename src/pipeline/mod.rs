@@ -1,6 +1,6 @@
 //! Pipeline: the facade, the nine steps in order, once.
 //!
-//! Layer 13. Sees every step. Holds the logic of none.
+//! Sees every step. Holds the logic of none.
 //!
 //! Start at `run.rs`, which is the line from a reference to a report; `line.rs` fetches one item,
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,

@@ -1,6 +1,6 @@
 //! Plan: chain, parameters and environment to an inert, printable plan.
 //!
-//! Layer 10. Sees `validate`, `host` and below. Starts nothing, but for a program that a user or system
+//! Sees `validate`, `host` and below. Starts nothing, but for a program that a user or system
 //! item asks for its interpreter (`machine/interpreter.rs`).
 //!
 //! In:  a `ValidChain`, the caller's parameters, the environment.

@@ -1,6 +1,6 @@
 //! Report: outcome and trace to text and JSON, and the receipt of a run.
 //!
-//! Layer 12. Sees `execute`, `plan` and below. Changes no outcome.
+//! Sees `execute`, `plan` and below. Changes no outcome.
 //!
 //! Wire names stand in `tests/golden/wire.txt` and are never renamed.
 

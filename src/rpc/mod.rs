@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0, without a stream: lines out of bytes, and what a line says.
 //!
-//! Layer 3. Sees `base`.
+//! Sees `base`.
 
 mod framer;
 

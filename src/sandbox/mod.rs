@@ -1,6 +1,6 @@
 //! Sandbox: enforces what a child may touch (sandbox.md).
 //!
-//! Layer 12. Sees `host`. In: a policy that a plan made of signed items. Out: a child that the
+//! Sees `host`. In: a policy that a plan made of signed items. Out: a child that the
 //! strongest working level confines, or a refusal. What a level cannot enforce stands in `missing`.
 //!
 //! - `confined.rs` the host that confines its children, and the choice of the level ·

@@ -1,7 +1,7 @@
 //! Signature: the signature line, the keys that make it, and the one rule that judges a signed
 //! text.
 //!
-//! Layer 5. Sees `space`, `id`, `base`. Knows nobody's trust.
+//! Sees `space`, `id`, `base`. Knows nobody's trust.
 //!
 //! In:  bytes, the place for which they must have been signed, and who may sign them.
 //! Out: a [`Verdict`]: everything that is wrong, in the order of core 3.6; the text to whoever says

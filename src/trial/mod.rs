@@ -1,6 +1,6 @@
 //! Trial: test specs that lie beside items, and the runs that they ask for.
 //!
-//! Layer 14. Sees the facade. Starts nothing but by it, so only verified bytes run.
+//! Sees the facade. Starts nothing but by it, so only verified bytes run.
 //!
 //! In:  `<item>.test.yaml` beside tools and directives of one space.
 //! Out: for each case what was expected and what came, and a report for CI.

@@ -1,6 +1,6 @@
 //! Validate: judge a chain that was built.
 //!
-//! Layer 9. Sees `chain` and below. Stops at no finding: all are shown together.
+//! Sees `chain` and below. Stops at no finding: all are shown together.
 //!
 //! In:  a `Chain`, the target and thread asked for.
 //! Out: a [`ValidChain`], or every [`Finding`].

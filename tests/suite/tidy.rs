@@ -1,35 +1,10 @@
 //! The shape of the repository: layers, headers, sizes, words, the embedded table, forgotten files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::world::sha256;
-
-/// The layers, lowest row first. A module names only modules of earlier rows; siblings on a row do
-/// not see each other.
-const ROWS: &[&[&str]] = &[
-    &["base"],
-    &["diag"],
-    &["id"],
-    &["trace", "grant", "rpc", "host"],
-    &["space", "store"],
-    &["resolve", "signature"],
-    &["trust"],
-    &["verify"],
-    &["parse"],
-    &["interpolate", "chain"],
-    &["validate"],
-    &["plan"],
-    &["execute"],
-    &["report", "protocol", "sandbox", "lock", "search", "registry", "eval"],
-    &["pipeline"],
-    &[
-        "author", "bundle", "dev", "git", "graph", "learn", "lsp", "trial", "thread", "code",
-        "remote", "import", "mcp",
-    ],
-    &["cli"],
-];
 
 /// Files over 600 lines, each with its reason.
 const LONG: &[(&str, &str)] = &[("src/space/embedded.rs", "generated, one row a file of .ai")];
@@ -57,8 +32,20 @@ pub fn files(below: &str, extension: &str) -> Vec<(String, String)> {
     found
 }
 
-fn row(module: &str) -> Option<usize> {
-    ROWS.iter().position(|row| row.contains(&module))
+/// The floor of each module, as the table in `lib.rs` says it.
+fn floors() -> BTreeMap<String, usize> {
+    let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let mut floors = BTreeMap::new();
+    for line in lib.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let ["//!", floor, modules, ..] = cells[..] else { continue };
+        let Ok(floor) = floor.parse() else { continue };
+        for module in modules.split('`').filter(|part| !part.trim().is_empty()) {
+            assert!(floors.insert(module.to_owned(), floor).is_none(), "`{module}` stands twice");
+        }
+    }
+    assert!(floors.len() > 20, "the rule looked at {} modules only", floors.len());
+    floors
 }
 
 /// The part of a file that is no test.
@@ -66,25 +53,30 @@ fn without_tests(text: &str) -> &str {
     text.split("#[cfg(test)]").next().unwrap()
 }
 
+/// So a module names only modules of lower floors, and no two name each other.
 #[test]
-fn a_module_names_only_modules_of_earlier_rows() {
+fn each_module_stands_one_floor_above_the_highest_that_it_names() {
+    let floors = floors();
+    let mut stands: BTreeMap<&str, usize> =
+        floors.keys().map(|module| (module.as_str(), 0)).collect();
     let mut edges = 0;
     for (name, text) in files("src", "rs") {
         let Some((module, _)) = name["src/".len()..].split_once('/') else { continue };
-        let own = row(module).unwrap_or_else(|| panic!("{name}: module `{module}` has no row"));
-        for (number, line) in text.lines().enumerate() {
-            for used in line.split("crate::").skip(1) {
-                let used: String = used.chars().take_while(char::is_ascii_lowercase).collect();
-                if used == module || used.is_empty() {
-                    continue;
-                }
-                let Some(theirs) = row(&used) else { continue };
+        let stand =
+            stands.get_mut(module).unwrap_or_else(|| panic!("`{module}` is not in the table"));
+        for used in text.split("crate::").skip(1) {
+            let used: String =
+                used.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
+            if let Some(floor) = floors.get(&used).filter(|_| used != module) {
                 edges += 1;
-                assert!(theirs < own, "{name}:{}: `{module}` names `{used}`", number + 1);
+                *stand = (*stand).max(floor + 1);
             }
         }
     }
     assert!(edges > 200, "the rule looked at {edges} edges only");
+    for (module, floor) in &floors {
+        assert_eq!(stands[module.as_str()], *floor, "the floor of `{module}` in src/lib.rs");
+    }
 }
 
 #[test]
@@ -106,6 +98,11 @@ fn no_way_around_the_layer_rule() {
         for (number, line) in without_tests(&text).lines().enumerate() {
             let place = format!("{name}:{}", number + 1);
             assert!(!line.contains("super::super"), "{place}: super::super");
+            let is_module = name.matches('/').count() > 1;
+            assert!(
+                !is_module || !line.contains("crate::{"),
+                "{place}: several modules in one `use`"
+            );
             let is_glob = line.trim_start().starts_with("use ") && line.contains("::*");
             assert!(!is_glob, "{place}: glob import");
         }
