@@ -5,7 +5,7 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -14,6 +14,7 @@ use tempfile::NamedTempFile;
 
 use super::limits::LEFTOVER_SECONDS;
 use super::random;
+use crate::base::sync::unpoisoned;
 
 /// Around the random part of a temporary name; no item's name begins with a dot.
 const TEMPORARY: (&str, &str) = (".rye-", ".tmp");
@@ -173,7 +174,7 @@ pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
 /// owner, age, and that nobody holds them. Once a folder and process, since a batch writes many files into one.
 pub(crate) fn sweep(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-    if !SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
+    if !unpoisoned(SWEPT.lock()).insert(folder.to_owned()) {
         return;
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

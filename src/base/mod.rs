@@ -14,6 +14,7 @@ pub(crate) mod json;
 pub(crate) mod limits;
 pub(crate) mod random;
 pub(crate) mod staged;
+pub(crate) mod sync;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod value_count;

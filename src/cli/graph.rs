@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     }
     let graph = Graph::of(&reached);
     if out.is_json() {
-        let value = serde_json::to_value(&graph).unwrap_or(Value::Null);
+        let value = serde_json::to_value(&graph).expect("a graph is JSON");
         let items: Vec<_> = reached.iter().map(|reach| reach.item.to_string()).collect();
         let mut fields = json!({"items": items});
         if let (Some(fields), Value::Object(graph)) = (fields.as_object_mut(), value) {

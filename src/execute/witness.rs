@@ -1,7 +1,8 @@
 //! What was seen of an act, also of one that failed: for the receipt of a run.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use crate::base::sync::unpoisoned;
 use crate::base::{Digest, Digesting};
 use crate::host::{Answer, Ended};
 
@@ -65,11 +66,11 @@ impl Witness {
     }
 
     fn keep(&self, seen: Seen) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+        *unpoisoned(self.0.lock()) = Some(seen);
     }
 
     /// What was seen; `None` where nothing was started.
     pub(crate) fn seen(&self) -> Option<Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        unpoisoned(self.0.lock()).clone()
     }
 }

@@ -96,7 +96,8 @@ impl Git {
         let program = ground.find_program(&at.vars, "git");
         let why = "there is no such program on `PATH`, outside of the project and its work tree";
         let program = program.ok_or_else(|| failed(why.into()))?;
-        let path = std::env::join_paths(ground.own_path(&at.vars)).unwrap_or_default();
+        let path = std::env::join_paths(ground.own_path(&at.vars))
+            .expect("a folder of `PATH` holds no colon");
         Ok(Self { program, path })
     }
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ use super::unix::{
     Signals, Started, block_all_signals, forget_group, kill_group_on_signal, reap, start,
 };
 use crate::base::limits::{EXEC_CLOSE_MS, TERM_GRACE_MS};
+use crate::base::sync::unpoisoned;
 
 /// A child with its three streams, in its own process group. Dropping it kills the group.
 #[derive(Debug)]
@@ -134,7 +135,7 @@ impl PersistentChild {
     ) -> io::Result<IoRound> {
         let mut turn = IoRound::default();
         loop {
-            let stdin = self.stdin.lock().unwrap_or_else(PoisonError::into_inner);
+            let stdin = unpoisoned(self.stdin.lock());
             if let Some(stdin) = stdin.as_ref()
                 && *written < out.len()
             {
@@ -190,7 +191,7 @@ impl PersistentChild {
 
     /// Closes the child's standard input.
     pub(crate) fn close_input(&self) {
-        self.stdin.lock().unwrap_or_else(PoisonError::into_inner).take();
+        unpoisoned(self.stdin.lock()).take();
     }
 
     /// Waits until the child ends by itself, at most until then; true if it did. For a child that
@@ -227,7 +228,7 @@ impl PersistentChild {
     pub(crate) fn end_all(all: Vec<Self>, signals: Option<&Signals>) {
         let close = Duration::from_millis(EXEC_CLOSE_MS);
         for child in &all {
-            child.stdin.lock().unwrap_or_else(PoisonError::into_inner).take();
+            unpoisoned(child.stdin.lock()).take();
         }
         let mut left: Vec<Self> = all;
         for (time, signal) in
@@ -368,7 +369,7 @@ pub(super) fn sweep_others(preexisting: &[Pid]) {
 /// The register: ids of all children that run now.
 fn all() -> MutexGuard<'static, BTreeSet<i32>> {
     static ALL: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+    unpoisoned(ALL.lock())
 }
 
 /// Waits until one of them ended, a signal came, or the time is over.

@@ -141,7 +141,8 @@ pub(super) fn set_up(pid: i32) {
 /// Lets a task go on to its next stop, with `signal` or none. One that was killed meanwhile is
 /// heard of by the next wait.
 pub(super) fn go_on(pid: i32, signal: i32) {
-    let _ = ptrace(SYSCALL, pid, 0, usize::try_from(signal).unwrap_or_default());
+    let _ =
+        ptrace(SYSCALL, pid, 0, usize::try_from(signal).expect("a signal has a positive number"));
 }
 
 /// The call before or behind which a task stands.

@@ -393,7 +393,8 @@ fn spawn(
     let is_wanted = |name: &&str| HOST_NAMES.contains(name) || name.starts_with("LC_");
     let host = vars.names().filter(is_wanted);
     let host = host.filter_map(|name| Some((name.to_owned(), vars.text(name)?.into())));
-    let path = std::env::join_paths(ground.own_path(vars)).unwrap_or_default();
+    let path =
+        std::env::join_paths(ground.own_path(vars)).expect("a folder of `PATH` holds no colon");
     let host = host.chain([("PATH".to_owned(), path)]);
     let secrets = secrets.iter().map(|(name, value)| (name.clone(), value.into()));
     Ok(Spawn {

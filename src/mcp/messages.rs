@@ -146,5 +146,6 @@ pub(super) fn is_read_over_http(text: &[u8], has_begun: bool) -> Result<(), Stri
         },
     };
     let error = ErrorData::invalid_request(refused.why, None);
-    Err(serde_json::to_string(&ServerJsonRpcMessage::error(error, refused.id)).unwrap_or_default())
+    let answer = ServerJsonRpcMessage::error(error, refused.id);
+    Err(serde_json::to_string(&answer).expect("a message of the protocol is JSON"))
 }

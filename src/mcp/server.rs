@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rmcp::{Peer, RoleServer};
@@ -18,6 +18,7 @@ use super::stdio;
 use super::watch as files;
 use super::workers::Workers;
 use crate::base::limits::{MCP_END_MS, MCP_THREADS};
+use crate::base::sync::unpoisoned;
 use crate::grant::Pattern;
 use crate::host::Signals;
 use crate::pipeline::{Failure, Rye, SearchIndex};
@@ -123,7 +124,7 @@ impl Server {
 
 /// A panic while it was held has left nothing half done.
 pub(super) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+    unpoisoned(of.lock())
 }
 
 /// Serves until the client is gone or this process is asked to end. When it returns no call runs, and

@@ -8,11 +8,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::error::McpError;
 use crate::base::limits::{MCP_CALLS, MCP_WAITING};
+use crate::base::sync::unpoisoned;
 use crate::host::{ThisThread, hold_signals};
 
 /// It is given whether the call was cancelled, to look at between two steps.
@@ -121,7 +122,7 @@ impl Workers {
                 return;
             }
             let waited = self.0.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = unpoisoned(waited).0;
         }
     }
 }
@@ -155,7 +156,7 @@ impl State {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.state.lock())
     }
 
     /// Without another thread the calls wait for those that there are.
@@ -183,7 +184,7 @@ impl Shared {
                     break;
                 }
                 state.idle += 1;
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = unpoisoned(self.changed.wait(state));
                 state.idle -= 1;
                 continue;
             };

@@ -10,13 +10,14 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::parts::has_no_line;
 use super::rye::Rye;
 use super::sign::parallel;
 use crate::base::limits::SEARCH_KEEP_MS;
+use crate::base::sync::unpoisoned;
 use crate::id::{Kind, Space};
 use crate::parse::outline;
 use crate::search::{Doc, Segment, SegmentBuilder};
@@ -76,7 +77,7 @@ impl SearchIndex {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.0.lock())
     }
 }
 

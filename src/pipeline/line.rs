@@ -87,13 +87,12 @@ impl Line<'_> {
     fn parse(&self, source: Source) -> Result<(Source, Item), FetchError> {
         self.sink.record(Event::Parse { item_id: source.item().clone() });
         let item = Item::parse(&source)?;
-        match &item {
-            Item::Tool(tool) if tool.files.is_some() => {
-                let listed = tool.files.clone().unwrap_or_default();
-                Ok((source.with_parts(&listed, &self.rye.spaces)?, item))
-            }
-            _ => Ok((source, item)),
+        if let Item::Tool(tool) = &item
+            && let Some(listed) = &tool.files
+        {
+            return Ok((source.with_parts(listed, &self.rye.spaces)?, item));
         }
+        Ok((source, item))
     }
 
     /// Keeps the bytes that ran, for `rye diff`; what is in the binary is kept only if it is `locked`.

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::batch::{SignReport, Signed};
@@ -12,6 +11,7 @@ use super::line::Line;
 use super::parts::checked;
 use super::rules::Hold;
 use super::rye::Rye;
+use crate::base::sync::unpoisoned;
 use crate::chain::{Fetch as _, executors};
 use crate::diag::{Code, Diagnose, Place};
 use crate::grant::Pattern;
@@ -401,9 +401,9 @@ pub(super) fn parallel<T: Send, R: Send>(input: Vec<T>, map: impl Fn(T) -> R + S
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let item = slot.lock().unwrap_or_else(PoisonError::into_inner).0.take();
+            let item = unpoisoned(slot.lock()).0.take();
             let result = item.map(&map);
-            slot.lock().unwrap_or_else(PoisonError::into_inner).1 = result;
+            unpoisoned(slot.lock()).1 = result;
         }
     };
     std::thread::scope(|scope| {
@@ -415,7 +415,6 @@ pub(super) fn parallel<T: Send, R: Send>(input: Vec<T>, map: impl Fn(T) -> R + S
         }
         work();
     });
-    let slots =
-        slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let slots = slots.into_iter().map(|slot| unpoisoned(slot.into_inner()));
     slots.filter_map(|(_, result)| result).collect()
 }

@@ -72,7 +72,6 @@ impl Params {
     }
 
     /// Compact JSON, in the order in which they were given.
-    #[expect(clippy::expect_used, reason = "a map of JSON values holds nothing that JSON has not")]
     pub(super) fn json(&self) -> String {
         serde_json::to_string(self.as_map()).expect("a map of JSON values is JSON")
     }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use super::session::fits;
 use super::wire::{outcome, request};
 use crate::base::Digest;
 use crate::base::limits::EXEC_KEPT;
+use crate::base::sync::unpoisoned;
 use crate::execute::{
     Call, Driver, ExecuteError, Kept, Mask, Outcome, ProtocolFault, Running, prepare,
 };
@@ -138,7 +139,7 @@ impl ExecDriver {
     }
 
     fn keep(&self) {
-        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keeper = unpoisoned(self.keeper.lock());
         if keeper.is_none() {
             let shared = Arc::clone(&self.shared);
             let thread = std::thread::Builder::new().name("servers".into());
@@ -150,7 +151,7 @@ impl ExecDriver {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Servers> {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.servers.lock())
     }
 
     /// Ends what was idle for long enough, until the driver is dropped.
@@ -170,9 +171,9 @@ impl Shared {
                 Some(next) => {
                     let left = next.saturating_duration_since(Instant::now());
                     let waited = self.changed.wait_timeout(servers, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
+                    unpoisoned(waited).0
                 }
-                None => self.changed.wait(servers).unwrap_or_else(PoisonError::into_inner),
+                None => unpoisoned(self.changed.wait(servers)),
             };
         }
     }
@@ -186,7 +187,7 @@ impl Drop for ExecDriver {
         drop(servers);
         self.shared.changed.notify_all();
         end(all.iter().filter_map(|(_, server)| server.let_go()).collect());
-        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let keeper = unpoisoned(self.keeper.lock()).take();
         if let Some(keeper) = keeper {
             let _ = keeper.join();
         }

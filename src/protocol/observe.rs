@@ -1,13 +1,14 @@
 //! Hooks that are only told: they run beside the call and change nothing (exec-protocol 6).
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::notes::Notes;
 use super::wire::{one_line, request};
 use crate::base::limits::OBSERVERS;
+use crate::base::sync::unpoisoned;
 use crate::execute::{Kept, Mask};
 use crate::host::{PersistentChild, Signals, hold_signals};
 use crate::id::Ref;
@@ -60,7 +61,7 @@ impl Observers {
         };
         match thread.spawn(watch) {
             Ok(thread) => {
-                let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut threads = unpoisoned(self.threads.lock());
                 threads.retain(|thread| !thread.is_finished());
                 threads.push(thread);
             }
@@ -119,8 +120,7 @@ fn watch(told: Told, is_over: &AtomicBool) {
 
 impl Drop for Observers {
     fn drop(&mut self) {
-        let threads =
-            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *unpoisoned(self.threads.lock()));
         if threads.is_empty() {
             return;
         }

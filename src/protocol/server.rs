@@ -4,7 +4,7 @@
 //! hands over when it has its own. So a call costs no change of threads, and a flood is bounded by the
 //! pipe. Before a call is sent, what came in between is read and thrown away.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use super::notes::Notes;
@@ -13,6 +13,7 @@ use super::wire::Answer;
 use crate::base::limits::{
     EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINES,
 };
+use crate::base::sync::unpoisoned;
 use crate::execute::{ExecuteError, Kept, Mask, ProtocolFault, status_text};
 use crate::host::{IoRound, PersistentChild, Signals};
 use crate::id::Ref;
@@ -102,7 +103,7 @@ impl Server {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.state.lock())
     }
 
     /// The state, unless somebody is at work with it.
@@ -117,7 +118,7 @@ impl Server {
     /// Until something changed, at most until then.
     fn wait<'s>(&self, state: MutexGuard<'s, State>, until: Instant) -> MutexGuard<'s, State> {
         let left = until.saturating_duration_since(Instant::now());
-        self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+        unpoisoned(self.changed.wait_timeout(state, left)).0
     }
 
     /// One call, to its reply.

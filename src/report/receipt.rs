@@ -169,7 +169,7 @@ impl Receipt {
     /// # Errors
     /// The sandbox or the program holds a number that is not exact, which no plan lets through.
     pub(crate) fn to_payload(&self) -> Result<Vec<u8>, ReceiptError> {
-        let document = serde_json::to_value(self).unwrap_or_default();
+        let document = serde_json::to_value(self).map_err(|e| malformed(e.to_string()))?;
         canon::write(&document).map_err(|e| malformed(e.to_string()))
     }
 

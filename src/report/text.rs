@@ -267,7 +267,7 @@ pub(crate) fn data_text(data: &Value) -> Text {
     }
     let stdout = match data {
         Value::String(text) => text.clone(),
-        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+        other => serde_json::to_string_pretty(other).expect("a JSON value is JSON"),
     };
     Text { stdout: ended_line(&stdout), stderr: String::new() }
 }

@@ -7,11 +7,12 @@
 //! So is the file of your key, which is read each time; only the computation is saved.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::key::PublicKey;
 use crate::base::Digest;
 use crate::base::limits::KNOWN_SIGNATURES;
+use crate::base::sync::unpoisoned;
 
 static KNOWN: Mutex<Option<HashSet<Digest>>> = Mutex::new(None);
 
@@ -21,12 +22,12 @@ pub(super) fn name(key: &[u8; 32], message: &[u8], sig: &[u8; 64]) -> Digest {
 }
 
 pub(super) fn holds(name: &Digest) -> bool {
-    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = unpoisoned(KNOWN.lock());
     known.as_ref().is_some_and(|known| known.contains(name))
 }
 
 pub(super) fn keep(name: Digest) {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = unpoisoned(KNOWN.lock());
     let known = known.get_or_insert_default();
     if known.len() >= KNOWN_SIGNATURES {
         known.clear();
@@ -43,7 +44,7 @@ pub(crate) fn public_half<E>(
     compute: impl FnOnce() -> Result<PublicKey, E>,
 ) -> Result<PublicKey, E> {
     static LAST: Mutex<Option<(Digest, PublicKey)>> = Mutex::new(None);
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = unpoisoned(LAST.lock());
     if let Some((known, public)) = last.as_ref()
         && known == file
     {

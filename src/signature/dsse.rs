@@ -76,8 +76,8 @@ impl Envelope {
             payload_type: PAYLOAD_TYPE.into(),
             signatures: [signature],
         };
-        // Three texts: nothing here can fail, and the keys stand in canonical order.
-        serde_json::to_string(&wire).unwrap_or_default() + "\n"
+        // The keys stand in canonical order.
+        serde_json::to_string(&wire).expect("three texts are JSON") + "\n"
     }
 
     /// The key that the envelope names.

@@ -71,7 +71,7 @@ impl PublicKey {
     }
 
     pub(crate) fn to_pem(&self) -> String {
-        self.0.to_public_key_pem(LineEnding::LF).unwrap_or_default()
+        self.0.to_public_key_pem(LineEnding::LF).expect("a public key has a PEM")
     }
 
     pub(crate) fn fingerprint(&self) -> Fingerprint {
@@ -127,7 +127,7 @@ impl KeyPair {
     /// PKCS#8 version 1 PEM, which every OpenSSL reads.
     pub(crate) fn to_pem(&self) -> Zeroizing<String> {
         let pair = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
-        pair.to_pkcs8_pem(LineEnding::LF).unwrap_or_default()
+        pair.to_pkcs8_pem(LineEnding::LF).expect("a key pair has a PEM")
     }
 
     pub(crate) fn public(&self) -> PublicKey {

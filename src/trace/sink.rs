@@ -1,9 +1,10 @@
 //! Where events go.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use super::event::{Event, Warning};
+use crate::base::sync::unpoisoned;
 use crate::id::Ref;
 
 /// Listens to decisions.
@@ -53,14 +54,14 @@ impl Recorder {
 
     /// What was recorded so far, in order.
     pub(crate) fn events(&self) -> Vec<Recorded> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        unpoisoned(self.events.lock()).clone()
     }
 }
 
 impl Sink for Recorder {
     fn record(&self, event: Event) {
         let at_us = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = unpoisoned(self.events.lock());
         events.push(Recorded { at_us, event });
     }
 }
@@ -78,14 +79,14 @@ impl<'a> Warnings<'a> {
 
     /// The warnings so far, each with the item that it is about.
     pub(crate) fn kept(&self) -> Vec<(Ref, Warning)> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        unpoisoned(self.kept.lock()).clone()
     }
 }
 
 impl Sink for Warnings<'_> {
     fn record(&self, event: Event) {
         if let Event::VerifyIntegrity { item_id, warnings, .. } = &event {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = unpoisoned(self.kept.lock());
             kept.extend(warnings.iter().map(|warning| (item_id.clone(), warning.clone())));
         }
         self.inner.record(event);

@@ -286,7 +286,7 @@ fn shown(got: &Value, expected: &Value) -> Value {
 fn pretty(value: &Value) -> String {
     let mut value = value.clone();
     value.sort_all_objects();
-    serde_json::to_string_pretty(&value).unwrap_or_default()
+    serde_json::to_string_pretty(&value).expect("a JSON value is JSON")
 }
 
 #[cfg(test)]

@@ -179,15 +179,15 @@ impl TrustDocument {
         if self.was_own {
             table.insert("was_own".into(), true.into());
         }
-        let ids = self.project_ids.iter().filter_map(|id| toml::Value::try_from(id).ok());
-        let ids: Vec<toml::Value> = ids.collect();
+        let id = |id| toml::Value::try_from(id).expect("a project id is two texts");
+        let ids: Vec<toml::Value> = self.project_ids.iter().map(id).collect();
         if !ids.is_empty() {
             table.insert("project_ids".into(), ids.into());
         }
         let mut key = toml::Table::new();
         key.insert("pem".into(), self.public_key.to_pem().into());
         table.insert("public_key".into(), key.into());
-        toml::to_string_pretty(&table).unwrap_or_default()
+        toml::to_string_pretty(&table).expect("a table of TOML values is TOML")
     }
 }
 
@@ -236,7 +236,7 @@ impl Revocation {
         let mut table = toml::Table::new();
         table.insert("fingerprint".into(), self.fingerprint.clone().into());
         table.insert("reason".into(), self.reason.clone().into());
-        toml::to_string(&table).unwrap_or_default()
+        toml::to_string(&table).expect("a table of TOML values is TOML")
     }
 }
 

@@ -84,7 +84,7 @@ fn stage(
     table.insert("statement".into(), statement.clone().into());
     table.insert("old_signature".into(), hex::encode(old.sign(statement.as_bytes())).into());
     table.insert("signature".into(), hex::encode(current.sign(statement.as_bytes())).into());
-    let body = toml::to_string(&table).unwrap_or_default();
+    let body = toml::to_string(&table).expect("a table of TOML values is TOML");
     write_signed(base, &id(&format!("keys/rotated/{old_fp}"))?, "toml", &body, current, now)?;
     let owner = format!("you until {}", now.day());
     let document = TrustDocument { was_own: true, ..TrustDocument::new(old.public(), owner) };

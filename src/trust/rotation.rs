@@ -111,10 +111,10 @@ pub(super) fn finish(user: &Root, own: &PublicKey) -> Result<bool, TrustError> {
     for entry in staged.list(Kind::Config, &FileTypes::default()).map_err(space)?.entries {
         let id = &entry.item.id;
         match read_staged(&staged, id, &entry.ext, own) {
-            Ok(text) => {
-                let bytes = text.unwrap_or_default();
-                write_document(user.base(), id, &entry.ext, bytes.as_bytes())?;
+            Ok(Some(text)) => {
+                write_document(user.base(), id, &entry.ext, text.as_bytes())?;
             }
+            Ok(None) => {}
             // What stands in its place fails closed by itself.
             Err(error) => tracing::warn!(%id, %error, "a document of a rotation is passed over"),
         }

@@ -1,7 +1,7 @@
 //! Whom the person believes (core 4.2–4.5).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::Deserialize;
 
@@ -13,6 +13,7 @@ use super::policy::Policy;
 use super::project::{AcceptedProject, AllowedRoot};
 use crate::base::Timestamp;
 use crate::base::limits::OWN_CONFIG_BYTES;
+use crate::base::sync::unpoisoned;
 use crate::base::text::brief_line;
 use crate::diag::Diagnose;
 use crate::grant::Pattern;
@@ -138,7 +139,7 @@ impl<'a> TrustStore<'a> {
     /// # Errors
     /// `verify.trust_unreadable`
     pub(crate) fn accepts(&self, project: &ProjectIdentity) -> Result<bool, Arc<TrustError>> {
-        let mut memo = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memo = unpoisoned(self.accepted.lock());
         if let Some((known, accepted)) = memo.as_ref()
             && known == project
         {
@@ -262,7 +263,7 @@ impl<'a> TrustStore<'a> {
 
     /// Documents about `key`; memoised.
     fn known(&self, key: Fingerprint) -> Result<Arc<Known>, Arc<TrustError>> {
-        let mut memo = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memo = unpoisoned(self.known.lock());
         memo.entry(key).or_insert_with(|| self.read_known(key).map(Arc::new)).clone()
     }
 
@@ -310,7 +311,7 @@ impl<'a> TrustStore<'a> {
 
     /// Whether the person revoked the key.
     pub(crate) fn is_revoked(&self, key: Fingerprint) -> Result<bool, Arc<TrustError>> {
-        let mut memo = self.revoked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memo = unpoisoned(self.revoked.lock());
         memo.entry(key).or_insert_with(|| self.read_revoked(key)).clone()
     }
 

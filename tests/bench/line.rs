@@ -6,8 +6,6 @@
 //! - `cargo bench --bench line -- --overheads` prints microseconds of a bare child and of runs, each
 //!   `name median minimum`
 
-#![expect(clippy::expect_used, reason = "a bench that cannot set itself up has nothing to measure")]
-
 use std::ffi::OsString;
 use std::fs;
 use std::hint::black_box;

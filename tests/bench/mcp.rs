@@ -8,7 +8,6 @@
 //!
 //! All sides in turn, a block of each a round.
 
-#![expect(clippy::expect_used, reason = "a bench that cannot set itself up has nothing to measure")]
 #![expect(clippy::print_stdout, reason = "the numbers are for whoever reads them")]
 
 use std::fs;

@@ -6,7 +6,6 @@
 //!
 //! The program is this one, started with `--serve`: what it does with a line is next to nothing.
 
-#![expect(clippy::expect_used, reason = "a bench that cannot set itself up has nothing to measure")]
 #![expect(clippy::print_stdout, reason = "the numbers are for whoever reads them")]
 
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
 //! All sessions of this process: one for each server, kept until the process ends.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -11,6 +11,7 @@ use super::session::{Carrier, Lost, Session, Talk};
 use super::stdio::Stdio;
 use crate::base::Digest;
 use crate::base::limits::{EXEC_KEPT, MCP_TURN_MS};
+use crate::base::sync::unpoisoned;
 use crate::execute::{ExecuteError, Mask, McpFault, Outcome, Running, prepare};
 use crate::host::{PersistentChild, Signals};
 use crate::parse::json;
@@ -84,7 +85,7 @@ impl Sessions {
 
     /// The place of a server's session. When there are too many, one goes that nobody uses now.
     fn slot(&self, key: Digest) -> Arc<Slot> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = unpoisoned(self.0.lock());
         let mut gone = None;
         if all.len() >= EXEC_KEPT && !all.contains_key(&key) {
             let unused = all.iter().find(|(_, slot)| Arc::strong_count(slot) == 1);
@@ -94,7 +95,7 @@ impl Sessions {
         let slot = Arc::clone(all.entry(key).or_default());
         drop(all);
         if let Some(slot) = gone.and_then(Arc::into_inner) {
-            end(slot.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect());
+            end(unpoisoned(slot.into_inner()).into_iter().collect());
         }
         slot
     }
@@ -102,10 +103,9 @@ impl Sessions {
 
 impl Drop for Sessions {
     fn drop(&mut self) {
-        let all = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let all = std::mem::take(unpoisoned(self.0.get_mut()));
         let slots = all.into_values().filter_map(Arc::into_inner);
-        let sessions =
-            slots.filter_map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let sessions = slots.filter_map(|it| unpoisoned(it.into_inner()));
         end(sessions.collect());
     }
 }
