@@ -54,6 +54,7 @@ mod signing;
 mod slips;
 mod spaces;
 mod stdlib;
+mod style;
 mod terminal;
 mod tidy;
 mod tools;

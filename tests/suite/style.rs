@@ -1,0 +1,106 @@
+//! How the source is written: names that mean one thing, comments of one width, plain messages. Each rule
+//! has a list or a number of what does not keep it yet; both only shrink.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::tidy::files;
+
+/// Names that several types have, each to be told apart by name.
+const SHARED_NAMES: &[&str] = &[
+    "Asked",
+    "By",
+    "Call",
+    "Cell",
+    "Change",
+    "Checked",
+    "Context",
+    "Difference",
+    "Draft",
+    "Ended",
+    "Event",
+    "Fault",
+    "Finding",
+    "Http",
+    "Kept",
+    "Level",
+    "Line",
+    "Listed",
+    "Offer",
+    "Output",
+    "PassedOver",
+    "Pin",
+    "Place",
+    "Places",
+    "Seen",
+    "Shelf",
+    "Staged",
+    "State",
+    "Stop",
+    "Taken",
+    "Target",
+    "Unfit",
+    "Verdict",
+    "Wanted",
+    "Why",
+];
+
+/// Comment lines of more than 100 columns that are left.
+const WIDE_COMMENTS: usize = 476;
+
+/// Messages that are left which say that something "is no" such thing.
+const IS_NO: usize = 147;
+
+#[test]
+fn no_two_types_that_leave_their_module_have_one_name() {
+    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (file, text) in files("src", "rs") {
+        for line in text.lines() {
+            let line = line.trim_start();
+            let Some(line) = line.strip_prefix("pub(crate) ").or(line.strip_prefix("pub ")) else {
+                continue;
+            };
+            let words = ["struct ", "enum ", "trait ", "type "];
+            let Some(name) = words.into_iter().find_map(|word| line.strip_prefix(word)) else {
+                continue;
+            };
+            let name: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
+            places.entry(name).or_default().insert(file.clone());
+        }
+    }
+    assert!(places.len() > 300, "the rule looked at {} types only", places.len());
+    places.retain(|name, files| files.len() > 1 && !SHARED_NAMES.contains(&name.as_str()));
+    assert!(places.is_empty(), "types of one name: {places:?}");
+}
+
+/// The lines of `src` that `is_left` tells, each with its place.
+fn left(is_left: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut left = Vec::new();
+    for (file, text) in files("src", "rs") {
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| is_left(line)) {
+            left.push(format!("{file}:{}: {}", number + 1, line.trim()));
+        }
+    }
+    left
+}
+
+#[test]
+fn a_comment_line_has_at_most_100_columns() {
+    let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > 100;
+    assert!(is_wide(&format!("// {}", "x".repeat(98))) && !is_wide(&"x".repeat(101)));
+    let wide = left(is_wide);
+    assert!(wide.len() <= WIDE_COMMENTS, "{} are too wide: {wide:#?}", wide.len());
+}
+
+#[test]
+fn a_message_says_that_something_is_not_a_thing_and_not_that_it_is_no_thing() {
+    let is_no = |line: &str| {
+        let code = line.trim_start();
+        let said = code.replace("there is no ", "");
+        !code.starts_with("//") && said.contains('"') && said.contains(" is no ")
+    };
+    assert!(
+        is_no("\"`x` is no item id\"") && !is_no("\"there is no key\"") && !is_no("// is no \"")
+    );
+    let messages = left(is_no);
+    assert!(messages.len() <= IS_NO, "{} are not plain: {messages:#?}", messages.len());
+}
