@@ -5,6 +5,7 @@
 //! the call is to end, the check is left at once.
 
 use std::cell::RefCell;
+use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,15 @@ const STEPS_A_LOOK: u64 = 64;
 
 /// Bytes of a text that a pattern goes through in one step.
 const BYTES_A_STEP: usize = 64;
+
+/// Most of a message about a fault.
+const MESSAGE_CHARS: usize = 300;
+
+/// Bytes that a listing may keep for one step.
+const KEPT_A_STEP: usize = 8;
+
+/// What a listing takes for one fault, beside its place: some hundred bytes.
+const FAULT_STEPS: u64 = 80;
 
 /// A JSON Schema that can be checked against.
 pub(super) struct Schema(Validator);
@@ -95,16 +105,18 @@ impl Schema {
         time: Option<Duration>,
     ) -> Result<Vec<Violation>, Stop> {
         let until = Instant::now() + time.unwrap_or(Duration::from_millis(CHECK_MS));
-        if metered(CHECK_STEPS, until, || self.0.is_valid(value))? {
+        if metered(CHECK_STEPS, 0, until, || self.0.is_valid(value))? {
             return Ok(Vec::new());
         }
+        // Each fault that is listed is kept, with its place, until all are.
+        let fault = FAULT_STEPS + steps_to_keep(longest_place(value));
         let all = || self.0.iter_errors(value).map(|error| violation(&error)).collect();
-        match metered(LIST_STEPS, until, all) {
+        match metered(LIST_STEPS, fault, until, all) {
             Err(Stop::Steps) => {}
             other => return other,
         }
         let first = || self.0.validate(value).err().map(|error| violation(&error));
-        match metered(LIST_STEPS, until, first) {
+        match metered(LIST_STEPS, fault, until, first) {
             Err(Stop::Steps) | Ok(None) => {
                 let message = "does not fit, and listing what is wrong takes too many steps";
                 Ok(vec![Violation { pointer: String::new(), message: message.into() }])
@@ -119,8 +131,19 @@ fn violation(error: &ValidationError<'_>) -> Violation {
     Violation { pointer: error.instance_path().to_string(), message: brief(error) }
 }
 
+/// The beginning of a message, which else repeats all of a value.
 fn brief(error: &ValidationError<'_>) -> String {
-    error.to_string().chars().take(300).collect()
+    struct Brief(String);
+    impl Write for Brief {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            let left = MESSAGE_CHARS - self.0.chars().count();
+            self.0.extend(text.chars().take(left));
+            if self.0.chars().count() < MESSAGE_CHARS { Ok(()) } else { Err(std::fmt::Error) }
+        }
+    }
+    let mut brief = Brief(String::new());
+    let _ = write!(brief, "{error}");
+    brief.0
 }
 
 /// The schema, with the keyword that counts in each of its parts.
@@ -144,6 +167,10 @@ struct Step {
     patterns: u64,
     /// All that the value holds is gone through.
     whole: bool,
+    /// Faults that it can find in one value.
+    faults: u64,
+    /// What those repeat of the part itself, as steps.
+    repeated: u64,
 }
 
 impl Step {
@@ -153,13 +180,23 @@ impl Step {
         let tried = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "contains"];
         let names = parent.get("properties").and_then(Value::as_object).map_or(0, Map::len);
         let all = held.iter().chain(&tried).filter_map(|key| parent.get(*key));
+        let repeated = held.iter().chain(&["pattern", "format"]).filter_map(|key| parent.get(*key));
         let named = parent.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
         let is_foreign = |name: &Value| name.as_str().is_some_and(|name| !name.starts_with('#'));
         Self {
             own: 1 + names as u64 + all.map(values_in).sum::<u64>(),
             patterns: named as u64 + u64::from(parent.contains_key("pattern")),
             whole: parent.contains_key("uniqueItems") || parent.get("$ref").is_some_and(is_foreign),
+            faults: parent.len() as u64,
+            repeated: steps_to_keep(repeated.map(bytes_in).sum()),
         }
+    }
+
+    /// What listing the faults of a value takes, beside finding them.
+    fn listed(&self, value: &Value, fault: u64) -> u64 {
+        // Names that may not be there are told.
+        let names = value.as_object().map_or(0, |map| map.keys().map(String::len).sum());
+        self.faults * fault + self.repeated + steps_to_keep(names)
     }
 
     fn cost(&self, value: &Value) -> u64 {
@@ -176,6 +213,36 @@ impl Step {
     }
 }
 
+/// Steps of a listing for so many bytes that it keeps.
+fn steps_to_keep(bytes: usize) -> u64 {
+    (bytes / KEPT_A_STEP) as u64
+}
+
+/// About how many bytes a value takes.
+fn bytes_in(value: &Value) -> usize {
+    let own = size_of::<Value>();
+    match value {
+        Value::String(text) => own + text.len(),
+        Value::Array(items) => own + items.iter().map(bytes_in).sum::<usize>(),
+        Value::Object(map) => {
+            own + map.iter().map(|(name, value)| name.len() + bytes_in(value)).sum::<usize>()
+        }
+        _ => own,
+    }
+}
+
+/// Bytes of the longest way to a part of the value.
+fn longest_place(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(|item| 8 + longest_place(item)).max(),
+        Value::Object(map) => {
+            map.iter().map(|(name, value)| 1 + name.len() + longest_place(value)).max()
+        }
+        _ => None,
+    }
+    .unwrap_or(0)
+}
+
 /// How many values a value holds, itself among them.
 fn values_in(value: &Value) -> u64 {
     match value {
@@ -187,7 +254,8 @@ fn values_in(value: &Value) -> u64 {
 
 impl<'i> Keyword<'i> for Step {
     fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
-        spend(self.cost(instance));
+        let fault = METER.with_borrow(|meter| meter.as_ref().map_or(0, |meter| meter.fault));
+        spend(self.cost(instance) + self.listed(instance, fault));
         Ok(())
     }
 
@@ -201,6 +269,8 @@ impl<'i> Keyword<'i> for Step {
 struct Meter {
     left: u64,
     looked: u64,
+    /// What keeping a fault takes.
+    fault: u64,
     until: Instant,
     /// Held while the check goes on; what waits there is left to whoever listens next.
     signals: Option<Signals>,
@@ -212,9 +282,14 @@ thread_local! {
 }
 
 /// Runs a check that ends after so many steps, or at a time.
-fn metered<R>(steps: u64, until: Instant, check: impl FnOnce() -> R) -> Result<R, Stop> {
+fn metered<R>(
+    steps: u64,
+    fault: u64,
+    until: Instant,
+    check: impl FnOnce() -> R,
+) -> Result<R, Stop> {
     let signals = Signals::listen().ok();
-    let meter = Meter { left: steps, looked: steps, until, signals };
+    let meter = Meter { left: steps, looked: steps, fault, until, signals };
     METER.with_borrow_mut(|held| *held = Some(meter));
     let result = catch_unwind(AssertUnwindSafe(check));
     METER.with_borrow_mut(|held| *held = None);

@@ -207,11 +207,9 @@ fn allow(
     path: &Path,
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
-    let Ok(fd) = PathFd::new(path) else { return Ok(ruleset) };
-    let is_folder = rustix::fs::fstat(&fd)
-        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
-    let access = if is_folder { access } else { access & AccessFs::from_file(KNOWN) };
-    ruleset.add_rule(PathBeneath::new(fd, access))
+    let Ok(place) = PathFd::new(path) else { return Ok(ruleset) };
+    // Of a file only what there is of files is added: by best effort.
+    ruleset.add_rule(PathBeneath::new(place, access))
 }
 
 /// A rule set without rules on files: it refuses abstract sockets and signals to processes outside.

@@ -138,6 +138,25 @@ fn peak_kib(world: &World, args: &[&str], input: &[u8]) -> u64 {
 }
 
 #[test]
+fn l05_listing_what_is_wrong_takes_no_more_memory_the_oftener_a_schema_names_itself() {
+    let world = World::new();
+    // Each level of the value is held against two parts, which hold the next against two.
+    let same = json!({"$ref": "#/$defs/part"});
+    let part =
+        json!({"anyOf": [{"type": "string"}, {"items": {"anyOf": [same, same]}, "maxItems": 0}]});
+    let schema = json!({"properties": {"v": {"$ref": "#/$defs/part"}}, "$defs": {"part": part}});
+    world.signed(".ai/tools/acme/itself.yaml", &tool(&schema));
+    world.works("tool:acme/itself");
+    let nested = |depth: usize| format!("{{\"v\": {}1{}}}", "[".repeat(depth), "]".repeat(depth));
+    let args = ["execute", "tool:acme/itself", "--params", "-", "--json"];
+    let own = peak_kib(&world, &args, nested(1).as_bytes());
+    let input = nested(58);
+    let peak = peak_kib(&world, &args, input.as_bytes());
+    let most = own + ((10 * input.len() as u64 + (32 << 20)) >> 10);
+    assert!(peak <= most, "{peak} KiB for {} bytes", input.len());
+}
+
+#[test]
 fn l05_no_parameters_and_no_answer_take_more_than_ten_times_their_size() {
     let world = World::new();
     world.signed(".ai/tools/acme/free.yaml", &tool(&json!({})));
