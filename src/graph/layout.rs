@@ -18,16 +18,17 @@ pub(super) const GAP: usize = 120;
 /// A place for each node, in the order of the nodes, given their widths.
 pub(super) fn spots(graph: &Graph, widths: &[usize]) -> Vec<Spot> {
     let columns = columns(graph);
+    let users = users(graph);
     let count = columns.iter().max().map_or(0, |last| last + 1);
     let mut spots = vec![Spot { x: 0, y: 0 }; graph.nodes.len()];
     let mut x = 0;
     for column in 0..count {
         let mut members: Vec<(usize, usize)> = (0..spots.len())
             .filter(|id| columns[*id] == column)
-            .map(|id| (wish(graph, &columns, &spots, id), id))
+            .map(|id| (wish(graph, &users[id], &columns, &spots, id), id))
             .collect();
         // Edges are sorted, so the chain comes first among those with one wish.
-        members.sort_by_key(|(wish, id)| (*wish, rank(graph, *id), *id));
+        members.sort_by_key(|(wish, id)| (*wish, users[*id].first().copied().unwrap_or(0), *id));
         let mut free = 0;
         for (wish, id) in &members {
             let y = (*wish).max(free);
@@ -40,18 +41,24 @@ pub(super) fn spots(graph: &Graph, widths: &[usize]) -> Vec<Spot> {
     spots
 }
 
+/// For each node the edges into it, by their places.
+fn users(graph: &Graph) -> Vec<Vec<usize>> {
+    let mut users = vec![Vec::new(); graph.nodes.len()];
+    for (at, edge) in graph.edges.iter().enumerate() {
+        users[edge.to].push(at);
+    }
+    users
+}
+
 /// The first row that a node would like: the middle of what uses it.
-fn wish(graph: &Graph, columns: &[usize], spots: &[Spot], id: usize) -> usize {
-    let users = graph.edges.iter().filter(|edge| edge.to == id && columns[edge.from] < columns[id]);
-    let rows: Vec<usize> = users.map(|edge| spots[edge.from].y).collect();
+fn wish(graph: &Graph, users: &[usize], columns: &[usize], spots: &[Spot], id: usize) -> usize {
+    let users = users.iter().map(|at| graph.edges[*at].from);
+    let rows: Vec<usize> =
+        users.filter(|from| columns[*from] < columns[id]).map(|from| spots[from].y).collect();
     match rows.len() {
         0 => 0,
         count => rows.iter().sum::<usize>() / count / ROW * ROW,
     }
-}
-
-fn rank(graph: &Graph, id: usize) -> usize {
-    graph.edges.iter().position(|edge| edge.to == id).unwrap_or(0)
 }
 
 /// The longest way from a root to each node; a circle is entered once.

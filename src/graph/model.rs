@@ -1,6 +1,6 @@
 //! Nodes and edges, made of what is in reach.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use crate::diag::Diagnostic;
 use crate::id::{Fingerprint, Kind, Ref, Space};
@@ -220,24 +220,25 @@ impl Graph {
     /// The picture of what is in reach, in the order given.
     pub(crate) fn of<'r>(reached: impl IntoIterator<Item = &'r Reach>) -> Self {
         let mut graph = Self::default();
+        let mut roots = HashSet::new();
         for reach in reached {
             let root = graph.add(reach);
-            if !graph.roots.contains(&root) {
+            if roots.insert(root) {
                 graph.roots.push(root);
             }
         }
-        let labels: BTreeMap<usize, String> =
-            graph.nodes.iter().map(|node| (node.id, node.label.clone())).collect();
-        graph.edges.sort_by(|a, b| {
-            (a.from, a.tie, &labels[&a.to], a.to).cmp(&(b.from, b.tie, &labels[&b.to], b.to))
-        });
-        graph.edges.dedup();
+        let Self { nodes, edges, .. } = &mut graph;
+        let rank = |edge: &Edge| (edge.from, edge.tie, &nodes[edge.to].label, edge.to);
+        edges.sort_by(|a, b| rank(a).cmp(&rank(b)));
+        edges.dedup();
         graph
     }
 
     /// What a node uses, in order.
-    pub(super) fn uses(&self, id: usize) -> impl Iterator<Item = &Edge> {
-        self.edges.iter().filter(move |edge| edge.from == id)
+    pub(super) fn uses(&self, id: usize) -> &[Edge] {
+        let first = self.edges.partition_point(|edge| edge.from < id);
+        let last = self.edges.partition_point(|edge| edge.from <= id);
+        &self.edges[first..last]
     }
 
     fn add(&mut self, reach: &Reach) -> usize {

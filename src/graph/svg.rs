@@ -59,8 +59,11 @@ impl Graph {
         let mut ties: Vec<_> = self.edges.iter().map(|edge| (edge.to, edge.tie)).collect();
         ties.sort_unstable();
         ties.dedup();
+        // They are in order, so those into one node stand together.
+        let mut before = 0;
         for (at, (to, tie)) in ties.iter().enumerate() {
-            let before = ties[..at].iter().filter(|(other, _)| other == to).count();
+            let is_next = at > 0 && ties[at - 1].0 == *to;
+            before = if is_next { before + 1 } else { 0 };
             let (x, y) = (spots[*to].x, spots[*to].y + HEIGHT / 2 + 12 * before);
             if x == 0 {
                 continue;

@@ -52,7 +52,7 @@ impl Drawn<'_> {
         };
         let verdict = format!("{} {}", node.standing.mark(), escape_line(&node.verdict()));
         let _ = write!(self.out, "  {}", paint.style(style, &verdict));
-        let edges: Vec<&Edge> = self.graph.uses(node.id).collect();
+        let edges = self.graph.uses(node.id);
         let again = !self.seen.insert(node.id) && !edges.is_empty();
         let _ = writeln!(self.out, "{}", if again { "  (as above)" } else { "" });
         if again {
