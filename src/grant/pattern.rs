@@ -3,61 +3,25 @@
 use std::fmt;
 use std::str::FromStr;
 
-use globset::{GlobBuilder, GlobMatcher};
-
 use crate::id::{Kind, Ref};
 
-/// A pattern such as `tool:acme/*`: `*` matches within a segment, `**` across segments.
+/// A pattern such as `tool:acme/*`: `*` matches within a segment, `**` across segments, at the end at
+/// least one.
 ///
 /// Invariant: no other sign has a meaning; what globs elsewhere call classes and alternatives is
-/// refused, so a pattern never means more than it looks like.
-#[derive(Clone)]
+/// refused, so a pattern never means more than it looks like. A text and nothing made of it: a document
+/// may hold thousands.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
     text: String,
     /// `None` is any kind.
     kind: Option<Kind>,
-    id: Ids,
-}
-
-/// Which ids a pattern means. The plain forms need no library, which takes longer than all of a run's
-/// other decisions to make ready.
-#[derive(Clone)]
-enum Ids {
-    One(String),
-    /// All, as `**` says.
-    All,
-    /// What lies below, with its slash, as `acme/**` says.
-    Below(String),
-    Glob(GlobMatcher),
-}
-
-impl Ids {
-    fn of(id: &str) -> Result<Self, String> {
-        let plain = |text: &str| !text.contains('*');
-        Ok(match id.strip_suffix("**") {
-            Some("") => Self::All,
-            Some(above) if plain(above) => Self::Below(above.to_owned()),
-            None if plain(id) => Self::One(id.to_owned()),
-            _ => {
-                let glob = GlobBuilder::new(id).literal_separator(true).build();
-                Self::Glob(glob.map_err(|e| e.kind().to_string())?.compile_matcher())
-            }
-        })
-    }
-
-    fn hold(&self, id: &str) -> bool {
-        match self {
-            Self::One(one) => one == id,
-            Self::All => true,
-            Self::Below(above) => id.strip_prefix(above.as_str()).is_some_and(|r| !r.is_empty()),
-            Self::Glob(glob) => glob.is_match(id),
-        }
-    }
 }
 
 impl Pattern {
     pub(crate) fn matches(&self, item: &Ref) -> bool {
-        self.kind.is_none_or(|kind| kind == item.kind) && self.id.hold(item.id.as_str())
+        let (_, id) = self.text.split_once(':').unwrap_or_default();
+        self.kind.is_none_or(|kind| kind == item.kind) && covers(id, item.id.as_str())
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -83,14 +47,13 @@ impl FromStr for Pattern {
                 String::from("a pattern begins with a kind, such as `tool:`, or with `*:`")
             })?),
         };
-        // The glob library gives a slash at an end a meaning of its own: `**/` would match anything.
         if id.split('/').any(str::is_empty) {
             return Err("a pattern has no empty segments, as in `tool:acme/*`".into());
         }
         if id.split('/').any(|segment| segment.contains("**") && segment != "**") {
             return Err("`**` stands for whole segments, as in `tool:acme/**`".into());
         }
-        Ok(Self { text: text.to_owned(), kind, id: Ids::of(id)? })
+        Ok(Self { text: text.to_owned(), kind })
     }
 }
 
@@ -100,10 +63,44 @@ impl fmt::Debug for Pattern {
     }
 }
 
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+fn covers(pattern: &str, id: &str) -> bool {
+    let mut wanted: Vec<&str> = pattern.split('/').collect();
+    if wanted.last() == Some(&"**") {
+        wanted.push("*");
     }
+    let given: Vec<&str> = id.split('/').collect();
+    let in_segment = |wanted: &&str, given: &&str| {
+        fits(wanted.as_bytes(), given.as_bytes(), |sign| *sign == b'*', PartialEq::eq)
+    };
+    fits(&wanted, &given, |segment| *segment == "**", in_segment)
+}
+
+/// Whether the parts of a pattern fit those that are given, all of them in order; a star is any number.
+/// Only the last star is ever moved on, so it takes at most each pair once.
+fn fits<W, G>(
+    wanted: &[W],
+    given: &[G],
+    is_star: impl Fn(&W) -> bool,
+    is_one: impl Fn(&W, &G) -> bool,
+) -> bool {
+    // Behind the last star, and up to where that star reaches.
+    let mut star = None;
+    let (mut at, mut here) = (0, 0);
+    while here < given.len() {
+        match wanted.get(at) {
+            Some(part) if is_star(part) => {
+                at += 1;
+                star = Some((at, here));
+            }
+            Some(part) if is_one(part, &given[here]) => (at, here) = (at + 1, here + 1),
+            _ => {
+                let Some((behind, reach)) = star else { return false };
+                star = Some((behind, reach + 1));
+                (at, here) = (behind, reach + 1);
+            }
+        }
+    }
+    wanted[at..].iter().all(is_star)
 }
 
 #[cfg(test)]
@@ -144,6 +141,29 @@ mod tests {
             "tool:a//b",
         ] {
             assert!(bad.parse::<Pattern>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_means_what_it_means_as_a_glob() {
+        let of = |parts: &[&str], most: usize| {
+            let mut all: Vec<String> = vec![String::new()];
+            let mut longest = all.clone();
+            for _ in 0..most {
+                let longer = |text: &String| {
+                    let slash = if text.is_empty() { "" } else { "/" };
+                    parts.iter().map(move |part| format!("{text}{slash}{part}")).collect::<Vec<_>>()
+                };
+                longest = longest.iter().flat_map(longer).collect();
+                all.extend(longest.clone());
+            }
+            all.split_off(1)
+        };
+        let ids = of(&["a", "b", "aab"], 3);
+        for pattern in of(&["a", "*", "**", "a*b"], 3) {
+            for id in &ids {
+                super::super::fuzz::pattern(format!("tool:{pattern}\ntool:{id}").as_bytes());
+            }
         }
     }
 }

@@ -157,6 +157,25 @@ fn l05_listing_what_is_wrong_takes_no_more_memory_the_oftener_a_schema_names_its
 }
 
 #[test]
+fn l05_a_trust_document_of_thousands_of_patterns_takes_no_more_than_its_size() {
+    let (author, world) = (World::new(), World::new());
+    let document = author.rye(&["keys", "export", "--document", "ada"]).stdout;
+    let path = world.outside().join("ada.toml");
+    let trust = ["trust", "add", path.to_str().unwrap(), "--yes"];
+    let with = |count: usize| {
+        let patterns: Vec<String> = (0..count).map(|at| format!("\"tool:{at}*\"")).collect();
+        format!("items = [{}]\n{document}", patterns.join(","))
+    };
+    fs::write(&path, with(1)).unwrap();
+    let own = peak_kib(&world, &trust, b"");
+    fs::write(&path, with(4_000)).unwrap();
+    let peak = peak_kib(&world, &trust, b"");
+    let most = own + ((10 * with(4_000).len() as u64 + (32 << 20)) >> 10);
+    assert!(peak <= most, "{peak} KiB for {} bytes", with(4_000).len());
+    assert!(world.rye(&["trust", "list"]).stdout.contains("tool:3999*"));
+}
+
+#[test]
 fn l05_no_parameters_and_no_answer_take_more_than_ten_times_their_size() {
     let world = World::new();
     world.signed(".ai/tools/acme/free.yaml", &tool(&json!({})));
