@@ -45,8 +45,8 @@ pub(crate) const SCHEMA_NODES: u64 = 100_000;
 pub(crate) const SCHEMA_DEPTH: usize = 64;
 /// Most steps of checking one value: about a second.
 pub(crate) const CHECK_STEPS: u64 = 20_000_000;
-/// Most steps of listing all that is wrong with one value; beyond it the first fault is told. What is
-/// listed counts by its size, so that it stays below 16 MiB.
+/// Most steps of listing all that is wrong with one value; beyond it the first fault is told.
+/// What is listed counts by its size, so that it stays below 16 MiB.
 pub(crate) const LIST_STEPS: u64 = 2_000_000;
 /// How long a value is checked at most where the caller sets no time, in milliseconds.
 pub(crate) const CHECK_MS: u64 = 10_000;

@@ -6,8 +6,8 @@ use super::Pattern;
 use crate::base::fuzz::is_message;
 use crate::id::Ref;
 
-/// A pattern matches what it matches as a glob, `*` within a segment and `**` across segments, and nothing
-/// more. The first line is the pattern, the second a ref.
+/// A pattern matches what it matches as a glob, `*` within a segment and `**` across segments, and
+/// nothing more. The first line is the pattern, the second a ref.
 pub(crate) fn pattern(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (pattern, item) = text.split_once('\n').unwrap_or((text, ""));

@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 use crate::id::{Kind, Ref};
 
-/// A pattern such as `tool:acme/*`: `*` matches within a segment, `**` across segments, at the end at
-/// least one.
+/// A pattern such as `tool:acme/*`: `*` matches within a segment, `**` across segments, at
+/// the end at least one.
 ///
 /// Invariant: no other sign has a meaning; what globs elsewhere call classes and alternatives is
-/// refused, so a pattern never means more than it looks like. A text and nothing made of it: a document
-/// may hold thousands.
+/// refused, so a pattern never means more than it looks like. A text and nothing made of it: a
+/// document may hold thousands.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
     text: String,
@@ -75,8 +75,8 @@ fn covers(pattern: &str, id: &str) -> bool {
     fits(&wanted, &given, |segment| *segment == "**", in_segment)
 }
 
-/// Whether the parts of a pattern fit those that are given, all of them in order; a star is any number.
-/// Only the last star is ever moved on, so it takes at most each pair once.
+/// Whether the parts of a pattern fit those that are given, all of them in order; a star is any
+/// number. Only the last star is ever moved on, so the work is at most one product of the lengths.
 fn fits<W, G>(
     wanted: &[W],
     given: &[G],
