@@ -85,7 +85,7 @@
 //! # Start here
 //!
 //! `pipeline/run.rs` is the line from a reference to a report; `signature/check.rs` is the list of
-//! checks; `cli/execute.rs` is a verb.
+//! checks; `cli/execute.rs` is a verb; `diag/mod.rs` says how to add a refusal and its code.
 
 mod author;
 mod base;
@@ -134,7 +134,8 @@ mod trust;
 mod validate;
 mod verify;
 
-pub use pipeline::{Failure, Request, Rye, RyeBuilder, SearchRequest};
+pub use diag::Failure;
+pub use pipeline::{Request, Rye, RyeBuilder, SearchRequest};
 
 /// Reads a command line, runs the verb and shows the result; gives the exit status.
 ///

@@ -7,10 +7,11 @@ use super::template::{self, Lang};
 use crate::base::bytes::write_new;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::diag::Place;
+use crate::diag::{Failure, Place};
 use crate::id::{IdError, Kind, Query, Ref, Space};
 use crate::parse::is_snake_case;
-use crate::pipeline::{Failure, Rye};
+use crate::pipeline::Rye;
+use crate::resolve::RESOLVE_NOT_FOUND;
 use crate::space::is_test_spec;
 use crate::verify::SignError;
 
@@ -27,22 +28,6 @@ pub(crate) struct Made {
     pub(crate) remarks: Vec<String>,
 }
 
-/// Why none was.
-#[derive(Debug)]
-pub(crate) enum NotMade {
-    Rule(AuthorError),
-    Failure(Failure),
-}
-
-impl<E> From<E> for NotMade
-where
-    Failure: From<E>,
-{
-    fn from(error: E) -> Self {
-        Self::Failure(error.into())
-    }
-}
-
 /// Writes a first version of `item` into a space; its signature is left to its author.
 ///
 /// # Errors
@@ -54,12 +39,12 @@ pub(crate) fn create(
     item: &Ref,
     lang: Option<Lang>,
     space: Space,
-) -> Result<Made, NotMade> {
+) -> Result<Made, Failure> {
     let kind = item.kind;
     let Some((lang, ext, text)) = template::find(kind, lang) else {
         let lang = lang.map_or("it", Lang::as_str);
         let known = template::languages(kind);
-        return Err(NotMade::Rule(AuthorError::Language { kind, lang, known }));
+        return Err(AuthorError::Language { kind, lang, known }.into());
     };
     if item.id.is_reserved() && space != Space::System {
         return Err(SignError::Reserved { item: item.clone() }.into());
@@ -77,7 +62,7 @@ pub(crate) fn create(
         return Err(IdError::Malformed { text: item.id.to_string(), why }.into());
     }
     if let Some(place) = taken(rye, item, space)? {
-        return Err(NotMade::Rule(AuthorError::Exists { item: item.clone(), place }));
+        return Err(AuthorError::Exists { item: item.clone(), place }.into());
     }
     let root = match rye.spaces().get(space) {
         Some(root) if root.is_embedded() => {
@@ -98,7 +83,7 @@ pub(crate) fn create(
     let author = std::env::var("USER").unwrap_or_default();
     let text = template::filled(text, item, &author);
     write(&root.path(folder), &root.path(&relative), text.as_bytes())
-        .map_err(|source| NotMade::Rule(AuthorError::Io { place: place.clone(), source }))?;
+        .map_err(|source| AuthorError::Io { place: place.clone(), source })?;
     Ok(Made { item: item.clone(), space, place, lang, text, remarks })
 }
 
@@ -112,7 +97,7 @@ fn taken(rye: &Rye, item: &Ref, space: Space) -> Result<Option<Place>, Failure> 
     let query = Query { space: Some(space), ..item.clone().into() };
     match rye.find_to_sign(&query, Some(space)) {
         Ok(found) => Ok(Some(found.place)),
-        Err(failure) if failure.code() == "resolve.not_found" => Ok(None),
+        Err(failure) if failure.reason() == RESOLVE_NOT_FOUND => Ok(None),
         Err(failure) => Err(failure),
     }
 }

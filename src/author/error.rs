@@ -1,10 +1,13 @@
 //! Why a new item was not written.
 
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 use crate::id::{Kind, Ref};
 
-pub(crate) const CODES: &[Code] =
-    &[Code("author.exists"), Code("author.io"), Code("author.language")];
+codes! {
+    AUTHOR_EXISTS = "author.exists", Refused;
+    AUTHOR_IO = "author.io", CannotRun;
+    AUTHOR_LANGUAGE = "author.language", Usage;
+}
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -19,11 +22,11 @@ pub(crate) enum AuthorError {
 
 impl Diagnose for AuthorError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Exists { .. } => "author.exists",
-            Self::Language { .. } => "author.language",
-            Self::Io { .. } => "author.io",
-        })
+        match self {
+            Self::Exists { .. } => AUTHOR_EXISTS,
+            Self::Language { .. } => AUTHOR_LANGUAGE,
+            Self::Io { .. } => AUTHOR_IO,
+        }
     }
 
     fn help(&self) -> Option<String> {

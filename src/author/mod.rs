@@ -14,7 +14,7 @@ mod error;
 mod format;
 mod template;
 
-pub(crate) use create::{Made, NotMade, create};
+pub(crate) use create::{Made, create};
 pub(crate) use error::CODES;
 pub(crate) use format::{Formatted, Shaped, format};
 pub(crate) use template::Lang;

@@ -14,12 +14,13 @@ use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use tar::{Builder, EntryType, Header};
 
-use super::error::{BundleError, NotBundled};
+use super::error::BundleError;
 use super::manifest::Manifest;
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::{BUNDLE_BYTES, BUNDLE_MANIFEST_BYTES, BUNDLE_WINDOW};
 use crate::base::text::brief_line;
+use crate::diag::Failure;
 
 /// The first entry, and the file's name in the folder of an installed bundle.
 pub(super) const MANIFEST: &str = "bundle.json";
@@ -59,8 +60,8 @@ pub(super) fn write<'f>(
 pub(super) fn unpack(
     path: &Path,
     into: &Path,
-    judge: &mut dyn FnMut(&[u8]) -> Result<Manifest, NotBundled>,
-) -> Result<(Vec<u8>, Manifest), NotBundled> {
+    judge: &mut dyn FnMut(&[u8]) -> Result<Manifest, Failure>,
+) -> Result<(Vec<u8>, Manifest), Failure> {
     let shown = path.display().to_string();
     let malformed = |why: String| BundleError::Malformed { path: shown.clone(), why };
     let stat = path.metadata().map_err(|source| io_error(path, source))?;

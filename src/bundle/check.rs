@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use super::archive::unpack;
-use super::error::{BundleError, NotBundled};
+use super::error::BundleError;
 use super::manifest::Manifest;
+use crate::diag::Failure;
 use crate::id::{BundleName, Fingerprint, Kind, Ref, Space};
-use crate::pipeline::{Failure, Hold, Rye, Verdict};
+use crate::pipeline::{Hold, Rye, Verdict};
 use crate::verify::Envelope;
 
 /// A rye that sees one more bundle, whose `.ai` lies in the folder.
@@ -34,9 +35,9 @@ pub(crate) fn check_archive(
     archive: &Path,
     into: &Path,
     seeing: Seeing<'_>,
-) -> Result<Bundle, NotBundled> {
+) -> Result<Bundle, Failure> {
     let mut signer = None;
-    let mut judge = |envelope: &[u8]| -> Result<Manifest, NotBundled> {
+    let mut judge = |envelope: &[u8]| -> Result<Manifest, Failure> {
         let (manifest, key, owner) = opened(rye, envelope)?;
         signer = Some((key, owner));
         Ok(manifest)
@@ -61,7 +62,7 @@ pub(crate) fn check_archive(
 pub(super) fn opened(
     rye: &Rye,
     envelope: &[u8],
-) -> Result<(Manifest, Fingerprint, String), NotBundled> {
+) -> Result<(Manifest, Fingerprint, String), Failure> {
     let path = super::archive::MANIFEST.to_owned();
     let envelope = Envelope::read(envelope).map_err(|why| BundleError::Malformed { path, why })?;
     let (trust, key) = (rye.trust(), envelope.key());
@@ -76,11 +77,7 @@ pub(super) fn opened(
 ///
 /// # Errors
 /// `bundle.refused`, `bundle.untrusted`, `bundle.malformed` for a bundle without items
-pub(super) fn judged(
-    rye: &Rye,
-    name: &BundleName,
-    key: Fingerprint,
-) -> Result<Vec<Ref>, NotBundled> {
+pub(super) fn judged(rye: &Rye, name: &BundleName, key: Fingerprint) -> Result<Vec<Ref>, Failure> {
     let mut entries = Vec::new();
     for kind in Kind::ALL {
         let listed = rye.list(Space::System, kind)?;
@@ -117,7 +114,7 @@ pub(super) fn judged(
 
 /// # Errors
 /// `bundle.clash` for an item that the system space, or another bundle, has already
-pub(super) fn no_clash(rye: &Rye, name: &BundleName, items: &[Ref]) -> Result<(), NotBundled> {
+pub(super) fn no_clash(rye: &Rye, name: &BundleName, items: &[Ref]) -> Result<(), Failure> {
     for kind in Kind::ALL {
         for entry in rye.list(Space::System, kind)? {
             if entry.bundle.as_ref() == Some(name) || items.binary_search(&entry.item).is_err() {

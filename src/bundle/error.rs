@@ -5,24 +5,23 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, Diagnostic, Place};
+use crate::diag::{Code, Diagnose, Diagnostic, Place, codes};
 use crate::id::{BundleName, Fingerprint, Ref};
-use crate::pipeline::Failure;
 use crate::verify::KeyProblem;
 
-pub(crate) const CODES: &[Code] = &[
-    Code("bundle.malformed"),
-    Code("bundle.untrusted"),
-    Code("bundle.forged"),
-    Code("bundle.content"),
-    Code("bundle.clash"),
-    Code("bundle.refused"),
-    Code("bundle.installed"),
-    Code("bundle.not_found"),
-    Code("bundle.changed"),
-    Code("bundle.exists"),
-    Code("bundle.io"),
-];
+codes! {
+    BUNDLE_MALFORMED = "bundle.malformed", Refused;
+    BUNDLE_UNTRUSTED = "bundle.untrusted", Refused;
+    BUNDLE_FORGED = "bundle.forged", Refused;
+    BUNDLE_CONTENT = "bundle.content", Refused;
+    BUNDLE_CLASH = "bundle.clash", Refused;
+    BUNDLE_REFUSED = "bundle.refused", Refused;
+    BUNDLE_INSTALLED = "bundle.installed", Refused;
+    BUNDLE_NOT_FOUND = "bundle.not_found", NotFound;
+    BUNDLE_CHANGED = "bundle.changed", Refused;
+    BUNDLE_EXISTS = "bundle.exists", Refused;
+    BUNDLE_IO = "bundle.io", CannotRun;
+}
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -73,19 +72,19 @@ fn doubt(why: &KeyProblem) -> String {
 
 impl Diagnose for BundleError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Malformed { .. } => "bundle.malformed",
-            Self::Untrusted { .. } | Self::OutOfScope { .. } => "bundle.untrusted",
-            Self::Forged { .. } => "bundle.forged",
-            Self::Content { .. } => "bundle.content",
-            Self::Clash { .. } => "bundle.clash",
-            Self::Refused { .. } => "bundle.refused",
-            Self::Installed { .. } => "bundle.installed",
-            Self::NotFound { .. } => "bundle.not_found",
-            Self::Changed { .. } => "bundle.changed",
-            Self::Exists { .. } => "bundle.exists",
-            Self::Io { .. } => "bundle.io",
-        })
+        match self {
+            Self::Malformed { .. } => BUNDLE_MALFORMED,
+            Self::Untrusted { .. } | Self::OutOfScope { .. } => BUNDLE_UNTRUSTED,
+            Self::Forged { .. } => BUNDLE_FORGED,
+            Self::Content { .. } => BUNDLE_CONTENT,
+            Self::Clash { .. } => BUNDLE_CLASH,
+            Self::Refused { .. } => BUNDLE_REFUSED,
+            Self::Installed { .. } => BUNDLE_INSTALLED,
+            Self::NotFound { .. } => BUNDLE_NOT_FOUND,
+            Self::Changed { .. } => BUNDLE_CHANGED,
+            Self::Exists { .. } => BUNDLE_EXISTS,
+            Self::Io { .. } => BUNDLE_IO,
+        }
     }
 
     fn help(&self) -> Option<String> {
@@ -152,24 +151,5 @@ impl Diagnose for BundleError {
             _ => {}
         }
         data
-    }
-}
-
-/// Why nothing was done.
-#[derive(Debug)]
-pub(crate) enum NotBundled {
-    Rule(Box<BundleError>),
-    Failure(Failure),
-}
-
-impl From<BundleError> for NotBundled {
-    fn from(error: BundleError) -> Self {
-        Self::Rule(Box::new(error))
-    }
-}
-
-impl From<Failure> for NotBundled {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
     }
 }

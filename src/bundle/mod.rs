@@ -28,6 +28,6 @@ mod receipt;
 mod shelf;
 
 pub(crate) use check::{Bundle, check_archive};
-pub(crate) use error::{CODES, NotBundled};
+pub(crate) use error::CODES;
 pub(crate) use pack::{Wish, pack};
 pub(crate) use shelf::{Left, Shelf, State};

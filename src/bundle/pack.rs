@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::archive::{io_error, write};
-use super::error::{BundleError, NotBundled};
+use super::error::BundleError;
 use super::manifest::{About, BundleFile, Manifest};
 use crate::base::Digest;
 use crate::base::bytes::write_new;
+use crate::diag::Failure;
 use crate::id::{BundleName, Ref};
 use crate::pipeline::{Rye, now};
 use crate::resolve::Found;
@@ -40,7 +41,7 @@ pub(crate) struct Packed {
 /// # Errors
 /// That of the first item that is refused; `bundle.content`, `bundle.malformed`, `bundle.exists`,
 /// `bundle.io`, `key.*`.
-pub(crate) fn pack(rye: &Rye, wish: Wish) -> Result<Packed, NotBundled> {
+pub(crate) fn pack(rye: &Rye, wish: Wish) -> Result<Packed, Failure> {
     let pair = rye.own_pair()?;
     let mut files: BTreeMap<RelPath, (Vec<u8>, bool)> = BTreeMap::new();
     let mut items = Vec::new();

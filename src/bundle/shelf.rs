@@ -14,12 +14,13 @@ use walkdir::WalkDir;
 
 use super::archive::{MANIFEST, io_error, put};
 use super::check::{Bundle, Seeing, check_archive, judged, no_clash, opened};
-use super::error::{BundleError, NotBundled};
+use super::error::BundleError;
 use super::manifest::Manifest;
 use super::receipt::{Now, RECEIPT, Receipt, read_file};
 use crate::base::limits::BUNDLE_MANIFEST_BYTES;
+use crate::diag::Failure;
 use crate::id::{BundleName, Fingerprint};
-use crate::pipeline::{Failure, Rye};
+use crate::pipeline::Rye;
 use crate::space::BUNDLES;
 
 /// What is on its way in or out.
@@ -59,7 +60,7 @@ impl<'a> Shelf<'a> {
     /// # Errors
     /// `space.no_user_space`
     pub(crate) fn of(rye: &'a Rye) -> Result<Self, Failure> {
-        let folder = rye.spaces().user().map_err(Failure::from)?.path(BUNDLES);
+        let folder = rye.spaces().user()?.path(BUNDLES);
         Ok(Self { rye, folder })
     }
 
@@ -97,13 +98,12 @@ impl<'a> Shelf<'a> {
                 let manifest = Box::new(manifest);
                 State::Readable { manifest, key, owner, changed: differences(&place, &receipt) }
             }
-            Err(NotBundled::Rule(error)) => State::Unreadable(error.to_string()),
-            Err(NotBundled::Failure(failure)) => State::Unreadable(failure.to_string()),
+            Err(failure) => State::Unreadable(failure.to_string()),
         }
     }
 
     /// The manifest of an installed bundle.
-    fn opened(&self, name: &BundleName) -> Result<(Manifest, Fingerprint, String), NotBundled> {
+    fn opened(&self, name: &BundleName) -> Result<(Manifest, Fingerprint, String), Failure> {
         let path = self.place(name).join(MANIFEST);
         let envelope = read_file(&path, BUNDLE_MANIFEST_BYTES)
             .map_err(|why| BundleError::Malformed { path: path.display().to_string(), why })?;
@@ -119,7 +119,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `bundle.*`
-    pub(crate) fn verify(&self, name: &BundleName) -> Result<Bundle, NotBundled> {
+    pub(crate) fn verify(&self, name: &BundleName) -> Result<Bundle, Failure> {
         self.must_be_there(name)?;
         let (manifest, key, owner) = self.opened(name)?;
         let place = self.place(name);
@@ -143,7 +143,7 @@ impl<'a> Shelf<'a> {
         archive: &Path,
         seeing: Seeing<'_>,
         agreed: &mut dyn FnMut(&Bundle) -> bool,
-    ) -> Result<Option<(Bundle, Left)>, NotBundled> {
+    ) -> Result<Option<(Bundle, Left)>, Failure> {
         let (staging, _at_work) = {
             let _held = self.hold()?;
             self.work_folder()?
@@ -153,7 +153,7 @@ impl<'a> Shelf<'a> {
             Ok(agreed(&bundle).then_some(bundle))
         });
         let installed = match wanted {
-            Ok(Some(bundle)) => self.hold().map_err(NotBundled::from).and_then(|_held| {
+            Ok(Some(bundle)) => self.hold().map_err(Failure::from).and_then(|_held| {
                 let left = self.put(&bundle, &staging, seeing)?;
                 Ok(Some((bundle, left)))
             }),
@@ -166,7 +166,7 @@ impl<'a> Shelf<'a> {
     }
 
     /// Puts a bundle that was checked into its place; the folder is held.
-    fn put(&self, bundle: &Bundle, staging: &Path, seeing: Seeing<'_>) -> Result<Left, NotBundled> {
+    fn put(&self, bundle: &Bundle, staging: &Path, seeing: Seeing<'_>) -> Result<Left, Failure> {
         // Another one may have been installed while the person read.
         self.may_replace(bundle)?;
         let name = bundle.manifest.predicate.name.clone();
@@ -202,7 +202,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `bundle.not_found`, `bundle.io`; `bundle.changed` without a receipt that can be read.
-    pub(crate) fn remove(&self, name: &BundleName) -> Result<Left, NotBundled> {
+    pub(crate) fn remove(&self, name: &BundleName) -> Result<Left, Failure> {
         self.must_be_there(name)?;
         let _held = self.hold()?;
         self.must_be_there(name)?;
@@ -221,21 +221,21 @@ impl<'a> Shelf<'a> {
         Ok(step().map_err(|error| io_error(&place, error))?)
     }
 
-    fn must_be_there(&self, name: &BundleName) -> Result<(), BundleError> {
+    fn must_be_there(&self, name: &BundleName) -> Result<(), Failure> {
         match self.is_there(name) {
             true => Ok(()),
-            false => Err(BundleError::NotFound { name: name.clone(), known: self.names() }),
+            false => Err(BundleError::NotFound { name: name.clone(), known: self.names() }.into()),
         }
     }
 
     /// An older version, one of the same version that was packed earlier, and one of another publisher
     /// do not take a bundle's place unasked.
-    fn may_replace(&self, bundle: &Bundle) -> Result<(), BundleError> {
+    fn may_replace(&self, bundle: &Bundle) -> Result<(), Failure> {
         let name = &bundle.manifest.predicate.name;
         if !self.is_there(name) {
             return Ok(());
         }
-        let no = |why: String| Err(BundleError::Installed { name: name.clone(), why });
+        let no = |why: String| Err(BundleError::Installed { name: name.clone(), why }.into());
         let Ok((there, key, _)) = self.opened(name) else {
             return no("nobody can say whose it is".into());
         };

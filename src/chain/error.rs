@@ -1,21 +1,20 @@
 //! Why a chain could not be built.
 
-use super::fetch::FetchError;
 use crate::base::limits::{CHAIN_LINKS, EXTENDS_PARENTS};
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Failure, Place, codes};
 use crate::id::{ItemId, Ref, Space};
 
-pub(crate) const CODES: &[Code] = &[
-    Code("chain.cycle"),
-    Code("chain.too_deep"),
-    Code("chain.executor_not_found"),
-    Code("chain.unknown_primitive"),
-    Code("chain.not_an_executor"),
-    Code("chain.not_a_tool"),
-    Code("chain.parent_not_found"),
-    Code("parse.extends_cycle"),
-    Code("validate.space_order"),
-];
+codes! {
+    CHAIN_CYCLE = "chain.cycle", Malformed;
+    CHAIN_TOO_DEEP = "chain.too_deep", Malformed;
+    CHAIN_EXECUTOR_NOT_FOUND = "chain.executor_not_found", NotFound;
+    CHAIN_UNKNOWN_PRIMITIVE = "chain.unknown_primitive", Malformed;
+    CHAIN_NOT_AN_EXECUTOR = "chain.not_an_executor", Malformed;
+    CHAIN_NOT_A_TOOL = "chain.not_a_tool", Malformed;
+    CHAIN_PARENT_NOT_FOUND = "chain.parent_not_found", Malformed;
+    PARSE_EXTENDS_CYCLE = "parse.extends_cycle", Malformed;
+    VALIDATE_SPACE_ORDER = "validate.space_order", Refused;
+}
 
 /// A chain that could not be built, with the links it had by then.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +29,7 @@ pub(crate) struct ChainError {
 #[non_exhaustive]
 pub(crate) enum Fault {
     #[error(transparent)]
-    Fetch(#[from] FetchError),
+    Fetch(#[from] Failure),
     #[error("`{by}` names the executor `{executor}`, which is in no space")]
     ExecutorNotFound { by: Ref, executor: ItemId, near: Vec<String> },
     #[error("Chain validation failed: incompatible spaces")]
@@ -60,18 +59,18 @@ fn arrows(ids: &[ItemId]) -> String {
 
 impl Diagnose for ChainError {
     fn code(&self) -> Code {
-        Code(match &self.fault {
-            Fault::Fetch(inner) => return inner.code(),
-            Fault::ExecutorNotFound { .. } => "chain.executor_not_found",
-            Fault::OutOfReach { .. } => "validate.space_order",
-            Fault::Cycle { .. } => "chain.cycle",
-            Fault::TooDeep | Fault::TooManyParents => "chain.too_deep",
-            Fault::UnknownPrimitive { .. } => "chain.unknown_primitive",
-            Fault::NotAnExecutor { .. } => "chain.not_an_executor",
-            Fault::NotATool { .. } => "chain.not_a_tool",
-            Fault::ExtendsCycle { .. } => "parse.extends_cycle",
-            Fault::ParentNotFound { .. } => "chain.parent_not_found",
-        })
+        match &self.fault {
+            Fault::Fetch(inner) => inner.reason(),
+            Fault::ExecutorNotFound { .. } => CHAIN_EXECUTOR_NOT_FOUND,
+            Fault::OutOfReach { .. } => VALIDATE_SPACE_ORDER,
+            Fault::Cycle { .. } => CHAIN_CYCLE,
+            Fault::TooDeep | Fault::TooManyParents => CHAIN_TOO_DEEP,
+            Fault::UnknownPrimitive { .. } => CHAIN_UNKNOWN_PRIMITIVE,
+            Fault::NotAnExecutor { .. } => CHAIN_NOT_AN_EXECUTOR,
+            Fault::NotATool { .. } => CHAIN_NOT_A_TOOL,
+            Fault::ExtendsCycle { .. } => PARSE_EXTENDS_CYCLE,
+            Fault::ParentNotFound { .. } => CHAIN_PARENT_NOT_FOUND,
+        }
     }
 
     fn help(&self) -> Option<String> {
@@ -106,14 +105,14 @@ impl Diagnose for ChainError {
 
     fn place(&self) -> Option<Place> {
         match &self.fault {
-            Fault::Fetch(inner) => inner.place(),
+            Fault::Fetch(inner) => inner.inner().place(),
             _ => None,
         }
     }
 
     fn item(&self) -> Option<String> {
         match &self.fault {
-            Fault::Fetch(inner) => inner.item(),
+            Fault::Fetch(inner) => inner.inner().item(),
             Fault::ExecutorNotFound { by, .. }
             | Fault::OutOfReach { by, .. }
             | Fault::ParentNotFound { by, .. }
@@ -128,7 +127,7 @@ impl Diagnose for ChainError {
     fn data(&self) -> serde_json::Map<String, serde_json::Value> {
         let mut data = serde_json::Map::new();
         match &self.fault {
-            Fault::Fetch(inner) => return inner.data(),
+            Fault::Fetch(inner) => return inner.inner().data(),
             Fault::Cycle { path } | Fault::ExtendsCycle { path } => {
                 let ids: Vec<_> = path.iter().map(ItemId::to_string).collect();
                 data.insert("path".into(), ids.into());
@@ -140,5 +139,9 @@ impl Diagnose for ChainError {
             _ => {}
         }
         data
+    }
+
+    fn chain(&self) -> Vec<String> {
+        self.links.iter().map(ItemId::to_string).collect()
     }
 }

@@ -16,7 +16,7 @@ mod link;
 #[cfg(feature = "lsp")]
 pub(crate) use build::may_be_executor;
 pub(crate) use build::{Chain, executors};
-pub(crate) use error::{CODES, ChainError, Fault};
+pub(crate) use error::{CODES, ChainError, Fault, VALIDATE_SPACE_ORDER};
 pub(crate) use extends::{Lineage, lineage};
-pub(crate) use fetch::{Fetch, FetchError};
+pub(crate) use fetch::Fetch;
 pub(crate) use link::{Link, Role};

@@ -5,9 +5,9 @@ use super::error::CliError;
 use super::out::Out;
 use crate::base::Digest;
 use crate::base::text::{escape, escape_line};
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::Ref;
-use crate::pipeline::{Failure, Review, Rye, StagedRow};
+use crate::pipeline::{Review, Rye, StagedRow};
 use crate::verify::{Reason, Refused};
 
 /// Shows what the project holds, with the very bytes that were staged to be signed, and asks. Nobody is
@@ -22,7 +22,7 @@ pub(super) fn accept_first(
     staged: &[StagedRow],
     own: &[Ref],
     out: &mut Out,
-) -> Result<(), CliError> {
+) -> Result<(), Failure> {
     let Some(review) = rye.review_unaccepted(own)? else { return Ok(()) };
     if can_ask() && !out.is_json() {
         super::trust::show_review(&review, rye, out);
@@ -33,7 +33,7 @@ pub(super) fn accept_first(
             Some(true) => return Ok(()),
             Some(false) => {
                 let what = format!("accepting `{}`", review.project);
-                return Err(CliError::NotConfirmed { what });
+                return Err(CliError::NotConfirmed { what }.into());
             }
             None => {}
         }
@@ -42,7 +42,7 @@ pub(super) fn accept_first(
 }
 
 /// The whole of what would be signed: each file, and the files that its signature covers.
-fn show_texts(rye: &Rye, staged: &[StagedRow], out: &mut Out) -> Result<(), CliError> {
+fn show_texts(rye: &Rye, staged: &[StagedRow], out: &mut Out) -> Result<(), Failure> {
     for row in staged {
         let Some(source) = rye.staged_source(row)? else { continue };
         let item = source.item();
@@ -69,15 +69,15 @@ pub(super) fn show_text(head: &str, bytes: &[u8], out: &mut Out) {
     out.line("");
 }
 
-fn not_accepted(review: &Review, staged: &[StagedRow]) -> CliError {
+fn not_accepted(review: &Review, staged: &[StagedRow]) -> Failure {
     let named = staged.first().map(|row| (row.item.clone(), row.place.clone()));
     let held = review.items.first().map(|item| (item.item.clone(), item.place.clone()));
     match named.or(held) {
         Some((item, place)) => {
             let reason = Reason::ProjectNotAccepted;
             let refused = Refused { item, place, claim: None, reason, baseline: false };
-            CliError::Failure(Failure::from(Box::new(refused)))
+            refused.into()
         }
-        None => CliError::NotConfirmed { what: format!("accepting `{}`", review.project) },
+        None => CliError::NotConfirmed { what: format!("accepting `{}`", review.project) }.into(),
     }
 }

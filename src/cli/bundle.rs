@@ -11,7 +11,7 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::bundle::{Bundle, Left, Shelf, State, Wish, check_archive, pack};
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::{BundleName, Space};
 use crate::pipeline::Signed;
 
@@ -70,7 +70,7 @@ enum Verb {
     },
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
         Verb::Pack { name, items, version, description, output, space } => {
             let name = name.parse::<BundleName>()?;
@@ -95,12 +95,12 @@ fn packed(
     (name, version, description, output): (BundleName, semver::Version, String, PathBuf),
     wired: &Wired,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let (files, failed) = super::sign::find(items, false, space, &rye)?;
     for report in failed {
         if let Signed::Failed(failure) = report.signed {
-            return Err(failure.into());
+            return Err(failure);
         }
     }
     let what = format!("sign the bundle `{name}` of {} items", files.len());
@@ -130,7 +130,7 @@ fn packed(
     Ok(Exit::DONE)
 }
 
-fn verify(bundle: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn verify(bundle: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let name = bundle.to_str().and_then(|name| name.parse::<BundleName>().ok());
     // A file of that name here is what is meant, and what ends like one is one.
@@ -153,7 +153,7 @@ fn verify(bundle: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, CliError>
     Ok(Exit::DONE)
 }
 
-fn install(file: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn install(file: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let mut refused = None;
     let mut agreed = |bundle: &Bundle| {
@@ -170,7 +170,7 @@ fn install(file: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> 
     let done = Shelf::of(&rye)?.install(file, &seeing, &mut agreed)?;
     let Some((bundle, left)) = done else {
         let what = "the bundle".to_owned();
-        return Err(refused.unwrap_or(CliError::NotConfirmed { what }));
+        return Err(refused.unwrap_or_else(|| CliError::NotConfirmed { what }.into()));
     };
     let about = &bundle.manifest.predicate;
     if out.is_json() {
@@ -183,7 +183,7 @@ fn install(file: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> 
     Ok(Exit::DONE)
 }
 
-fn remove(name: &BundleName, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn remove(name: &BundleName, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     confirm(&format!("remove the bundle `{name}`"), "", wired, out)?;
     let rye = wired.rye()?;
     let left = Shelf::of(&rye)?.remove(name)?;
@@ -197,7 +197,7 @@ fn remove(name: &BundleName, wired: &Wired, out: &mut Out) -> Result<Exit, CliEr
     Ok(Exit::DONE)
 }
 
-fn list(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn list(wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let listed = Shelf::of(&rye)?.list();
     if out.is_json() {
@@ -236,8 +236,8 @@ fn list(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     Ok(Exit::DONE)
 }
 
-fn unread(path: &Path, source: std::io::Error) -> CliError {
-    CliError::InputFile { path: path.display().to_string(), source }
+fn unread(path: &Path, source: std::io::Error) -> Failure {
+    CliError::InputFile { path: path.display().to_string(), source }.into()
 }
 
 fn row(bundle: &Bundle) -> Value {

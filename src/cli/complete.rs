@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
+use crate::diag::Code;
 use crate::id::{Kind, Query, Space};
 use crate::pipeline::{Rye, RyeBuilder};
 
@@ -70,7 +71,7 @@ pub(super) fn inputs() -> ArgValueCompleter {
 pub(super) fn codes() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let current = current.to_str().unwrap_or_default();
-        let codes = super::codes::all().into_iter().map(|code| code.0);
+        let codes = super::codes::all().into_iter().map(Code::name);
         codes.filter(|code| code.starts_with(current)).map(CompletionCandidate::new).collect()
     })
 }

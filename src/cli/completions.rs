@@ -1,5 +1,6 @@
 //! `rye completions`: the script that teaches a shell to complete rye's words.
 
+use crate::diag::Failure;
 use serde_json::json;
 
 use super::error::CliError;
@@ -18,7 +19,7 @@ pub(super) struct Args {
     shell: String,
 }
 
-pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let shells = clap_complete::env::Shells::builtins();
     let mut script = Vec::new();
     if let Some(shell) = shells.completer(&args.shell) {

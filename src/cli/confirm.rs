@@ -9,6 +9,7 @@ use super::error::CliError;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
+use crate::diag::Failure;
 
 /// Asks before `what` if this process runs below a child of rye; elsewhere the person who typed the
 /// command has said what they want.
@@ -20,7 +21,7 @@ pub(super) fn confirm(
     digest: &str,
     wired: &Wired,
     out: &mut Out,
-) -> Result<(), CliError> {
+) -> Result<(), Failure> {
     if !is_below_a_run() {
         return Ok(());
     }
@@ -33,7 +34,7 @@ pub(super) fn confirm(
     let refused = || CliError::NotConfirmed { what: shown.clone() };
     // The terminal itself, since standard input belongs to whoever started us.
     let question = format!("A program that rye runs asks to: {what}\n  {digest}\nDo it? [y/N] ");
-    if answer(&question).unwrap_or(false) { Ok(()) } else { Err(refused()) }
+    if answer(&question).unwrap_or(false) { Ok(()) } else { Err(refused().into()) }
 }
 
 /// What the person who typed the command says to a question; `None` if nobody is at a terminal.

@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value};
 
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::{escape, escape_line};
-use crate::diag::{Paint, Style};
+use crate::diag::{Failure, Paint, Style};
 use crate::id::Query;
 use crate::pipeline::Level;
 
@@ -34,7 +33,7 @@ fn level() -> impl TypedValueParser<Value = Level> {
     known.map(|word| word.parse().unwrap_or(Level::Full))
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let query = args.item.parse::<Query>()?;
     let (described, warnings) =

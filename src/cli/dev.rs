@@ -15,7 +15,7 @@ use super::wire::Wired;
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::dev::{Asked, Audience, Ended, Event, Session};
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::{Query, Ref};
 use crate::pipeline::{Failed, FileChange, Request};
 use crate::report::{Report, error_json};
@@ -41,7 +41,7 @@ pub(super) struct Args {
     unattended: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let asked = Asked { request: request(args)?, unattended: args.unattended };
     let make = || wired.build();
     let rye = make()?;
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     })
 }
 
-fn request(args: &Args) -> Result<Option<Request>, CliError> {
+fn request(args: &Args) -> Result<Option<Request>, Failure> {
     let given = args.inputs.read()?;
     let Some(item) = &args.item else {
         if given.params.is_empty() && given.texts.is_empty() {
@@ -65,7 +65,8 @@ fn request(args: &Args) -> Result<Option<Request>, CliError> {
         return Err(CliError::Usage {
             message: "inputs are for an item, and none is named".into(),
             help: None,
-        });
+        }
+        .into());
     };
     item.parse::<Query>()?;
     let mut request = Request::new(item).dry_run(args.dry_run);

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::{escape, escape_line};
-use crate::diag::{Paint, Style};
+use crate::diag::{Failure, Paint, Style};
 use crate::id::Query;
 use crate::pipeline::{Against, PastVersion};
 
@@ -29,7 +28,7 @@ pub(super) struct Args {
     history: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let query = args.item.parse::<Query>()?;
     if args.history {

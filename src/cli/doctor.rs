@@ -4,12 +4,11 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Diagnose, Style};
+use crate::diag::{Diagnose, Failure, Style};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Hold, Rye, Verdict};
 use crate::space::{NotSearched, Searched};
@@ -40,7 +39,7 @@ fn row(name: &'static str, state: State, text: impl Into<String>) -> Row {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "every verb has the same shape")]
-pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = match wired.rye() {
         Ok(rye) => rye,
         Err(error) => {
@@ -51,7 +50,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliErr
                 text: diagnostic.message.clone(),
                 help: diagnostic.help.clone(),
             };
-            return Ok(show(&[failed], out).max_status(status(diagnostic.code.0)));
+            return Ok(show(&[failed], out).max_status(diagnostic.code.exit_status()));
         }
     };
     let mut rows = vec![project(&rye), user(&rye)];

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::input::{object, read_text};
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape;
-use crate::diag::{Diagnostic, Style};
+use crate::diag::{Diagnostic, Failure, Style};
 use crate::eval::{Asked, Context, EvalError, Score, Thresholds};
 use crate::pipeline::{Failed, Scored};
 use crate::report::trace_text;
@@ -86,7 +86,7 @@ struct Came {
     trace: Option<Vec<Recorded>>,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let Verb::Run(run) = &args.verb;
     let usage = |message: String| CliError::Usage { message, help: None };
     let thresholds =
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     }
     let came = match result {
         Ok(scored) => Came { scored, trace },
-        Err(failed) => return Err(CliError::Failed(Box::new(Failed { trace, ..failed }))),
+        Err(failed) => return Err(Failed { trace, ..failed }.into()),
     };
     out.warned(&came.scored.warnings);
     if run.metric {
@@ -113,16 +113,17 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
 }
 
 impl Run {
-    fn context(&self) -> Result<Context, CliError> {
+    fn context(&self) -> Result<Context, Failure> {
         let Some(path) = &self.context else { return Ok(Context::default()) };
         let path = path.display().to_string();
         let given = object(&file(&path)?)?;
-        Context::new(given)
-            .map_err(|why| CliError::Usage { message: format!("the context {why}"), help: None })
+        Context::new(given).map_err(|why| {
+            CliError::Usage { message: format!("the context {why}"), help: None }.into()
+        })
     }
 }
 
-fn content(text: &str) -> Result<String, CliError> {
+fn content(text: &str) -> Result<String, Failure> {
     match text.strip_prefix('@') {
         Some(literal) if literal.starts_with('@') => Ok(literal.to_owned()),
         Some(path) => file(path),
@@ -131,7 +132,7 @@ fn content(text: &str) -> Result<String, CliError> {
     }
 }
 
-fn file(path: &str) -> Result<String, CliError> {
+fn file(path: &str) -> Result<String, Failure> {
     let open = File::open(path);
     let mut file = open.map_err(|source| CliError::InputFile { path: path.into(), source })?;
     read_text(path, &mut file)
@@ -167,7 +168,7 @@ fn judged(
     let replacement = failure.as_ref().filter(|_| guardrail.is_some());
     let replacement =
         replacement.map(|_| format!("This text was withheld: it did not pass `{item}`."));
-    let exit = failure.as_ref().map_or(0, |failure| status(Diagnostic::from(failure).code.0));
+    let exit = failure.as_ref().map_or(0, |failure| Diagnostic::from(failure).code.exit_status());
     if out.is_json() {
         let mut all = Map::new();
         all.insert("status".into(), if failure.is_none() { "success" } else { "error" }.into());

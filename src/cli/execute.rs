@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::input::Inputs;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
+use crate::diag::Failure;
 use crate::host::{Ladder, Level};
 use crate::pipeline::{Request, Rye};
 use crate::plan::{PlanFile, Wanted};
@@ -80,7 +80,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let mut request = request(args)?;
     request.target.clone_from(&args.target);
     request.thread.clone_from(&args.thread);
@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         Ok(report) => report,
         Err(mut failed) => {
             failed.trace = events;
-            return Err(CliError::Failed(Box::new(failed)));
+            return Err(failed.into());
         }
     };
     if let Some(id) = report.pending_id().filter(|_| args.wait) {
@@ -147,13 +147,13 @@ pub(super) fn show(report: &Report, shown: Option<Shown>, wired: &Wired, out: &m
         if !out.is_json() {
             out.note(lost.to_text(out.paint_err()).trim_end());
         }
-        return Exit::Status(status(lost.code.0));
+        return Exit::Status(lost.code.exit_status());
     }
     Exit::Status(u8::from(report.tool_failed()))
 }
 
 /// Waits for a person, and shows what came of the run as that run was reported.
-fn wait(rye: &Rye, id: &str, out: &mut Out) -> Result<Exit, CliError> {
+fn wait(rye: &Rye, id: &str, out: &mut Out) -> Result<Exit, Failure> {
     if !out.is_json() {
         out.note(&format!("waits for a person: `rye pending show {}`", escape_line(id)));
     }
@@ -170,11 +170,11 @@ fn wait(rye: &Rye, id: &str, out: &mut Out) -> Result<Exit, CliError> {
     } else {
         out.foreign(&crate::report::data_text(&report["data"]).stdout);
     }
-    Ok(Exit::Status(code.map_or(0, |code| status(&code))))
+    Ok(Exit::Status(code.map_or(0, |code| super::codes::exit_status(&code))))
 }
 
 /// What is asked for: by the arguments, and where they are silent by the plan.
-fn request(args: &Args) -> Result<Request, CliError> {
+fn request(args: &Args) -> Result<Request, Failure> {
     let plan = args.plan.as_deref().map(super::plan::read).transpose()?;
     let given = args.inputs.read()?;
     let planned = plan.as_ref().map(|plan| plan.item().to_string());

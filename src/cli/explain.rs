@@ -1,60 +1,69 @@
 //! `rye explain`: the page of an error code.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
+use super::{codes, complete};
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::diag::Code;
+use crate::diag::{Code, Failure};
 use crate::id::Query;
 use crate::pipeline::RyeBuilder;
-use crate::report::Rule;
 
 /// Explain an error code, offline
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The code, such as `verify.altered`; without one, the table of exit statuses
-    #[arg(value_name = "CODE", add = super::complete::codes())]
+    #[arg(value_name = "CODE", add = complete::codes())]
     code: Option<String>,
+    /// Every code with its exit status, a line each
+    #[arg(long, conflicts_with = "code")]
+    list: bool,
 }
 
-pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, CliError> {
-    // A page must be there also where the place one stands in is refused.
-    let rye = RyeBuilder::new().system_only();
-    let page = match &args.code {
-        Some(code) => {
-            let known = super::codes::all();
-            if !known.iter().any(|known| known.0 == code) {
-                let near = near(code, known.iter().map(|known| known.0), NEAR_NAMES);
-                return Err(CliError::UnknownCode { code: code.clone(), near });
-            }
-            format!("rye/errors/{code}")
+pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+    match &args.code {
+        Some(name) => {
+            let code = codes::find(name).ok_or_else(|| unknown(name))?;
+            show(Some(code), &code.page(), out);
         }
-        None => "rye/errors".to_owned(),
-    };
-    let query: Query = format!("knowledge:{page}@system").parse()?;
-    let described = rye.describe(&query)?;
-    let text = body(&described.content);
-    if out.is_json() {
-        let exit = args.code.as_deref().map(status);
-        out.success(json!({"code": args.code, "exit_status": exit, "page": text}));
-    } else {
-        out.text(text);
+        None if args.list => list(out),
+        None => {
+            // A page must be there also where the place one stands in is refused.
+            let rye = RyeBuilder::new().system_only();
+            let query: Query = "knowledge:rye/errors@system".parse()?;
+            show(None, body(&rye.describe(&query)?.content), out);
+        }
     }
     Ok(Exit::DONE)
 }
 
-/// What a code means, for reports that explain themselves.
-pub(super) fn rule(code: Code) -> Rule {
-    let rye = RyeBuilder::new().system_only();
-    let query = format!("knowledge:rye/errors/{code}@system").parse::<Query>();
-    let described = query.ok().and_then(|query| rye.describe(&query).ok());
-    let page = described.map(|described| body(&described.content).to_owned()).unwrap_or_default();
-    let short = page.split("\n\n").next().unwrap_or_default().trim().replace('\n', " ");
-    Rule { short: if short.is_empty() { code.to_string() } else { short }, page }
+fn unknown(name: &str) -> Failure {
+    let near = near(name, codes::all().iter().map(|known| known.name()), NEAR_NAMES);
+    CliError::UnknownCode { code: name.to_owned(), near }.into()
+}
+
+fn show(code: Option<Code>, page: &str, out: &mut Out) {
+    if out.is_json() {
+        let exit = code.map(Code::exit_status);
+        out.success(json!({"code": code, "exit_status": exit, "page": page}));
+    } else {
+        out.text(page);
+    }
+}
+
+fn list(out: &mut Out) {
+    let codes = codes::all();
+    if out.is_json() {
+        let row = |code: &Code| json!({"code": code, "exit_status": code.exit_status(), "summary": code.summary()});
+        return out.success(json!({"codes": codes.iter().map(row).collect::<Vec<Value>>()}));
+    }
+    for code in codes {
+        out.line(&format!("{}  {code}", code.exit_status()));
+    }
 }
 
 /// The page without its front matter, which is for indexes.

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::Query;
 use crate::import::{export, hand_out};
 
@@ -36,7 +35,7 @@ enum Format {
     },
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let Format::Skill { directive, to } = &args.format;
     let skill = export(&wired.rye()?, &directive.parse::<Query>()?)?;
     let folder = hand_out(&skill, to)?;

@@ -7,6 +7,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::search::{self, Filters};
 use super::wire::Wired;
+use crate::diag::Failure;
 use crate::id::Query;
 
 /// Print the verified content of an item, or find items with `--query`
@@ -22,7 +23,7 @@ pub(super) struct Args {
     filters: Filters,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let Some(item) = &args.item else {
         let words = args.query.as_deref().unwrap_or_default();
@@ -32,7 +33,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         let message =
             "a ref names one item; `--kind`, `--space`, `--limit` and `--cursor` narrow a search";
         let help = Some("give words with `--query`, or the ref alone".into());
-        return Err(CliError::Usage { message: message.into(), help });
+        return Err(CliError::Usage { message: message.into(), help }.into());
     }
     let described = rye.describe(&item.parse::<Query>()?)?;
     out.warned(&described.warnings);

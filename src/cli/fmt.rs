@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::diff::painted;
 use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::author::{Formatted, Shaped, format};
 use crate::base::text::escape_line;
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::{Kind, Query, Space};
 use crate::pipeline::{Carried, Rye, ToSign};
 use crate::resolve::Found;
@@ -40,9 +40,9 @@ pub(super) struct Args {
     sign: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
-    let named: Result<Vec<String>, CliError> =
+    let named: Result<Vec<String>, Failure> =
         args.items.iter().map(|item| reference(item, &rye)).collect();
     let (files, failed) = super::sign::find(&named?, args.items.is_empty(), args.space, &rye)?;
     let write = !args.check && !args.diff;
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
 }
 
 /// A ref or glob as it is; the ref of a file that is named by its path.
-fn reference(item: &str, rye: &Rye) -> Result<String, CliError> {
+fn reference(item: &str, rye: &Rye) -> Result<String, Failure> {
     let path = Path::new(item);
     if item.contains(['*', ':', '@']) || !path.is_file() {
         return Ok(item.to_owned());
@@ -93,7 +93,7 @@ fn reference(item: &str, rye: &Rye) -> Result<String, CliError> {
         }
     }
     let message = format!("`{}` lies in no space", escape_line(item));
-    Err(CliError::Usage { message, help: None })
+    Err(CliError::Usage { message, help: None }.into())
 }
 
 /// Shows a row and gives the status that it asks for.
@@ -137,7 +137,7 @@ fn show(row: &Formatted, args: &Args, out: &mut Out) -> u8 {
                 let text = diagnostic.to_text(out.paint_err());
                 out.note(text.trim_end());
             }
-            status(diagnostic.code.0)
+            diagnostic.code.exit_status()
         }
     }
 }

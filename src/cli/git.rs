@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Diagnostic, Style};
+use crate::diag::{Diagnostic, Failure, Style};
 use crate::git::{
     GitError, Merged, Repository, Row, Sides, State, Wanted, Weight, check, merge, projects, set_up,
 };
@@ -52,7 +51,7 @@ struct Merge {
     path: String,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
         Verb::Install => places(Wanted::In, wired, out),
         Verb::Uninstall => places(Wanted::Out, wired, out),
@@ -62,7 +61,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     }
 }
 
-fn places(wanted: Wanted, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn places(wanted: Wanted, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let project = rye.spaces().project_path();
     let repository = Repository::of(project)?;
@@ -120,7 +119,7 @@ fn to_json(row: &Row) -> Value {
     json!({"what": row.what, "path": row.path.display().to_string(), "state": row.state, "why": row.why})
 }
 
-fn staged(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn staged(wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let folder = match &wired.common.project {
         Some(project) => project.clone(),
         None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
@@ -178,7 +177,7 @@ fn staged(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     fields.insert("status".into(), "error".into());
     fields.extend(counts.as_object().cloned().unwrap_or_default());
     out.object(&Value::Object(fields));
-    Ok(Exit::Status(status(error.code.0)))
+    Ok(Exit::Status(error.code.exit_status()))
 }
 
 /// The status is what git asks for: 0 if nobody has to look, else 1.

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
+use crate::diag::Failure;
 use crate::graph::Graph;
 use crate::id::{Kind, Query, Space};
 use crate::pipeline::{Reach, Rye};
@@ -33,7 +33,7 @@ pub(super) struct Args {
     svg: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let queries = match args.all {
         true => everything(&rye, args.space)?,
@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
 }
 
 /// What answers each ref of a tool or directive; runtimes and primitives come with what they run.
-fn everything(rye: &Rye, space: Option<Space>) -> Result<Vec<Query>, CliError> {
+fn everything(rye: &Rye, space: Option<Space>) -> Result<Vec<Query>, Failure> {
     let mut found = std::collections::BTreeSet::new();
     for of in Space::NEAREST_FIRST.into_iter().filter(|of| space.is_none_or(|one| one == *of)) {
         for kind in [Kind::Tool, Kind::Directive] {

@@ -8,7 +8,7 @@ use super::input::read_object;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::{escape, escape_line, near};
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::{Kind, Query, Ref};
 use crate::pipeline::HookStanding;
 use crate::protocol::Verdict;
@@ -41,14 +41,14 @@ enum Verb {
 /// What a payload may hold, each an object.
 const PARTS: [&str; 3] = ["request", "response", "event"];
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
         Verb::List => list(wired, out),
         Verb::Test { hook, payload, phase } => test(hook, payload, phase.as_deref(), wired, out),
     }
 }
 
-fn list(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn list(wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let hooks = wired.rye()?.all_hooks()?;
     if out.is_json() {
         let rows: Vec<Value> = hooks.iter().map(row).collect();
@@ -120,7 +120,7 @@ fn test(
     phase: Option<&str>,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let query: Query = hook.parse()?;
     let item = Ref::new(query.kind.unwrap_or(Kind::Tool), query.id);
     let payload: Map<String, Value> = read_object(payload)?;
@@ -133,7 +133,7 @@ fn test(
             (false, _) => format!("a hook is shown no `{}`{near}", escape_line(name)),
         };
         let help = "such as `--payload '{\"request\": {\"name\": \"acme/x\", \"args\": {}}}'`";
-        return Err(CliError::Usage { message, help: Some(help.into()) });
+        return Err(CliError::Usage { message, help: Some(help.into()) }.into());
     }
     let verdict = wired.rye()?.try_hook(&item, phase, &payload)?;
     let (allows, fields, text) = match verdict {

@@ -8,6 +8,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
+use crate::diag::Failure;
 use crate::id::{Kind, Space};
 use crate::verify::{KeyError, KeyPair, OwnKeys, TrustError};
 
@@ -17,13 +18,13 @@ use crate::verify::{KeyError, KeyPair, OwnKeys, TrustError};
 #[derive(clap::Args)]
 pub(super) struct Args {}
 
-pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let user = rye.spaces().user()?;
     let Some(project) = rye.spaces().get(Space::Project) else {
         let message = "this folder is or holds your user space, so it is not a project".to_owned();
         let help = Some("go to a folder of the project's own".to_owned());
-        return Err(CliError::Usage { message, help });
+        return Err(CliError::Usage { message, help }.into());
     };
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("set up `{path}` as a project"), "", wired, out)?;

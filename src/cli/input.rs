@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::error::CliError;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::{PARAMS_BYTES, PARAMS_NODES};
+use crate::diag::Failure;
 use crate::parse::{json, json_of};
 
 /// Where parameters come from.
@@ -35,7 +36,7 @@ pub(super) struct Given {
 impl Inputs {
     /// # Errors
     /// `cli.input_syntax`, `cli.input_file`, `cli.params_json`.
-    pub(super) fn read(&self) -> Result<Given, CliError> {
+    pub(super) fn read(&self) -> Result<Given, Failure> {
         self.read_with(&[])
     }
 
@@ -43,7 +44,7 @@ impl Inputs {
     ///
     /// # Errors
     /// Those of [`Self::read`].
-    pub(super) fn read_with(&self, more: &[String]) -> Result<Given, CliError> {
+    pub(super) fn read_with(&self, more: &[String]) -> Result<Given, Failure> {
         let mut given = Given::default();
         let whole = match (&self.params, &self.params_file) {
             (Some(text), _) if text == "-" => Some(read_text("-", &mut io::stdin().lock())?),
@@ -77,11 +78,11 @@ impl Inputs {
 ///
 /// # Errors
 /// `cli.params_json`
-pub(super) fn object(text: &str) -> Result<Map<String, Value>, CliError> {
+pub(super) fn object(text: &str) -> Result<Map<String, Value>, Failure> {
     match json_of(text, PARAMS_NODES) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(CliError::ParamsJson { why: "it is another JSON value".into() }),
-        Err(fault) => Err(CliError::ParamsJson { why: fault.why }),
+        Ok(_) => Err(CliError::ParamsJson { why: "it is another JSON value".into() }.into()),
+        Err(fault) => Err(CliError::ParamsJson { why: fault.why }.into()),
     }
 }
 
@@ -89,7 +90,7 @@ pub(super) fn object(text: &str) -> Result<Map<String, Value>, CliError> {
 ///
 /// # Errors
 /// `cli.input_file`, `cli.params_json`
-pub(super) fn read_object(argument: &str) -> Result<Map<String, Value>, CliError> {
+pub(super) fn read_object(argument: &str) -> Result<Map<String, Value>, Failure> {
     match argument.strip_prefix('@') {
         Some(path) => object(&read_file(path)?),
         None if argument == "-" => object(&read_text("-", &mut io::stdin().lock())?),
@@ -104,7 +105,7 @@ enum Typed {
     Json(Value),
 }
 
-fn split(text: &str) -> Result<(&str, Typed), CliError> {
+fn split(text: &str) -> Result<(&str, Typed), Failure> {
     let (name, value) =
         text.split_once('=').ok_or_else(|| syntax(text, "there is no `=` in it"))?;
     let (name, is_json) = match name.strip_suffix(':') {
@@ -130,11 +131,11 @@ fn split(text: &str) -> Result<(&str, Typed), CliError> {
     Ok((name, value))
 }
 
-fn syntax(text: &str, why: impl Into<String>) -> CliError {
-    CliError::InputSyntax { text: text.chars().take(200).collect(), why: why.into() }
+fn syntax(text: &str, why: impl Into<String>) -> Failure {
+    CliError::InputSyntax { text: text.chars().take(200).collect(), why: why.into() }.into()
 }
 
-fn read_file(path: &str) -> Result<String, CliError> {
+fn read_file(path: &str) -> Result<String, Failure> {
     let open = File::open(path);
     let mut file = open.map_err(|source| CliError::InputFile { path: path.into(), source })?;
     read_text(path, &mut file)
@@ -144,7 +145,7 @@ fn read_file(path: &str) -> Result<String, CliError> {
 ///
 /// # Errors
 /// `cli.input_file`
-pub(super) fn read_bytes(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, CliError> {
+pub(super) fn read_bytes(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, Failure> {
     let failed = |source| CliError::InputFile { path: path.display().to_string(), source };
     let mut file = File::open(path).map_err(failed)?;
     match read_at_most(&mut file, cap, 0).map_err(failed)? {
@@ -157,8 +158,8 @@ pub(super) fn read_bytes(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, CliEr
 ///
 /// # Errors
 /// `cli.input_file`
-pub(super) fn read_text(path: &str, from: &mut impl Read) -> Result<String, CliError> {
-    let failed = |source| CliError::InputFile { path: path.to_owned(), source };
+pub(super) fn read_text(path: &str, from: &mut impl Read) -> Result<String, Failure> {
+    let failed = |source| Failure::from(CliError::InputFile { path: path.to_owned(), source });
     match read_at_most(from, PARAMS_BYTES, 0).map_err(failed)? {
         Bounded::All(bytes) => {
             String::from_utf8(bytes).map_err(|_| failed(io::Error::other("it is not UTF-8")))

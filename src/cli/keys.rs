@@ -13,6 +13,7 @@ use super::out::Out;
 use super::trust::dev_keys;
 use super::wire::Wired;
 use crate::base::text::escape_line;
+use crate::diag::Failure;
 use crate::pipeline::Rye;
 use crate::verify::{EXAMPLE, KeyError, KeyPair, OwnKeys, TrustDocument, TrustError, rotate};
 
@@ -50,7 +51,7 @@ enum Verb {
     Rotate,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let user = rye.spaces().user()?;
     let keys = OwnKeys::of(user);
@@ -122,7 +123,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     Ok(Exit::DONE)
 }
 
-fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, CliError> {
+fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, Failure> {
     let failed = |path: &str, source| CliError::InputFile { path: path.to_owned(), source };
     let mut text = Zeroizing::new(String::new());
     match file {
@@ -155,7 +156,7 @@ fn made(how: &str, pair: &KeyPair, keys: &OwnKeys<'_>, out: &mut Out) {
     out.line("next: sign an item with `rye sign <ref>`");
 }
 
-fn export(document: Option<&String>, keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
+fn export(document: Option<&String>, keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), Failure> {
     let public = keys.find_public()?.ok_or(KeyError::Missing)?;
     let text = match document {
         None => public.to_pem(),
@@ -175,7 +176,7 @@ fn export(document: Option<&String>, keys: &OwnKeys<'_>, out: &mut Out) -> Resul
     Ok(())
 }
 
-fn show(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
+fn show(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), Failure> {
     let public = keys.find_public()?.ok_or(KeyError::Missing)?;
     let can_sign = keys.pair().is_ok();
     let folder = keys.folder().display().to_string();
@@ -194,7 +195,7 @@ fn show(keys: &OwnKeys<'_>, out: &mut Out) -> Result<(), CliError> {
     Ok(())
 }
 
-fn list(keys: &OwnKeys<'_>, rye: &Rye, out: &mut Out) -> Result<(), CliError> {
+fn list(keys: &OwnKeys<'_>, rye: &Rye, out: &mut Out) -> Result<(), Failure> {
     let own = keys.find_public()?.map(|public| public.fingerprint().to_string());
     let kept: Vec<String> = std::fs::read_dir(keys.folder())
         .map(|entries| {

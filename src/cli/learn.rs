@@ -5,14 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::diff::painted;
-use super::error::CliError;
 use super::execute::seconds;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::{escape, escape_line};
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::Space;
 use crate::learn::{Learned, learn, put};
 use crate::pipeline::Request;
@@ -40,7 +39,7 @@ pub(super) struct Args {
     write: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let given = args.inputs.read_with(&args.more)?;
     let mut request = Request::new(args.item.clone());
     request.params = given.params;

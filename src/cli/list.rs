@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::{escape_line, near};
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::{BundleName, Kind, Query, Space};
 use crate::pipeline::{Described, Rye};
 use crate::space::Odd;
@@ -45,7 +44,7 @@ struct Row {
     described: Option<Result<Described, (String, String)>>,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let rows = rows(args, &rye)?;
     // What lies in such a folder answers to its name, so that nobody may pass it over.
@@ -72,7 +71,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
 }
 
 /// What is said where nothing begins with a prefix.
-fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, CliError> {
+fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, Failure> {
     let all = Args { prefix: None, long: false, ..args.clone() };
     let ids: Vec<String> = rows(&all, rye)?.into_iter().map(|row| row.item).collect();
     let ids = ids.iter().filter_map(|item| item.split_once(':')).map(|(_, id)| id);
@@ -88,7 +87,7 @@ fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, CliError> {
 }
 
 /// Bare `rye`: what can be run here, and how to go on.
-pub(super) fn here(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn here(wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let args = Args { prefix: None, kind: None, space: None, all: false, long: true };
     let rows = rows(&args, &rye)?;
@@ -110,7 +109,7 @@ pub(super) fn here(wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     Ok(Exit::DONE)
 }
 
-fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, CliError> {
+fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
     let kinds: Vec<Kind> = match args.kind {
         Some(kind) => vec![kind],
         None if args.all => Kind::ALL.to_vec(),
@@ -153,7 +152,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, CliError> {
     if args.long {
         let described = rye.describe_all(queries);
         for (row, result) in rows.iter_mut().zip(described) {
-            let failure = |f: crate::pipeline::Failure| (f.code().to_owned(), f.to_string());
+            let failure = |f: crate::diag::Failure| (f.code().to_owned(), f.to_string());
             row.described = Some(result.map_err(failure));
         }
     }

@@ -4,14 +4,13 @@ use serde_json::{Value, json};
 
 use super::confirm::confirm;
 use super::diff::painted;
-use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::Query;
-use crate::lock::{Broken, Pin};
+use crate::lock::{Broken, LOCK_DIFFERS, Pin};
 use crate::pipeline::{Change, LockReport, LockRow};
 
 /// Write down what this project has agreed to run, in `.ai/rye.lock`
@@ -34,7 +33,7 @@ pub(super) struct Args {
     remove: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let queries: Result<Vec<Query>, _> = args.items.iter().map(|item| item.parse()).collect();
     let queries = queries?;
@@ -61,7 +60,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
 }
 
 /// Each row that is changed or taken out is asked for, where one has to ask.
-fn ask(report: &LockReport, args: &Args, wired: &Wired, out: &mut Out) -> Result<(), CliError> {
+fn ask(report: &LockReport, args: &Args, wired: &Wired, out: &mut Out) -> Result<(), Failure> {
     for row in &report.rows {
         let what = match &row.change {
             Change::Changed(_) if args.update => "change the lock of",
@@ -76,10 +75,10 @@ fn ask(report: &LockReport, args: &Args, wired: &Wired, out: &mut Out) -> Result
 }
 
 fn exit(report: &LockReport, args: &Args) -> u8 {
-    let failed = report.failed.iter().map(|(_, failure)| status(failure.code())).max();
+    let failed = report.failed.iter().map(|(_, failure)| failure.reason().exit_status()).max();
     let kept = report.differs() && !args.update;
     let open = args.check && report.adds();
-    failed.unwrap_or(0).max(if kept || open { status("lock.differs") } else { 0 })
+    failed.unwrap_or(0).max(if kept || open { LOCK_DIFFERS.exit_status() } else { 0 })
 }
 
 fn show(row: &LockRow, args: &Args, out: &mut Out) {
@@ -175,7 +174,7 @@ fn summary(report: &LockReport, args: &Args, written: bool, exit: u8, out: &mut 
         "rows": rows, "failed": failed,
     });
     if exit != 0 && report.failed.is_empty() {
-        fields["code"] = "lock.differs".into();
+        fields["code"] = json!(LOCK_DIFFERS);
         let (error, help) = match report.differs() {
             true => (
                 "the lock says something else than what is there",

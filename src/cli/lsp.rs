@@ -1,10 +1,10 @@
 //! `rye lsp`: what an editor starts.
 
 use super::confirm::is_below_a_run;
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
+use crate::diag::Failure;
 use crate::lsp::{Desk, Ended, serve};
 use crate::pipeline::RyeBuilder;
 
@@ -19,10 +19,10 @@ pub(super) struct Args {
     stdio: bool,
 }
 
-pub(super) fn run(_: &Args, _: &Wired, _: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(_: &Args, _: &Wired, _: &mut Out) -> Result<Exit, Failure> {
     let project = |folder: &std::path::Path| RyeBuilder::new().cwd(folder).build();
     let desk = Desk { project: &project, may_sign: !is_below_a_run() };
-    let ended = serve(std::io::stdin(), &mut std::io::stdout(), &desk).map_err(CliError::Lsp)?;
+    let ended = serve(std::io::stdin(), &mut std::io::stdout(), &desk)?;
     Ok(Exit::Status(match ended {
         Ended::Done => 0,
         // What the protocol asks for.

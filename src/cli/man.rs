@@ -11,6 +11,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::bytes::write_atomic;
+use crate::diag::Failure;
 
 /// Print the manual page of rye, or write one for each verb into a folder
 ///
@@ -22,7 +23,7 @@ pub(super) struct Args {
     folder: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let mut top = super::command().disable_help_subcommand(true);
     top.build();
     let Some(folder) = &args.folder else {
@@ -53,7 +54,7 @@ pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, CliErro
     Ok(Exit::DONE)
 }
 
-fn page(command: &Command, name: &str) -> Result<String, CliError> {
+fn page(command: &Command, name: &str) -> Result<String, Failure> {
     let mut page = Vec::new();
     // Built from the top, each verb knows its whole name.
     let command = command.clone();

@@ -14,9 +14,10 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::random;
 use crate::base::text::escape_line;
+use crate::diag::Failure;
 use crate::grant::Pattern;
 use crate::host::Vars;
-use crate::mcp::{Door, Ended, Listen, McpError, NotServed, Setup, serve};
+use crate::mcp::{Door, Ended, Listen, McpError, Setup, serve};
 use crate::pipeline::{RyeBuilder, SearchIndex};
 use crate::protocol::ExecDriver;
 
@@ -43,7 +44,7 @@ pub(super) struct Args {
     allow_sign: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, _: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, _: &mut Out) -> Result<Exit, Failure> {
     let setup = setup(args, wired)?;
     let door = match args.http {
         None => Door::Stdio,
@@ -59,15 +60,13 @@ pub(super) fn run(args: &Args, wired: &Wired, _: &mut Out) -> Result<Exit, CliEr
             Door::Http(Listen { at, token, shows_token })
         }
     };
-    match serve(setup, door) {
-        Ok(Ended::Done) => Ok(Exit::DONE),
-        Ok(Ended::Signal(signal)) => Ok(Exit::Signal(signal)),
-        Err(NotServed::Rule(error)) => Err(CliError::House(Box::new(error))),
-        Err(NotServed::Failure(failure)) => Err(failure.into()),
-    }
+    Ok(match serve(setup, door)? {
+        Ended::Done => Exit::DONE,
+        Ended::Signal(signal) => Exit::Signal(signal),
+    })
 }
 
-fn setup(args: &Args, wired: &Wired) -> Result<Setup, CliError> {
+fn setup(args: &Args, wired: &Wired) -> Result<Setup, Failure> {
     let named = match (&args.root[..], &wired.common.project) {
         ([], Some(project)) => vec![project.clone()],
         ([], None) => vec![PathBuf::from(".")],
@@ -105,14 +104,14 @@ fn setup(args: &Args, wired: &Wired) -> Result<Setup, CliError> {
 }
 
 /// As much as a key has, in letters that a header takes.
-fn new_token(at: SocketAddr) -> Result<String, CliError> {
+fn new_token(at: SocketAddr) -> Result<String, Failure> {
     let mut token = [0; 32];
     random::fill(&mut token).map_err(|error| cannot(at, error.to_string()))?;
     Ok(hex::encode(token))
 }
 
 /// The token of a file that nobody else may read; a new one is written where there is none.
-fn kept_token(file: &Path, at: SocketAddr) -> Result<String, CliError> {
+fn kept_token(file: &Path, at: SocketAddr) -> Result<String, Failure> {
     let shown = escape_line(&file.to_string_lossy());
     let failed = |error: std::io::Error| cannot(at, format!("the token file `{shown}`: {error}"));
     let mut options = OpenOptions::new();
@@ -145,6 +144,6 @@ fn kept_token(file: &Path, at: SocketAddr) -> Result<String, CliError> {
     }
 }
 
-fn cannot(at: SocketAddr, why: String) -> CliError {
-    CliError::House(Box::new(McpError::Listen { at: at.to_string(), why }))
+fn cannot(at: SocketAddr, why: String) -> Failure {
+    McpError::Listen { at: at.to_string(), why }.into()
 }

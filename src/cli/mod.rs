@@ -53,6 +53,7 @@ mod why;
 mod wire;
 mod words;
 
+use crate::diag::Failure;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -103,7 +104,7 @@ struct Verb {
 }
 
 /// Runs a verb, if its part of the command line is what it takes.
-type Run = fn(&ArgMatches, &Wired, &mut Out) -> Result<Result<Exit, CliError>, clap::Error>;
+type Run = fn(&ArgMatches, &Wired, &mut Out) -> Result<Result<Exit, Failure>, clap::Error>;
 
 /// The verbs, in the order of `rye --help`; each is the module of its name, with `Args` and `run`.
 macro_rules! verbs {
@@ -256,7 +257,7 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
         let told = told.join(" ");
         let message = told.trim_start_matches("error: ");
         let mut out = Out::json();
-        let exit = out.fail(&CliError::Usage { message: message.to_owned(), help: None });
+        let exit = out.fail(&CliError::Usage { message: message.to_owned(), help: None }.into());
         out.flush();
         return exit.end();
     }

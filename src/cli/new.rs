@@ -4,13 +4,12 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::author::{Lang, Made, create};
 use crate::base::text::escape_line;
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::pipeline::ToSign;
 use crate::resolve::Found;
@@ -57,7 +56,7 @@ impl ValueEnum for Lang {
     }
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let kind = match args.kind {
         What::Tool => Kind::Tool,

@@ -1,15 +1,17 @@
 //! What is shown: text for people, one JSON object for programs.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::Common;
 use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use crate::base::json;
 use crate::base::text::{escape, escape_line};
-use crate::diag::{Paint, Style};
+use crate::diag::{Failure, Paint, Style};
+use crate::pipeline::Failed;
 use crate::report::{Warned, error_json, error_text};
 
 /// When to colour.
@@ -138,27 +140,17 @@ impl Out {
     }
 
     /// Shows a failure and says how the process ends.
-    pub(super) fn fail(&mut self, error: &CliError) -> Exit {
-        let diagnostic = error.diagnostic();
-        if let CliError::Failed(failed) = error {
-            self.warned(&failed.warnings);
-        }
+    pub(super) fn fail(&mut self, failure: &Failure) -> Exit {
+        let diagnostic = failure.diagnostic();
+        let run = failure.downcast_ref::<Failed>();
+        self.warned(run.map_or(&[], |run| &run.warnings));
         if self.json {
-            let value = match error {
-                CliError::Failed(failed) => {
-                    let trace = failed.trace.as_deref();
-                    error_json(
-                        &diagnostic,
-                        Some(&failed.item),
-                        &failed.chain,
-                        failed.elapsed,
-                        trace,
-                    )
+            let value = match run {
+                Some(run) => {
+                    let trace = run.trace.as_deref();
+                    error_json(&diagnostic, Some(&run.item), &run.chain, run.elapsed, trace)
                 }
-                CliError::Failure(failure) => {
-                    error_json(&diagnostic, None, &failure.chain(), std::time::Duration::ZERO, None)
-                }
-                _ => error_json(&diagnostic, None, &[], std::time::Duration::ZERO, None),
+                None => error_json(&diagnostic, None, &failure.chain(), Duration::ZERO, None),
             };
             self.object(&value);
         } else {
@@ -170,11 +162,8 @@ impl Out {
             let text = error_text(&diagnostic, self.paint_err);
             let _ = io::stderr().write_all(text.as_bytes());
         }
-        let interrupted = match error {
-            CliError::Failed(failed) => failed.failure.interrupted(),
-            _ => None,
-        };
-        interrupted.map_or(Exit::Status(status(diagnostic.code.0)), Exit::Signal)
+        let status = Exit::Status(diagnostic.code.exit_status());
+        failure.interrupted().map_or(status, Exit::Signal)
     }
 
     pub(super) fn flush(&mut self) {
@@ -195,7 +184,7 @@ impl Out {
     pub(super) fn end(&mut self, exit: Exit) -> Exit {
         self.flush();
         match self.lost.take() {
-            Some(source) if exit == Exit::DONE => self.fail(&CliError::Output { source }),
+            Some(source) if exit == Exit::DONE => self.fail(&CliError::Output { source }.into()),
             _ => exit,
         }
     }

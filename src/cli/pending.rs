@@ -3,13 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::confirm::confirm;
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Style;
-use crate::pipeline::Failure;
+use crate::diag::{Failure, Style};
 use crate::plan::PlanFile;
 use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
 use crate::trace::Quiet;
@@ -49,7 +47,7 @@ enum Verb {
     },
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
         Verb::List { all } => list(*all, wired, out),
         Verb::Show { id } => show(&find(id, wired)?, out),
@@ -58,13 +56,13 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     }
 }
 
-fn find(id: &str, wired: &Wired) -> Result<PendingRequest, CliError> {
+fn find(id: &str, wired: &Wired) -> Result<PendingRequest, Failure> {
     let none = || RegistryError::NotFound { id: id.to_owned(), near: Vec::new() };
     let registry = wired.rye()?.registry()?.ok_or_else(|| Failure::from(none()))?;
-    Ok(registry.request(id).map_err(Failure::from)?)
+    Ok(registry.request(id)?)
 }
 
-fn list(all: bool, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn list(all: bool, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let registry = wired.rye()?.registry()?;
     let requests = match &registry {
         Some(registry) => registry.requests().map_err(Failure::from)?,
@@ -111,7 +109,7 @@ fn row(request: &PendingRow) -> Map<String, Value> {
     }
 }
 
-fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, CliError> {
+fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
     let params = Value::from(plan.params().cloned().unwrap_or_default());
     let result = request.result.as_deref();
@@ -159,7 +157,7 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, CliError> {
     Ok(Exit::DONE)
 }
 
-fn approve(request: &PendingRequest, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn approve(request: &PendingRequest, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let what =
         format!("approve {}, `{}`: {}", request.row.id, request.row.item, request.row.message);
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
@@ -167,7 +165,7 @@ fn approve(request: &PendingRequest, wired: &Wired, out: &mut Out) -> Result<Exi
     // It runs where it was asked for.
     let rye = wired.rye_in(request.row.project.clone())?;
     let result = rye.approve(request, wired.start, &Quiet);
-    let report = result.map_err(|failed| CliError::Failed(Box::new(failed)))?;
+    let report = result?;
     Ok(super::execute::show(&report, None, wired, out))
 }
 
@@ -176,7 +174,7 @@ fn reject(
     reason: &str,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let what = format!("reject {}, `{}`", request.row.id, request.row.item);
     confirm(&what, "", wired, out)?;
     let rye = wired.rye()?;

@@ -13,7 +13,8 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::limits::PLAN_BYTES;
 use crate::base::staged::Staged;
-use crate::pipeline::{Failure, Request};
+use crate::diag::Failure;
+use crate::pipeline::Request;
 use crate::plan::{PlanError, PlanFile, Wanted};
 use crate::report::Report;
 use crate::trace::Quiet;
@@ -40,7 +41,7 @@ pub(super) struct Args {
     sandbox: Wanted,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let given = args.inputs.read()?;
     let mut request = Request::new(args.item.clone()).dry_run(true);
     request.params = given.params;
@@ -50,7 +51,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     request.for_record = true;
     let rye = wired.rye()?;
     let report = rye.run(&request, wired.start, &Quiet);
-    let report = report.map_err(|failed| CliError::Failed(Box::new(failed)))?;
+    let report = report?;
     out.warned(report.warnings());
     // Anything but a tool was refused on the way.
     let Report::Tool(tool) = report else { return Ok(Exit::DONE) };
@@ -77,10 +78,10 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
 ///
 /// # Errors
 /// `cli.input_file`, `plan.malformed`.
-pub(super) fn read(path: &Path) -> Result<PlanFile, CliError> {
+pub(super) fn read(path: &Path) -> Result<PlanFile, Failure> {
     let text = read_bytes(path, PLAN_BYTES)?;
     let too_large =
         || PlanError::Malformed { why: format!("it is larger than {} MiB", PLAN_BYTES >> 20) };
     let text = text.ok_or_else(|| Failure::from(too_large()))?;
-    Ok(PlanFile::read(&text).map_err(Failure::from)?)
+    Ok(PlanFile::read(&text)?)
 }

@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::error::CliError;
 use super::exit::Exit;
 use super::input::read_bytes;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::limits::RECEIPT_BYTES;
 use crate::base::text::escape_line;
-use crate::diag::Style;
-use crate::pipeline::{Attested, Failure, Wanted};
+use crate::diag::{Failure, Style};
+use crate::pipeline::{Attested, Wanted};
 use crate::report::{OutputRecord, ReceiptError, ResponseRecord};
 
 /// Check the receipt of a run
@@ -38,7 +37,7 @@ enum Verb {
     },
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let Verb::Verify { file, plan, run } = &args.verb;
     let too_large = || ReceiptError::Malformed { why: "it is larger than 4 MiB".into() };
     let text = read_bytes(file, RECEIPT_BYTES)?.ok_or_else(|| Failure::from(too_large()))?;

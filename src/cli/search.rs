@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Rye, SearchHit, SearchPage, SearchRequest};
 
@@ -49,7 +48,7 @@ impl Filters {
     }
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     find(&args.words.join(" "), &args.filters, args.all, &rye, out)
 }
@@ -61,7 +60,7 @@ pub(super) fn find(
     all: bool,
     rye: &Rye,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let mut request = SearchRequest::new(words).all(all).kind(filters.kind).space(filters.space);
     if let Some(limit) = filters.limit {
         request = request.limit(limit.into());

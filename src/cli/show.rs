@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Paint, Style};
+use crate::diag::{Failure, Paint, Style};
 use crate::id::Query;
 use crate::pipeline::Described;
 
@@ -21,7 +20,7 @@ pub(super) struct Args {
     item: String,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let described = rye.describe(&args.item.parse::<Query>()?)?;
     out.warned(&described.warnings);

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::acceptance::accept_first;
 use super::confirm::confirm;
 use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::out::{Out, Progress};
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::grant::Pattern;
 use crate::id::{Query, Space};
 use crate::parse::Severity;
@@ -42,7 +42,7 @@ pub(super) struct Args {
     check: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let (files, failed) = find(&args.items, args.all, args.space, &rye)?;
     let named = args.items.iter().all(|item| !item.contains('*')) && !args.all;
@@ -73,7 +73,7 @@ pub(super) fn sign(
     files: Vec<ToSign>,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Vec<SignReport>, CliError> {
+) -> Result<Vec<SignReport>, Failure> {
     let pair = rye.own_pair()?;
     let staged = stage(rye, files, &pair, Which::Exactly, out);
     write(rye, staged, &pair, wired, out)
@@ -97,7 +97,7 @@ fn write(
     pair: &KeyPair,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Vec<SignReport>, CliError> {
+) -> Result<Vec<SignReport>, Failure> {
     for row in &staged {
         if let Some(digest) = row.digest() {
             confirm(&format!("sign `{}`", row.item), &format!("sha256 {digest}"), wired, out)?;
@@ -138,13 +138,13 @@ pub(super) fn find(
     all: bool,
     space: Option<Space>,
     rye: &Rye,
-) -> Result<(Vec<Found>, Vec<SignReport>), CliError> {
+) -> Result<(Vec<Found>, Vec<SignReport>), Failure> {
     let wanted = space;
     let space = wanted.unwrap_or_else(|| own_space(rye));
     if all {
         let all: Result<Pattern, _> = "*:**".parse();
         let patterns: Vec<_> = all.into_iter().collect();
-        return Ok(rye.find_all_to_sign(&patterns, space)?);
+        return rye.find_all_to_sign(&patterns, space);
     }
     let mut files: Vec<Found> = Vec::new();
     let mut failed = Vec::new();
@@ -164,7 +164,7 @@ pub(super) fn find(
                 && said != wanted
             {
                 let message = format!("`{query}` is not in the {wanted} space");
-                return Err(CliError::Usage { message, help: Some("name one space".into()) });
+                return Err(CliError::Usage { message, help: Some("name one space".into()) }.into());
             }
             vec![rye.find_to_sign(&query, wanted)?]
         };
@@ -180,7 +180,7 @@ pub(super) fn find(
 /// The status that a batch asks for.
 pub(super) fn worst(reports: &[SignReport]) -> u8 {
     let codes = reports.iter().map(|report| match &report.signed {
-        Signed::Failed(failure) => status(failure.code()),
+        Signed::Failed(failure) => failure.reason().exit_status(),
         _ => 0,
     });
     codes.max().unwrap_or(0)
@@ -255,7 +255,7 @@ fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, Counts) {
             }
             Signed::Failed(failure) => {
                 counts.failed += 1;
-                exit = exit.max(status(failure.code()));
+                exit = exit.max(failure.reason().exit_status());
                 if !out.is_json() {
                     let text = failure.diagnostic().to_text(out.paint_err());
                     out.note(text.trim_end());

@@ -6,12 +6,12 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::bytes::write_atomic;
 use crate::base::text::{escape, escape_line};
-use crate::diag::{Diagnostic, Style};
+use crate::diag::{Diagnostic, Failure, Style};
 use crate::id::Space;
 use crate::trial::{Asked, Case, Suite, TestError, Verdict, find, junit, run as try_all};
 
@@ -38,9 +38,9 @@ pub(super) struct Args {
     junit: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye_for_many()?;
-    let asked: Result<Vec<Asked>, CliError> = args.items.iter().map(|item| read(item)).collect();
+    let asked: Result<Vec<Asked>, Failure> = args.items.iter().map(|item| read(item)).collect();
     let nearest = match rye.spaces().get(Space::Project) {
         Some(_) => Space::Project,
         None => Space::User,
@@ -76,22 +76,23 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     Ok(signal.map_or(end, Exit::Signal))
 }
 
-fn read(item: &str) -> Result<Asked, CliError> {
+fn read(item: &str) -> Result<Asked, Failure> {
     match item.contains('*') {
         true => {
             let bad =
                 |message| CliError::Usage { message: format!("`{item}`: {message}"), help: None };
+            let bad = |message| Failure::from(bad(message));
             item.parse().map(Asked::Pattern).map_err(bad)
         }
         false => Ok(Asked::Item(item.parse()?)),
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<(), CliError> {
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
     let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     write_atomic(&whole, text.as_bytes(), 0o644).map_err(|source| {
         let path = file.to_owned();
-        CliError::House(Box::new(TestError::Io { path, source }))
+        TestError::Io { path, source }.into()
     })
 }
 
@@ -156,7 +157,7 @@ fn list(suites: &[Suite], table: &Table<'_>, out: &mut Out) -> Exit {
                 }
             }
             Err(diagnostic) => {
-                exit = exit.max(status(diagnostic.code.0));
+                exit = exit.max(diagnostic.code.exit_status());
                 rows.push(broken(suite, diagnostic));
                 if !out.is_json() {
                     out.note(diagnostic.to_text(out.paint_err()).trim_end());
@@ -187,7 +188,7 @@ fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
     let first = bad.clone().next().map(|(suite, _)| suite.item.to_string());
     let (cases, failed) = (all.count(), bad.count());
     let unusable = table.rows.iter().filter_map(|(suite, _)| suite.cases.as_ref().err());
-    let exit = unusable.clone().map(|diagnostic| status(diagnostic.code.0)).max().unwrap_or(0);
+    let exit = unusable.clone().map(|diagnostic| diagnostic.code.exit_status()).max().unwrap_or(0);
     let failure = first.map(|first| TestError::Failed { failed, cases, first });
     let exit = if failure.is_some() { exit.max(1) } else { exit };
     let seconds = start.elapsed().as_secs_f64();

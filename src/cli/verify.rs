@@ -4,12 +4,11 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::out::{Out, Progress};
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Diagnostic, Place, Style};
+use crate::diag::{Diagnostic, Failure, Place, Style};
 use crate::id::Query;
 use crate::pipeline::{Checked, Hold, Rye, Verdict};
 use crate::report::{Level, Warned, sarif};
@@ -67,12 +66,12 @@ impl Findings {
     /// The log; false if nobody asked.
     fn show(&self, exit: u8, out: &mut Out) -> bool {
         let Some(kept) = &self.0 else { return false };
-        out.object(&sarif(kept, &super::explain::rule, env!("RYE_VERSION"), exit));
+        out.object(&sarif(kept, env!("RYE_VERSION"), exit));
         true
     }
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?.refusing_dev_keys(args.ci);
     let is_glob = |item: &&String| item.contains('*');
     if args.locked && args.items.is_empty() {
@@ -142,7 +141,7 @@ fn judge(row: &Checked, ci: bool, findings: &mut Findings, out: &mut Out) -> u8 
                 let text = failure.diagnostic().to_text(out.paint_err());
                 out.note(text.trim_end());
             }
-            status(failure.code())
+            failure.reason().exit_status()
         }
     }
 }
@@ -185,7 +184,7 @@ fn summary(
 }
 
 /// Named items, each with the chain that it runs through.
-fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
+fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let mut exit = 0;
     let mut rows = Vec::new();
     let mut findings = Findings(args.sarif.then(Vec::new));
@@ -213,7 +212,7 @@ fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exi
                 rows.push(row);
             }
             Err(failure) => {
-                exit = exit.max(status(failure.code()));
+                exit = exit.max(failure.reason().exit_status());
                 let diagnostic = failure.diagnostic();
                 findings.keep(Level::Error, || diagnostic.clone());
                 if tells {

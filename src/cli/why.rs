@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Diagnostic, Paint, Style};
+use crate::diag::{Diagnostic, Failure, Paint, Style};
 use crate::id::Query;
 use crate::lock::Pin;
 use crate::pipeline::{Copy, Why};
@@ -25,7 +24,7 @@ pub(super) struct Args {
     item: String,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let rye = wired.rye()?;
     let why = rye.why(&args.item.parse::<Query>()?)?;
     let in_chain = why.chain.as_ref().and_then(|chain| chain.as_ref().err());
@@ -39,7 +38,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
         out.text(&text);
     }
     // Explaining succeeded, but a script that asks wants to know what the answer is.
-    Ok(Exit::Status(stops.map_or(0, |diagnostic| status(diagnostic.code.0))))
+    Ok(Exit::Status(stops.map_or(0, |diagnostic| diagnostic.code.exit_status())))
 }
 
 fn text(why: &Why, paint: Paint) -> String {

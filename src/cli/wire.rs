@@ -1,9 +1,9 @@
 //! Wiring: what the facade is built from, and the only place that knows.
 
 use super::Common;
-use super::error::CliError;
+use crate::diag::Failure;
 use crate::host::Os;
-use crate::pipeline::{Failure, Rye, RyeBuilder};
+use crate::pipeline::{Rye, RyeBuilder};
 use crate::trace::Recorder;
 
 /// The command line's common part, ready to build the facade when a verb needs it.
@@ -19,16 +19,16 @@ impl Wired {
 
     /// # Errors
     /// `space.*`, `verify.trust_unreadable`.
-    pub(super) fn rye(&self) -> Result<Rye, CliError> {
-        Ok(self.build()?)
+    pub(super) fn rye(&self) -> Result<Rye, Failure> {
+        self.build()
     }
 
     /// The same for the project in another folder.
     ///
     /// # Errors
     /// Those of [`Self::rye`].
-    pub(super) fn rye_in(&self, project: std::path::PathBuf) -> Result<Rye, CliError> {
-        Ok(self.builder().project(project).host(Box::new(Os::new(true))).build()?)
+    pub(super) fn rye_in(&self, project: std::path::PathBuf) -> Result<Rye, Failure> {
+        self.builder().project(project).host(Box::new(Os::new(true))).build()
     }
 
     /// The same for whoever needs it more than once.
@@ -41,8 +41,8 @@ impl Wired {
     ///
     /// # Errors
     /// Those of [`Self::rye`].
-    pub(super) fn rye_for_many(&self) -> Result<Rye, CliError> {
-        Ok(self.rye_on(Os::new(false))?)
+    pub(super) fn rye_for_many(&self) -> Result<Rye, Failure> {
+        self.rye_on(Os::new(false))
     }
 
     fn rye_on(&self, host: Os) -> Result<Rye, Failure> {

@@ -5,6 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::error::CliError;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
+use crate::diag::Failure;
 use crate::grant::Pattern;
 use crate::id::{Kind, Space};
 use crate::pipeline::Rye;
@@ -26,18 +27,18 @@ pub(super) fn kind() -> impl TypedValueParser<Value = Kind> {
 ///
 /// # Errors
 /// `cli.usage`
-pub(super) fn pattern(text: &str) -> Result<Pattern, CliError> {
+pub(super) fn pattern(text: &str) -> Result<Pattern, Failure> {
     text.parse::<Pattern>().map_err(|why| {
         let kind = text.split_once(':').map_or("", |(kind, _)| kind);
         let near = near(kind, Kind::ALL.iter().map(|kind| kind.as_str()), 1).pop();
         let help = near.filter(|near| near != kind).map(|near| format!("did you mean `{near}:`?"));
         let message = format!("`{}`: {why}", escape_line(text));
-        CliError::Usage { message, help }
+        CliError::Usage { message, help }.into()
     })
 }
 
 /// The error of a pattern that no item matches: a typing error must not pass for "nothing to do".
-pub(super) fn no_match(text: &str, space: Option<Space>, rye: &Rye) -> CliError {
+pub(super) fn no_match(text: &str, space: Option<Space>, rye: &Rye) -> Failure {
     let wanted = text.split_once(':').map_or(text, |(_, id)| id).replace('*', "");
     let mut refs = Vec::new();
     for space in Space::NEAREST_FIRST.into_iter().filter(|one| space.is_none_or(|s| s == *one)) {
@@ -57,4 +58,5 @@ pub(super) fn no_match(text: &str, space: Option<Space>, rye: &Rye) -> CliError 
     });
     let place = space.map(|space| format!(" of the {space} space")).unwrap_or_default();
     CliError::Usage { message: format!("no item{place} matches `{}`", escape_line(text)), help }
+        .into()
 }

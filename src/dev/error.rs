@@ -1,11 +1,11 @@
 //! Why nothing can be watched.
 
-use serde_json::Map;
+use crate::diag::{Code, Diagnose, codes};
 
-use crate::diag::{Code, Diagnostic};
-use crate::pipeline::Failure;
-
-pub(crate) const CODES: &[Code] = &[Code("dev.no_project"), Code("dev.watch")];
+codes! {
+    DEV_NO_PROJECT = "dev.no_project", Refused;
+    DEV_WATCH = "dev.watch", CannotRun;
+}
 
 /// Why a session cannot begin, or go on.
 #[derive(Debug, thiserror::Error)]
@@ -15,28 +15,23 @@ pub(crate) enum DevError {
     NoProject,
     #[error("the project cannot be watched: {why}")]
     Watch { why: String },
-    #[error(transparent)]
-    Failure(#[from] Failure),
 }
 
-impl DevError {
-    pub(crate) fn diagnostic(&self) -> Diagnostic {
-        let (code, help) = match self {
-            Self::Failure(failure) => return failure.diagnostic(),
-            Self::NoProject => (
-                "dev.no_project",
-                "make one with `rye init`; of somebody else's see first what it brings, with `rye trust review`",
-            ),
-            Self::Watch { .. } => ("dev.watch", "see `rye explain dev.watch`"),
-        };
-        Diagnostic {
-            code: Code(code),
-            message: self.to_string(),
-            help: Some(help.into()),
-            place: None,
-            item: None,
-            data: Map::new(),
+impl Diagnose for DevError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NoProject => DEV_NO_PROJECT,
+            Self::Watch { .. } => DEV_WATCH,
         }
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::NoProject => {
+                "make one with `rye init`; of somebody else's see first what it brings, with `rye trust review`".into()
+            }
+            Self::Watch { .. } => "see `rye explain dev.watch`".into(),
+        })
     }
 }
 

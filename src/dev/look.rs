@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::around::GitIs;
-use super::error::DevError;
 use super::event::Event;
 use super::repositories::Repositories;
 use super::rules::{Why, fields};
 use super::session::{Held, Session};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_FILES, DEV_PATIENCE_MS};
-use crate::diag::Diagnostic;
-use crate::pipeline::{Author, Failure, InHand, Prepared, Rye, Work};
+use crate::diag::{Diagnostic, Failure};
+use crate::pipeline::{Author, InHand, Prepared, Rye, Work};
 use crate::space::Entry;
 
 /// How long after git put its lock away it is taken to be done.
@@ -32,7 +31,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// `dev.watch`; whatever else is wrong is told, and is looked at again.
-    pub(super) fn look(&mut self) -> Result<(), DevError> {
+    pub(super) fn look(&mut self) -> Result<(), Failure> {
         if let Some(seen) = self.observe(None)?
             && (self.act(seen)? || self.owes_a_question())
         {
@@ -46,7 +45,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// `dev.watch`
-    pub(super) fn observe(&mut self, during: Option<&str>) -> Result<Option<Seen>, DevError> {
+    pub(super) fn observe(&mut self, during: Option<&str>) -> Result<Option<Seen>, Failure> {
         self.around.extend(during.map(|item| Why::During(item.to_owned())));
         let rye = match (self.make)() {
             Ok(rye) => rye,
@@ -90,7 +89,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// `dev.watch`
-    pub(super) fn act(&mut self, seen: Seen) -> Result<bool, DevError> {
+    pub(super) fn act(&mut self, seen: Seen) -> Result<bool, Failure> {
         let Seen { rye, now, around, may_run } = seen;
         self.part_with(&rye, &now.keys().collect());
         let changed = now
@@ -179,7 +178,7 @@ impl Session<'_> {
         rye: &Rye,
         changed: Vec<(Entry, Arc<InHand>)>,
         around: &BTreeSet<Why>,
-    ) -> Result<bool, DevError> {
+    ) -> Result<bool, Failure> {
         let mut run = false;
         let mut open = Vec::new();
         for (entry, now) in changed {

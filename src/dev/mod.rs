@@ -28,7 +28,7 @@ mod session;
 mod terminal;
 mod watch;
 
-pub(crate) use error::{CODES, DevError};
+pub(crate) use error::CODES;
 pub(crate) use event::{Audience, Event};
 pub(crate) use rules::Why;
 pub(crate) use session::{Asked, Ended, Session};

@@ -7,8 +7,10 @@ use super::error::DevError;
 use super::event::Event;
 use super::session::Session;
 use crate::base::limits::DEV_CLOCK_MS;
+use crate::diag::Failure;
 use crate::pipeline::{Author, InHand, Rye, Work, now};
 use crate::space::Entry;
+use crate::verify::VERIFY_EXPIRED;
 
 impl Session<'_> {
     /// When another key is due, or before that: the clock jumps while a machine sleeps.
@@ -21,7 +23,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// `dev.no_project`, `key.*`, `verify.trust_unreadable`.
-    pub(super) fn keep_fresh(&mut self) -> Result<(), DevError> {
+    pub(super) fn keep_fresh(&mut self) -> Result<(), Failure> {
         if !self.dev.is_nearly_over(now()) {
             return Ok(());
         }
@@ -36,7 +38,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// `dev.no_project`, `key.*`, `verify.trust_unreadable`.
-    pub(super) fn renew(&mut self, rye: &Rye) -> Result<(), DevError> {
+    pub(super) fn renew(&mut self, rye: &Rye) -> Result<(), Failure> {
         if !self.dev.is_nearly_over(now()) {
             return Ok(());
         }
@@ -91,7 +93,7 @@ impl Session<'_> {
             Ok((author, _)) => *author == Author::Dev,
             Err(failure) => {
                 let key = work.line_key().ok().flatten();
-                failure.code() == "verify.expired"
+                failure.reason() == VERIFY_EXPIRED
                     && key.is_some_and(|key| self.ours.contains(&key))
             }
         }

@@ -14,8 +14,9 @@ use super::rules::Why;
 use super::terminal::Key;
 use super::watch::{Depth, Watch};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
+use crate::diag::{Diagnostic, Failure};
 use crate::id::{Fingerprint, Ref, Space};
-use crate::pipeline::{Author, Failure, InHand, Request, Rye};
+use crate::pipeline::{Author, InHand, Request, Rye};
 use crate::space::Entry;
 use crate::trace::Quiet;
 use crate::verify::{DevKey, PublicKey};
@@ -98,13 +99,13 @@ impl<'a> Session<'a> {
         make: &'a dyn Fn() -> Result<Rye, Failure>,
         asked: Asked,
         audience: &'a mut dyn Audience,
-    ) -> Result<Self, DevError> {
+    ) -> Result<Self, Failure> {
         let rye = make()?;
         let dev = rye.dev_key()?.ok_or(DevError::NoProject)?;
         // Before the watcher's thread starts, so that signals come here.
-        let ears = Ears::open()?;
+        let ears = Ears::open().map_err(DevError::from)?;
         let user = rye.spaces().get(Space::User).ok_or(DevError::NoProject)?;
-        let runs = Runs::find(user.base())?;
+        let runs = Runs::find(user.base()).map_err(DevError::from)?;
         let mut session = Self {
             make,
             audience: Teller::new(audience),
@@ -137,7 +138,7 @@ impl<'a> Session<'a> {
     }
 
     /// Watches first, so that nothing is missed between the look and the watching.
-    fn first_look(&mut self, rye: &Rye) -> Result<(), DevError> {
+    fn first_look(&mut self, rye: &Rye) -> Result<(), Failure> {
         self.cover(rye)?;
         self.last = rye.in_hand(&BTreeMap::new())?;
         let git = self.repositories(rye);
@@ -161,7 +162,7 @@ impl<'a> Session<'a> {
     }
 
     /// Watches all that decides about the project, as it lies now.
-    pub(super) fn cover(&mut self, rye: &Rye) -> Result<(), DevError> {
+    pub(super) fn cover(&mut self, rye: &Rye) -> Result<(), Failure> {
         let project = rye.spaces().project_path();
         let mut wanted = BTreeMap::from([
             (project.to_owned(), Depth::Alone),
@@ -180,7 +181,7 @@ impl<'a> Session<'a> {
                 }
             }
         }
-        self.watch.cover(&wanted)
+        Ok(self.watch.cover(&wanted)?)
     }
 
     /// The repositories that may write what was there at the last look.
@@ -208,7 +209,7 @@ impl<'a> Session<'a> {
         let in_doubt = held.why.iter().any(|why| *why != Why::NoTerminal);
         let kept = rye.held_back(Space::Project).filter(|_| in_doubt);
         if let Some(Err(error)) = kept.map(|kept| kept.add(&entry.item, &entry.ext)) {
-            let diagnostic = DevError::from(error).diagnostic();
+            let diagnostic = Diagnostic::from(&DevError::from(error));
             self.audience.tell(&Event::Trouble { diagnostic: &diagnostic });
         }
         self.held.insert(entry.clone(), held);
@@ -231,7 +232,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// `dev.watch`
-    pub(crate) fn run(mut self) -> Result<Ended, DevError> {
+    pub(crate) fn run(mut self) -> Result<Ended, Failure> {
         self.start()?;
         loop {
             if let Some(ended) = self.ended {
@@ -240,7 +241,7 @@ impl<'a> Session<'a> {
             // While hints come, what is written is not done.
             let clock = self.clock_due();
             let until = self.due.or(self.again).map_or(clock, |due| due.min(clock));
-            let heard = self.ears.wait(&self.watch, Some(until))?;
+            let heard = self.ears.wait(&self.watch, Some(until)).map_err(DevError::from)?;
             self.keep_fresh()?;
             match heard {
                 Heard::Hint => self.hint(),
@@ -259,7 +260,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn start(&mut self) -> Result<(), DevError> {
+    fn start(&mut self) -> Result<(), Failure> {
         let rye = (self.make)()?;
         let unsigned = self.last.len() - self.base.len();
         self.audience.tell(&Event::Started {
@@ -291,7 +292,7 @@ impl<'a> Session<'a> {
         self.due = Some(quiet.min(first + Duration::from_millis(DEV_PATIENCE_MS)));
     }
 
-    fn key(&mut self, key: Key) -> Result<(), DevError> {
+    fn key(&mut self, key: Key) -> Result<(), Failure> {
         let key = match key {
             Key::Char(byte) => Key::Char(byte.to_ascii_lowercase()),
             Key::End => Key::End,
@@ -314,7 +315,7 @@ impl<'a> Session<'a> {
     }
 
     /// The person has read what was shown, and wants just that.
-    fn yes(&mut self) -> Result<(), DevError> {
+    fn yes(&mut self) -> Result<(), Failure> {
         let Some(entry) = self.question.take() else { return Ok(()) };
         let Some(held) = self.held.get(&entry) else { return Ok(()) };
         let shown = Arc::clone(&held.now);
@@ -391,7 +392,7 @@ impl<'a> Session<'a> {
 
     /// Runs what there is to run, and looks what that changed; an item that waits is not run. Asks
     /// nothing: keys that were typed until now are forgotten first.
-    pub(super) fn run_now(&mut self) -> Result<(), DevError> {
+    pub(super) fn run_now(&mut self) -> Result<(), Failure> {
         let Some(request) = self.asked.request.clone() else { return Ok(()) };
         let names = |item: &Ref| {
             let asked = request.item();

@@ -1,6 +1,7 @@
 //! One failure, described.
 
 use std::fmt::{Display, Write as _};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -56,7 +57,64 @@ pub(crate) trait Diagnose: std::error::Error {
     fn data(&self) -> Map<String, Value> {
         Map::new()
     }
+
+    /// Plain ids of the links that the chain had when it stopped.
+    fn chain(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The signal that interrupted the run, so that the process can end by it.
+    fn signal(&self) -> Option<i32> {
+        None
+    }
 }
+
+/// An error that says of itself what another one says that it holds.
+macro_rules! diagnose_as {
+    ($own:ident => $held:expr, $type:ty $(, $error:ident)?) => {
+        impl$(<$error: $crate::diag::Diagnose>)? $crate::diag::Diagnose for $type {
+            fn code(&self) -> $crate::diag::Code {
+                let $own = self;
+                $held.code()
+            }
+
+            fn help(&self) -> Option<String> {
+                let $own = self;
+                $held.help()
+            }
+
+            fn place(&self) -> Option<$crate::diag::Place> {
+                let $own = self;
+                $held.place()
+            }
+
+            fn item(&self) -> Option<String> {
+                let $own = self;
+                $held.item()
+            }
+
+            fn data(&self) -> serde_json::Map<String, serde_json::Value> {
+                let $own = self;
+                $held.data()
+            }
+
+            fn chain(&self) -> Vec<String> {
+                let $own = self;
+                $held.chain()
+            }
+
+            fn signal(&self) -> Option<i32> {
+                let $own = self;
+                $held.signal()
+            }
+        }
+    };
+}
+
+pub(crate) use diagnose_as;
+
+diagnose_as!(own => (**own), Arc<E>, E);
+diagnose_as!(own => (**own), Box<E>, E);
 
 /// A failure with everything that people and programs are told of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,7 +166,7 @@ impl Diagnostic {
     /// The JSON form: `code`, `error`, `help`, `place`, `item_id`, `data`, absent ones left out.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         let mut out = Map::new();
-        out.insert("code".into(), self.code.0.into());
+        out.insert("code".into(), self.code.name().into());
         out.insert("error".into(), self.message.clone().into());
         if let Some(help) = &self.help {
             out.insert("help".into(), help.clone().into());
@@ -130,6 +188,7 @@ impl Diagnostic {
 mod tests {
     use super::{Code, Diagnose, Diagnostic};
     use crate::base::limits::DIAGNOSTIC_BYTES;
+    use crate::diag::ExitStatus;
 
     #[derive(Debug, thiserror::Error)]
     #[error("it quotes {0}, and more")]
@@ -137,7 +196,7 @@ mod tests {
 
     impl Diagnose for Quotes {
         fn code(&self) -> Code {
-            Code("test.quotes")
+            Code::new("test.quotes", ExitStatus::Usage, "")
         }
 
         fn help(&self) -> Option<String> {

@@ -3,11 +3,14 @@
 use serde_json::{Map, Value};
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose};
+use crate::diag::{Code, Diagnose, codes};
 use crate::id::Ref;
 
-pub(crate) const CODES: &[Code] =
-    &[Code("eval.error"), Code("eval.failed"), Code("eval.not_an_eval")];
+codes! {
+    EVAL_ERROR = "eval.error", PeerFailed;
+    EVAL_FAILED = "eval.failed", ToolFailed;
+    EVAL_NOT_AN_EVAL = "eval.not_an_eval", Usage;
+}
 
 /// Why there is no score, or what is the matter with it.
 #[derive(Debug, thiserror::Error)]
@@ -27,11 +30,11 @@ pub(crate) enum EvalError {
 
 impl Diagnose for EvalError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::NotAnEval { .. } => "eval.not_an_eval",
-            Self::Errored { .. } => "eval.error",
-            Self::Failed { .. } => "eval.failed",
-        })
+        match self {
+            Self::NotAnEval { .. } => EVAL_NOT_AN_EVAL,
+            Self::Errored { .. } => EVAL_ERROR,
+            Self::Failed { .. } => EVAL_FAILED,
+        }
     }
 
     fn help(&self) -> Option<String> {

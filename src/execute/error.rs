@@ -7,31 +7,31 @@ use std::time::Duration;
 use super::fault::{ProtocolFault, seconds};
 use super::mcp::McpFault;
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose};
-use crate::host::{NetFault, PrivateDirError};
+use crate::diag::{Code, Diagnose, codes};
+use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED};
 use crate::id::Ref;
+use crate::plan::EXECUTE_TIMEOUT;
 
-pub(crate) const CODES: &[Code] = &[
-    Code("execute.tool_failed"),
-    Code("execute.timeout"),
-    Code("execute.interrupted"),
-    Code("execute.spawn"),
-    Code("execute.http"),
-    Code("execute.pin"),
-    Code("mcp.bad_answer"),
-    Code("mcp.output_schema"),
-    Code("mcp.server_failed"),
-    Code("mcp.tool_changed"),
-    Code("protocol.bad_response"),
-    Code("protocol.bad_score"),
-    Code("protocol.empty_response"),
-    Code("protocol.output_too_large"),
-    Code("protocol.pending_again"),
-    Code("protocol.request_too_large"),
-    Code("protocol.server_exited"),
-    Code("protocol.server_unstable"),
-    Code("protocol.timeout"),
-];
+codes! {
+    EXECUTE_TOOL_FAILED = "execute.tool_failed", ToolFailed;
+    EXECUTE_INTERRUPTED = "execute.interrupted", CannotRun;
+    EXECUTE_SPAWN = "execute.spawn", CannotRun;
+    EXECUTE_HTTP = "execute.http", CannotRun;
+    EXECUTE_PIN = "execute.pin", CannotRun;
+    MCP_BAD_ANSWER = "mcp.bad_answer", PeerFailed;
+    MCP_OUTPUT_SCHEMA = "mcp.output_schema", PeerFailed;
+    MCP_SERVER_FAILED = "mcp.server_failed", PeerFailed;
+    MCP_TOOL_CHANGED = "mcp.tool_changed", Refused;
+    PROTOCOL_BAD_RESPONSE = "protocol.bad_response", PeerFailed;
+    PROTOCOL_BAD_SCORE = "protocol.bad_score", PeerFailed;
+    PROTOCOL_EMPTY_RESPONSE = "protocol.empty_response", PeerFailed;
+    PROTOCOL_OUTPUT_TOO_LARGE = "protocol.output_too_large", PeerFailed;
+    PROTOCOL_PENDING_AGAIN = "protocol.pending_again", PeerFailed;
+    PROTOCOL_REQUEST_TOO_LARGE = "protocol.request_too_large", PeerFailed;
+    PROTOCOL_SERVER_EXITED = "protocol.server_exited", PeerFailed;
+    PROTOCOL_SERVER_UNSTABLE = "protocol.server_unstable", PeerFailed;
+    PROTOCOL_TIMEOUT = "protocol.timeout", PeerFailed;
+}
 
 /// What the system says of a file that it cannot start: a script without a first line that names its
 /// interpreter.
@@ -117,18 +117,18 @@ fn http_help(fault: &HttpFault) -> &'static str {
 
 impl Diagnose for ExecuteError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Timeout { .. } => "execute.timeout",
-            Self::Interrupted { .. } => "execute.interrupted",
-            Self::Spawn { .. } => "execute.spawn",
-            Self::PrivateDir { .. } => "execute.pin",
-            Self::Http { .. } => "execute.http",
+        match self {
+            Self::Timeout { .. } => EXECUTE_TIMEOUT,
+            Self::Interrupted { .. } => EXECUTE_INTERRUPTED,
+            Self::Spawn { .. } => EXECUTE_SPAWN,
+            Self::PrivateDir { .. } => EXECUTE_PIN,
+            Self::Http { .. } => EXECUTE_HTTP,
             Self::Protocol { fault, .. } => fault.code(),
             Self::Mcp { fault, .. } => fault.code(),
-            Self::Sandbox { .. } => "sandbox.failed",
-            Self::NewItems { .. } => "execute.tool_failed",
-            Self::OtherPlan { .. } => "execute.spawn",
-        })
+            Self::Sandbox { .. } => SANDBOX_FAILED,
+            Self::NewItems { .. } => EXECUTE_TOOL_FAILED,
+            Self::OtherPlan { .. } => EXECUTE_SPAWN,
+        }
     }
 
     fn help(&self) -> Option<String> {
@@ -175,6 +175,13 @@ impl Diagnose for ExecuteError {
         | Self::OtherPlan { item }
         | Self::PrivateDir { item, .. }) = self;
         Some(item.to_string())
+    }
+
+    fn signal(&self) -> Option<i32> {
+        match self {
+            Self::Interrupted { signal, .. } => Some(*signal),
+            _ => None,
+        }
     }
 
     fn data(&self) -> serde_json::Map<String, serde_json::Value> {

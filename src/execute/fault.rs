@@ -2,6 +2,13 @@
 
 use std::time::Duration;
 
+use super::error::{
+    PROTOCOL_BAD_RESPONSE, PROTOCOL_BAD_SCORE, PROTOCOL_EMPTY_RESPONSE, PROTOCOL_OUTPUT_TOO_LARGE,
+    PROTOCOL_PENDING_AGAIN, PROTOCOL_REQUEST_TOO_LARGE, PROTOCOL_SERVER_EXITED,
+    PROTOCOL_SERVER_UNSTABLE, PROTOCOL_TIMEOUT,
+};
+use crate::diag::Code;
+
 /// Why a call has no answer; a clause to stand behind the item's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProtocolFault {
@@ -35,19 +42,19 @@ pub(crate) enum ProtocolFault {
 }
 
 impl ProtocolFault {
-    pub(super) fn code(&self) -> &'static str {
+    pub(super) fn code(&self) -> Code {
         match self {
-            Self::BadResponse { .. } => "protocol.bad_response",
-            Self::BadScore { .. } => "protocol.bad_score",
-            Self::EmptyResponse => "protocol.empty_response",
-            Self::OutputTooLarge { .. } => "protocol.output_too_large",
-            Self::RequestTooLarge { .. } => "protocol.request_too_large",
+            Self::BadResponse { .. } => PROTOCOL_BAD_RESPONSE,
+            Self::BadScore { .. } => PROTOCOL_BAD_SCORE,
+            Self::EmptyResponse => PROTOCOL_EMPTY_RESPONSE,
+            Self::OutputTooLarge { .. } => PROTOCOL_OUTPUT_TOO_LARGE,
+            Self::RequestTooLarge { .. } => PROTOCOL_REQUEST_TOO_LARGE,
             Self::Timeout { .. } | Self::TimeoutOfOne { .. } | Self::NeverAsked { .. } => {
-                "protocol.timeout"
+                PROTOCOL_TIMEOUT
             }
-            Self::PendingAgain => "protocol.pending_again",
-            Self::ServerExited { .. } => "protocol.server_exited",
-            Self::ServerUnstable { .. } => "protocol.server_unstable",
+            Self::PendingAgain => PROTOCOL_PENDING_AGAIN,
+            Self::ServerExited { .. } => PROTOCOL_SERVER_EXITED,
+            Self::ServerUnstable { .. } => PROTOCOL_SERVER_UNSTABLE,
         }
     }
 

@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 
 use super::ExecuteError;
+use super::error::{MCP_BAD_ANSWER, MCP_OUTPUT_SCHEMA, MCP_SERVER_FAILED, MCP_TOOL_CHANGED};
 use super::fault::seconds;
 use super::outcome::Outcome;
 use super::primitive::{Primitive, Running};
 use crate::base::text::brief_line;
-use crate::plan::{MCP_CLIENT, Plan};
+use crate::diag::Code;
+use crate::plan::{EXECUTE_TIMEOUT, MCP_CLIENT, Plan};
 
 /// See the module. The driver keeps the sessions, one a server.
 pub(crate) struct McpClient;
@@ -76,13 +78,13 @@ fn sentences(changes: &[Change]) -> String {
 }
 
 impl McpFault {
-    pub(crate) fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> Code {
         match self {
-            Self::ToolChanged { .. } => "mcp.tool_changed",
-            Self::ServerFailed { .. } => "mcp.server_failed",
-            Self::BadAnswer { .. } => "mcp.bad_answer",
-            Self::OutputSchema { .. } => "mcp.output_schema",
-            Self::TimedOut { .. } => "execute.timeout",
+            Self::ToolChanged { .. } => MCP_TOOL_CHANGED,
+            Self::ServerFailed { .. } => MCP_SERVER_FAILED,
+            Self::BadAnswer { .. } => MCP_BAD_ANSWER,
+            Self::OutputSchema { .. } => MCP_OUTPUT_SCHEMA,
+            Self::TimedOut { .. } => EXECUTE_TIMEOUT,
         }
     }
 

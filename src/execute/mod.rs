@@ -24,7 +24,7 @@ mod subprocess;
 mod witness;
 
 pub(crate) use driver::{Call, Driver, Kept, prepare, run_once};
-pub(crate) use error::{CODES, ExecuteError, net as net_fault};
+pub(crate) use error::{CODES, EXECUTE_TOOL_FAILED, ExecuteError, net as net_fault};
 pub(crate) use fault::ProtocolFault;
 pub(crate) use http::HttpClient;
 pub(crate) use mask::Mask;

@@ -8,19 +8,26 @@ use super::index::with_slash;
 use super::program::Repository;
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape_line, invisible, position};
-use crate::diag::{Code, Diagnostic, Place};
+use crate::diag::{Code, Diagnostic, Failure, Place};
 use crate::id::{Kind, Space};
-use crate::pipeline::{Checked, Failure, Hold, Rye, RyeBuilder, Verdict};
-use crate::space::{Entry, Odd, ai_folders};
+use crate::lock::LOCK_DIFFERS;
+use crate::pipeline::{Checked, Hold, Rye, RyeBuilder, Verdict};
+use crate::resolve::RESOLVE_AMBIGUOUS_FILE;
+use crate::space::{Entry, Odd, SPACE_SYMLINK, ai_folders};
+use crate::trust::VERIFY_TRUST_UNREADABLE;
+use crate::verify::{
+    PARSE_INVISIBLE_TEXT, VERIFY_DEPENDENCY, VERIFY_EXPIRED, VERIFY_OUT_OF_SCOPE,
+    VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_UNTRUSTED,
+};
 
 /// Refusals that are about this person's trust and not about the file: another one, who trusts the
 /// signer, commits it.
-const MATTERS_OF_TRUST: [&str; 5] = [
-    "verify.expired",
-    "verify.out_of_scope",
-    "verify.project_not_accepted",
-    "verify.trust_unreadable",
-    "verify.untrusted",
+const MATTERS_OF_TRUST: [Code; 5] = [
+    VERIFY_EXPIRED,
+    VERIFY_OUT_OF_SCOPE,
+    VERIFY_PROJECT_NOT_ACCEPTED,
+    VERIFY_TRUST_UNREADABLE,
+    VERIFY_UNTRUSTED,
 ];
 
 /// How much a finding weighs.
@@ -46,15 +53,6 @@ pub(crate) struct Findings {
     /// their tools list.
     pub(crate) files: usize,
     pub(crate) findings: Vec<Finding>,
-}
-
-/// Why a check stopped.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CheckError {
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    Rye(#[from] Failure),
 }
 
 /// Folders relative to the top, with a slash at the end, whose `.ai` has changes staged, or has tools
@@ -99,7 +97,7 @@ pub(crate) fn check(
     repository: &Repository,
     prefix: &str,
     builder: RyeBuilder,
-) -> Result<Findings, CheckError> {
+) -> Result<Findings, Failure> {
     let changed = repository.changed()?;
     let all: Vec<&str> = changed.iter().filter_map(|path| path.strip_prefix(prefix)).collect();
     let is_own = |path: &str| path == ".ai" || path.starts_with(".ai/");
@@ -150,7 +148,7 @@ pub(crate) fn check(
 fn link(prefix: &str) -> Finding {
     let path = format!("{prefix}.ai");
     let diagnostic = Diagnostic {
-        code: Code("space.symlink"),
+        code: SPACE_SYMLINK,
         message: format!(
             "`{}` is staged as a symbolic link, so what it leads to is not checked",
             escape_line(&path)
@@ -175,7 +173,7 @@ fn hidden(folder: &Path, path: &str) -> Option<Finding> {
     let (char, at) = invisible(&text)?;
     let place = Place { space: Some("project".into()), path: path.to_owned(), ..Place::default() };
     let diagnostic = Diagnostic {
-        code: Code("parse.invisible_text"),
+        code: PARSE_INVISIBLE_TEXT,
         message: format!(
             "`{}` holds the invisible character U+{:04X}",
             escape_line(path),
@@ -194,20 +192,19 @@ fn hidden(folder: &Path, path: &str) -> Option<Finding> {
 fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
     let rows = rye.verify_all(entries, false, Hold::Exact, &|| true);
     let differs =
-        |row: &&Checked| matches!(&row.verdict, Verdict::Bad(f) if f.code() == "lock.differs");
+        |row: &&Checked| matches!(&row.verdict, Verdict::Bad(f) if f.reason() == LOCK_DIFFERS);
     rows.iter().filter(differs).filter_map(|row| finding(row, changed)).collect()
 }
 
 /// The finding of a row, if what is staged has to do with it.
 fn finding(row: &Checked, changed: &BTreeSet<&str>) -> Option<Finding> {
     let Verdict::Bad(failure) = &row.verdict else { return None };
-    let code = failure.code();
-    let is_about_lock = code.starts_with("lock.")
-        || ["verify.signer_changed", "verify.space_changed", "verify.rolled_back"].contains(&code);
+    let code = failure.reason();
+    let is_about_lock = crate::lock::refuses_with(code);
     let concerned = changed.contains(row.place.path.as_str())
         || (is_about_lock && changed.contains(".ai/rye.lock"))
-        || (code == "verify.dependency" && row.item.kind == Kind::Tool && parts(changed))
-        || (code == "resolve.ambiguous_file" && changed.iter().any(|path| is_twin(row, path)));
+        || (code == VERIFY_DEPENDENCY && row.item.kind == Kind::Tool && parts(changed))
+        || (code == RESOLVE_AMBIGUOUS_FILE && changed.iter().any(|path| is_twin(row, path)));
     let trust = MATTERS_OF_TRUST.contains(&code);
     let weight = if trust { Weight::Warned } else { Weight::Refused };
     concerned.then(|| Finding { weight, diagnostic: failure.diagnostic() })

@@ -4,15 +4,15 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose};
+use crate::diag::{Code, Diagnose, codes};
 
-pub(crate) const CODES: &[Code] = &[
-    Code("git.failed"),
-    Code("git.no_repository"),
-    Code("git.foreign_file"),
-    Code("git.refused"),
-    Code("git.io"),
-];
+codes! {
+    GIT_FAILED = "git.failed", CannotRun;
+    GIT_NO_REPOSITORY = "git.no_repository", NotFound;
+    GIT_FOREIGN_FILE = "git.foreign_file", Refused;
+    GIT_REFUSED = "git.refused", Refused;
+    GIT_IO = "git.io", CannotRun;
+}
 
 /// Why a verb about git stopped.
 #[derive(Debug, thiserror::Error)]
@@ -47,13 +47,13 @@ impl GitError {
 
 impl Diagnose for GitError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Failed { .. } => "git.failed",
-            Self::NoRepository { .. } => "git.no_repository",
-            Self::ForeignFile { .. } => "git.foreign_file",
-            Self::Refused(_) => "git.refused",
-            Self::Io { .. } => "git.io",
-        })
+        match self {
+            Self::Failed { .. } => GIT_FAILED,
+            Self::NoRepository { .. } => GIT_NO_REPOSITORY,
+            Self::ForeignFile { .. } => GIT_FOREIGN_FILE,
+            Self::Refused(_) => GIT_REFUSED,
+            Self::Io { .. } => GIT_IO,
+        }
     }
 
     fn help(&self) -> Option<String> {

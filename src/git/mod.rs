@@ -22,7 +22,7 @@ mod merge;
 mod part;
 mod program;
 
-pub(crate) use check::{CheckError, Weight, check, projects};
+pub(crate) use check::{Weight, check, projects};
 pub(crate) use error::{CODES, GitError};
 pub(crate) use install::{Row, State, Wanted, set_up};
 pub(crate) use merge::{Merged, Sides, merge};

@@ -178,7 +178,7 @@ impl Node {
     fn refused(self, why: &Diagnostic) -> Self {
         Self {
             standing: Standing::Refused,
-            code: Some(why.code.0),
+            code: Some(why.code.name()),
             error: Some(why.message.clone()),
             help: why.help.clone(),
             ..self

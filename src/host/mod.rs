@@ -41,6 +41,7 @@ pub(crate) use os::Os;
 pub(crate) use persistent::{IoRound, PersistentChild};
 pub(crate) use policy::{
     CODES, CannotConfine, Caps, Cell, Confinement, Kept, Lacking, Ladder, Level, Net, Policy,
+    SANDBOX_FAILED,
 };
 pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose};
+use crate::diag::{Code, Diagnose, codes};
 
 /// A level of the sandbox, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -216,14 +216,14 @@ pub(crate) enum CannotConfine {
     OffNotAllowed(String),
 }
 
-pub(crate) const CODES: &[Code] = &[
-    Code("sandbox.unavailable"),
-    Code("sandbox.cannot_protect"),
-    Code("sandbox.cannot_limit"),
-    Code("sandbox.bad_grant"),
-    Code("sandbox.not_allowed"),
-    Code("sandbox.failed"),
-];
+codes! {
+    SANDBOX_UNAVAILABLE = "sandbox.unavailable", CannotRun;
+    SANDBOX_CANNOT_PROTECT = "sandbox.cannot_protect", CannotRun;
+    SANDBOX_CANNOT_LIMIT = "sandbox.cannot_limit", CannotRun;
+    SANDBOX_BAD_GRANT = "sandbox.bad_grant", CannotRun;
+    SANDBOX_NOT_ALLOWED = "sandbox.not_allowed", CannotRun;
+    SANDBOX_FAILED = "sandbox.failed", CannotRun;
+}
 
 fn shown(path: &std::path::Path) -> String {
     escape_line(&path.display().to_string())
@@ -235,13 +235,13 @@ fn lines(lacking: &[Lacking]) -> String {
 
 impl Diagnose for CannotConfine {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Unavailable(_) => "sandbox.unavailable",
-            Self::CannotProtect { .. } => "sandbox.cannot_protect",
-            Self::CannotLimit { .. } => "sandbox.cannot_limit",
-            Self::BadGrant(_) | Self::WholeHome(_) => "sandbox.bad_grant",
-            Self::OffNotAllowed(_) => "sandbox.not_allowed",
-        })
+        match self {
+            Self::Unavailable(_) => SANDBOX_UNAVAILABLE,
+            Self::CannotProtect { .. } => SANDBOX_CANNOT_PROTECT,
+            Self::CannotLimit { .. } => SANDBOX_CANNOT_LIMIT,
+            Self::BadGrant(_) | Self::WholeHome(_) => SANDBOX_BAD_GRANT,
+            Self::OffNotAllowed(_) => SANDBOX_NOT_ALLOWED,
+        }
     }
 
     fn help(&self) -> Option<String> {

@@ -2,9 +2,12 @@
 
 use super::{Kind, Space};
 use crate::base::text::{escape_line, near};
-use crate::diag::{Code, Diagnose};
+use crate::diag::{Code, Diagnose, codes};
 
-pub(crate) const CODES: &[Code] = &[Code("id.malformed"), Code("id.unknown_kind")];
+codes! {
+    ID_MALFORMED = "id.malformed", NotFound;
+    ID_UNKNOWN_KIND = "id.unknown_kind", NotFound;
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -24,8 +27,8 @@ pub(crate) enum IdError {
 impl Diagnose for IdError {
     fn code(&self) -> Code {
         match self {
-            Self::UnknownKind { .. } => Code("id.unknown_kind"),
-            _ => Code("id.malformed"),
+            Self::UnknownKind { .. } => ID_UNKNOWN_KIND,
+            _ => ID_MALFORMED,
         }
     }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::error::NotImported;
 use super::files::{Folder, Named, Taken};
 use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::escape_line;
+use crate::diag::Failure;
 use crate::host::PrivateDir;
 use crate::pipeline::Rye;
 use crate::space::RelPath;
@@ -26,13 +26,13 @@ impl Taking {
     ///
     /// # Errors
     /// `space.*`
-    pub(super) fn here(here: PathBuf, below: String) -> Result<Self, NotImported> {
+    pub(super) fn here(here: PathBuf, below: String) -> Result<Self, Failure> {
         let folder = Folder::open(Path::new("./server"))?;
         Ok(Self { folder, here, below, files: BTreeMap::new(), remarks: Vec::new() })
     }
 
     /// Takes a file, or all below a folder, that no word names; the inner error says why it cannot be.
-    pub(super) fn take_beside(&mut self, named: &str) -> Result<Result<(), String>, NotImported> {
+    pub(super) fn take_beside(&mut self, named: &str) -> Result<Result<(), String>, Failure> {
         let named = named.trim_start_matches("./").trim_end_matches('/');
         let shown = escape_line(named);
         let paths = match self.folder.is_folder(named) {
@@ -67,7 +67,7 @@ impl Taking {
     }
 
     /// The path of the copy, where a word names a file.
-    pub(super) fn take(&mut self, word: &str) -> Result<Option<String>, NotImported> {
+    pub(super) fn take(&mut self, word: &str) -> Result<Option<String>, Failure> {
         // A file of this folder is one however it is named.
         let named = Path::new(word).strip_prefix(&self.here).ok().and_then(Path::to_str);
         match self.folder.find(named.unwrap_or(word))? {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use serde_json::{Map, Value};
 
-use super::error::{MISSING, SYNTAX, UNKNOWN_KEY, VALUE, help};
+use super::error::{IMPORT_MISSING, IMPORT_SYNTAX, IMPORT_UNKNOWN_KEY, IMPORT_VALUE, help};
 use crate::base::limits::IMPORT_FAULTS;
 use crate::base::text::{Position, escape_line, near, unfit};
 use crate::diag::{Code, Diagnostic, Place};
@@ -34,7 +34,7 @@ impl<'t> Doc<'t> {
     }
 
     fn read(&self, read: Result<Value, (String, Option<Position>)>) -> Option<Value> {
-        let fault = |(why, at)| self.push(SYNTAX, at, format!("`{}`: {why}", self.name()));
+        let fault = |(why, at)| self.push(IMPORT_SYNTAX, at, format!("`{}`: {why}", self.name()));
         read.map_err(fault).ok()
     }
 
@@ -141,7 +141,9 @@ impl<'d> Spot<'d> {
 
     fn wrong(&self, wanted: &str, got: &Value) {
         let (got, hint) = match got {
-            Value::Null => return self.fault_of_key(VALUE, &format!("is null, and not {wanted}")),
+            Value::Null => {
+                return self.fault_of_key(IMPORT_VALUE, &format!("is null, and not {wanted}"));
+            }
             Value::Bool(_) => ("a boolean", true),
             Value::Number(_) => ("a number", true),
             Value::String(_) => ("a string", false),
@@ -149,7 +151,7 @@ impl<'d> Spot<'d> {
             Value::Object(_) => ("a mapping", false),
         };
         let hint = if hint && wanted == "a string" { ": put it in quotes" } else { "" };
-        self.fault(VALUE, &format!("must be {wanted}, not {got}{hint}"));
+        self.fault(IMPORT_VALUE, &format!("must be {wanted}, not {got}{hint}"));
     }
 }
 
@@ -196,7 +198,7 @@ impl<'d> Fields<'d> {
         for key in self.map.keys().filter(|key| !known.contains(&key.as_str())) {
             let near = near(key, known.iter().copied(), 1).pop();
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            self.at(key).fault_of_key(UNKNOWN_KEY, &format!("is not known here{near}"));
+            self.at(key).fault_of_key(IMPORT_UNKNOWN_KEY, &format!("is not known here{near}"));
         }
     }
 
@@ -213,7 +215,7 @@ impl<'d> Fields<'d> {
         let text = self.string(key)?;
         if let Some(found) = unfit(&text) {
             let why = format!("holds the character U+{:04X}", u32::from(found.char));
-            self.at(key).fault(VALUE, &why);
+            self.at(key).fault(IMPORT_VALUE, &why);
         }
         Some(text)
     }
@@ -221,11 +223,11 @@ impl<'d> Fields<'d> {
     /// A string that must be there and say something.
     pub(super) fn needed(&self, key: &str) -> Option<String> {
         if !self.has(key) {
-            self.spot.fault_of_key(MISSING, &format!("has no `{key}`"));
+            self.spot.fault_of_key(IMPORT_MISSING, &format!("has no `{key}`"));
         }
         let text = self.string(key)?;
         if text.trim().is_empty() {
-            self.at(key).fault(MISSING, "is empty");
+            self.at(key).fault(IMPORT_MISSING, "is empty");
             return None;
         }
         Some(text)
@@ -249,7 +251,7 @@ impl<'d> Fields<'d> {
         entries
             .filter_map(|(spot, entry)| {
                 if entry.is_null() {
-                    spot.fault(VALUE, "is null, and not a string");
+                    spot.fault(IMPORT_VALUE, "is null, and not a string");
                     return None;
                 }
                 let text = spot.string(entry)?;
@@ -265,7 +267,9 @@ impl<'d> Fields<'d> {
         if number.is_none() {
             match value {
                 Value::Null => self.at(key).wrong("a number", value),
-                _ => self.at(key).fault(VALUE, &format!("must be a whole number from 1 to {most}")),
+                _ => self
+                    .at(key)
+                    .fault(IMPORT_VALUE, &format!("must be a whole number from 1 to {most}")),
             }
         }
         number
@@ -279,7 +283,10 @@ pub(super) fn one_of(spot: &Spot<'_>, text: &str, known: &[&'static str]) -> Opt
         let near = near(text, known.iter().copied(), 1).pop();
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let known = known.join("`, `");
-        spot.fault(VALUE, &format!("is `{}`, and not one of `{known}`{near}", escape_line(text)));
+        spot.fault(
+            IMPORT_VALUE,
+            &format!("is `{}`, and not one of `{known}`{near}", escape_line(text)),
+        );
     }
     found
 }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::doc::Doc;
-use super::error::{FILE, MISSING, NOT_IN_PACK, NotImported};
+use super::error::{IMPORT_FILE, IMPORT_MISSING, IMPORT_NOT_IN_PACK};
 use super::files::{Folder, Named, Taken};
 use super::pack::Pack;
 use super::runtimeconfig::{self, Bound, Role};
 use super::yaml::{entry, list, scalar};
 use crate::base::Digest;
 use crate::base::text::{escape_line, near};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Failure};
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::{fill, listed_files};
 use crate::pipeline::HOOKS_BELOW;
@@ -87,7 +87,7 @@ pub(crate) struct Drafts {
 ///
 /// # Errors
 /// `space.*` for a folder that cannot be read.
-pub(crate) fn drafts(import: &Import<'_>) -> Result<Drafts, NotImported> {
+pub(crate) fn drafts(import: &Import<'_>) -> Result<Drafts, Failure> {
     let name = |path: &Path| path.display().to_string();
     let config_name = name(import.config);
     let pack_name = import.pack.map(|(path, _)| name(path)).unwrap_or_default();
@@ -107,7 +107,7 @@ fn read(
     config: &Doc<'_>,
     pack_doc: &Doc<'_>,
     remarks: &mut Vec<String>,
-) -> Result<Vec<Draft>, NotImported> {
+) -> Result<Vec<Draft>, Failure> {
     let (value, described) = (config.yaml(), import.pack.and_then(|_| pack_doc.json()));
     let Some(value) = value else { return Ok(Vec::new()) };
     let pack = described.as_ref().and_then(|value| Pack::read(pack_doc, value));
@@ -120,7 +120,7 @@ fn read(
     }
     if bound.is_empty() {
         let why = "binds no program: it has no `spec.tools.….exec`, `spec.evals` or `spec.hooks`";
-        super::doc::Spot::top(config).fault_unless_others(MISSING, why);
+        super::doc::Spot::top(config).fault_unless_others(IMPORT_MISSING, why);
     }
     Ok(drafts)
 }
@@ -135,7 +135,7 @@ struct Maker<'a, 'd> {
 
 impl Maker<'_, '_> {
     /// `None` for a name that is none; it has its fault.
-    fn draft(&self, remarks: &mut Vec<String>) -> Result<Option<Draft>, NotImported> {
+    fn draft(&self, remarks: &mut Vec<String>) -> Result<Option<Draft>, Failure> {
         let bound = self.bound;
         let category = match bound.role {
             Role::Tool => self.import.category.to_string(),
@@ -177,7 +177,7 @@ impl Maker<'_, '_> {
                     let near = near(name, pack.names(), 1).pop();
                     let near = near.map(|near| format!("; did you mean `{}`?", escape_line(&near)));
                     let why = format!("is no tool of the pack{}", near.unwrap_or_default());
-                    spot.fault_of_key(NOT_IN_PACK, &why);
+                    spot.fault_of_key(IMPORT_NOT_IN_PACK, &why);
                 }
                 let described = described.flatten().unwrap_or_default();
                 if let Some(said) = described.description.or(self.bound.description.clone()) {
@@ -216,7 +216,7 @@ impl Maker<'_, '_> {
         &self,
         files: &mut BTreeMap<RelPath, Taken>,
         remarks: &mut Vec<String>,
-    ) -> Result<String, NotImported> {
+    ) -> Result<String, Failure> {
         let Bound { command: (spot, command), is_server, timeout_ms, env, .. } = self.bound;
         let shown = escape_line(command);
         let mut run = command.clone();
@@ -225,9 +225,9 @@ impl Maker<'_, '_> {
         } else if command.contains('/') {
             match self.folder.find(command)? {
                 Named::File(taken) => run = format!("./{}", self.take(taken, files)),
-                Named::Left(why) => spot.fault(FILE, &format!("is `{shown}`, which {why}")),
+                Named::Left(why) => spot.fault(IMPORT_FILE, &format!("is `{shown}`, which {why}")),
                 Named::Nothing => {
-                    spot.fault(FILE, &format!("is `{shown}`, and there is no such file"));
+                    spot.fault(IMPORT_FILE, &format!("is `{shown}`, and there is no such file"));
                 }
             }
         }
@@ -262,7 +262,7 @@ impl Maker<'_, '_> {
         &self,
         argument: &str,
         files: &mut BTreeMap<RelPath, Taken>,
-    ) -> Result<Result<String, String>, NotImported> {
+    ) -> Result<Result<String, String>, Failure> {
         let option = argument.find('=').filter(|_| argument.starts_with('-')).map(|at| at + 1);
         for at in std::iter::once(0).chain(option) {
             let (option, value) = argument.split_at(at);

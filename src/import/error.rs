@@ -3,45 +3,35 @@
 use serde_json::{Map, Value};
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 use crate::execute::McpFault;
 use crate::id::Ref;
-use crate::pipeline::Failure;
 
-pub(super) const SYNTAX: Code = Code("import.syntax");
-pub(super) const NOT_A_CONFIG: Code = Code("import.not_a_config");
-pub(super) const UNKNOWN_KEY: Code = Code("import.unknown_key");
-pub(super) const MISSING: Code = Code("import.missing");
-pub(super) const VALUE: Code = Code("import.value");
-pub(super) const NAME: Code = Code("import.name");
-pub(super) const NOT_IN_PACK: Code = Code("import.not_in_pack");
-pub(super) const FILE: Code = Code("import.file");
-
-pub(crate) const CODES: &[Code] = &[
-    SYNTAX,
-    NOT_A_CONFIG,
-    UNKNOWN_KEY,
-    MISSING,
-    VALUE,
-    NAME,
-    NOT_IN_PACK,
-    FILE,
-    Code("import.exists"),
-    Code("import.io"),
-    Code("import.not_a_skill"),
-    Code("import.nothing"),
-];
+codes! {
+    IMPORT_EXISTS = "import.exists", Refused;
+    IMPORT_IO = "import.io", CannotRun;
+    IMPORT_NOT_A_SKILL = "import.not_a_skill", Malformed;
+    IMPORT_NOTHING = "import.nothing", Malformed;
+    IMPORT_SYNTAX = "import.syntax", Malformed;
+    IMPORT_NOT_A_CONFIG = "import.not_a_config", Malformed;
+    IMPORT_UNKNOWN_KEY = "import.unknown_key", Malformed;
+    IMPORT_MISSING = "import.missing", Malformed;
+    IMPORT_VALUE = "import.value", Malformed;
+    IMPORT_NAME = "import.name", Malformed;
+    IMPORT_NOT_IN_PACK = "import.not_in_pack", Malformed;
+    IMPORT_FILE = "import.file", Malformed;
+}
 
 /// What to do about a fault of a document.
 pub(super) fn help(code: Code) -> String {
     let text = match code {
-        NOT_A_CONFIG => {
+        IMPORT_NOT_A_CONFIG => {
             "it begins with `apiVersion: promptkit.altairalabs.ai/v1alpha1` and `kind: RuntimeConfig`, \
              or with `spec:` alone"
         }
-        NOT_IN_PACK => "name the tool as the pack does, or give the pack that it belongs to",
-        NAME => "give it a name of letters, digits, `_`, `-` and `.`",
-        FILE => "put the program into the folder of the configuration, as a file of its own",
+        IMPORT_NOT_IN_PACK => "name the tool as the pack does, or give the pack that it belongs to",
+        IMPORT_NAME => "give it a name of letters, digits, `_`, `-` and `.`",
+        IMPORT_FILE => "put the program into the folder of the configuration, as a file of its own",
         code => return format!("mend the file and import it again; see `rye explain {code}`"),
     };
     text.to_owned()
@@ -66,13 +56,13 @@ pub(crate) enum ImportError {
 
 impl Diagnose for ImportError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Exists { .. } | Self::There { .. } => "import.exists",
-            Self::Io { .. } => "import.io",
-            Self::NotASkill { .. } => "import.not_a_skill",
-            Self::Nothing { .. } => "import.nothing",
+        match self {
+            Self::Exists { .. } | Self::There { .. } => IMPORT_EXISTS,
+            Self::Io { .. } => IMPORT_IO,
+            Self::NotASkill { .. } => IMPORT_NOT_A_SKILL,
+            Self::Nothing { .. } => IMPORT_NOTHING,
             Self::Server { fault, .. } => fault.code(),
-        })
+        }
     }
 
     fn help(&self) -> Option<String> {
@@ -134,24 +124,5 @@ impl Diagnose for ImportError {
             data.insert("left_out".into(), left_out.clone().into());
         }
         data
-    }
-}
-
-/// Why nothing was imported.
-#[derive(Debug)]
-pub(crate) enum NotImported {
-    Rule(ImportError),
-    Failure(Failure),
-}
-
-impl From<ImportError> for NotImported {
-    fn from(error: ImportError) -> Self {
-        Self::Rule(error)
-    }
-}
-
-impl From<Failure> for NotImported {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
     }
 }

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::diag::Failure;
 use crate::id::Space;
-use crate::pipeline::Failure;
 use crate::space::{RelPath, Root, Walked};
 use crate::verify::Glob;
 

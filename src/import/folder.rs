@@ -5,13 +5,14 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, Drafts};
-use super::error::{ImportError, NotImported};
+use super::error::ImportError;
 use super::files::is_hidden;
 use super::older::{Older, OlderKey, Worth, read};
 use crate::base::limits::PARTS_WALKED;
 use crate::base::text::escape_line;
+use crate::diag::Failure;
 use crate::id::{ItemId, Kind, Ref, Space};
-use crate::pipeline::{Failure, Rye};
+use crate::pipeline::Rye;
 use crate::space::{FileTypes, Folder, RelPath, Root};
 
 /// A folder whose `.ai` holds items of the older form.
@@ -31,17 +32,17 @@ pub(crate) struct OlderFolder<'a> {
 pub(crate) fn older_items(
     rye: &Rye,
     mut folder: OlderFolder<'_>,
-) -> Result<(Drafts, Vec<LeftOut>), NotImported> {
+) -> Result<(Drafts, Vec<LeftOut>), Failure> {
     let base = match folder.path.file_name() {
         Some(name) if name == ".ai" => folder.path.parent().unwrap_or(folder.path),
         _ => folder.path,
     };
     let base = if base.as_os_str().is_empty() { Path::new(".") } else { base };
-    let root = Root::on_disk(Space::Project, base.to_owned()).map_err(Failure::from)?;
+    let root = Root::on_disk(Space::Project, base.to_owned())?;
     folder.keys.extend(rye.trust().own().ok().flatten().cloned().map(OlderKey::of));
     let (mut items, mut left_out, mut others) = (Vec::new(), Vec::new(), 0);
     for kind in Kind::ALL {
-        let Some(files) = root.folder(kind.folder()).map_err(Failure::from)? else { continue };
+        let Some(files) = root.folder(kind.folder())? else { continue };
         let Some(walked) = files.walk("", &|path| !is_hidden(path)) else {
             let place = root.shown(kind.folder());
             let source = std::io::Error::other(format!("there are more than {PARTS_WALKED} files"));

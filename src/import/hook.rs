@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::doc::{Fields, one_of};
-use super::error::{MISSING, VALUE};
+use super::error::{IMPORT_MISSING, IMPORT_VALUE};
 use crate::parse::HookKind;
 
 /// What a hook asks to be told of.
@@ -24,24 +24,26 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Hook> {
     let hook = fields.needed("hook")?;
     if hook == "eval" {
         let why = "is `eval`: rye has no hook that is told of the scores of evals";
-        fields.at("hook").fault(VALUE, why);
+        fields.at("hook").fault(IMPORT_VALUE, why);
         return None;
     }
     let hook = one_of(&fields.at("hook"), &hook, &HookKind::ALL.map(HookKind::name))?;
     if (hook, mode) == ("session", Some("filter")) {
-        fields.at("mode").fault(VALUE, "is `filter`, and a session hook only observes");
+        fields.at("mode").fault(IMPORT_VALUE, "is `filter`, and a session hook only observes");
     }
     let only_told = mode == Some("observe") || (hook, mode) == ("session", None);
     if only_told && fields.get("runtime").and_then(Value::as_str) == Some("server") {
-        fields.at("runtime").fault(VALUE, "is `server`, and a hook that only observes is `exec`");
+        fields
+            .at("runtime")
+            .fault(IMPORT_VALUE, "is `server`, and a hook that only observes is `exec`");
     }
     let kind = HookKind::ALL.into_iter().find(|kind| kind.name() == hook)?;
     let known: Vec<&str> = kind.phases().iter().map(|phase| phase.name()).collect();
     let given = fields.strings("phases");
     match fields.get("phases") {
-        None => fields.spot.fault_of_key(MISSING, "has no `phases`"),
+        None => fields.spot.fault_of_key(IMPORT_MISSING, "has no `phases`"),
         Some(value) if value.as_array().is_some_and(Vec::is_empty) => {
-            fields.at("phases").fault(MISSING, "is empty");
+            fields.at("phases").fault(IMPORT_MISSING, "is empty");
         }
         Some(_) => {}
     }

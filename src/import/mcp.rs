@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::copies::{Taking, laid_out, package_of, started};
 use super::draft::{Draft, Drafts};
-use super::error::{ImportError, NAME, NotImported, VALUE};
+use super::error::{IMPORT_NAME, IMPORT_VALUE, ImportError};
 use super::files::Taken;
 use super::yaml::{entry, list, scalar};
 use crate::base::limits::{MCP_IMPORT_MS, OUTPUT_BYTES, SMALL_TEXT_BYTES};
 use crate::base::text::{brief_line, escape_line, unfit};
 use crate::base::{Address, Digest};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Failure};
 use crate::execute::McpFault;
 use crate::host::{PrivateDir, Restrict, Spawn};
 use crate::id::{ItemId, Kind, Ref, Space};
@@ -27,6 +27,7 @@ use crate::plan::{
 };
 use crate::protocol::{At, Offer, Remote, offer};
 use crate::space::{HeaderStyle, RelPath, is_test_spec};
+use crate::verify::{PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT};
 
 /// What is imported.
 pub(crate) struct McpImport<'a> {
@@ -66,7 +67,7 @@ const HOST_NAMES: [&str; 6] = ["HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
 ///
 /// # Errors
 /// `mcp.*` for a server that does not say what it offers, `space.*`.
-pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, NotImported> {
+pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, Failure> {
     let mut launch = Launch::of(import, rye)?;
     let item = Ref::new(Kind::Tool, import.category.clone());
     let values: Vec<String> = launch.secrets.iter().map(|(_, value)| value.clone()).collect();
@@ -90,17 +91,21 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, No
         let fits =
             |_: &ItemId| name.len() <= NAME_BYTES && !is_test_spec(Kind::Tool, &name, "yaml");
         let Some(id) = id.ok().filter(fits) else {
-            faults.push(fault(NAME, &tool.name, "no item can have a name like it"));
+            faults.push(fault(IMPORT_NAME, &tool.name, "no item can have a name like it"));
             continue;
         };
         if !names.insert(name.to_lowercase()) {
-            faults.push(fault(NAME, &tool.name, "another tool's item would have the same name"));
+            faults.push(fault(
+                IMPORT_NAME,
+                &tool.name,
+                "another tool's item would have the same name",
+            ));
             continue;
         }
         let text = launch.text(import, tool);
         if !reads_the_same(&text, tool) {
             faults.push(fault(
-                VALUE,
+                IMPORT_VALUE,
                 &tool.name,
                 "what it says of itself cannot be written as an item",
             ));
@@ -147,7 +152,7 @@ struct Launch {
 }
 
 impl Launch {
-    fn of(import: &McpImport<'_>, rye: &Rye) -> Result<Self, NotImported> {
+    fn of(import: &McpImport<'_>, rye: &Rye) -> Result<Self, Failure> {
         let vars = &rye.located().vars;
         let mut secrets = Vec::new();
         for name in import.secrets {
@@ -176,7 +181,7 @@ impl Launch {
         import: &McpImport<'_>,
         url: &str,
         secrets: Vec<(String, String)>,
-    ) -> Result<Self, NotImported> {
+    ) -> Result<Self, Failure> {
         let address =
             Address::parse(url).map_err(|why| refused(import, format!("the URL {why}")))?;
         if !address.is_https() && !address.is_loopback() {
@@ -214,7 +219,7 @@ impl Launch {
         import: &McpImport<'_>,
         rye: &Rye,
         secrets: Vec<(String, String)>,
-    ) -> Result<Self, NotImported> {
+    ) -> Result<Self, Failure> {
         let [command, args @ ..] = import.words else {
             return Err(refused(import, "no command was given".into()));
         };
@@ -378,7 +383,7 @@ fn spawn(
     rye: &Rye,
     words: &[String],
     secrets: &[(String, String)],
-) -> Result<Spawn, NotImported> {
+) -> Result<Spawn, Failure> {
     let (vars, cwd) = (&rye.located().vars, rye.located().cwd.clone());
     let command = &words[0];
     let ground = rye.spaces().ground();
@@ -438,7 +443,7 @@ fn read_by_script(rye: &Rye, script: &Path, home: &Path) -> Vec<String> {
     found.into_iter().collect()
 }
 
-fn refused(import: &McpImport<'_>, why: String) -> NotImported {
+fn refused(import: &McpImport<'_>, why: String) -> Failure {
     let (server, stderr_tail, is_copy) = (import.words.join(" "), String::new(), false);
     let fault = McpFault::ServerFailed { why };
     ImportError::Server { server, fault, stderr_tail, is_copy }.into()
@@ -484,7 +489,7 @@ fn tells_a_secret(tool: &McpTool, secrets: &[(String, String)]) -> Option<Diagno
         if let Some((secret, _)) = secrets.iter().find(is_told) {
             let name = if field == "name" { "***" } else { &tool.name };
             let why = format!("its `{field}` holds the value of `{}`", escape_line(secret));
-            return Some(fault(VALUE, name, &why));
+            return Some(fault(IMPORT_VALUE, name, &why));
         }
     }
     None
@@ -494,9 +499,9 @@ fn tells_a_secret(tool: &McpTool, secrets: &[(String, String)]) -> Option<Diagno
 fn hidden(tool: &McpTool) -> Option<Diagnostic> {
     for (field, texts) in said(tool) {
         let Some(found) = texts.into_iter().find_map(unfit) else { continue };
-        let code = if found.invisible { "parse.invisible_text" } else { "parse.control_text" };
+        let code = if found.invisible { PARSE_INVISIBLE_TEXT } else { PARSE_CONTROL_TEXT };
         let why = format!("its `{field}` holds the character U+{:04X}", u32::from(found.char));
-        return Some(fault(Code(code), &tool.name, &why));
+        return Some(fault(code, &tool.name, &why));
     }
     None
 }

@@ -39,7 +39,7 @@ mod write;
 mod yaml;
 
 pub(crate) use draft::{Draft, Drafts, Import, drafts};
-pub(crate) use error::{CODES, NotImported};
+pub(crate) use error::CODES;
 pub(crate) use folder::{LeftOut, OlderFolder, nothing, older_items};
 pub(crate) use mcp::{McpImport, mcp_drafts};
 pub(crate) use older::OlderKey;

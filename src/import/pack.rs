@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::doc::{Doc, Fields, Spot};
-use super::error::MISSING;
+use super::error::IMPORT_MISSING;
 
 /// A tool as its pack describes it.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl<'d> Pack<'d> {
     pub(super) fn read(doc: &'d Doc<'d>, value: &'d Value) -> Option<Self> {
         let top = Spot::top(doc).map(value)?;
         if !top.has("tools") && !top.has("prompts") {
-            top.spot.fault(MISSING, "has neither `tools` nor `prompts`, so it is no pack");
+            top.spot.fault(IMPORT_MISSING, "has neither `tools` nor `prompts`, so it is no pack");
             return None;
         }
         let tools = top.map("tools");

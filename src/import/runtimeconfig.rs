@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::doc::{Doc, Fields, Spot};
-use super::error::{MISSING, NAME, NOT_A_CONFIG, VALUE};
+use super::error::{IMPORT_MISSING, IMPORT_NAME, IMPORT_NOT_A_CONFIG, IMPORT_VALUE};
 use super::hook::{self, Hook};
 use crate::base::limits::TIMEOUT_MAX_MS;
 use crate::base::text::escape_line;
@@ -87,7 +87,7 @@ pub(super) fn read<'d>(
             let Some(entry) = entries.at(name).map(value) else { continue };
             if !is_name(name) {
                 let why = format!("cannot be imported: `{}` is no item's name", escape_line(name));
-                entry.spot.fault_of_key(NAME, &why);
+                entry.spot.fault_of_key(IMPORT_NAME, &why);
             }
             bound.extend(match section {
                 "tools" => tool(name, &entry, remarks),
@@ -113,7 +113,7 @@ pub(super) fn read<'d>(
 fn spec<'d>(doc: &'d Doc<'d>, value: &'d Value) -> Option<Fields<'d>> {
     let top = Spot::top(doc);
     if value.is_null() {
-        top.fault(NOT_A_CONFIG, "is empty");
+        top.fault(IMPORT_NOT_A_CONFIG, "is empty");
         return None;
     }
     let top = top.map(value)?;
@@ -124,17 +124,17 @@ fn spec<'d>(doc: &'d Doc<'d>, value: &'d Value) -> Option<Fields<'d>> {
             continue;
         }
         if !top.has(key) {
-            top.spot.fault(NOT_A_CONFIG, &format!("has no `{key}`"));
+            top.spot.fault(IMPORT_NOT_A_CONFIG, &format!("has no `{key}`"));
         } else if let Some(got) = top.string(key).filter(|got| got != wanted) {
             let why = format!("is `{}`, and not `{wanted}`", escape_line(&got));
-            top.at(key).fault(NOT_A_CONFIG, &why);
+            top.at(key).fault(IMPORT_NOT_A_CONFIG, &why);
         }
     }
     if let Some(metadata) = top.map("metadata") {
         metadata.only(&["name", "namespace", "labels", "annotations"]);
     }
     if !top.has("spec") {
-        top.spot.fault(NOT_A_CONFIG, "has no `spec`");
+        top.spot.fault(IMPORT_NOT_A_CONFIG, "has no `spec`");
     }
     top.map("spec")
 }
@@ -184,7 +184,7 @@ fn program<'d>(
             // A program that was to be shut in must not run free without a word.
             Role::Hook(_) if !is_direct() => {
                 let why = format!("is `{}`, which rye does not have", escape_line(&sandbox));
-                entry.at("sandbox").fault(VALUE, &why);
+                entry.at("sandbox").fault(IMPORT_VALUE, &why);
             }
             _ => remarks.push(format!("`{}` means nothing here", entry.at("sandbox"))),
         }
@@ -214,11 +214,14 @@ fn env_name(spot: &Spot<'_>, name: &str) {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if let Some((key, _)) = name.split_once('=') {
         let key = escape_line(key);
-        spot.fault(VALUE, &format!("gives `{key}` a value: list the name alone"));
+        spot.fault(IMPORT_VALUE, &format!("gives `{key}` a value: list the name alone"));
     } else if name.is_empty() {
-        spot.fault(MISSING, "is empty");
+        spot.fault(IMPORT_MISSING, "is empty");
     } else if !starts || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
         let name = escape_line(name);
-        spot.fault(VALUE, &format!("is `{name}`, which cannot name an environment variable"));
+        spot.fault(
+            IMPORT_VALUE,
+            &format!("is `{name}`, which cannot name an environment variable"),
+        );
     }
 }

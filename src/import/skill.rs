@@ -15,16 +15,16 @@ use serde_json::{Map, Value};
 
 use super::doc::{Doc, Fields, Spot};
 use super::draft::{Draft, Drafts};
-use super::error::{FILE, ImportError, MISSING, NAME, NotImported, VALUE};
+use super::error::{IMPORT_FILE, IMPORT_MISSING, IMPORT_NAME, IMPORT_VALUE, ImportError};
 use super::files::{Taken, is_hidden};
 use super::yaml::entry;
 use crate::base::bytes::write_new;
 use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::{escape_line, unfit};
-use crate::diag::Place;
+use crate::diag::{Failure, Place};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::parse::{Item, is_snake_case, yaml};
-use crate::pipeline::{Failure, Rye};
+use crate::pipeline::Rye;
 use crate::space::{RelPath, Root};
 use crate::verify::Glob;
 
@@ -71,10 +71,12 @@ impl Front {
         limit("compatibility", COMPATIBILITY_CHARS);
         let name = fields.needed("name")?;
         if let Err(why) = check_name(&name) {
-            fields.at("name").fault(NAME, &why);
+            fields.at("name").fault(IMPORT_NAME, &why);
         } else if name != folder {
             let folder = escape_line(folder);
-            fields.at("name").fault(NAME, &format!("is not the folder's, which is `{folder}`"));
+            fields
+                .at("name")
+                .fault(IMPORT_NAME, &format!("is not the folder's, which is `{folder}`"));
         }
         fields.needed("description")?;
         let description = fields.readable("description")?;
@@ -97,7 +99,7 @@ impl Front {
 fn longer(fields: &Fields<'_>, key: &str, most: usize) {
     let text = fields.get(key).and_then(Value::as_str);
     if text.is_some_and(|text| text.chars().count() > most) {
-        fields.at(key).fault(VALUE, &format!("is longer than {most} characters"));
+        fields.at(key).fault(IMPORT_VALUE, &format!("is longer than {most} characters"));
     }
 }
 
@@ -123,7 +125,7 @@ fn check_name(name: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// `import.nothing` for a folder without `SKILL.md`; `space.*`
-pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, NotImported> {
+pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, Failure> {
     let folder = match folder.file_name() {
         Some(name) if name == SKILL => folder.parent().unwrap_or(folder),
         _ => folder,
@@ -131,10 +133,10 @@ pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, NotImpor
     let nothing =
         || ImportError::Nothing { path: folder.display().to_string(), left_out: Vec::new() };
     let real = folder.canonicalize().map_err(|_| nothing())?;
-    let root = Root::on_disk(Space::Project, real.clone()).map_err(Failure::from)?;
-    let files = root.base_folder().map_err(Failure::from)?.ok_or_else(nothing)?;
+    let root = Root::on_disk(Space::Project, real.clone())?;
+    let files = root.base_folder()?.ok_or_else(nothing)?;
     let Ok(name) = SKILL.parse::<RelPath>() else { return Err(nothing().into()) };
-    let bytes = files.read(&name).map_err(Failure::from)?.ok_or_else(nothing)?;
+    let bytes = files.read(&name)?.ok_or_else(nothing)?;
     let text = std::str::from_utf8(&bytes).map(|text| text.replace("\r\n", "\n"));
     let is_text = text.is_ok();
     let text = text.unwrap_or_default();
@@ -144,9 +146,9 @@ pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, NotImpor
     let doc = Doc::new(&shown, front);
     let (mut items, mut remarks) = (Vec::new(), Vec::new());
     if !is_text {
-        Spot::top(&doc).fault(VALUE, "is no UTF-8");
+        Spot::top(&doc).fault(IMPORT_VALUE, "is no UTF-8");
     } else if front.is_empty() {
-        Spot::top(&doc).fault(MISSING, "has no front matter between two lines of `---`");
+        Spot::top(&doc).fault(IMPORT_MISSING, "has no front matter between two lines of `---`");
     } else if let Some(value) = doc.yaml() {
         let own = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let front = Front::read(&doc, &value, &own);
@@ -155,7 +157,7 @@ pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, NotImpor
         let too_many = || {
             let most = PARTS_BYTES >> 20;
             let why = format!("stands beside more than {PARTS} files, or {most} MiB of them");
-            Spot::top(&doc).fault(FILE, &why);
+            Spot::top(&doc).fault(IMPORT_FILE, &why);
         };
         if walked.is_none() {
             too_many();
@@ -172,7 +174,7 @@ pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, NotImpor
                         taken.insert(file.path.clone(), file);
                     }
                     Err(why) => Spot::top(&doc)
-                        .fault(FILE, &format!("stands beside `{shown}`, which {why}")),
+                        .fault(IMPORT_FILE, &format!("stands beside `{shown}`, which {why}")),
                 }
                 if bytes > PARTS_BYTES || taken.len() > PARTS {
                     too_many();
@@ -221,9 +223,9 @@ fn drafts(
     body: &str,
     category: &ItemId,
     files: BTreeMap<RelPath, Taken>,
-) -> Result<Vec<Draft>, NotImported> {
+) -> Result<Vec<Draft>, Failure> {
     let name = front.name.replace('-', "_");
-    let id: ItemId = format!("{category}/{name}").parse().map_err(Failure::from)?;
+    let id: ItemId = format!("{category}/{name}").parse()?;
     let version = front.metadata("version").filter(|text| semver::Version::parse(text).is_ok());
     let author = front.metadata("author").unwrap_or("imported");
     let note = if files.is_empty() { String::new() } else { note(&id) };
@@ -296,11 +298,11 @@ pub(crate) struct Skill {
 ///
 /// # Errors
 /// `import.not_a_skill` for a directive that the format cannot hold; those of verifying.
-pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, NotImported> {
+pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, Failure> {
     let query = Query { kind: Some(Kind::Directive), ..query.clone() };
     let described = rye.describe(&query)?;
     let item = described.detail.item.clone();
-    let not = |why: String| NotImported::from(ImportError::NotASkill { item: item.clone(), why });
+    let not = |why: String| Failure::from(ImportError::NotASkill { item: item.clone(), why });
     let Item::Directive(directive) = described.item else {
         return Err(not("it is no directive".into()));
     };
@@ -357,7 +359,7 @@ pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, NotImported> {
 ///
 /// # Errors
 /// `import.exists`, `import.io`
-pub(crate) fn hand_out(skill: &Skill, to: &Path) -> Result<PathBuf, NotImported> {
+pub(crate) fn hand_out(skill: &Skill, to: &Path) -> Result<PathBuf, Failure> {
     let folder = to.join(&skill.name);
     let place = Place { path: folder.display().to_string(), ..Place::default() };
     let io = |source: io::Error| ImportError::Io { place: place.clone(), source };

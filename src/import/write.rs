@@ -7,11 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::draft::Draft;
-use super::error::{ImportError, NotImported};
+use super::error::ImportError;
 use crate::base::bytes::{write_atomic, write_new};
-use crate::diag::Place;
+use crate::diag::{Failure, Place};
 use crate::id::{Query, Ref, Space};
-use crate::pipeline::{Failure, Rye};
+use crate::pipeline::Rye;
+use crate::resolve::RESOLVE_NOT_FOUND;
 use crate::space::Root;
 use crate::verify::SignError;
 
@@ -42,7 +43,7 @@ pub(crate) struct Put {
 /// `import.exists` for what is there already, unless `force` is given; `sign.reserved` below `rye/`;
 /// `space.symlink` where a folder on the way is a link: then nothing was written. `import.io`; then
 /// what was written is taken back, but for what it was written over.
-pub(crate) fn write(rye: &Rye, drafts: &[Draft], into: Put) -> Result<Vec<Written>, NotImported> {
+pub(crate) fn write(rye: &Rye, drafts: &[Draft], into: Put) -> Result<Vec<Written>, Failure> {
     let root = root(rye, into.space)?;
     for draft in drafts {
         may_write(rye, root, draft, into.force)?;
@@ -59,7 +60,7 @@ fn root(rye: &Rye, space: Space) -> Result<&Root, Failure> {
     match rye.spaces().get(space) {
         Some(root) => Ok(root),
         // The folder one stands in is the user space; there is no project.
-        None => rye.spaces().user().map_err(Failure::from),
+        None => Ok(rye.spaces().user()?),
     }
 }
 
@@ -107,13 +108,13 @@ fn parts(draft: &Draft) -> Vec<(String, &[u8], u32)> {
     all
 }
 
-fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), NotImported> {
+fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), Failure> {
     let item = &draft.item;
     if root.is_embedded() {
-        return Err(Failure::from(SignError::Embedded { item: item.clone() }).into());
+        return Err(SignError::Embedded { item: item.clone() }.into());
     }
     if item.id.is_reserved() && root.space() != Space::System {
-        return Err(Failure::from(SignError::Reserved { item: item.clone() }).into());
+        return Err(SignError::Reserved { item: item.clone() }.into());
     }
     if in_place(root, draft).is_some() {
         return Ok(());
@@ -123,13 +124,13 @@ fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), N
     let query = Query { space: Some(root.space()), ..item.clone().into() };
     match rye.find_to_sign(&query, Some(root.space())) {
         Ok(found) if !force || found.ext != draft.ext => return exists(found.place),
-        Err(failure) if failure.code() != "resolve.not_found" => return Err(failure.into()),
+        Err(failure) if failure.reason() != RESOLVE_NOT_FOUND => return Err(failure),
         _ => {}
     }
     for (path, ..) in parts(draft) {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         // Says so if one of the folders on the way is a link.
-        root.folder(folder).map_err(Failure::from)?;
+        root.folder(folder)?;
         match root.path(&path).symlink_metadata() {
             Ok(stat) if !force || !stat.is_file() => return exists(root.shown(&path)),
             _ => {}
@@ -143,7 +144,7 @@ fn write_one(
     draft: &Draft,
     into: Put,
     done: &mut Vec<Made>,
-) -> Result<Written, NotImported> {
+) -> Result<Written, Failure> {
     let own = own_path(draft);
     if let Some(was) = in_place(root, draft) {
         let (item, space, place) = (draft.item.clone(), root.space(), root.shown(&own));
@@ -164,7 +165,7 @@ fn write_one(
         mine.insert(path);
     }
     let folder = format!("{}/{}.files", draft.item.kind.folder(), draft.item.id);
-    let found = root.folder(&folder).map_err(Failure::from)?;
+    let found = root.folder(&folder)?;
     let found = found.and_then(|found| found.walk("", &|_| true)).unwrap_or_default();
     let left = found.into_iter().map(|walked| format!("{folder}/{}", walked.path));
     let left_over = left.filter(|path| !mine.contains(path)).map(|path| root.shown(&path));

@@ -4,14 +4,14 @@ use serde_json::{Map, Value};
 
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
-use crate::diag::{Code, Diagnose};
+use crate::diag::{Code, Diagnose, codes};
 use crate::parse::{Input, InputType};
 
-pub(crate) const CODES: &[Code] = &[
-    Code("interpolate.unknown_input"),
-    Code("interpolate.missing_inputs"),
-    Code("interpolate.wrong_type"),
-];
+codes! {
+    INTERPOLATE_UNKNOWN_INPUT = "interpolate.unknown_input", Usage;
+    INTERPOLATE_MISSING_INPUTS = "interpolate.missing_inputs", Usage;
+    INTERPOLATE_WRONG_TYPE = "interpolate.wrong_type", Usage;
+}
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -55,11 +55,11 @@ impl InterpolateError {
 
 impl Diagnose for InterpolateError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::UnknownInput { .. } => "interpolate.unknown_input",
-            Self::MissingInputs { .. } => "interpolate.missing_inputs",
-            Self::WrongType { .. } => "interpolate.wrong_type",
-        })
+        match self {
+            Self::UnknownInput { .. } => INTERPOLATE_UNKNOWN_INPUT,
+            Self::MissingInputs { .. } => INTERPOLATE_MISSING_INPUTS,
+            Self::WrongType { .. } => INTERPOLATE_WRONG_TYPE,
+        }
     }
 
     fn help(&self) -> Option<String> {

@@ -61,7 +61,7 @@ pub(crate) fn bind(
 mod tests {
     use super::bind;
     use crate::diag::{Diagnose, Diagnostic};
-    use crate::interpolate::InterpolateError;
+    use crate::interpolate::error::InterpolateError;
     use crate::parse::{Input, InputType};
     use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ mod tests {
             (json!({"target": "x", "deep": [], "count": "x"}), "interpolate.wrong_type"),
         ];
         for (given, code) in rows {
-            assert_eq!(bound(given.clone()).map_err(|d| d.code.0), Err(code), "{given}");
+            assert_eq!(bound(given.clone()).map_err(|d| d.code.name()), Err(code), "{given}");
         }
     }
 

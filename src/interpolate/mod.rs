@@ -18,7 +18,7 @@ mod inputs;
 mod render;
 mod template;
 
-pub(crate) use error::{CODES, InterpolateError};
+pub(crate) use error::CODES;
 pub(crate) use inputs::bind;
 pub(crate) use render::render;
 pub(crate) use template::undeclared;

@@ -1,11 +1,13 @@
 //! Why nothing was learned.
 
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 use crate::id::Ref;
-use crate::pipeline::{Failed, Failure};
 
-pub(crate) const CODES: &[Code] =
-    &[Code("learn.cannot_watch"), Code("learn.no_process"), Code("learn.cannot_write")];
+codes! {
+    LEARN_CANNOT_WATCH = "learn.cannot_watch", CannotRun;
+    LEARN_NO_PROCESS = "learn.no_process", Usage;
+    LEARN_CANNOT_WRITE = "learn.cannot_write", Refused;
+}
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -20,11 +22,11 @@ pub(crate) enum LearnError {
 
 impl Diagnose for LearnError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::CannotWatch { .. } => "learn.cannot_watch",
-            Self::NoProcess { .. } => "learn.no_process",
-            Self::CannotWrite { .. } => "learn.cannot_write",
-        })
+        match self {
+            Self::CannotWatch { .. } => LEARN_CANNOT_WATCH,
+            Self::NoProcess { .. } => LEARN_NO_PROCESS,
+            Self::CannotWrite { .. } => LEARN_CANNOT_WRITE,
+        }
     }
 
     fn help(&self) -> Option<String> {
@@ -53,31 +55,5 @@ impl Diagnose for LearnError {
             Self::NoProcess { item } | Self::CannotWrite { item, .. } => Some(item.to_string()),
             Self::CannotWatch { .. } => None,
         }
-    }
-}
-
-/// Why nothing was learned: a rule of this module, or what stopped the run.
-#[derive(Debug)]
-pub(crate) enum NotLearned {
-    Rule(LearnError),
-    Run(Box<Failed>),
-    Failure(Failure),
-}
-
-impl From<LearnError> for NotLearned {
-    fn from(error: LearnError) -> Self {
-        Self::Rule(error)
-    }
-}
-
-impl From<Failed> for NotLearned {
-    fn from(failed: Failed) -> Self {
-        Self::Run(Box::new(failed))
-    }
-}
-
-impl From<Failure> for NotLearned {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use super::error::{LearnError, NotLearned};
+use super::error::LearnError;
 use super::needs::{Needed, needed};
 use crate::base::bytes::replace_if;
+use crate::diag::Failure;
 use crate::host::can_watch;
 use crate::id::{Query, Ref};
 use crate::parse::{Needs, declare};
@@ -38,7 +39,7 @@ pub(crate) fn learn(
     mut request: Request,
     start: Instant,
     sink: &dyn Sink,
-) -> Result<Learned, NotLearned> {
+) -> Result<Learned, Failure> {
     can_watch().map_err(|source| LearnError::CannotWatch { source })?;
     request.sandbox = Wanted::Learn;
     // Nothing is sent or handed over before it is known to be a process.
@@ -90,11 +91,11 @@ fn changed(found: &Found, needs: &Needs) -> (Result<String, String>, String) {
 ///
 /// # Errors
 /// `learn.cannot_write`
-pub(crate) fn put(learned: &Learned) -> Result<(), NotLearned> {
+pub(crate) fn put(learned: &Learned) -> Result<(), Failure> {
     let Learned { item, found, .. } = learned;
     let cannot = |why: String| {
         let (item, place) = (item.clone(), found.place.clone());
-        NotLearned::from(LearnError::CannotWrite { item, place, why })
+        Failure::from(LearnError::CannotWrite { item, place, why })
     };
     let text = learned.text.as_ref().map_err(|why| cannot(why.clone()))?;
     if found.embedded {

@@ -17,5 +17,5 @@ mod error;
 mod learn;
 mod needs;
 
-pub(crate) use error::{CODES, NotLearned};
+pub(crate) use error::CODES;
 pub(crate) use learn::{Learned, learn, put};

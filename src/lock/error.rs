@@ -9,23 +9,26 @@ use super::file::LOCK_FILE;
 use super::pin::{Broken, Pin, Seen};
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
-use crate::chain::FetchError;
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 use crate::id::{Fingerprint, Ref};
 use crate::space::SpaceError;
-use crate::verify::TrustError;
+use crate::verify::{TrustError, VERIFY_ROLLED_BACK};
 
-pub(crate) const CODES: &[Code] = &[
-    Code("verify.signer_changed"),
-    Code("verify.space_changed"),
-    Code("verify.rolled_back"),
-    Code("lock.differs"),
-    Code("lock.not_listed"),
-    Code("lock.malformed"),
-    Code("lock.version"),
-    Code("lock.no_project"),
-    Code("lock.io"),
-];
+codes! {
+    VERIFY_SIGNER_CHANGED = "verify.signer_changed", Refused;
+    VERIFY_SPACE_CHANGED = "verify.space_changed", Refused;
+    LOCK_DIFFERS = "lock.differs", Refused;
+    LOCK_NOT_LISTED = "lock.not_listed", Refused;
+    LOCK_MALFORMED = "lock.malformed", Refused;
+    LOCK_VERSION = "lock.version", Refused;
+    LOCK_NO_PROJECT = "lock.no_project", Refused;
+    LOCK_IO = "lock.io", Refused;
+}
+
+/// Whether the lock answers `code`: that of an item that a row does not allow, or of the file itself.
+pub(crate) fn refuses_with(code: Code) -> bool {
+    code == VERIFY_ROLLED_BACK || CODES.contains(&code)
+}
 
 /// An item that breaks a rule of the row that lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,21 +107,21 @@ fn told(drift: &Drift) -> String {
 
 impl Diagnose for LockError {
     fn code(&self) -> Code {
-        Code(match self {
+        match self {
             Self::Drift(drift) => match drift.rule {
-                Broken::Signer => "verify.signer_changed",
-                Broken::Space => "verify.space_changed",
-                Broken::Older | Broken::SameTime => "verify.rolled_back",
-                Broken::Differs(_) => "lock.differs",
+                Broken::Signer => VERIFY_SIGNER_CHANGED,
+                Broken::Space => VERIFY_SPACE_CHANGED,
+                Broken::Older | Broken::SameTime => VERIFY_ROLLED_BACK,
+                Broken::Differs(_) => LOCK_DIFFERS,
             },
-            Self::NotListed { .. } => "lock.not_listed",
-            Self::Malformed { .. } => "lock.malformed",
-            Self::Version { .. } => "lock.version",
-            Self::NoProject { .. } => "lock.no_project",
-            Self::Io { .. } => "lock.io",
-            Self::Space(inner) => return inner.code(),
-            Self::Trust(inner) => return inner.code(),
-        })
+            Self::NotListed { .. } => LOCK_NOT_LISTED,
+            Self::Malformed { .. } => LOCK_MALFORMED,
+            Self::Version { .. } => LOCK_VERSION,
+            Self::NoProject { .. } => LOCK_NO_PROJECT,
+            Self::Io { .. } => LOCK_IO,
+            Self::Space(inner) => inner.code(),
+            Self::Trust(inner) => inner.code(),
+        }
     }
 
     fn help(&self) -> Option<String> {
@@ -182,11 +185,5 @@ impl Diagnose for LockError {
             data.insert("differs_in".into(), json!(fields));
         }
         data
-    }
-}
-
-impl From<LockError> for FetchError {
-    fn from(error: LockError) -> Self {
-        Self::Rule(Arc::new(error))
     }
 }

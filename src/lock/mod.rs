@@ -19,6 +19,6 @@ mod form;
 pub(crate) mod fuzz;
 mod pin;
 
-pub(crate) use error::{CODES, LockError};
+pub(crate) use error::{CODES, LOCK_DIFFERS, LockError, refuses_with};
 pub(crate) use file::Lock;
 pub(crate) use pin::{Broken, Pin, Seen};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::diag::Diagnostic;
-use crate::pipeline::{Failure, Rye};
+use crate::diag::{Diagnostic, Failure};
+use crate::pipeline::Rye;
 use crate::space::ai_folders;
 
 /// What a session is given by whoever wires it.

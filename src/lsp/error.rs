@@ -1,8 +1,11 @@
 //! Why a session with an editor cannot go on.
 
-use crate::diag::{Code, Diagnose};
+use crate::diag::{Code, Diagnose, codes};
 
-pub(crate) const CODES: &[Code] = &[Code("lsp.malformed"), Code("lsp.io")];
+codes! {
+    LSP_MALFORMED = "lsp.malformed", PeerFailed;
+    LSP_IO = "lsp.io", PeerFailed;
+}
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LspError {
@@ -14,10 +17,10 @@ pub(crate) enum LspError {
 
 impl Diagnose for LspError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Malformed { .. } => "lsp.malformed",
-            Self::Io { .. } => "lsp.io",
-        })
+        match self {
+            Self::Malformed { .. } => LSP_MALFORMED,
+            Self::Io { .. } => LSP_IO,
+        }
     }
 
     fn help(&self) -> Option<String> {

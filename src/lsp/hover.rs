@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::remarks;
 use crate::base::text::escape_line;
-use crate::id::Query;
+use crate::diag::Code;
 use crate::parse::Item;
-use crate::pipeline::{Draft, RyeBuilder};
+use crate::pipeline::Draft;
 use crate::report::Detail;
 
 /// Markdown for a place, and the bytes that it is about.
@@ -29,12 +29,12 @@ pub(super) fn hover(
         let range = remarks::bytes_of(&remark.spot, text);
         // The signature line's remark is about the chain as well.
         let chain = if range.start == 0 { chain(draft) } else { String::new() };
-        return Some((format!("{chain}{}", page(code.0)?), range));
+        return Some((format!("{chain}{}", page(code)), range));
     }
     let head = head_end(draft, text);
     (byte < head).then(|| {
         let refused = draft.verdict.as_ref().err();
-        let why = refused.and_then(|refused| page(refused.code.0)).unwrap_or_default();
+        let why = refused.map(|refused| page(refused.code)).unwrap_or_default();
         let line = text[..byte].rfind('\n').map_or(0, |feed| feed + 1);
         let end = text[line..].find('\n').map_or(text.len(), |feed| line + feed);
         (format!("{}{why}", chain(draft)), line..end)
@@ -79,9 +79,9 @@ fn chain(draft: &Draft) -> String {
         );
     }
     let stopped = draft.remarks.iter().find(|remark| {
-        remark
-            .code
-            .is_some_and(|code| !code.0.starts_with("sign.") && !code.0.starts_with("parse."))
+        remark.code.is_some_and(|code| {
+            !code.name().starts_with("sign.") && !code.name().starts_with("parse.")
+        })
     });
     if let Some(stopped) = stopped {
         let code = stopped.code.map(|code| code.to_string()).unwrap_or_default();
@@ -154,11 +154,7 @@ fn declaration(item: &Item, name: &str) -> Option<String> {
     Some(format!("parameter `{name}`: {}{default}\n\n{}", plain(&ty), plain(&about)))
 }
 
-/// The page of a code, which the binary holds.
-fn page(code: &str) -> Option<String> {
-    let query: Query = format!("knowledge:rye/errors/{code}@system").parse().ok()?;
-    let content = RyeBuilder::new().system_only().describe(&query).ok()?.content;
-    let inner = content.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-    let body = inner.map_or(content.as_str(), |(_, body)| body).trim();
-    Some(format!("---\n\n{body}\n"))
+/// The page of a code, below a rule.
+fn page(code: Code) -> String {
+    format!("---\n\n{}", code.page())
 }

@@ -38,5 +38,5 @@ mod uri;
 mod wire;
 
 pub(crate) use desk::Desk;
-pub(crate) use error::{CODES, LspError};
+pub(crate) use error::CODES;
 pub(crate) use session::{Ended, serve};

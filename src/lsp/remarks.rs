@@ -7,13 +7,14 @@ use serde_json::json;
 
 use super::place::{Units, byte_of, line_range};
 use crate::base::text::escape;
-use crate::diag::Diagnostic;
+use crate::diag::{Code, Diagnostic};
 use crate::parse::Severity;
 use crate::pipeline::{Draft, Remark, Spot};
+use crate::space::SPACE_TOO_LARGE;
+use crate::verify::{VERIFY_ALTERED, VERIFY_LEGACY, VERIFY_MOVED, VERIFY_UNSIGNED};
 
 /// What a signature of your own mends.
-const BY_SIGNING: [&str; 4] =
-    ["verify.unsigned", "verify.altered", "verify.moved", "verify.legacy"];
+const BY_SIGNING: [Code; 4] = [VERIFY_UNSIGNED, VERIFY_ALTERED, VERIFY_MOVED, VERIFY_LEGACY];
 
 /// Everything that is to be said of a text, the verdict first.
 pub(super) fn diagnostics(draft: &Draft, text: &str, units: Units) -> Vec<lsp::Diagnostic> {
@@ -26,7 +27,7 @@ pub(super) fn diagnostics(draft: &Draft, text: &str, units: Units) -> Vec<lsp::D
             false => lsp::DiagnosticSeverity::Error,
         };
         let mut made = made(range, severity, &diagnostic.message, diagnostic.help.as_deref());
-        made.code = Some(lsp::Code::String(diagnostic.code.0.to_owned()));
+        made.code = Some(lsp::Code::String(diagnostic.code.name().to_owned()));
         made
     });
     let remarks = draft.remarks.iter().map(|remark| {
@@ -36,7 +37,7 @@ pub(super) fn diagnostics(draft: &Draft, text: &str, units: Units) -> Vec<lsp::D
             Severity::Warning => lsp::DiagnosticSeverity::Warning,
         };
         let mut made = made(range, severity, &remark.message, remark.help.as_deref());
-        made.code = remark.code.map(|code| lsp::Code::String(code.0.to_owned()));
+        made.code = remark.code.map(|code| lsp::Code::String(code.name().to_owned()));
         made.data = (!remark.meant.is_empty()).then(|| json!({"meant": remark.meant}));
         made
     });
@@ -50,7 +51,7 @@ pub(super) fn is_unsaved(draft: &Draft) -> bool {
 
 /// The refusal that a signature of your own would mend.
 pub(super) fn refusal(draft: &Draft) -> Option<&Diagnostic> {
-    draft.verdict.as_ref().err().filter(|refused| BY_SIGNING.contains(&refused.code.0))
+    draft.verdict.as_ref().err().filter(|refused| BY_SIGNING.contains(&refused.code))
 }
 
 /// A text that is not judged because of its size.
@@ -58,7 +59,7 @@ pub(super) fn too_large() -> lsp::Diagnostic {
     let message = "the text is larger than an item may be, so it is not looked at";
     let severity = lsp::DiagnosticSeverity::Error;
     let mut made = made(lsp::Range::default(), severity, message, None);
-    made.code = Some(lsp::Code::String("space.too_large".to_owned()));
+    made.code = Some(lsp::Code::String(SPACE_TOO_LARGE.name().to_owned()));
     made
 }
 
@@ -67,7 +68,7 @@ pub(super) fn nowhere(diagnostic: &Diagnostic) -> lsp::Diagnostic {
     let severity = lsp::DiagnosticSeverity::Error;
     let (range, help) = (lsp::Range::default(), diagnostic.help.as_deref());
     let mut made = made(range, severity, &diagnostic.message, help);
-    made.code = Some(lsp::Code::String(diagnostic.code.0.to_owned()));
+    made.code = Some(lsp::Code::String(diagnostic.code.name().to_owned()));
     made
 }
 

@@ -6,13 +6,13 @@ use gen_lsp_types as lsp;
 
 use super::desk::project_of;
 use super::document::Document;
-use super::error::LspError;
+use super::error::{LSP_MALFORMED, LspError};
 use super::place::Units;
 use super::remarks;
 use super::session::Session;
 use super::uri::path_of;
 use crate::base::limits::LSP_OPEN_BYTES;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::Diagnostic;
 
 impl Session<'_> {
     pub(super) fn open(&mut self, item: lsp::TextDocumentItem) {
@@ -79,7 +79,7 @@ impl Session<'_> {
         let units = self.client.units;
         let document = self.documents.get_mut(uri).ok_or_else(|| {
             Box::new(Diagnostic {
-                code: Code("lsp.malformed"),
+                code: LSP_MALFORMED,
                 message: "the text is not open, or is no item".to_owned(),
                 help: None,
                 place: None,

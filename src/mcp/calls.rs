@@ -15,10 +15,10 @@ use tokio::sync::Notify;
 use super::error::McpError;
 use super::server::{Server, held};
 use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
-use crate::diag::{Diagnose, Diagnostic};
+use crate::diag::{Diagnose, Diagnostic, Failure};
 use crate::grant::Pattern;
 use crate::id::{Kind, Query, Ref, Space};
-use crate::pipeline::{Failure, Hold, Level, Request, Rye, SearchRequest, Verdict};
+use crate::pipeline::{Hold, Level, Request, Rye, SearchRequest, Verdict};
 use crate::report::error_json;
 use crate::trace::{Event, Recorder, Sink};
 
@@ -54,19 +54,9 @@ impl Answer {
 #[derive(Debug)]
 pub(super) struct Refusal(Box<Diagnostic>);
 
-impl From<McpError> for Refusal {
-    fn from(error: McpError) -> Self {
-        Self(Box::new(Diagnostic::from(&error)))
-    }
-}
-
-impl<E> From<E> for Refusal
-where
-    Failure: From<E>,
-    E: Diagnose,
-{
+impl<E: Diagnose> From<E> for Refusal {
     fn from(error: E) -> Self {
-        Self::from(Failure::from(error))
+        Self(Box::new(Diagnostic::from(&error)))
     }
 }
 

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose};
+use crate::diag::{Code, Diagnose, codes};
 use crate::id::Ref;
 
-pub(crate) const CODES: &[Code] = &[
-    Code("mcp.arguments"),
-    Code("mcp.busy"),
-    Code("mcp.dev_mode"),
-    Code("mcp.io"),
-    Code("mcp.listen"),
-    Code("mcp.name_taken"),
-    Code("mcp.outside_roots"),
-    Code("mcp.sign_refused"),
-];
+codes! {
+    MCP_ARGUMENTS = "mcp.arguments", Usage;
+    MCP_BUSY = "mcp.busy", PeerFailed;
+    MCP_DEV_MODE = "mcp.dev_mode", Refused;
+    MCP_IO = "mcp.io", PeerFailed;
+    MCP_LISTEN = "mcp.listen", PeerFailed;
+    MCP_NAME_TAKEN = "mcp.name_taken", Refused;
+    MCP_OUTSIDE_ROOTS = "mcp.outside_roots", Refused;
+    MCP_SIGN_REFUSED = "mcp.sign_refused", Refused;
+}
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum McpError {
@@ -37,18 +37,24 @@ pub(crate) enum McpError {
     SignRefused { why: &'static str, help: &'static str },
 }
 
+impl From<std::io::Error> for McpError {
+    fn from(source: std::io::Error) -> Self {
+        Self::Io { source }
+    }
+}
+
 impl Diagnose for McpError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Arguments { .. } => "mcp.arguments",
-            Self::Busy { .. } => "mcp.busy",
-            Self::DevMode => "mcp.dev_mode",
-            Self::Io { .. } => "mcp.io",
-            Self::Listen { .. } => "mcp.listen",
-            Self::NameTaken { .. } => "mcp.name_taken",
-            Self::OutsideRoots { .. } => "mcp.outside_roots",
-            Self::SignRefused { .. } => "mcp.sign_refused",
-        })
+        match self {
+            Self::Arguments { .. } => MCP_ARGUMENTS,
+            Self::Busy { .. } => MCP_BUSY,
+            Self::DevMode => MCP_DEV_MODE,
+            Self::Io { .. } => MCP_IO,
+            Self::Listen { .. } => MCP_LISTEN,
+            Self::NameTaken { .. } => MCP_NAME_TAKEN,
+            Self::OutsideRoots { .. } => MCP_OUTSIDE_ROOTS,
+            Self::SignRefused { .. } => MCP_SIGN_REFUSED,
+        }
     }
 
     fn help(&self) -> Option<String> {

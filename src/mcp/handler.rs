@@ -27,6 +27,7 @@ use super::tools::own;
 use super::workers::Ticket;
 use crate::base::limits::{MCP_LOG_LINES, MCP_PROGRESS_MS};
 use crate::id::Ref;
+use crate::resolve::RESOLVE_NOT_FOUND;
 
 /// See the module.
 pub(super) struct Session {
@@ -358,7 +359,7 @@ impl ServerHandler for Session {
         match read {
             Ok(Some(read)) => Ok(read.into()),
             Ok(None) => Err(missing(json!({"uri": request.uri}))),
-            Err(refusal) if refusal.diagnostic().code.0 == "resolve.not_found" => {
+            Err(refusal) if refusal.diagnostic().code == RESOLVE_NOT_FOUND => {
                 Err(missing(refusal.diagnostic().to_json().into()))
             }
             Err(refusal) => Err(of_refusal(&refusal)),

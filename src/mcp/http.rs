@@ -24,11 +24,12 @@ use super::error::McpError;
 use super::handler::Session;
 use super::lines::{Full, Lines, Reader};
 use super::messages::is_read_over_http;
-use super::server::{NotServed, Server};
+use super::server::Server;
 use crate::base::Digest;
 use crate::base::limits::{
     MCP_BODY_MS, MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES, TIMEOUT_MAX_MS,
 };
+use crate::diag::Failure;
 
 /// Where clients are listened to.
 pub(crate) struct Listen {
@@ -50,7 +51,7 @@ const PATH: &str = "/mcp";
 ///
 /// # Errors
 /// `mcp.listen`
-pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), NotServed> {
+pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), Failure> {
     let cannot = |why: String| McpError::Listen { at: listen.at.to_string(), why };
     if !listen.at.ip().is_loopback() {
         return Err(cannot("it is not a loopback address".into()).into());

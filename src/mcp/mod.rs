@@ -39,4 +39,4 @@ mod workers;
 
 pub(crate) use error::{CODES, McpError};
 pub(crate) use http::Listen;
-pub(crate) use server::{Door, Ended, NotServed, Setup, serve};
+pub(crate) use server::{Door, Ended, Setup, serve};

@@ -7,8 +7,9 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 use super::error::McpError;
-use super::server::{NotServed, Setup};
+use super::server::Setup;
 use super::tools::is_own;
+use crate::diag::Failure;
 use crate::id::{Kind, Query, Ref};
 use crate::parse::Item;
 use crate::pipeline::Described;
@@ -22,7 +23,7 @@ impl Roster {
     ///
     /// # Errors
     /// `mcp.name_taken`; those of finding the project.
-    pub(super) fn read(setup: &Setup) -> Result<Self, NotServed> {
+    pub(super) fn read(setup: &Setup) -> Result<Self, Failure> {
         if setup.expose.is_empty() {
             return Ok(Self::default());
         }

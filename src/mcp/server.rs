@@ -19,9 +19,10 @@ use super::watch as files;
 use super::workers::Workers;
 use crate::base::limits::{MCP_END_MS, MCP_THREADS};
 use crate::base::sync::unpoisoned;
+use crate::diag::Failure;
 use crate::grant::Pattern;
 use crate::host::Signals;
-use crate::pipeline::{Failure, Rye, SearchIndex};
+use crate::pipeline::{Rye, SearchIndex};
 
 /// Gives the facade of the project that a folder is, as it is now.
 pub(crate) type Project = Box<dyn Fn(&Path) -> Result<Rye, Failure> + Send + Sync>;
@@ -55,30 +56,6 @@ pub(crate) enum Ended {
     Done,
     /// This process was asked to end, by this signal.
     Signal(i32),
-}
-
-/// Why there is no server.
-pub(crate) enum NotServed {
-    Rule(McpError),
-    Failure(Failure),
-}
-
-impl From<McpError> for NotServed {
-    fn from(error: McpError) -> Self {
-        Self::Rule(error)
-    }
-}
-
-impl From<std::io::Error> for NotServed {
-    fn from(source: std::io::Error) -> Self {
-        Self::Rule(McpError::Io { source })
-    }
-}
-
-impl From<Failure> for NotServed {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
-    }
 }
 
 /// See the module.
@@ -132,10 +109,10 @@ pub(super) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 ///
 /// # Errors
 /// `mcp.*`; those of finding the project.
-pub(crate) fn serve(setup: Setup, door: Door) -> Result<Ended, NotServed> {
+pub(crate) fn serve(setup: Setup, door: Door) -> Result<Ended, Failure> {
     // Before any thread: each of them begins with this one's mask.
-    let signals = Signals::listen()?;
-    has_threads()?;
+    let signals = Signals::listen().map_err(McpError::from)?;
+    has_threads().map_err(McpError::from)?;
     // A project that cannot be served is told before a client comes.
     let rye = (setup.project)(&setup.roots[0])?;
     if matches!(door, Door::Http(_)) && rye.dev_mode() {
@@ -152,7 +129,8 @@ pub(crate) fn serve(setup: Setup, door: Door) -> Result<Ended, NotServed> {
         peers: Mutex::default(),
         end,
     });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(McpError::from)?;
     let ended = runtime.block_on(async {
         let serving = async {
             let _watch = files::watch(&server);
@@ -163,7 +141,7 @@ pub(crate) fn serve(setup: Setup, door: Door) -> Result<Ended, NotServed> {
         };
         tokio::select! {
             done = serving => done.map(|()| Ended::Done),
-            signal = heard(&signals) => Ok(Ended::Signal(signal?)),
+            signal = heard(&signals) => Ok(Ended::Signal(signal.map_err(McpError::from)?)),
             _ = is_ended.wait_for(Option::is_some) => Ok(Ended::Done),
         }
     });

@@ -22,19 +22,20 @@ use tokio::sync::{Notify, watch};
 use super::error::McpError;
 use super::handler::{Session, versions};
 use super::messages::{HAS_BEGUN, Messages};
-use super::server::{NotServed, Server, held};
+use super::server::{Server, held};
 use crate::base::limits::{MCP_GONE_MS, MCP_UNREAD};
+use crate::diag::Failure;
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Serves until the client closes our input. What it asked just before is still answered; what runs on
 /// after a moment is cancelled.
-pub(super) async fn serve(server: &Arc<Server>) -> Result<(), NotServed> {
+pub(super) async fn serve(server: &Arc<Server>) -> Result<(), Failure> {
     let is_gone = Arc::new(Notify::new());
     let transport = Patient {
-        from: Messages::new(reader()?),
-        to: AsyncRwTransport::new_server(tokio::io::empty(), writer()?),
+        from: Messages::new(reader().map_err(McpError::from)?),
+        to: AsyncRwTransport::new_server(tokio::io::empty(), writer().map_err(McpError::from)?),
         is_gone: Arc::clone(&is_gone),
         has_begun: false,
         has_greeted: false,

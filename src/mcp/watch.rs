@@ -10,9 +10,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use super::roster::Roster;
-use super::server::{NotServed, Server};
+use super::server::Server;
 use crate::base::limits::MCP_QUIET_MS;
-use crate::diag::Diagnose;
 use crate::id::Space;
 use crate::space::Root;
 
@@ -165,15 +164,9 @@ async fn renewed(server: &Arc<Server>) -> bool {
     ticket.answered();
     match read {
         Ok(Ok(roster)) => server.takes(roster),
-        Ok(Err(NotServed::Rule(error))) => {
-            (server.setup.note)(&format!(
-                "the tools stay as they were: {error} ({})",
-                error.code()
-            ));
-            false
-        }
-        Ok(Err(NotServed::Failure(failure))) => {
-            (server.setup.note)(&format!("the tools stay as they were: {failure}"));
+        Ok(Err(failure)) => {
+            let code = failure.code();
+            (server.setup.note)(&format!("the tools stay as they were: {failure} ({code})"));
             false
         }
         Err(_) => false,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::data::{kind, toml, yaml};
-use super::error::{Fault, METADATA};
+use super::error::{Fault, PARSE_METADATA};
 
 /// A config item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,9 @@ fn mapping(value: Value) -> Result<Config, Fault> {
     match value {
         Value::Object(value) => Ok(Config { value }),
         Value::Null => Ok(Config { value: Map::new() }),
-        other => Err(Fault::new(METADATA, format!("it must be a mapping, not {}", kind(&other)))),
+        other => {
+            Err(Fault::new(PARSE_METADATA, format!("it must be a mapping, not {}", kind(&other))))
+        }
     }
 }
 
@@ -44,12 +46,14 @@ mod tests {
 
     #[test]
     fn configs_table() {
-        let yaml = |text| Config::yaml(text).map(|c| Value::Object(c.value)).map_err(|f| f.code.0);
+        let yaml =
+            |text| Config::yaml(text).map(|c| Value::Object(c.value)).map_err(|f| f.code.name());
         assert_eq!(yaml("# rye:signed:v2 x\na: {b: 1}\n"), Ok(json!({"a": {"b": 1}})));
         assert_eq!(yaml(""), Ok(json!({})));
         assert_eq!(yaml("[a]"), Err("parse.metadata"));
         assert_eq!(yaml("a: !x 1"), Err("parse.yaml"));
-        let toml = |text| Config::toml(text).map(|c| Value::Object(c.value)).map_err(|f| f.code.0);
+        let toml =
+            |text| Config::toml(text).map(|c| Value::Object(c.value)).map_err(|f| f.code.name());
         assert_eq!(toml("# rye:signed:v2 x\n[a]\nb = 1\n"), Ok(json!({"a": {"b": 1}})));
         assert_eq!(toml("[a]\n[a]"), Err("parse.toml"));
     }

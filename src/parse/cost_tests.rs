@@ -137,7 +137,7 @@ fn reading_cost_grows_no_faster_than_the_text_or_ends_at_a_limit() {
         row(name, &|size| {
             let text = make(size);
             measured(|| {
-                parse(kind, &style, &text, String::new).map(drop).map_err(|fault| fault.code.0)
+                parse(kind, &style, &text, String::new).map(drop).map_err(|fault| fault.code.name())
             })
         });
     }
@@ -149,7 +149,7 @@ fn reading_cost_grows_no_faster_than_the_text_or_ends_at_a_limit() {
     ] {
         row(name, &|size| {
             let text = make(size);
-            measured(|| json(&text).map(drop).map_err(|fault| fault.code.0))
+            measured(|| json(&text).map(drop).map_err(|fault| fault.code.name()))
         });
     }
     println!("{table}");

@@ -1,40 +1,23 @@
 //! Why an admitted text is not an item.
 
 use crate::base::text::{Position, brief_line};
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 use crate::id::Ref;
 
-pub(crate) const NO_DIRECTIVE_FENCE: Code = Code("parse.no_directive_fence");
-pub(crate) const TWO_DIRECTIVE_FENCES: Code = Code("parse.two_directive_fences");
-pub(crate) const XML: Code = Code("parse.xml");
-pub(crate) const DIRECTIVE: Code = Code("parse.directive");
-pub(crate) const DUPLICATE_METADATA: Code = Code("parse.duplicate_metadata");
-pub(crate) const METADATA: Code = Code("parse.metadata");
-pub(crate) const SYNTAX: Code = Code("parse.syntax");
-pub(crate) const YAML: Code = Code("parse.yaml");
-pub(crate) const TOML: Code = Code("parse.toml");
-pub(crate) const JSON: Code = Code("parse.json");
-pub(crate) const LIMIT: Code = Code("parse.limit");
-pub(crate) const CONTROL_TEXT: Code = Code("parse.control_text");
-pub(crate) const INVISIBLE_TEXT: Code = Code("parse.invisible_text");
-pub(crate) const ENCODING: Code = Code("parse.encoding");
-
-pub(crate) const CODES: &[Code] = &[
-    NO_DIRECTIVE_FENCE,
-    TWO_DIRECTIVE_FENCES,
-    XML,
-    DIRECTIVE,
-    DUPLICATE_METADATA,
-    METADATA,
-    SYNTAX,
-    YAML,
-    TOML,
-    JSON,
-    LIMIT,
-    ENCODING,
-    CONTROL_TEXT,
-    INVISIBLE_TEXT,
-];
+codes! {
+    PARSE_NO_DIRECTIVE_FENCE = "parse.no_directive_fence", Malformed;
+    PARSE_TWO_DIRECTIVE_FENCES = "parse.two_directive_fences", Malformed;
+    PARSE_XML = "parse.xml", Malformed;
+    PARSE_DIRECTIVE = "parse.directive", Malformed;
+    PARSE_DUPLICATE_METADATA = "parse.duplicate_metadata", Malformed;
+    PARSE_METADATA = "parse.metadata", Malformed;
+    PARSE_SYNTAX = "parse.syntax", Malformed;
+    PARSE_YAML = "parse.yaml", Malformed;
+    PARSE_TOML = "parse.toml", Malformed;
+    PARSE_JSON = "parse.json", Malformed;
+    PARSE_LIMIT = "parse.limit", Malformed;
+    PARSE_ENCODING = "parse.encoding", Malformed;
+}
 
 /// What is wrong with a text, before it is known whose text it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,16 +80,20 @@ impl Diagnose for ParseError {
     fn help(&self) -> Option<String> {
         let item = &self.0.item;
         Some(match self.code() {
-            NO_DIRECTIVE_FENCE => "a directive holds one fence that opens with ```xml and whose \
+            PARSE_NO_DIRECTIVE_FENCE => {
+                "a directive holds one fence that opens with ```xml and whose \
                 root element is `<directive>`"
-                .into(),
-            TWO_DIRECTIVE_FENCES => "keep one `<directive>` fence; show an example in a fence \
+                    .into()
+            }
+            PARSE_TWO_DIRECTIVE_FENCES => {
+                "keep one `<directive>` fence; show an example in a fence \
                 with another info string, such as ```text"
-                .into(),
-            DUPLICATE_METADATA => "bind each name once, at top level, to one plain literal, \
+                    .into()
+            }
+            PARSE_DUPLICATE_METADATA => "bind each name once, at top level, to one plain literal, \
                 in one form"
                 .into(),
-            ENCODING => "save the file as UTF-8 and drop the coding line".into(),
+            PARSE_ENCODING => "save the file as UTF-8 and drop the coding line".into(),
             code => format!("mend the file, then run `rye sign {item}`; see `rye explain {code}`"),
         })
     }

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::directive::Directive;
-use super::error::{Fault, METADATA, ParseError};
+use super::error::{Fault, PARSE_METADATA, ParseError};
 use super::knowledge::Knowledge;
 use super::tool::{self, Tool};
 use crate::id::Kind;
@@ -55,7 +55,7 @@ pub(super) fn parse(
         (Kind::Knowledge, _) => Knowledge::markdown(text).map(Item::Knowledge),
         (Kind::Config, HeaderStyle::Yaml) => Config::yaml(text).map(Item::Config),
         (Kind::Config, HeaderStyle::Toml) => Config::toml(text).map(Item::Config),
-        (Kind::Config, _) => Err(Fault::new(METADATA, "a config is YAML or TOML")),
+        (Kind::Config, _) => Err(Fault::new(PARSE_METADATA, "a config is YAML or TOML")),
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
         for (kind, style, text, want) in rows {
             let got = parse(kind, &style, text, || text.to_owned());
             let got = got.map_or_else(
-                |fault| fault.code.0,
+                |fault| fault.code.name(),
                 |item| match item {
                     Item::Tool(_) => "tool",
                     Item::Directive(_) => "directive",

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::data::{kind, plain, yaml};
 use super::directive::{first_heading, signature_length};
-use super::error::{Fault, METADATA};
+use super::error::{Fault, PARSE_METADATA};
 use crate::base::text::escape_line;
 
 /// A knowledge item.
@@ -40,7 +40,7 @@ impl Knowledge {
             Value::Null => Map::new(),
             other => {
                 let why = format!("its front matter must be a mapping, not {}", kind(&other));
-                return Err(Fault::new(METADATA, why));
+                return Err(Fault::new(PARSE_METADATA, why));
             }
         };
         let described = described(&map)?;
@@ -107,7 +107,7 @@ fn described(map: &Map<String, Value>) -> Result<Knowledge, Fault> {
 
 fn wrong(key: &str, wanted: &str, got: &Value) -> Fault {
     let why = format!("`/{}` must be {wanted}, not {}", escape_line(key), kind(got));
-    Fault::new(METADATA, why)
+    Fault::new(PARSE_METADATA, why)
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
             ("---\na: &a [*a]\n---\n", "parse.limit"),
         ];
         for (text, code) in rows {
-            assert_eq!(Knowledge::markdown(text).map_err(|f| f.code.0), Err(code), "{text:?}");
+            assert_eq!(Knowledge::markdown(text).map_err(|f| f.code.name()), Err(code), "{text:?}");
         }
         let fault =
             Knowledge::markdown("<!-- rye:signed:v2 x -->\n---\na: 1\nb: .nan\n---\n").unwrap_err();
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!((got.title.as_deref(), got.body.as_str()), (Some("T"), "title: T\nrows: [1]\n"));
         assert!(Knowledge::yaml("- a\n", "- a\n".into()).is_ok());
         assert_eq!(
-            Knowledge::yaml("a: 1\na: 1", String::new()).map_err(|f| f.code.0),
+            Knowledge::yaml("a: 1\na: 1", String::new()).map_err(|f| f.code.name()),
             Err("parse.yaml")
         );
     }

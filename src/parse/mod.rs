@@ -31,7 +31,7 @@ mod tool;
 
 pub(crate) use data::{json, json_of, kind, yaml, yaml_place};
 pub(crate) use directive::{Context, Directive, Input, InputType};
-pub(crate) use error::{CODES, ParseError};
+pub(crate) use error::{CODES, PARSE_LIMIT};
 pub(crate) use finding::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use item::Item;
 pub(crate) use outline::{Outline, outline};

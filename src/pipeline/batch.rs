@@ -7,13 +7,13 @@
 
 use std::borrow::Cow;
 
-use super::failure::Failure;
 use super::line::Line;
 use super::parts::checked;
 use super::rules::Hold;
 use super::rye::Rye;
 use super::sign::{Unwritten, parallel};
 use crate::base::Digest;
+use crate::diag::Failure;
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::parse::Finding;
@@ -21,7 +21,8 @@ use crate::resolve::Found;
 use crate::store::HeldBack;
 use crate::trace::Quiet;
 use crate::verify::{
-    By, KeyPair, Scan, SignError, Source, TrustStore, admit, digest_to_sign, scan,
+    By, KeyPair, Scan, SignError, Source, TrustStore, VERIFY_DEV_SIGNATURE, VERIFY_UNTRUSTED,
+    admit, digest_to_sign, scan,
 };
 
 /// A file that is to be signed.
@@ -299,9 +300,9 @@ impl Rye {
                 match is_own {
                     true => checked(source, &self.spaces).err().map(|refused| refused.code()),
                     false if source.signer().is_some_and(|signer| signer.dev_for.is_some()) => {
-                        Some(Code("verify.dev_signature"))
+                        Some(VERIFY_DEV_SIGNATURE)
                     }
-                    false => Some(Code("verify.untrusted")),
+                    false => Some(VERIFY_UNTRUSTED),
                 }
             }
             Err(refused) => Some(refused.reason.code()),

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use super::failure::Failure;
 use super::index::SearchIndex;
 use super::rye::{Rye, now};
+use crate::diag::Failure;
 use crate::execute::{Driver, HttpClient, McpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::{BundleName, Space};

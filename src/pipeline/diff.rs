@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::failure::Failure;
 use super::file_changes::FileDifference;
 use super::line::Line;
 use super::parts::{Beside, checked};
 use super::rules::Hold;
 use super::rye::Rye;
 use super::work::beside;
+use super::{DIFF_AMBIGUOUS_VERSION, DIFF_NO_BASELINE, DIFF_UNKNOWN_VERSION};
 use crate::base::limits::DIFF_MS;
 use crate::base::text::escape_line;
 use crate::base::{Digest, Timestamp};
+use crate::diag::Failure;
 use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Query, Ref};
 use crate::lock::Pin;
@@ -50,11 +51,11 @@ impl VersionError {
 
 impl Diagnose for VersionError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::NoBaseline { .. } | Self::NotKept { .. } => "diff.no_baseline",
-            Self::Unknown { .. } => "diff.unknown_version",
-            Self::Ambiguous { .. } => "diff.ambiguous_version",
-        })
+        match self {
+            Self::NoBaseline { .. } | Self::NotKept { .. } => DIFF_NO_BASELINE,
+            Self::Unknown { .. } => DIFF_UNKNOWN_VERSION,
+            Self::Ambiguous { .. } => DIFF_AMBIGUOUS_VERSION,
+        }
     }
 
     fn help(&self) -> Option<String> {
@@ -144,7 +145,7 @@ impl Rye {
                 None => return Ok(line.all_new(&found)),
             },
             Against::Lock => {
-                let lock = rules.lock().map_err(|error| Failure::of_rule(error))?;
+                let lock = rules.lock()?;
                 let listed = lock.find(&item, found.space).cloned();
                 let unlisted = || lock.not_listed(item, Some(found.place.clone()));
                 let pin = listed.ok_or_else(unlisted)?;

@@ -12,7 +12,7 @@
 
 use std::path::Path;
 
-use super::failure::Failure;
+use super::SIGN_INVALID;
 use super::line::Line;
 use super::parts::checked;
 use super::rules::Hold;
@@ -20,6 +20,7 @@ use super::rye::Rye;
 use super::sign::{judge_content, lost_executor};
 use crate::base::text::Position;
 use crate::chain::Chain;
+use crate::diag::Failure;
 use crate::diag::{Code, Diagnostic, Place};
 use crate::id::{ItemId, Kind, Space};
 use crate::parse::{Finding, Item, Severity};
@@ -253,7 +254,7 @@ impl From<Finding> for Remark {
             (None, None) => Spot::Whole,
         };
         // What stops the signing has the code that signing would stop with.
-        let code = (severity == Severity::Error).then_some(Code("sign.invalid"));
+        let code = (severity == Severity::Error).then_some(SIGN_INVALID);
         Self { severity, code, message, help: None, spot, meant: meant.unwrap_or_default() }
     }
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::failure::{Failed, Failure};
+use super::failure::Failed;
 use super::run::Request;
 use super::rye::Rye;
-use crate::diag::Code;
+use crate::diag::Failure;
 use crate::eval::{Asked, EvalError, Judged};
 use crate::execute::{ExecuteError, Mask};
 use crate::id::Ref;
@@ -51,7 +51,7 @@ impl Rye {
         match read {
             Ok(judged) => Ok(Scored { item, judged, chain, elapsed, warnings }),
             Err(failure) => {
-                let (item, code) = (item.to_string(), Code(failure.code()));
+                let (item, code) = (item.to_string(), failure.reason());
                 sink.record(Event::Refused { item_id: Some(item.clone()), code });
                 Err(Failed { failure, item, chain, elapsed, warnings, trace: None })
             }

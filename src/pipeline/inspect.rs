@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::failure::Failure;
 use super::line::Line;
 use super::parts::{Beside, checked};
 use super::rules::Hold;
 use super::rye::Rye;
 use super::sign::parallel;
 use crate::chain::Chain;
+use crate::diag::Failure;
 use crate::diag::{Diagnose, Diagnostic, Place};
 use crate::grant::Pattern;
 use crate::id::{Fingerprint, ItemId, Kind, Query, Ref, Space};
@@ -23,7 +23,7 @@ use crate::resolve::Found;
 use crate::space::{Entry, Listing, Root};
 use crate::trace::{PassedOver, Quiet, Warnings};
 use crate::validate::{self, ValidChain};
-use crate::verify::{Source, TrustDocument, TrustStore};
+use crate::verify::{Source, TrustDocument, TrustStore, VERIFY_UNSIGNED};
 
 /// What became of one item under `rye verify`.
 #[derive(Debug)]
@@ -203,7 +203,7 @@ impl Rye {
         checked.retain(|row| match &row.verdict {
             // Only tools, and only for a key that may sign them: a header speaks for no other item.
             Verdict::Bad(failure)
-                if failure.code() == "verify.unsigned" && row.item.kind == Kind::Tool =>
+                if failure.reason() == VERIFY_UNSIGNED && row.item.kind == Kind::Tool =>
             {
                 let is_bundled = row.place.space.as_deref() != Some(row.space.as_str());
                 let embedded =
@@ -298,7 +298,7 @@ impl Rye {
             .cloned();
         let holds = match &refused {
             None => Some(true),
-            Some(refused) => crate::lock::CODES.contains(&refused.code).then_some(false),
+            Some(refused) => crate::lock::refuses_with(refused.code).then_some(false),
         };
         let identity = self.spaces.project_identity();
         let has_space = self.spaces.get(Space::Project).is_some();
@@ -473,7 +473,7 @@ fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
     let verified = if answers { line.verify(found) } else { line.verify_alone(found) };
     let source = match verified {
         Ok(source) => source,
-        Err(error) => return bad(error.into()),
+        Err(error) => return bad(error),
     };
     // Its header is signed, so what it lists is covered, or refused, with it.
     let beside = Beside::of(line.rye, space, &item, source.ext(), source.text());

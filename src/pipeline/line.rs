@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use super::failure::Failure;
 use super::rules::Rules;
 use super::rye::Rye;
 use crate::base::limits::SUGGESTIONS;
-use crate::chain::{Fetch, FetchError};
+use crate::chain::Fetch;
+use crate::diag::Failure;
 use crate::id::{ItemId, Query, Ref, Space};
 use crate::parse::Item;
 use crate::resolve::{Found, Resolver};
@@ -44,24 +44,24 @@ impl Line<'_> {
 
     /// Verify and parse a file.
     pub(super) fn admit(&self, found: Found) -> Result<(Source, Item), Failure> {
-        Ok(self.admit_or(found)?)
+        self.admit_or(found)
     }
 
     /// Verify and parse a file, whatever the lock says of it.
     pub(super) fn admit_alone(&self, found: Found) -> Result<(Source, Item), Failure> {
         let source = self.verify_alone(found)?;
-        Ok(self.parse(source)?)
+        self.parse(source)
     }
 
     /// Verify a file, and hold it against the lock.
-    pub(super) fn verify(&self, found: Found) -> Result<Source, FetchError> {
+    pub(super) fn verify(&self, found: Found) -> Result<Source, Failure> {
         let source = self.verify_alone(found)?;
         self.rules.judge(&source)?;
         Ok(source)
     }
 
     /// Verify a file, whatever the lock says of it.
-    pub(super) fn verify_alone(&self, found: Found) -> Result<Source, FetchError> {
+    pub(super) fn verify_alone(&self, found: Found) -> Result<Source, Failure> {
         let item = found.item.clone();
         // Known are versions of the project, also where files of another folder stand for its own.
         let base = match found.space {
@@ -79,12 +79,12 @@ impl Line<'_> {
         Ok(admitted?)
     }
 
-    fn admit_or(&self, found: Found) -> Result<(Source, Item), FetchError> {
+    fn admit_or(&self, found: Found) -> Result<(Source, Item), Failure> {
         let source = self.verify(found)?;
         self.parse(source)
     }
 
-    fn parse(&self, source: Source) -> Result<(Source, Item), FetchError> {
+    fn parse(&self, source: Source) -> Result<(Source, Item), Failure> {
         self.sink.record(Event::Parse { item_id: source.item().clone() });
         let item = Item::parse(&source)?;
         if let Item::Tool(tool) = &item
@@ -114,7 +114,7 @@ impl Line<'_> {
 }
 
 impl Fetch for Line<'_> {
-    fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, FetchError> {
+    fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, Failure> {
         let found = self.resolver(|resolver| resolver.resolve(item, from, self.sink))?;
         found.map(|found| self.admit_or(found)).transpose()
     }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::failure::Failure;
 use super::line::Line;
 use super::rules::Rules;
 use super::rye::Rye;
 use super::sign::parallel;
 use crate::chain::{Chain, lineage};
+use crate::diag::Failure;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::lock::{Broken, Lock, LockError, Pin, Seen};
 use crate::parse::Item;
@@ -200,7 +200,7 @@ impl Rye {
     /// Those of a lock that cannot be read.
     pub(crate) fn survey_rows(&self) -> Result<(usize, Vec<Query>), Failure> {
         let rules = self.strict_rules();
-        let lock = rules.lock().map_err(|error| Failure::of_rule(error))?;
+        let lock = rules.lock()?;
         let line = self.line(&rules, &Quiet);
         let rows = lock.rows().map(|(name, _)| name);
         let gone = rows.filter(|name| is_gone(line, name)).cloned().collect();
@@ -217,7 +217,7 @@ impl Rye {
         if !rules.trust.accepts(identity)? {
             return Err(no_project("you have not accepted it"));
         }
-        let lock = rules.lock().map_err(|error| Failure::of_rule(error))?;
+        let lock = rules.lock()?;
         Ok((project, lock.clone()))
     }
 

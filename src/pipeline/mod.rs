@@ -38,24 +38,23 @@ mod shelf;
 mod sign;
 mod work;
 
-use crate::diag::Code;
+use crate::diag::codes;
 
 pub use builder::RyeBuilder;
-pub use failure::Failure;
 pub use run::Request;
 pub use rye::Rye;
 pub use search::SearchRequest;
 
-/// Failures that belong to no single step.
-pub(crate) const CODES: &[Code] = &[
-    Code("sign.invalid"),
-    Code("diff.no_baseline"),
-    Code("diff.unknown_version"),
-    Code("diff.ambiguous_version"),
-    Code("hook.denied"),
-    Code("hook.not_a_hook"),
-    Code("hook.unusable"),
-];
+// Failures that belong to no single step.
+codes! {
+    SIGN_INVALID = "sign.invalid", Refused;
+    DIFF_NO_BASELINE = "diff.no_baseline", NotFound;
+    DIFF_UNKNOWN_VERSION = "diff.unknown_version", NotFound;
+    DIFF_AMBIGUOUS_VERSION = "diff.ambiguous_version", NotFound;
+    HOOK_DENIED = "hook.denied", Refused;
+    HOOK_NOT_A_HOOK = "hook.not_a_hook", Usage;
+    HOOK_UNUSABLE = "hook.unusable", Refused;
+}
 
 pub(crate) use batch::{Other, PassedOver, SignReport, Signed, StagedRow, ToSign, Which};
 pub(crate) use builder::located;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::diff::unified;
-use super::failure::Failure;
 use super::parts::Files;
 use super::rules::Hold;
 use super::rye::Rye;
 use super::work::beside;
 use crate::base::Digest;
 use crate::base::text::escape;
+use crate::diag::Failure;
 use crate::id::{Query, Ref, Space};
 use crate::resolve::Found;
 use crate::space::Entry;

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::failure::{Failed, Failure};
+use super::failure::Failed;
 use super::run::Request;
 use super::rye::{Rye, now};
+use crate::diag::Failure;
 use crate::execute::Pending;
 use crate::plan::{Plan, PlanError, PlanFile};
 use crate::registry::{Decision, PendingRequest, PendingState, Postponed, Registry, RegistryError};

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 
-use super::failure::Failure;
 use super::inspect::Copy;
 use super::line::Line;
 use super::rules::Hold;
@@ -11,8 +10,8 @@ use super::rye::Rye;
 use super::sign::parallel;
 use crate::base::Digest;
 use crate::base::limits::CHAIN_LINKS;
-use crate::chain::{Chain, Fetch, FetchError, lineage};
-use crate::diag::Diagnostic;
+use crate::chain::{Chain, Fetch, lineage};
+use crate::diag::{Diagnostic, Failure};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::parse::Item;
 use crate::plan::{Survey, dependencies};
@@ -115,7 +114,7 @@ struct Watch<'a> {
 }
 
 impl Fetch for Watch<'_> {
-    fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, FetchError> {
+    fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, Failure> {
         let got = self.line.fetch(item, from)?;
         if let Some((source, parsed)) = &got {
             self.seen.borrow_mut().push(Reached::of(source, parsed, self.line.trust));
@@ -214,7 +213,7 @@ fn links(watch: &Watch<'_>, source: &Source, executor: Option<ItemId>) -> Option
     for _ in 1..CHAIN_LINKS {
         let item = Ref::new(Kind::Tool, next?);
         match watch.fetch(&item, from) {
-            Err(error) => return Some(Diagnostic::from(&error)),
+            Err(error) => return Some(error.diagnostic()),
             Ok(Some((source, Item::Tool(tool)))) => (from, next) = (source.space(), tool.executor),
             Ok(_) => return None,
         }

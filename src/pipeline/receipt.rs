@@ -4,13 +4,13 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-use super::failure::Failure;
 use super::run::Request;
 use super::rye::Rye;
 use crate::base::Digest;
 use crate::base::staged::Staged;
 use crate::diag::Diagnose;
-use crate::execute::{ExecuteError, Outcome, Witness};
+use crate::diag::Failure;
+use crate::execute::{EXECUTE_TOOL_FAILED, ExecuteError, Outcome, Witness};
 use crate::id::Fingerprint;
 use crate::plan::{Plan, PlanFile};
 use crate::report::{Ran, Receipt, ReceiptError, Warned};
@@ -149,8 +149,8 @@ impl Notary {
         let ended = match result {
             Ok(Outcome { failure: None, pending: Some(_), .. }) => "pending",
             Ok(Outcome { failure: None, .. }) => "success",
-            Ok(_) => "execute.tool_failed",
-            Err(error) => error.code().0,
+            Ok(_) => EXECUTE_TOOL_FAILED.name(),
+            Err(error) => error.code().name(),
         };
         let (plan_digest, witness, started_at) = (self.plan_digest, &self.witness, self.started_at);
         // A clock that was set back must not make a receipt that contradicts itself.

@@ -1,9 +1,9 @@
 //! What a project asks one to believe (core 4.3), looked at without believing any of it.
 
-use super::failure::Failure;
 use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::Timestamp;
+use crate::diag::Failure;
 use crate::diag::Place;
 use crate::id::{Fingerprint, Ref, Space};
 use crate::space::{Entry, Odd};

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::line::Line;
 use super::rye::Rye;
 use crate::base::Digest;
-use crate::chain::FetchError;
+use crate::diag::Failure;
 use crate::id::{Ref, Space};
 use crate::lock::{Lock, LockError};
 use crate::trace::Sink;
@@ -37,7 +37,7 @@ pub(crate) struct Rules<'a> {
     pub(super) trust: Arc<TrustStore<'a>>,
     dev: DevMode,
     hold: Hold,
-    lock: OnceLock<Result<Lock, Arc<LockError>>>,
+    lock: OnceLock<Result<Lock, Failure>>,
 }
 
 /// The rules for hooks, by the space of the hook.
@@ -109,19 +109,19 @@ impl<'a> Rules<'a> {
     /// # Errors
     /// `verify.signer_changed`, `verify.space_changed`, `verify.rolled_back`, `lock.*`; whatever a
     /// lock that cannot be used is refused with.
-    pub(super) fn judge(&self, source: &Source) -> Result<(), FetchError> {
+    pub(super) fn judge(&self, source: &Source) -> Result<(), Failure> {
         if self.hold == Hold::Off {
             return Ok(());
         }
-        let lock = self.lock().map_err(|error| FetchError::Rule(error))?;
+        let lock = self.lock()?;
         Ok(lock.judge(source, self.hold == Hold::Exact)?)
     }
 
     /// The lock of the project; empty without one, and in a project that is not accepted, whose
     /// files nobody interprets (core 4.3).
-    pub(super) fn lock(&self) -> Result<&Lock, Arc<LockError>> {
-        let lock = self.lock.get_or_init(|| self.read().map_err(Arc::new));
-        lock.as_ref().map_err(Arc::clone)
+    pub(super) fn lock(&self) -> Result<&Lock, Failure> {
+        let lock = self.lock.get_or_init(|| self.read().map_err(Failure::from));
+        lock.as_ref().map_err(Failure::clone)
     }
 
     /// The digest that the lock lists for an item, if it can say.

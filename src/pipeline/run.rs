@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
-use super::failure::{Failed, Failure};
+use super::failure::Failed;
 use super::line::Line;
 use super::pending::Approval;
 use super::receipt::{Notary, Written};
@@ -13,6 +13,7 @@ use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::{Digest, random};
 use crate::chain::{Chain, Lineage, lineage};
+use crate::diag::Failure;
 use crate::eval::{self, EvalError};
 use crate::execute::{ExecuteError, Outcome, Running, Witness};
 use crate::host::PrivateDir;
@@ -135,7 +136,7 @@ impl Rye {
         let sink = Warnings::new(sink);
         self.steps(request, &mut reached, &sink).map_err(|failure| {
             let diagnostic = failure.diagnostic();
-            tracing::info!(item = reached.item, code = diagnostic.code.0, "stopped");
+            tracing::info!(item = reached.item, code = diagnostic.code.name(), "stopped");
             let item_id = diagnostic.item.or_else(|| Some(reached.item.clone()));
             sink.record(Event::Refused { item_id, code: diagnostic.code });
             let chain = match failure.chain() {

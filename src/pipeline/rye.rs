@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use super::failure::Failure;
 use super::index::SearchIndex;
 use crate::base::Timestamp;
+use crate::diag::Failure;
 use crate::execute::{Driver, Primitive};
 use crate::host::Host;
 use crate::id::{ItemId, Space};

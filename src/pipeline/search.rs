@@ -16,17 +16,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::failure::Failure;
 use super::inspect::Described;
 use super::parts::{Beside, is_part};
 use super::rye::Rye;
 use crate::base::limits::{EXAMPLES_SHOWN, SEARCH_PAGE, SUMMARY_CHARS};
 use crate::diag::Code;
+use crate::diag::Failure;
 use crate::id::{Fingerprint, Kind, Query, Ref, Space};
 use crate::report::{Warned, error_json};
+use crate::resolve::RESOLVE_NOT_FOUND;
 use crate::search::{Criteria, Hit, IndexedDoc, Segment, search};
 use crate::space::Entry;
-use crate::verify::Integrity;
+use crate::verify::{Integrity, VERIFY_UNSIGNED};
 
 /// Hits of a page if the caller does not say how many.
 const PAGE: usize = 20;
@@ -261,8 +262,8 @@ impl Rye {
             let Hit { entry: Entry { item, space, .. }, score } = hit;
             let (space, seen) = match described {
                 Ok(described) => (described.detail.space, described.summary()),
-                Err(failure) if failure.code() == "resolve.not_found" => return None,
-                Err(failure) => (space, Err(Code(failure.code()))),
+                Err(failure) if failure.reason() == RESOLVE_NOT_FOUND => return None,
+                Err(failure) => (space, Err(failure.reason())),
             };
             Some(SearchHit { item, space, score, seen })
         });
@@ -298,7 +299,7 @@ impl Described {
     fn summary(&self) -> Result<Summary, Code> {
         if self.detail.integrity != Integrity::Verified {
             // Dev mode lets it run; nobody stands for what it says.
-            return Err(self.warnings.first().map_or(Code("verify.unsigned"), |first| first.code));
+            return Err(self.warnings.first().map_or(VERIFY_UNSIGNED, |first| first.code));
         }
         Ok(Summary {
             text: brief(self.item.description().unwrap_or_default()),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::line::Line;
-use crate::chain::FetchError;
+use crate::diag::Failure;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Item;
 use crate::plan::{ConfigCopy, PlanError, Shelf};
@@ -19,7 +19,7 @@ impl Shelf for Line<'_> {
         source.parts_folder(&self.rye.spaces, root)
     }
 
-    fn admit_beside(&self, beside: &Source, path: &str) -> Result<Option<Source>, FetchError> {
+    fn admit_beside(&self, beside: &Source, path: &str) -> Result<Option<Source>, Failure> {
         let Some(path) = path.strip_prefix(".ai/") else { return Ok(None) };
         let kind = Kind::ALL.into_iter().find_map(|kind| {
             let rest = path.strip_prefix(kind.folder())?.strip_prefix('/')?;
@@ -40,7 +40,7 @@ impl Shelf for Line<'_> {
         }
     }
 
-    fn configs(&self, item: &Ref) -> Result<Vec<ConfigCopy>, FetchError> {
+    fn configs(&self, item: &Ref) -> Result<Vec<ConfigCopy>, Failure> {
         let mut copies = Vec::new();
         for space in Space::NEAREST_FIRST {
             if space == Space::Project && !self.accepts_project() {

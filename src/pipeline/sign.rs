@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::SIGN_INVALID;
 use super::batch::{SignReport, Signed};
-use super::failure::Failure;
 use super::hooks::BELOW as HOOKS_BELOW;
 use super::line::Line;
 use super::parts::checked;
@@ -13,6 +13,7 @@ use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::sync::unpoisoned;
 use crate::chain::{Fetch as _, executors};
+use crate::diag::Failure;
 use crate::diag::{Code, Diagnose, Place};
 use crate::grant::Pattern;
 use crate::id::{Kind, Query, Ref, Space};
@@ -23,7 +24,7 @@ use crate::resolve::{Found, ResolveError};
 use crate::trace::Quiet;
 use crate::verify::{
     AcceptedProject, By, KeyPair, OwnKeys, PartFinding, PublicKey, Source, Staged, TrustError,
-    admit, check_own_config, stage,
+    VERIFY_UNSIGNED, VERIFY_UNTRUSTED, admit, check_own_config, stage,
 };
 
 /// An item that does not validate is not signed.
@@ -46,7 +47,7 @@ fn lines(findings: &[Finding]) -> String {
 
 impl Diagnose for Unsignable {
     fn code(&self) -> Code {
-        Code("sign.invalid")
+        SIGN_INVALID
     }
 
     fn help(&self) -> Option<String> {
@@ -249,9 +250,9 @@ impl Rye {
                     false => Carried::Others,
                 }
             }
-            Err(refused) => match refused.reason.code().0 {
-                "verify.unsigned" => Carried::Nothing,
-                "verify.untrusted" => Carried::Others,
+            Err(refused) => match refused.reason.code() {
+                VERIFY_UNSIGNED => Carried::Nothing,
+                VERIFY_UNTRUSTED => Carried::Others,
                 _ => Carried::Broken,
             },
         }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::diff::unified;
-use super::failure::Failure;
 use super::line::Line;
 use super::parts::{Beside, Files, has_no_line, is_part};
 use super::rye::Rye;
 use super::sign::Unwritten;
 use crate::base::Digest;
 use crate::base::text::invisible;
+use crate::diag::Failure;
 use crate::diag::Place;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Item;

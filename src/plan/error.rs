@@ -8,32 +8,42 @@ use super::record::{Difference, difference_lines, of_params_alone};
 use super::schema::{NoSchema, Stop};
 use crate::base::limits::{ARGUMENT_BYTES, PARAMS_NODES, VARIABLE_BYTES};
 use crate::base::text::{brief_line, escape_line};
-use crate::chain::FetchError;
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Failure, Place, codes};
 use crate::host::CannotConfine;
 use crate::id::{Ref, Space};
+use crate::parse::PARSE_LIMIT;
 use crate::space::SpaceError;
 use crate::trace::PassedOver;
 use crate::verify::TrustError;
 
-pub(crate) const CODES: &[Code] = &[
-    Code("plan.invalid_parameters"),
-    Code("plan.invalid_schema"),
-    Code("plan.bad_config"),
-    Code("plan.no_command"),
-    Code("plan.program_not_found"),
-    Code("plan.argument_too_large"),
-    Code("plan.variable_too_large"),
-    Code("plan.argument_nul"),
-    Code("plan.missing_secret"),
-    Code("plan.secret_in_argv"),
-    Code("plan.bad_env_file"),
-    Code("plan.refused_variable"),
-    Code("plan.unverified_program"),
-    Code("plan.not_a_tool"),
-    Code("plan.malformed"),
-    Code("plan.drifted"),
-];
+codes! {
+    PLAN_INVALID_PARAMETERS = "plan.invalid_parameters", Usage;
+    PLAN_INVALID_SCHEMA = "plan.invalid_schema", CannotRun;
+    PLAN_BAD_CONFIG = "plan.bad_config", CannotRun;
+    PLAN_NO_COMMAND = "plan.no_command", CannotRun;
+    PLAN_PROGRAM_NOT_FOUND = "plan.program_not_found", CannotRun;
+    PLAN_ARGUMENT_TOO_LARGE = "plan.argument_too_large", CannotRun;
+    PLAN_VARIABLE_TOO_LARGE = "plan.variable_too_large", CannotRun;
+    PLAN_ARGUMENT_NUL = "plan.argument_nul", CannotRun;
+    PLAN_MISSING_SECRET = "plan.missing_secret", CannotRun;
+    PLAN_SECRET_IN_ARGV = "plan.secret_in_argv", CannotRun;
+    PLAN_BAD_ENV_FILE = "plan.bad_env_file", CannotRun;
+    PLAN_REFUSED_VARIABLE = "plan.refused_variable", CannotRun;
+    PLAN_UNVERIFIED_PROGRAM = "plan.unverified_program", CannotRun;
+    PLAN_NOT_A_TOOL = "plan.not_a_tool", Usage;
+    PLAN_MALFORMED = "plan.malformed", Refused;
+    PLAN_DRIFTED = "plan.drifted", Refused;
+    MATRIX_TOOL_FORK = "matrix.tool_fork", Refused;
+    MATRIX_DIRECTIVE_REMOTE_INLINE = "matrix.directive_remote_inline", Refused;
+    MATRIX_DIRECTIVE_ASYNC_INLINE = "matrix.directive_async_inline", Refused;
+    MATRIX_DRY_RUN_REMOTE = "matrix.dry_run_remote", Refused;
+    MATRIX_ASYNC_DRY_RUN = "matrix.async_dry_run", Refused;
+    MATRIX_EMPTY_REMOTE = "matrix.empty_remote", Refused;
+    MATRIX_UNKNOWN_WORD = "matrix.unknown_word", Refused;
+    MATRIX_NOT_EXECUTABLE = "matrix.not_executable", Refused;
+    MATRIX_NOT_BUILT = "matrix.not_built", Refused;
+    EXECUTE_TIMEOUT = "execute.timeout", CannotRun;
+}
 
 /// One violation of a schema.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -84,7 +94,7 @@ pub(crate) enum PlanError {
     #[error("the {space} space's `{item}`: `{pointer}` is no number of seconds up to a day")]
     BadLimit { item: Ref, space: Space, pointer: String },
     #[error(transparent)]
-    Fetch(#[from] FetchError),
+    Fetch(#[from] Failure),
     #[error(transparent)]
     Space(#[from] SpaceError),
     #[error("`{item}` is a {}, and only the run of a tool has a plan and a receipt", .item.kind)]
@@ -119,32 +129,32 @@ fn lines(violations: &[Violation]) -> String {
 
 impl Diagnose for PlanError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::InvalidParameters { .. } => "plan.invalid_parameters",
-            Self::InvalidSchema { why: NoSchema::Malformed(_), .. } => "plan.invalid_schema",
-            Self::InvalidSchema { .. } | Self::TooManyValues { .. } => "parse.limit",
-            Self::CheckStopped { stop: Stop::Steps, .. } => "parse.limit",
-            Self::CheckStopped { .. } => "execute.timeout",
-            Self::BadConfig { .. } => "plan.bad_config",
-            Self::NoCommand { .. } => "plan.no_command",
-            Self::ProgramNotFound { .. } => "plan.program_not_found",
-            Self::ArgumentTooLarge { .. } => "plan.argument_too_large",
-            Self::VariableTooLarge { .. } => "plan.variable_too_large",
-            Self::ArgumentNul { .. } => "plan.argument_nul",
-            Self::BadEnvFile { .. } => "plan.bad_env_file",
-            Self::RefusedVariable { .. } => "plan.refused_variable",
-            Self::BadLimit { .. } => "plan.bad_config",
-            Self::Fetch(inner) => return inner.code(),
-            Self::Space(inner) | Self::EnvFile(inner) => return inner.code(),
-            Self::MissingSecret { .. } => "plan.missing_secret",
-            Self::SecretInArgv { .. } => "plan.secret_in_argv",
-            Self::Sandbox { why, .. } => return why.code(),
-            Self::Trust(inner) => return inner.code(),
-            Self::UnverifiedProgram { .. } => "plan.unverified_program",
-            Self::NotATool { .. } => "plan.not_a_tool",
-            Self::Malformed { .. } => "plan.malformed",
-            Self::Drifted { .. } => "plan.drifted",
-        })
+        match self {
+            Self::InvalidParameters { .. } => PLAN_INVALID_PARAMETERS,
+            Self::InvalidSchema { why: NoSchema::Malformed(_), .. } => PLAN_INVALID_SCHEMA,
+            Self::InvalidSchema { .. } | Self::TooManyValues { .. } => PARSE_LIMIT,
+            Self::CheckStopped { stop: Stop::Steps, .. } => PARSE_LIMIT,
+            Self::CheckStopped { .. } => EXECUTE_TIMEOUT,
+            Self::BadConfig { .. } => PLAN_BAD_CONFIG,
+            Self::NoCommand { .. } => PLAN_NO_COMMAND,
+            Self::ProgramNotFound { .. } => PLAN_PROGRAM_NOT_FOUND,
+            Self::ArgumentTooLarge { .. } => PLAN_ARGUMENT_TOO_LARGE,
+            Self::VariableTooLarge { .. } => PLAN_VARIABLE_TOO_LARGE,
+            Self::ArgumentNul { .. } => PLAN_ARGUMENT_NUL,
+            Self::BadEnvFile { .. } => PLAN_BAD_ENV_FILE,
+            Self::RefusedVariable { .. } => PLAN_REFUSED_VARIABLE,
+            Self::BadLimit { .. } => PLAN_BAD_CONFIG,
+            Self::Fetch(inner) => inner.reason(),
+            Self::Space(inner) | Self::EnvFile(inner) => inner.code(),
+            Self::MissingSecret { .. } => PLAN_MISSING_SECRET,
+            Self::SecretInArgv { .. } => PLAN_SECRET_IN_ARGV,
+            Self::Sandbox { why, .. } => why.code(),
+            Self::Trust(inner) => inner.code(),
+            Self::UnverifiedProgram { .. } => PLAN_UNVERIFIED_PROGRAM,
+            Self::NotATool { .. } => PLAN_NOT_A_TOOL,
+            Self::Malformed { .. } => PLAN_MALFORMED,
+            Self::Drifted { .. } => PLAN_DRIFTED,
+        }
     }
 
     fn help(&self) -> Option<String> {
@@ -223,7 +233,7 @@ impl Diagnose for PlanError {
 
     fn place(&self) -> Option<Place> {
         match self {
-            Self::Fetch(inner) => inner.place(),
+            Self::Fetch(inner) => inner.inner().place(),
             Self::Space(inner) => inner.place(),
             Self::Trust(inner) => inner.place(),
             Self::BadEnvFile { fault } => {
@@ -237,7 +247,7 @@ impl Diagnose for PlanError {
 
     fn item(&self) -> Option<String> {
         match self {
-            Self::Fetch(inner) => return inner.item(),
+            Self::Fetch(inner) => return inner.inner().item(),
             Self::Space(inner) => return inner.item(),
             Self::Trust(inner) => return inner.item(),
             Self::BadEnvFile { .. } | Self::EnvFile(_) => return None,
@@ -270,7 +280,7 @@ impl Diagnose for PlanError {
     fn data(&self) -> serde_json::Map<String, serde_json::Value> {
         let mut data = serde_json::Map::new();
         if let Self::Fetch(inner) = self {
-            return inner.data();
+            return inner.inner().data();
         }
         if let Self::InvalidParameters { violations, .. } = self
             && let Ok(violations) = serde_json::to_value(violations)

@@ -1,23 +1,16 @@
 //! What may be asked for at all (core 8): target, thread, async and dry run by kind.
 
+use super::error::{
+    MATRIX_ASYNC_DRY_RUN, MATRIX_DIRECTIVE_ASYNC_INLINE, MATRIX_DIRECTIVE_REMOTE_INLINE,
+    MATRIX_DRY_RUN_REMOTE, MATRIX_EMPTY_REMOTE, MATRIX_NOT_BUILT, MATRIX_NOT_EXECUTABLE,
+    MATRIX_TOOL_FORK, MATRIX_UNKNOWN_WORD,
+};
 use std::fmt;
 use std::str::FromStr;
 
 use crate::base::text::{escape_line, near};
 use crate::diag::{Code, Diagnose};
 use crate::id::Kind;
-
-pub(crate) const CODES: &[Code] = &[
-    Code("matrix.tool_fork"),
-    Code("matrix.directive_remote_inline"),
-    Code("matrix.directive_async_inline"),
-    Code("matrix.dry_run_remote"),
-    Code("matrix.async_dry_run"),
-    Code("matrix.empty_remote"),
-    Code("matrix.unknown_word"),
-    Code("matrix.not_executable"),
-    Code("matrix.not_built"),
-];
 
 /// Where a run happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,17 +171,17 @@ impl MatrixError {
 
 impl Diagnose for MatrixError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::ToolFork => "matrix.tool_fork",
-            Self::DirectiveRemoteInline => "matrix.directive_remote_inline",
-            Self::DirectiveAsyncInline => "matrix.directive_async_inline",
-            Self::DryRunRemote => "matrix.dry_run_remote",
-            Self::AsyncDryRun => "matrix.async_dry_run",
-            Self::EmptyRemote => "matrix.empty_remote",
-            Self::UnknownWord { .. } => "matrix.unknown_word",
-            Self::NotExecutable { .. } => "matrix.not_executable",
-            Self::NotBuilt { .. } => "matrix.not_built",
-        })
+        match self {
+            Self::ToolFork => MATRIX_TOOL_FORK,
+            Self::DirectiveRemoteInline => MATRIX_DIRECTIVE_REMOTE_INLINE,
+            Self::DirectiveAsyncInline => MATRIX_DIRECTIVE_ASYNC_INLINE,
+            Self::DryRunRemote => MATRIX_DRY_RUN_REMOTE,
+            Self::AsyncDryRun => MATRIX_ASYNC_DRY_RUN,
+            Self::EmptyRemote => MATRIX_EMPTY_REMOTE,
+            Self::UnknownWord { .. } => MATRIX_UNKNOWN_WORD,
+            Self::NotExecutable { .. } => MATRIX_NOT_EXECUTABLE,
+            Self::NotBuilt { .. } => MATRIX_NOT_BUILT,
+        }
     }
 
     fn help(&self) -> Option<String> {
@@ -278,7 +271,7 @@ mod tests {
             };
             let got = |kind| match cell.check(kind) {
                 Ok(()) => "ok",
-                Err(error) => error.code().0.trim_start_matches("matrix."),
+                Err(error) => error.code().name().trim_start_matches("matrix."),
             };
             let row = (target, thread, detached, dry_run);
             assert_eq!(got(Kind::Tool), tool, "{row:?}");
@@ -292,9 +285,9 @@ mod tests {
             ("local:x", "matrix.unknown_word"),
             ("", "matrix.unknown_word"),
         ] {
-            assert_eq!(word.parse::<Target>().unwrap_err().code().0, code, "{word}");
+            assert_eq!(word.parse::<Target>().unwrap_err().code().name(), code, "{word}");
         }
-        assert_eq!("forked".parse::<Thread>().unwrap_err().code().0, "matrix.unknown_word");
+        assert_eq!("forked".parse::<Thread>().unwrap_err().code().name(), "matrix.unknown_word");
         assert_eq!("remote:gpu".parse::<Target>().unwrap().to_string(), "remote:gpu");
     }
 }

@@ -48,11 +48,11 @@ mod tree;
 
 pub(crate) use arguments::reads_as_file;
 pub(crate) use dependencies::dependencies;
-pub(crate) use error::{CODES, PlanError};
+pub(crate) use error::{CODES, EXECUTE_TIMEOUT, PlanError};
 pub(crate) use exec::Spoken;
 pub(crate) use http::{HTTP_CLIENT, HttpRequest};
 pub(crate) use machine::{Survey, file_identity, find_program};
-pub(crate) use matrix::{CODES as MATRIX_CODES, Cell, MatrixError, Target, Thread};
+pub(crate) use matrix::{Cell, MatrixError, Target, Thread};
 pub(crate) use mcp::{
     MCP_CLIENT, MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, script_at,
 };

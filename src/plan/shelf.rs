@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::error::PlanError;
-use crate::chain::FetchError;
+use crate::diag::Failure;
 use crate::id::{Ref, Space};
 use crate::space::{Folder, SpaceError};
 use crate::verify::{PartsRoot, Source};
@@ -35,14 +35,14 @@ pub(crate) trait Shelf {
     ///
     /// # Errors
     /// Whatever the file is refused with.
-    fn admit_beside(&self, beside: &Source, path: &str) -> Result<Option<Source>, FetchError>;
+    fn admit_beside(&self, beside: &Source, path: &str) -> Result<Option<Source>, Failure>;
 
     /// Every copy of a config item, the lowest space first. Those of a project that is not accepted
     /// are left out.
     ///
     /// # Errors
     /// Whatever a copy is refused with.
-    fn configs(&self, item: &Ref) -> Result<Vec<ConfigCopy>, FetchError>;
+    fn configs(&self, item: &Ref) -> Result<Vec<ConfigCopy>, Failure>;
 
     /// The project's `.env`; `None` if there is none, or the project is not accepted.
     ///

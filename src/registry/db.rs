@@ -176,6 +176,6 @@ mod tests {
         registry.db.pragma_update(None, "user_version", STEPS.len() + 1).unwrap();
         drop(registry);
         let error = Registry::open(home.path()).err().unwrap();
-        assert_eq!(error.code().0, "registry.newer");
+        assert_eq!(error.code().name(), "registry.newer");
     }
 }

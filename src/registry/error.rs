@@ -7,18 +7,18 @@ use serde_json::{Map, Value, json};
 
 use super::pending::PendingState;
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose};
+use crate::diag::{Code, Diagnose, codes};
 
-pub(crate) const CODES: &[Code] = &[
-    Code("registry.io"),
-    Code("registry.newer"),
-    Code("pending.not_found"),
-    Code("pending.decided"),
-    Code("pending.full"),
-    Code("pending.drifted"),
-    Code("pending.rejected"),
-    Code("pending.lost"),
-];
+codes! {
+    REGISTRY_IO = "registry.io", CannotRun;
+    REGISTRY_NEWER = "registry.newer", CannotRun;
+    PENDING_NOT_FOUND = "pending.not_found", NotFound;
+    PENDING_DECIDED = "pending.decided", Refused;
+    PENDING_FULL = "pending.full", Refused;
+    PENDING_DRIFTED = "pending.drifted", Refused;
+    PENDING_REJECTED = "pending.rejected", Refused;
+    PENDING_LOST = "pending.lost", Refused;
+}
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -46,16 +46,16 @@ pub(crate) enum RegistryError {
 
 impl Diagnose for RegistryError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Open { .. } | Self::Sql { .. } => "registry.io",
-            Self::Newer { .. } => "registry.newer",
-            Self::NotFound { .. } => "pending.not_found",
-            Self::Decided { .. } => "pending.decided",
-            Self::Full { .. } => "pending.full",
-            Self::Drifted { .. } => "pending.drifted",
-            Self::Rejected { .. } => "pending.rejected",
-            Self::Lost { .. } => "pending.lost",
-        })
+        match self {
+            Self::Open { .. } | Self::Sql { .. } => REGISTRY_IO,
+            Self::Newer { .. } => REGISTRY_NEWER,
+            Self::NotFound { .. } => PENDING_NOT_FOUND,
+            Self::Decided { .. } => PENDING_DECIDED,
+            Self::Full { .. } => PENDING_FULL,
+            Self::Drifted { .. } => PENDING_DRIFTED,
+            Self::Rejected { .. } => PENDING_REJECTED,
+            Self::Lost { .. } => PENDING_LOST,
+        }
     }
 
     fn help(&self) -> Option<String> {

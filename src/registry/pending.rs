@@ -339,7 +339,7 @@ mod tests {
             reason: "amount",
             message: "Pay 5,000?",
         };
-        registry.postpone(&asked).map_err(|error| error.code().0)
+        registry.postpone(&asked).map_err(|error| error.code().name())
     }
 
     fn decision(by: usize) -> Decision {
@@ -364,7 +364,7 @@ mod tests {
                     match done {
                         Ok(()) => 1,
                         Err(error) => {
-                            assert_eq!(error.code().0, "pending.decided");
+                            assert_eq!(error.code().name(), "pending.decided");
                             0
                         }
                     }
@@ -460,7 +460,7 @@ mod tests {
         let mut typo = id.clone();
         typo.pop();
         let error = registry.request(&typo).unwrap_err();
-        assert_eq!(error.code().0, "pending.not_found");
+        assert_eq!(error.code().name(), "pending.not_found");
         assert_eq!(error.help(), Some(format!("did you mean `{id}`?")));
         assert!(registry.claim(&typo, &decision(1)).is_err());
     }

@@ -5,19 +5,19 @@ use std::path::PathBuf;
 
 use crate::base::Digest;
 use crate::base::text::{brief_line, escape_line};
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 use crate::id::{Fingerprint, Ref};
 use crate::verify::KeyProblem;
 
-pub(crate) const CODES: &[Code] = &[
-    Code("receipt.malformed"),
-    Code("receipt.untrusted"),
-    Code("receipt.revoked"),
-    Code("receipt.forged"),
-    Code("receipt.other_plan"),
-    Code("receipt.other_run"),
-    Code("receipt.io"),
-];
+codes! {
+    RECEIPT_MALFORMED = "receipt.malformed", Refused;
+    RECEIPT_UNTRUSTED = "receipt.untrusted", Refused;
+    RECEIPT_REVOKED = "receipt.revoked", Refused;
+    RECEIPT_FORGED = "receipt.forged", Refused;
+    RECEIPT_OTHER_PLAN = "receipt.other_plan", Refused;
+    RECEIPT_OTHER_RUN = "receipt.other_run", Refused;
+    RECEIPT_IO = "receipt.io", CannotRun;
+}
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -64,15 +64,15 @@ impl ReceiptError {
 
 impl Diagnose for ReceiptError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Malformed { .. } => "receipt.malformed",
-            Self::Untrusted { .. } => "receipt.untrusted",
-            Self::Revoked { .. } => "receipt.revoked",
-            Self::Forged { .. } => "receipt.forged",
-            Self::OtherPlan { .. } => "receipt.other_plan",
-            Self::OtherRun { .. } => "receipt.other_run",
-            Self::NoPlace { .. } | Self::Lost { .. } => "receipt.io",
-        })
+        match self {
+            Self::Malformed { .. } => RECEIPT_MALFORMED,
+            Self::Untrusted { .. } => RECEIPT_UNTRUSTED,
+            Self::Revoked { .. } => RECEIPT_REVOKED,
+            Self::Forged { .. } => RECEIPT_FORGED,
+            Self::OtherPlan { .. } => RECEIPT_OTHER_PLAN,
+            Self::OtherRun { .. } => RECEIPT_OTHER_RUN,
+            Self::NoPlace { .. } | Self::Lost { .. } => RECEIPT_IO,
+        }
     }
 
     fn help(&self) -> Option<String> {

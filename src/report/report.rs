@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::error::ReceiptError;
 use crate::base::Digest;
 use crate::diag::{Code, Diagnostic};
-use crate::execute::{Outcome, ToolFailure};
+use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::plan::Plan;
 use crate::trace::{Recorded, Warning};
@@ -216,7 +216,7 @@ impl ToolReport {
                     (Some(failure), _) => {
                         let of = failure.of;
                         object(json!({
-                            "status": "error", "code": "execute.tool_failed",
+                            "status": "error", "code": EXECUTE_TOOL_FAILED,
                             "error": failure.message,
                             "help": self.lacking(failure, &outcome.data).unwrap_or_else(|| {
                                 format!("see what the tool says of it in `data` and `{of}`")

@@ -1,6 +1,6 @@
 //! Findings in SARIF 2.1.0, as code scanning services read them.
 //!
-//! In:  diagnostics with a level, and what each code means.
+//! In:  diagnostics with a level.
 //! Out: one log of one run. A rule is a code; a place in the project is relative to its folder
 //!      (`%SRCROOT%`), one in another space to that space, and an embedded item has a name only.
 
@@ -24,28 +24,14 @@ pub(crate) enum Level {
     Warning,
 }
 
-/// What a code means.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Rule {
-    /// One sentence.
-    pub(crate) short: String,
-    /// The whole page, in Markdown.
-    pub(crate) page: String,
-}
-
-/// The log. `rule` says what a code means; `version` is this program's, `exit` how it ends.
-pub(crate) fn sarif(
-    findings: &[(Level, Diagnostic)],
-    rule: &dyn Fn(Code) -> Rule,
-    version: &str,
-    exit: u8,
-) -> Value {
+/// The log. `version` is this program's, `exit` how it ends.
+pub(crate) fn sarif(findings: &[(Level, Diagnostic)], version: &str, exit: u8) -> Value {
     // A rule has one index, and rules stand in the order of their codes.
     let codes: BTreeSet<Code> = findings.iter().map(|(_, found)| found.code).collect();
     let index = |code: Code| codes.iter().position(|known| *known == code);
     let results: Vec<Value> =
         findings.iter().map(|(level, found)| result(*level, found, index(found.code))).collect();
-    let rules: Vec<Value> = codes.iter().map(|code| rule_json(*code, &rule(*code))).collect();
+    let rules: Vec<Value> = codes.iter().copied().map(rule).collect();
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -63,12 +49,11 @@ pub(crate) fn sarif(
     })
 }
 
-fn rule_json(code: Code, rule: &Rule) -> Value {
-    let help = if rule.page.is_empty() { &rule.short } else { &rule.page };
+fn rule(code: Code) -> Value {
     json!({
         "id": code,
-        "shortDescription": {"text": rule.short},
-        "help": {"text": help, "markdown": help},
+        "shortDescription": {"text": code.summary()},
+        "help": {"text": code.page(), "markdown": code.page()},
     })
 }
 

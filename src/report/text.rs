@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::report::{Detail, DirectiveReport, Report, ToolReport};
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnostic, Paint, Style};
-use crate::execute::Pending;
+use crate::diag::{Diagnostic, Paint, Style};
+use crate::execute::{EXECUTE_TOOL_FAILED, Pending};
 use crate::plan::Survey;
 use crate::verify::Integrity;
 
@@ -91,7 +91,7 @@ impl ToolReport {
         let status = outcome.exit_code.or(outcome.http.as_ref().map(|http| http.status.into()));
         let status = status.map_or("none".into(), |status: i32| status.to_string());
         let diagnostic = Diagnostic {
-            code: Code("execute.tool_failed"),
+            code: EXECUTE_TOOL_FAILED,
             message: format!("`{}`: {}", self.item, failure.message),
             help: Some(self.lacking(failure, &outcome.data).unwrap_or_else(|| {
                 format!(

@@ -1,16 +1,19 @@
 //! Why a reference was not answered by one file.
 
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 use crate::id::{Query, Ref, Space};
 use crate::space::SpaceError;
 
-pub(crate) const CODES: &[Code] = &[
-    Code("resolve.not_found"),
-    Code("resolve.ambiguous_kind"),
-    Code("resolve.ambiguous_file"),
-    Code("resolve.ambiguous_space"),
-    Code("resolve.reserved"),
-];
+codes! {
+    RESOLVE_NOT_FOUND = "resolve.not_found", NotFound;
+    RESOLVE_AMBIGUOUS_KIND = "resolve.ambiguous_kind", NotFound;
+    RESOLVE_AMBIGUOUS_FILE = "resolve.ambiguous_file", NotFound;
+    RESOLVE_AMBIGUOUS_SPACE = "resolve.ambiguous_space", NotFound;
+    RESOLVE_RESERVED = "resolve.reserved", Refused;
+}
+
+/// Where the pages of codes lay when they were items.
+const CODE_PAGES: &str = "rye/errors/";
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -55,18 +58,22 @@ fn paths(files: &[Place]) -> String {
 
 impl Diagnose for ResolveError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::NotFound { .. } => "resolve.not_found",
-            Self::AmbiguousKind { .. } => "resolve.ambiguous_kind",
-            Self::AmbiguousFile { .. } => "resolve.ambiguous_file",
-            Self::AmbiguousSpace { .. } => "resolve.ambiguous_space",
-            Self::Reserved { .. } => "resolve.reserved",
-            Self::Space(inner) => return inner.code(),
-        })
+        match self {
+            Self::NotFound { .. } => RESOLVE_NOT_FOUND,
+            Self::AmbiguousKind { .. } => RESOLVE_AMBIGUOUS_KIND,
+            Self::AmbiguousFile { .. } => RESOLVE_AMBIGUOUS_FILE,
+            Self::AmbiguousSpace { .. } => RESOLVE_AMBIGUOUS_SPACE,
+            Self::Reserved { .. } => RESOLVE_RESERVED,
+            Self::Space(inner) => inner.code(),
+        }
     }
 
     fn help(&self) -> Option<String> {
         Some(match self {
+            Self::NotFound { query, .. } if query.id.as_str().starts_with(CODE_PAGES) => {
+                let code = &query.id.as_str()[CODE_PAGES.len()..];
+                format!("the page of a code is not an item: `rye explain {code}` shows it")
+            }
             Self::NotFound { near, .. } if !near.is_empty() => {
                 let near: Vec<_> = near.iter().map(|n| format!("`{n}`")).collect();
                 format!("did you mean {}?", near.join(" or "))

@@ -18,5 +18,5 @@ mod error;
 mod resolve;
 mod suggest;
 
-pub(crate) use error::{CODES, ResolveError};
+pub(crate) use error::{CODES, RESOLVE_AMBIGUOUS_FILE, RESOLVE_NOT_FOUND, ResolveError};
 pub(crate) use resolve::{Found, Resolver};

@@ -273,7 +273,7 @@ mod tests {
             let chosen = choose(&machine(there.0, there.1), policy(write), ladder);
             let got = match &chosen {
                 Ok(held) => held.level.as_str(),
-                Err(why) => why.code().0,
+                Err(why) => why.code().name(),
             };
             assert_eq!(got, want, "{there:?} {ladder:?} {write:?}");
             if let Err(why) = chosen {

@@ -1,9 +1,12 @@
 //! Why a search is refused.
 
 use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
-use crate::diag::{Code, Diagnose};
+use crate::diag::{Code, Diagnose, codes};
 
-pub(crate) const CODES: &[Code] = &[Code("search.query"), Code("search.cursor")];
+codes! {
+    SEARCH_QUERY = "search.query", Usage;
+    SEARCH_CURSOR = "search.cursor", Usage;
+}
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -16,10 +19,10 @@ pub(crate) enum SearchError {
 
 impl Diagnose for SearchError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::TooMuch => "search.query",
-            Self::Cursor => "search.cursor",
-        })
+        match self {
+            Self::TooMuch => SEARCH_QUERY,
+            Self::Cursor => SEARCH_CURSOR,
+        }
     }
 
     fn help(&self) -> Option<String> {

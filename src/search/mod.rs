@@ -26,6 +26,6 @@ mod segment;
 mod tests;
 mod tokenize;
 
-pub(crate) use error::{CODES, SearchError};
+pub(crate) use error::CODES;
 pub(crate) use rank::{Criteria, Hit, search};
 pub(crate) use segment::{Doc, IndexedDoc, Segment, SegmentBuilder};

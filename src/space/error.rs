@@ -3,21 +3,21 @@
 use std::path::PathBuf;
 
 use crate::base::limits::ITEM_BYTES;
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 
-pub(crate) const CODES: &[Code] = &[
-    Code("space.not_a_file"),
-    Code("space.too_large"),
-    Code("space.symlink"),
-    Code("space.foreign_owner"),
-    Code("space.untrusted_root"),
-    Code("space.no_user_space"),
-    Code("space.io"),
-    ODD_FILE,
-];
+codes! {
+    SPACE_NOT_A_FILE = "space.not_a_file", Refused;
+    SPACE_TOO_LARGE = "space.too_large", Refused;
+    SPACE_SYMLINK = "space.symlink", Refused;
+    SPACE_FOREIGN_OWNER = "space.foreign_owner", Refused;
+    SPACE_UNTRUSTED_ROOT = "space.untrusted_root", Refused;
+    SPACE_NO_USER_SPACE = "space.no_user_space", Refused;
+    SPACE_IO = "space.io", Refused;
+    SPACE_ODD_FILE = "space.odd_file", Refused;
+}
 
 /// A finding about a folder, and no error: nothing asks for such a file.
-pub(super) const ODD_FILE: Code = Code("space.odd_file");
+pub(super) const ODD_FILE: Code = SPACE_ODD_FILE;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -49,15 +49,15 @@ pub(crate) enum SpaceError {
 
 impl Diagnose for SpaceError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::NotAFile { .. } | Self::NotAFolder { .. } => "space.not_a_file",
-            Self::TooLarge { .. } => "space.too_large",
-            Self::Symlink { .. } => "space.symlink",
-            Self::ForeignOwner { .. } => "space.foreign_owner",
-            Self::UntrustedRoot { .. } | Self::InGround { .. } => "space.untrusted_root",
-            Self::NoUserSpace => "space.no_user_space",
-            Self::Io { .. } | Self::NoSuchProject { .. } => "space.io",
-        })
+        match self {
+            Self::NotAFile { .. } | Self::NotAFolder { .. } => SPACE_NOT_A_FILE,
+            Self::TooLarge { .. } => SPACE_TOO_LARGE,
+            Self::Symlink { .. } => SPACE_SYMLINK,
+            Self::ForeignOwner { .. } => SPACE_FOREIGN_OWNER,
+            Self::UntrustedRoot { .. } | Self::InGround { .. } => SPACE_UNTRUSTED_ROOT,
+            Self::NoUserSpace => SPACE_NO_USER_SPACE,
+            Self::Io { .. } | Self::NoSuchProject { .. } => SPACE_IO,
+        }
     }
 
     fn help(&self) -> Option<String> {

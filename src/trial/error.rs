@@ -4,17 +4,18 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 use crate::id::Ref;
+use crate::verify::VERIFY_PROJECT_NOT_ACCEPTED;
 
-pub(crate) const CODES: &[Code] = &[
-    Code("test.malformed"),
-    Code("test.unknown_key"),
-    Code("test.no_spec"),
-    Code("test.no_item"),
-    Code("test.failed"),
-    Code("test.io"),
-];
+codes! {
+    TEST_MALFORMED = "test.malformed", Malformed;
+    TEST_UNKNOWN_KEY = "test.unknown_key", Malformed;
+    TEST_NO_SPEC = "test.no_spec", NotFound;
+    TEST_NO_ITEM = "test.no_item", NotFound;
+    TEST_FAILED = "test.failed", ToolFailed;
+    TEST_IO = "test.io", CannotRun;
+}
 
 /// Why a spec is not tried, or what became of those that were.
 #[derive(Debug, thiserror::Error)]
@@ -55,15 +56,15 @@ fn did_you_mean(near: &[String]) -> Option<String> {
 
 impl Diagnose for TestError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Malformed { .. } => "test.malformed",
-            Self::UnknownKey { .. } => "test.unknown_key",
-            Self::NoSpec { .. } => "test.no_spec",
-            Self::NoItem { .. } => "test.no_item",
-            Self::NotAccepted { .. } => "verify.project_not_accepted",
-            Self::Failed { .. } => "test.failed",
-            Self::Io { .. } => "test.io",
-        })
+        match self {
+            Self::Malformed { .. } => TEST_MALFORMED,
+            Self::UnknownKey { .. } => TEST_UNKNOWN_KEY,
+            Self::NoSpec { .. } => TEST_NO_SPEC,
+            Self::NoItem { .. } => TEST_NO_ITEM,
+            Self::NotAccepted { .. } => VERIFY_PROJECT_NOT_ACCEPTED,
+            Self::Failed { .. } => TEST_FAILED,
+            Self::Io { .. } => TEST_IO,
+        }
     }
 
     fn help(&self) -> Option<String> {

@@ -6,10 +6,10 @@ use super::error::TestError;
 use super::spec::{Case, read};
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::diag::{Diagnose, Diagnostic, Place};
+use crate::diag::{Diagnose, Diagnostic, Failure, Place};
 use crate::grant::Pattern;
 use crate::id::{Kind, Query, Ref, Space};
-use crate::pipeline::{Failure, Rye};
+use crate::pipeline::Rye;
 use crate::space::Entry;
 
 /// One spec.
@@ -24,26 +24,17 @@ pub(crate) struct Suite {
     pub(crate) cases: Result<Vec<Case>, Diagnostic>,
 }
 
-/// Why nothing is tried.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FindError {
-    #[error(transparent)]
-    Test(#[from] TestError),
-    #[error(transparent)]
-    Rye(#[from] Failure),
-}
-
 /// The specs of a space whose items are asked for, sorted by ref; all of them if nothing is asked.
 ///
 /// # Errors
 /// `verify.project_not_accepted`: nothing of the project was read then. `test.no_spec` for the first
 /// that has none, `id.*`, `space.*`.
-pub(crate) fn find(rye: &Rye, space: Space, asked: &[Asked]) -> Result<Vec<Suite>, FindError> {
+pub(crate) fn find(rye: &Rye, space: Space, asked: &[Asked]) -> Result<Vec<Suite>, Failure> {
     let mut specs = Vec::new();
     let mut items = BTreeSet::new();
     for kind in [Kind::Tool, Kind::Directive] {
         let Some(root) = rye.spaces().get(space) else { continue };
-        specs.extend(root.specs(kind).map_err(Failure::from)?);
+        specs.extend(root.specs(kind)?);
         items.extend(rye.list(space, kind)?.into_iter().map(|entry| (entry.item.clone(), entry)));
     }
     if space == Space::Project && !specs.is_empty() {
@@ -80,10 +71,10 @@ impl Asked {
     }
 }
 
-fn accepted(rye: &Rye) -> Result<(), FindError> {
+fn accepted(rye: &Rye) -> Result<(), Failure> {
     let identity = rye.spaces().project_identity();
     let accepted = match identity {
-        Some(identity) => rye.trust().accepts(identity).map_err(Failure::from)?,
+        Some(identity) => rye.trust().accepts(identity)?,
         None => false,
     };
     if accepted {

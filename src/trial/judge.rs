@@ -6,6 +6,7 @@ use similar::TextDiff;
 use super::expect::{Expect, FileIs};
 use super::folder::Workplace;
 use crate::diag::{Diagnose, Diagnostic};
+use crate::execute::EXECUTE_TOOL_FAILED;
 use crate::report::Report;
 
 /// Lines shown of a text in which something is missing: enough to see which text it is.
@@ -76,7 +77,7 @@ impl Came {
                     return Self { ran: true, result, text, ..Self::default() };
                 };
                 let failed = outcome.failure.as_ref().map(|failure| {
-                    let code = "execute.tool_failed".to_owned();
+                    let code = EXECUTE_TOOL_FAILED.name().to_owned();
                     (code, failure.message.clone(), failure.tail.clone())
                 });
                 let (result, text) = (outcome.data.clone(), text_of(&outcome.data));
@@ -100,7 +101,7 @@ impl Came {
     }
 
     pub(super) fn refused(diagnostic: &Diagnostic) -> Self {
-        let (code, message) = (diagnostic.code.0.to_owned(), diagnostic.message.clone());
+        let (code, message) = (diagnostic.code.name().to_owned(), diagnostic.message.clone());
         let help = diagnostic.help.clone().unwrap_or_default();
         Self { failed: Some((code, message, help)), ..Self::default() }
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::error::TEST_FAILED;
 use super::find::Suite;
 use super::judge::Finding;
 use super::run::Verdict;
@@ -45,7 +46,7 @@ pub(crate) fn junit(suites: &[(&Suite, Vec<Verdict>)]) -> String {
                 }
             }
             Err(diagnostic) => {
-                let (code, text) = (escaped(diagnostic.code.0), escaped(&diagnostic.message));
+                let (code, text) = (escaped(diagnostic.code.name()), escaped(&diagnostic.message));
                 let _ = writeln!(
                     out,
                     "    <testcase name=\"spec\" classname=\"{name}\" time=\"0.000\">\n      \
@@ -71,7 +72,8 @@ fn one(out: &mut String, class: &str, name: &str, verdict: &Verdict) {
         out.push_str("/>\n");
         return;
     };
-    let (element, kind) = first.error.map_or(("failure", "test.failed"), |code| ("error", code));
+    let (element, kind) =
+        first.error.map_or(("failure", TEST_FAILED.name()), |code| ("error", code));
     let message = format!("{} {}", first.what, first.why.lines().next().unwrap_or_default());
     let told: Vec<String> = verdict.findings.iter().map(Finding::text).collect();
     let _ = writeln!(

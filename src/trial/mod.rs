@@ -26,7 +26,7 @@ mod score;
 mod spec;
 
 pub(crate) use error::{CODES, TestError};
-pub(crate) use find::{Asked, FindError, Suite, find};
+pub(crate) use find::{Asked, Suite, find};
 pub(crate) use junit::junit;
 pub(crate) use run::{Verdict, run};
 pub(crate) use spec::Case;

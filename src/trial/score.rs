@@ -47,7 +47,7 @@ pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict
                     return;
                 }
                 let diagnostic = failed.failure.diagnostic();
-                let code = diagnostic.code.0;
+                let code = diagnostic.code.name();
                 let why = format!("came to no score: {code}: {}", diagnostic.message);
                 verdict.findings.push(Finding { error: Some(code), ..plain(&what, why) });
             }

@@ -3,21 +3,25 @@
 use std::path::PathBuf;
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 use crate::id::Fingerprint;
 use crate::space::SpaceError;
 
-pub(crate) const CODES: &[Code] = &[
-    Code("key.missing"),
-    Code("key.exists"),
-    Code("key.permissions"),
-    Code("key.malformed"),
-    Code("key.io"),
-    Code("trust.malformed"),
-    Code("trust.not_found"),
-    Code("trust.io"),
-    Code("trust.unfit"),
-];
+codes! {
+    KEY_MISSING = "key.missing", Refused;
+    KEY_EXISTS = "key.exists", Refused;
+    KEY_PERMISSIONS = "key.permissions", Refused;
+    KEY_MALFORMED = "key.malformed", Refused;
+    KEY_IO = "key.io", Refused;
+    TRUST_MALFORMED = "trust.malformed", Refused;
+    TRUST_NOT_FOUND = "trust.not_found", NotFound;
+    TRUST_IO = "trust.io", Refused;
+    TRUST_UNFIT = "trust.unfit", Refused;
+    VERIFY_TRUST_UNREADABLE = "verify.trust_unreadable", Refused;
+    VERIFY_WEAK_KEY = "verify.weak_key", Refused;
+    VERIFY_EXAMPLE_KEY = "verify.example_key", Refused;
+    VERIFY_REVOKED = "verify.revoked", Refused;
+}
 
 /// What can be wrong with a key file.
 #[derive(Debug, thiserror::Error)]
@@ -45,17 +49,17 @@ pub(crate) enum KeyError {
 
 impl Diagnose for KeyError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Missing => "key.missing",
-            Self::Exists { .. } => "key.exists",
+        match self {
+            Self::Missing => KEY_MISSING,
+            Self::Exists { .. } => KEY_EXISTS,
             Self::Permissions { .. }
             | Self::Writable { .. }
             | Self::OpenFolder { .. }
-            | Self::Owner { .. } => "key.permissions",
-            Self::Space(inner) => return inner.code(),
-            Self::Malformed { .. } => "key.malformed",
-            Self::Io { .. } => "key.io",
-        })
+            | Self::Owner { .. } => KEY_PERMISSIONS,
+            Self::Space(inner) => inner.code(),
+            Self::Malformed { .. } => KEY_MALFORMED,
+            Self::Io { .. } => KEY_IO,
+        }
     }
 
     fn help(&self) -> Option<String> {
@@ -118,17 +122,17 @@ pub(crate) enum TrustError {
 
 impl Diagnose for TrustError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Unreadable { .. } => "verify.trust_unreadable",
-            Self::Malformed { .. } => "trust.malformed",
-            Self::NotFound { .. } => "trust.not_found",
-            Self::Weak { .. } => "verify.weak_key",
-            Self::Example { .. } => "verify.example_key",
-            Self::Revoked { .. } => "verify.revoked",
-            Self::Key(inner) => return inner.code(),
-            Self::Io { .. } => "trust.io",
-            Self::Unfit { .. } => "trust.unfit",
-        })
+        match self {
+            Self::Unreadable { .. } => VERIFY_TRUST_UNREADABLE,
+            Self::Malformed { .. } => TRUST_MALFORMED,
+            Self::NotFound { .. } => TRUST_NOT_FOUND,
+            Self::Weak { .. } => VERIFY_WEAK_KEY,
+            Self::Example { .. } => VERIFY_EXAMPLE_KEY,
+            Self::Revoked { .. } => VERIFY_REVOKED,
+            Self::Key(inner) => inner.code(),
+            Self::Io { .. } => TRUST_IO,
+            Self::Unfit { .. } => TRUST_UNFIT,
+        }
     }
 
     fn help(&self) -> Option<String> {

@@ -33,7 +33,10 @@ mod store;
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
 pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, remove_own, write_own};
-pub(crate) use error::{CODES, KeyError, TrustError};
+pub(crate) use error::{
+    CODES, KeyError, TrustError, VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE,
+    VERIFY_WEAK_KEY,
+};
 pub(crate) use own_keys::OwnKeys;
 pub(crate) use project::{AcceptedProject, AllowedRoot, record_id};
 pub(crate) use proposal::{Proposal, proposals};

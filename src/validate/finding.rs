@@ -1,10 +1,14 @@
 //! What is wrong with a chain.
 
-use crate::diag::{Code, Diagnose};
+use crate::chain::VALIDATE_SPACE_ORDER;
+use crate::diag::{Code, Diagnose, codes};
 use crate::id::ItemId;
 
-pub(crate) const CODES: &[Code] =
-    &[Code("validate.io"), Code("validate.version"), Code("validate.target")];
+codes! {
+    VALIDATE_IO = "validate.io", Refused;
+    VALIDATE_VERSION = "validate.version", Refused;
+    VALIDATE_TARGET = "validate.target", Refused;
+}
 
 /// One rule that a pair of links, or a link, broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +29,10 @@ pub(crate) struct Invalid {
 
 impl std::fmt::Display for Invalid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let title = match self.code().0 {
-            "validate.space_order" => "incompatible spaces",
-            "validate.io" => "inputs and outputs do not fit",
-            "validate.version" => "versions do not fit",
+        let title = match self.code() {
+            VALIDATE_SPACE_ORDER => "incompatible spaces",
+            VALIDATE_IO => "inputs and outputs do not fit",
+            VALIDATE_VERSION => "versions do not fit",
             _ => "it may not run like this",
         };
         write!(f, "Chain validation failed: {title}")?;
@@ -43,11 +47,15 @@ impl std::error::Error for Invalid {}
 
 impl Diagnose for Invalid {
     fn code(&self) -> Code {
-        self.findings.first().map_or(Code("validate.target"), |finding| finding.code)
+        self.findings.first().map_or(VALIDATE_TARGET, |finding| finding.code)
     }
 
     fn help(&self) -> Option<String> {
         Some(format!("see the chain with `rye why {}`", self.item))
+    }
+
+    fn chain(&self) -> Vec<String> {
+        self.links.iter().map(ItemId::to_string).collect()
     }
 
     fn item(&self) -> Option<String> {
@@ -58,7 +66,7 @@ impl Diagnose for Invalid {
         let findings: Vec<_> = self
             .findings
             .iter()
-            .map(|f| serde_json::json!({"code": f.code.0, "pair": f.pair, "message": f.message}))
+            .map(|f| serde_json::json!({"code": f.code.name(), "pair": f.pair, "message": f.message}))
             .collect();
         [("findings".to_owned(), findings.into())].into_iter().collect()
     }

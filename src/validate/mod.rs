@@ -8,5 +8,5 @@
 mod finding;
 mod rules;
 
-pub(crate) use finding::{CODES, Invalid};
+pub(crate) use finding::CODES;
 pub(crate) use rules::{Asked, ValidChain};

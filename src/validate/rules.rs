@@ -2,8 +2,8 @@
 
 use semver::{Version, VersionReq};
 
-use super::finding::{Finding, Invalid};
-use crate::chain::{Chain, Link};
+use super::finding::{Finding, Invalid, VALIDATE_IO, VALIDATE_TARGET, VALIDATE_VERSION};
+use crate::chain::{Chain, Link, VALIDATE_SPACE_ORDER};
 use crate::diag::Code;
 use crate::parse::Constraints;
 use crate::trace::{Event, Sink};
@@ -42,7 +42,7 @@ impl ValidChain {
                 findings: found.iter().map(|(_, message)| message.clone()).collect(),
             });
             findings.extend(found.into_iter().map(|(code, message)| Finding {
-                code: Code(code),
+                code,
                 pair: pair.clone(),
                 message,
             }));
@@ -51,7 +51,7 @@ impl ValidChain {
         for link in chain.links() {
             let pair = link.item().to_string();
             findings.extend(judge_link(link, asked).map(|message| Finding {
-                code: Code("validate.target"),
+                code: VALIDATE_TARGET,
                 pair: pair.clone(),
                 message,
             }));
@@ -74,21 +74,21 @@ impl ValidChain {
     }
 }
 
-type Found = (&'static str, String);
+type Found = (Code, String);
 
 fn judge_pair(child: &Link, parent: &Link) -> Vec<Found> {
     let mut found = Vec::new();
     let (below, above) = (child.source.space(), parent.source.space());
     if above > below {
         let message = format!("an item of the {below} space depends on one of the {above} space");
-        found.push(("validate.space_order", message));
+        found.push((VALIDATE_SPACE_ORDER, message));
     }
     if let (Some(outputs), Some(inputs)) = (&child.tool.outputs, &parent.tool.inputs) {
         let gives = |name: &str| outputs.iter().any(|port| port.name == name);
         let lacks = inputs.iter().filter(|port| port.required && !gives(&port.name));
         found.extend(lacks.map(|port| {
             (
-                "validate.io",
+                VALIDATE_IO,
                 format!(
                     "`{}` needs `{}`, which the child does not give",
                     parent.item().id,
@@ -99,7 +99,7 @@ fn judge_pair(child: &Link, parent: &Link) -> Vec<Found> {
     }
     if let Some(constraints) = &parent.tool.child_constraints {
         let messages = judge_version(constraints, child.tool.version.as_deref());
-        found.extend(messages.into_iter().map(|message| ("validate.version", message)));
+        found.extend(messages.into_iter().map(|message| (VALIDATE_VERSION, message)));
     }
     found
 }

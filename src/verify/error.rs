@@ -3,39 +3,37 @@
 use super::listed_files::PartFinding;
 use crate::base::Timestamp;
 use crate::base::text::{Position, Unfit, escape_line};
-use crate::diag::{Code, Diagnose, Place};
+use crate::diag::{Code, Diagnose, Place, codes};
 use crate::id::{Fingerprint, Ref};
 use crate::signature::PUBLISHER;
+use crate::trust::{VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE, VERIFY_WEAK_KEY};
 
-pub(crate) const CODES: &[Code] = &[
-    Code("verify.unsigned"),
-    Code("verify.malformed"),
-    Code("verify.stray_signature_line"),
-    Code("verify.legacy"),
-    Code("verify.moved"),
-    Code("verify.altered"),
-    Code("verify.project_not_accepted"),
-    Code("verify.trust_unreadable"),
-    Code("verify.untrusted"),
-    Code("verify.example_key"),
-    Code("verify.weak_key"),
-    Code("verify.out_of_scope"),
-    Code("verify.dev_signature"),
-    Code("verify.expired"),
-    Code("verify.revoked"),
-    Code("verify.forged"),
-    Code("verify.not_yet"),
-    Code("verify.dependency"),
-    Code("parse.not_utf8"),
-    Code("parse.control_text"),
-    Code("parse.invisible_text"),
-    Code("sign.dev_key"),
-    Code("sign.bundled"),
-    Code("sign.embedded"),
-    Code("sign.reserved"),
-    Code("sign.shebang"),
-    Code("sign.io"),
-];
+codes! {
+    VERIFY_UNSIGNED = "verify.unsigned", Refused;
+    VERIFY_MALFORMED = "verify.malformed", Refused;
+    VERIFY_STRAY_SIGNATURE_LINE = "verify.stray_signature_line", Refused;
+    VERIFY_LEGACY = "verify.legacy", Refused;
+    VERIFY_MOVED = "verify.moved", Refused;
+    VERIFY_ALTERED = "verify.altered", Refused;
+    VERIFY_PROJECT_NOT_ACCEPTED = "verify.project_not_accepted", Refused;
+    VERIFY_UNTRUSTED = "verify.untrusted", Refused;
+    VERIFY_OUT_OF_SCOPE = "verify.out_of_scope", Refused;
+    VERIFY_DEV_SIGNATURE = "verify.dev_signature", Refused;
+    VERIFY_EXPIRED = "verify.expired", Refused;
+    VERIFY_FORGED = "verify.forged", Refused;
+    VERIFY_NOT_YET = "verify.not_yet", Refused;
+    VERIFY_DEPENDENCY = "verify.dependency", Refused;
+    PARSE_NOT_UTF8 = "parse.not_utf8", Malformed;
+    PARSE_CONTROL_TEXT = "parse.control_text", Malformed;
+    PARSE_INVISIBLE_TEXT = "parse.invisible_text", Malformed;
+    SIGN_DEV_KEY = "sign.dev_key", Refused;
+    SIGN_BUNDLED = "sign.bundled", Refused;
+    SIGN_EMBEDDED = "sign.embedded", Refused;
+    SIGN_RESERVED = "sign.reserved", Refused;
+    SIGN_SHEBANG = "sign.shebang", Refused;
+    SIGN_IO = "sign.io", Refused;
+    VERIFY_ROLLED_BACK = "verify.rolled_back", Refused;
+}
 
 /// The rule that refused a file, in the order of core 3.6.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -349,30 +347,30 @@ impl Reason {
     }
 
     pub(crate) fn code(&self) -> Code {
-        Code(match self {
-            Self::NotUtf8 { .. } => "parse.not_utf8",
-            Self::Text { unfit, .. } if unfit.invisible => "parse.invisible_text",
-            Self::Text { .. } | Self::LoneReturn { .. } => "parse.control_text",
-            Self::Unsigned => "verify.unsigned",
-            Self::Malformed { .. } => "verify.malformed",
-            Self::Stray { .. } => "verify.stray_signature_line",
-            Self::Legacy => "verify.legacy",
-            Self::Moved { .. } => "verify.moved",
-            Self::Altered => "verify.altered",
-            Self::ProjectNotAccepted => "verify.project_not_accepted",
-            Self::TrustUnreadable { .. } => "verify.trust_unreadable",
-            Self::Untrusted => "verify.untrusted",
-            Self::ExampleKey => "verify.example_key",
-            Self::WeakKey => "verify.weak_key",
-            Self::OutOfScope { .. } => "verify.out_of_scope",
-            Self::Expired { .. } | Self::DevExpired { .. } => "verify.expired",
-            Self::DevSignature => "verify.dev_signature",
-            Self::Revoked => "verify.revoked",
-            Self::Forged => "verify.forged",
-            Self::NotYet { .. } => "verify.not_yet",
+        match self {
+            Self::NotUtf8 { .. } => PARSE_NOT_UTF8,
+            Self::Text { unfit, .. } if unfit.invisible => PARSE_INVISIBLE_TEXT,
+            Self::Text { .. } | Self::LoneReturn { .. } => PARSE_CONTROL_TEXT,
+            Self::Unsigned => VERIFY_UNSIGNED,
+            Self::Malformed { .. } => VERIFY_MALFORMED,
+            Self::Stray { .. } => VERIFY_STRAY_SIGNATURE_LINE,
+            Self::Legacy => VERIFY_LEGACY,
+            Self::Moved { .. } => VERIFY_MOVED,
+            Self::Altered => VERIFY_ALTERED,
+            Self::ProjectNotAccepted => VERIFY_PROJECT_NOT_ACCEPTED,
+            Self::TrustUnreadable { .. } => VERIFY_TRUST_UNREADABLE,
+            Self::Untrusted => VERIFY_UNTRUSTED,
+            Self::ExampleKey => VERIFY_EXAMPLE_KEY,
+            Self::WeakKey => VERIFY_WEAK_KEY,
+            Self::OutOfScope { .. } => VERIFY_OUT_OF_SCOPE,
+            Self::Expired { .. } | Self::DevExpired { .. } => VERIFY_EXPIRED,
+            Self::DevSignature => VERIFY_DEV_SIGNATURE,
+            Self::Revoked => VERIFY_REVOKED,
+            Self::Forged => VERIFY_FORGED,
+            Self::NotYet { .. } => VERIFY_NOT_YET,
             // The same rule as the lock's: what runs is never older than what is known.
-            Self::OlderThanShipped { .. } => "verify.rolled_back",
-            Self::Dependency { .. } => "verify.dependency",
-        })
+            Self::OlderThanShipped { .. } => VERIFY_ROLLED_BACK,
+            Self::Dependency { .. } => VERIFY_DEPENDENCY,
+        }
     }
 }

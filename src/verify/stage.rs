@@ -3,7 +3,10 @@
 //! Signing has two halves. `stage` makes the signed bytes in memory and gives them as a `Source`,
 //! so that they can be parsed and judged like any other; [`Staged::write_over`] puts them on disk.
 
-use super::error::{Claim, Reason, Refused};
+use super::error::{
+    Claim, Reason, Refused, SIGN_BUNDLED, SIGN_DEV_KEY, SIGN_EMBEDDED, SIGN_IO, SIGN_RESERVED,
+    SIGN_SHEBANG,
+};
 use super::source::{Signer, Source};
 use crate::base::bytes::replace_if;
 use crate::base::limits::ITEM_BYTES;
@@ -14,6 +17,7 @@ use crate::resolve::Found;
 use crate::signature::{
     KeyPair, SigFault, fit_text, is_whole_line, line_start, scan, sign_bytes, without_line,
 };
+use crate::space::SPACE_TOO_LARGE;
 use crate::trust::{DEV_OWNER, DevKey};
 
 #[derive(Debug, thiserror::Error)]
@@ -43,16 +47,16 @@ pub(crate) enum SignError {
 
 impl Diagnose for SignError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Embedded { .. } => "sign.embedded",
-            Self::Bundled { .. } => "sign.bundled",
-            Self::Reserved { .. } | Self::AboutKeys { .. } => "sign.reserved",
-            Self::DevKey { .. } => "sign.dev_key",
-            Self::Shebang { .. } => "sign.shebang",
-            Self::TooLarge { .. } => "space.too_large",
-            Self::Refused(inner) => return inner.code(),
-            Self::Io { .. } => "sign.io",
-        })
+        match self {
+            Self::Embedded { .. } => SIGN_EMBEDDED,
+            Self::Bundled { .. } => SIGN_BUNDLED,
+            Self::Reserved { .. } | Self::AboutKeys { .. } => SIGN_RESERVED,
+            Self::DevKey { .. } => SIGN_DEV_KEY,
+            Self::Shebang { .. } => SIGN_SHEBANG,
+            Self::TooLarge { .. } => SPACE_TOO_LARGE,
+            Self::Refused(inner) => inner.code(),
+            Self::Io { .. } => SIGN_IO,
+        }
     }
 
     fn help(&self) -> Option<String> {

@@ -250,30 +250,28 @@ fn what_is_not_found_is_answered_with_near_names() {
 }
 
 #[test]
-fn every_code_has_a_page_with_its_exit_status() {
+fn every_code_has_a_page_with_title_cause_next_step_and_exit_status() {
     let world = World::empty();
-    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join(".ai/knowledge/rye/errors");
-    let mut codes: Vec<String> = fs::read_dir(pages)
-        .unwrap()
-        .map(|page| {
-            page.unwrap().file_name().to_str().unwrap().strip_suffix(".md").unwrap().to_owned()
-        })
-        .collect();
-    codes.sort_unstable();
-    assert!(codes.len() > 80, "{}", codes.len());
-    for code in codes {
-        let (status, got) = world.json(&["explain", &code]);
-        assert_eq!((status, &got["code"]), (0, &json!(code)));
+    let (_, listed) = world.json(&["explain", "--list"]);
+    let listed = listed["codes"].as_array().expect("a list");
+    assert!(listed.len() > 200, "{}", listed.len());
+    let lines = world.rye(&["explain", "--list"]).stdout;
+    for row in listed {
+        let code = row["code"].as_str().unwrap();
+        let (status, got) = world.json(&["explain", code]);
+        assert_eq!((status, &got["code"]), (0, &row["code"]));
         let page = got["page"].as_str().expect("a page");
-        assert!(
-            page.len() > 150 && !page.contains("rye:signed:v2 item=knowledge"),
-            "{code}: {page}"
-        );
-        for head in ["## Why\n", "## What to do\n"] {
-            assert!(page.contains(head), "{code} lacks {head}");
+        let (title, rest) = page.split_once("\n\n## Why\n\n").expect(code);
+        let (cause, rest) = rest.split_once("\n\n## What to do\n\n").expect(code);
+        let (step, exit) = rest.rsplit_once("\n\nExit status: ").expect(code);
+        assert_eq!(title.replace('\n', " "), row["summary"], "{code}");
+        assert!(title.ends_with('.') && cause.len() > 40 && step.len() > 10, "{code}: {page}");
+        assert_eq!(exit, format!("{}\n", got["exit_status"]), "{code}");
+        assert_eq!(got["exit_status"], row["exit_status"], "{code}");
+        assert!(lines.contains(&format!("{}  {code}\n", row["exit_status"])), "{code}: {lines}");
+        for line in page.lines() {
+            assert!(line.chars().count() <= 80, "{code} is wider than 80 columns: {line}");
         }
-        let want = format!("\nExit status: {}", got["exit_status"]);
-        assert!(page.contains(&want), "{code}: the page and the table differ: {got}");
     }
     let said = world.rye(&["explain", "verify.altered"]);
     assert!(said.stdout.starts_with("The file was changed after it was signed."), "{said:?}");
@@ -281,6 +279,18 @@ fn every_code_has_a_page_with_its_exit_status() {
     for status in ["0", "1", "2", "3", "4", "5", "6", "7", "70"] {
         assert!(table.contains(&format!("| {status} |")), "{status}: {table}");
     }
+}
+
+#[test]
+fn a_page_of_a_code_is_no_item_and_who_asks_for_it_as_one_is_told_how_to_read_it() {
+    let world = World::new();
+    let said = world.rye(&["fetch", "knowledge:rye/errors/verify.altered"]);
+    assert_eq!((said.code().as_str(), said.status), ("resolve.not_found", 3), "{said:?}");
+    assert!(said.stderr.contains("`rye explain verify.altered`"), "{said:?}");
+    let listed = world.rye(&["list", "--kind", "knowledge", "--all"]).stdout;
+    assert!(listed.contains("knowledge:rye/errors") && !listed.contains("rye/errors/"), "{listed}");
+    let (_, found) = world.json(&["search", "changed after it was signed", "--limit", "100"]);
+    assert!(!found.to_string().contains("rye/errors/"), "{found}");
 }
 
 #[test]

@@ -127,6 +127,42 @@ fn no_file_is_longer_than_one_idea() {
     }
 }
 
+/// A page without a row would be shown to nobody, and a row that nothing answers explains nothing. A
+/// row without a page does not compile.
+#[test]
+fn each_page_of_a_code_has_its_row_and_each_row_is_answered_somewhere() {
+    let sources = files("src", "rs");
+    let texts = files("src", "md").into_iter().map(|(name, _)| name);
+    let mut pages: BTreeSet<String> = texts.filter(|name| name.contains("/errors/")).collect();
+    assert!(pages.len() > 200, "{}", pages.len());
+    for (name, text) in &sources {
+        let Some((_, table)) = text.split_once("\ncodes! {\n") else { continue };
+        let (table, _) = table.split_once("\n}").unwrap();
+        let folder = Path::new(name).parent().unwrap();
+        for row in table.lines() {
+            let (code, rest) =
+                row.trim().split_once(" = \"").unwrap_or_else(|| panic!("{name}: {row}"));
+            let (code_name, _) = rest.split_once('"').unwrap();
+            assert_eq!(code.to_lowercase(), code_name.replace('.', "_"), "{name}");
+            let page = folder.join(format!("errors/{code_name}.md"));
+            assert!(pages.remove(page.to_str().unwrap()), "{code_name} has two rows");
+            let answers = |text: &str| {
+                let mut uses = text.match_indices(code).filter(|(at, _)| {
+                    let rest = text[at + code.len()..].chars().next();
+                    let before = text[..*at].chars().next_back();
+                    ![rest, before]
+                        .into_iter()
+                        .flatten()
+                        .any(|c| c.is_ascii_uppercase() || c == '_')
+                });
+                uses.any(|(at, _)| !text[at + code.len()..].starts_with(" = \""))
+            };
+            assert!(sources.iter().any(|(_, text)| answers(text)), "nothing answers {code_name}");
+        }
+    }
+    assert_eq!(pages, BTreeSet::new(), "pages without a row");
+}
+
 /// The threat model names the tests that prove each claim: they are there, and none is without one.
 #[test]
 fn each_claim_of_the_threat_model_names_tests_that_are_there() {

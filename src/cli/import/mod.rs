@@ -8,18 +8,18 @@ use serde_json::{Map, Value, json};
 
 use super::confirm::ask;
 use super::error::CliError;
-use super::exit::{Exit, status};
+use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape, escape_line};
-use crate::diag::{Diagnostic, Style};
+use crate::diag::{Diagnostic, Failure, Style};
 use crate::id::{ItemId, Space};
 use crate::import::{
-    Draft, Drafts, Import, LeftOut, McpImport, NotImported, OlderFolder, OlderKey, Put, Written,
-    drafts, mcp_drafts, nothing, older_items, skill, write,
+    Draft, Drafts, Import, LeftOut, McpImport, OlderFolder, OlderKey, Put, Written, drafts,
+    mcp_drafts, nothing, older_items, skill, write,
 };
 use crate::pipeline::{SignReport, ToSign};
 use crate::resolve::Found;
@@ -150,7 +150,7 @@ struct To {
     dry_run: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     match &args.format {
         Format::Runtimeconfig(args) => runtimeconfig(args, wired, out),
         Format::Rye(args) => older(args, wired, out),
@@ -176,18 +176,18 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Cli
     }
 }
 
-fn runtimeconfig(args: &RuntimeConfig, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn runtimeconfig(args: &RuntimeConfig, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let category = args.category.parse::<ItemId>()?;
     let text = read(&args.config)?;
     let pack =
-        args.pack.as_deref().map(|path| Ok::<_, CliError>((path, read(path)?))).transpose()?;
+        args.pack.as_deref().map(|path| Ok::<_, Failure>((path, read(path)?))).transpose()?;
     let pack = pack.as_ref().map(|(path, text)| (*path, text.as_str()));
     let import = Import { config: &args.config, text: &text, pack, category: &category };
     let drafts = drafts(&import)?;
     Foreign { from: &args.config, drafts, left_out: Vec::new(), to: &args.to }.import(wired, out)
 }
 
-fn older(args: &OlderItems, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn older(args: &OlderItems, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let mut keys = Vec::new();
     for path in &args.key {
         let key = OlderKey::of_pem(&read(path)?).ok_or_else(|| CliError::Usage {
@@ -211,7 +211,7 @@ struct Foreign<'a> {
 
 impl Foreign<'_> {
     /// Shows all of it, asks, writes and signs.
-    fn import(self, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+    fn import(self, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
         let Self { from, drafts: Drafts { items: drafts, remarks, faults }, left_out, to } = self;
         if !faults.is_empty() {
             return Ok(faulty(&faults, out));
@@ -235,7 +235,7 @@ impl Foreign<'_> {
             told.insert("left_out".into(), rows.into());
         }
         if drafts.is_empty() && !to.dry_run {
-            return Err(NotImported::from(nothing(from, &left_out)).into());
+            return Err(nothing(from, &left_out).into());
         }
         if to.dry_run {
             let count = drafts.len();
@@ -261,7 +261,7 @@ impl Foreign<'_> {
                         Some(false) => {
                             let from = escape_line(&from.display().to_string());
                             let what = format!("the import of `{from}`");
-                            return Err(CliError::NotConfirmed { what });
+                            return Err(CliError::NotConfirmed { what }.into());
                         }
                         answer => answer.is_some(),
                     }
@@ -293,7 +293,7 @@ fn sign_all(
     written: &[Written],
     wired: &Wired,
     out: &mut Out,
-) -> Result<Vec<SignReport>, CliError> {
+) -> Result<Vec<SignReport>, Failure> {
     // The folders may be new, so the spaces are looked at again.
     let rye = wired.rye()?;
     let mut files = Vec::new();
@@ -307,12 +307,12 @@ fn sign_all(
     super::sign::sign(&rye, files, wired, out)
 }
 
-fn read(path: &Path) -> Result<String, CliError> {
+fn read(path: &Path) -> Result<String, Failure> {
     let read = || match read_at_most(&mut File::open(path)?, ITEM_BYTES, 0)? {
         Bounded::All(bytes) => String::from_utf8(bytes).map_err(io::Error::other),
         Bounded::More => Err(io::Error::other("it is too large")),
     };
-    read().map_err(|source| CliError::InputFile { path: path.display().to_string(), source })
+    read().map_err(|source| CliError::InputFile { path: path.display().to_string(), source }.into())
 }
 
 /// Every fault, each with its place.
@@ -331,7 +331,7 @@ fn faulty(faults: &[Diagnostic], out: &mut Out) -> Exit {
         let noun = if faults.len() == 1 { "fault" } else { "faults" };
         out.note(&format!("{} {noun}; nothing was written", faults.len()));
     }
-    Exit::Status(faults.iter().map(|fault| status(fault.code.0)).max().unwrap_or(0))
+    Exit::Status(faults.iter().map(|fault| fault.code.exit_status()).max().unwrap_or(0))
 }
 
 /// The whole of an item, and of the files that it takes with it.

@@ -12,9 +12,10 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::cli::wire::Wired;
+use crate::diag::Failure;
 use crate::grant::Pattern;
 use crate::id::Space;
-use crate::pipeline::{Failure, Rye, now};
+use crate::pipeline::{Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
     EXAMPLE, PUBLISHER, PublicKey, TrustDocument, TrustError, Unfit, proposals, write_own,
@@ -40,7 +41,7 @@ pub(super) fn run(
     rye: &Rye,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     // What could be a fingerprint is never a file: a project must not answer for a key by a file name.
     let path = rye.located().cwd.join(key);
     let is_meant =
@@ -76,7 +77,7 @@ pub(super) fn accept(
     rye: &Rye,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let mut document = proposed(key, rye)?;
     document.projects = None;
     document.project_ids = Vec::new();
@@ -125,7 +126,7 @@ fn write(
     rye: &Rye,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let fingerprint = document.fingerprint;
     document.example = document.example && fingerprint == EXAMPLE;
     if fingerprint == EXAMPLE && !document.example {
@@ -181,7 +182,7 @@ fn write(
     Ok(Exit::DONE)
 }
 
-fn malformed(what: &str, why: Unfit) -> CliError {
+fn malformed(what: &str, why: Unfit) -> Failure {
     match why {
         Unfit::Weak => TrustError::Weak { what: what.to_owned() }.into(),
         Unfit::Wrong(why) => TrustError::Malformed { what: what.to_owned(), why }.into(),
@@ -189,7 +190,7 @@ fn malformed(what: &str, why: Unfit) -> CliError {
 }
 
 /// A PEM file or a trust document; of a document everything but the key and the owner is a wish.
-fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, CliError> {
+fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, Failure> {
     let failed = |source| CliError::InputFile { path: shown.to_owned(), source };
     let mut file = std::fs::File::open(path).map_err(failed)?;
     let Bounded::All(bytes) = read_at_most(&mut file, 1 << 16, 0).map_err(failed)? else {
@@ -211,7 +212,7 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, CliError> {
 }
 
 /// The one proposal of this project whose fingerprint is named.
-fn proposed(text: &str, rye: &Rye) -> Result<TrustDocument, CliError> {
+fn proposed(text: &str, rye: &Rye) -> Result<TrustDocument, Failure> {
     let named = Named::parse(text, PROPOSED_DIGITS)?;
     let Some(project) = rye.spaces().get(Space::Project) else {
         let what = "there is no project here that could propose a key".to_owned();

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
-use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::cli::wire::Wired;
+use crate::diag::Failure;
 use crate::id::{ItemId, Kind, Space};
 use crate::pipeline::{Rye, now};
 use crate::plan::file_identity;
@@ -36,7 +36,7 @@ pub(super) fn interpreter(
     rye: &Rye,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let path = rye.located().cwd.join(path);
     let unfit = |why| TrustError::Unfit { path: path.clone(), why };
     let file = file_identity(rye.host(), &path).ok_or_else(|| unfit("it is no file"))?;
@@ -68,7 +68,7 @@ pub(super) fn deps(
     rye: &Rye,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     const NAME: &str = "node_modules";
     let path = rye.located().cwd.join(folder);
     let inner = path.join(NAME);
@@ -97,7 +97,7 @@ pub(super) fn disallow(
     rye: &Rye,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let named = rye.located().cwd.join(path);
     let user = rye.spaces().user()?;
     let kinds = [INTERPRETERS, DEPS];
@@ -141,7 +141,7 @@ pub(in crate::cli) struct Allowed {
 }
 
 /// Everything that you let in; a record that cannot be read is in the list too.
-pub(in crate::cli) fn allowed(rye: &Rye) -> Result<Vec<Allowed>, CliError> {
+pub(in crate::cli) fn allowed(rye: &Rye) -> Result<Vec<Allowed>, Failure> {
     let entries = rye.list(Space::User, Kind::Config)?;
     let mut rows = Vec::new();
     for entry in entries.iter().filter(|entry| entry.ext == "toml") {

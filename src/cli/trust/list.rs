@@ -6,12 +6,11 @@ use super::Named;
 use super::allow::Allowed;
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
-use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
-use crate::diag::Style;
+use crate::diag::{Failure, Style};
 use crate::id::{Fingerprint, Kind, Space};
-use crate::pipeline::{Failure, Rye};
+use crate::pipeline::Rye;
 use crate::verify::{DEV_OWNER, DevRecord, PUBLISHER, TrustError, TrustStore};
 
 /// One fingerprint and what is said of it.
@@ -43,7 +42,7 @@ impl Row {
 }
 
 /// Everything that is said of keys: every document is read, broken ones included.
-fn rows(rye: &Rye) -> Result<Vec<Row>, CliError> {
+fn rows(rye: &Rye) -> Result<Vec<Row>, Failure> {
     let trust = rye.trust();
     let mut rows = Vec::new();
     match trust.own() {
@@ -52,7 +51,7 @@ fn rows(rye: &Rye) -> Result<Vec<Row>, CliError> {
             rows.push(Row::new(own.fingerprint(), "you", "own key", scope));
         }
         Ok(None) => {}
-        Err(error) => return Err(Failure::from(error).into()),
+        Err(error) => return Err(error.into()),
     }
     rows.push(Row::new(PUBLISHER, "rye", "publisher", "the system space"));
     for key in documents(rye, "trusted")? {
@@ -65,7 +64,7 @@ fn rows(rye: &Rye) -> Result<Vec<Row>, CliError> {
 }
 
 /// `rye trust list`: dev keys whose time is over say nothing any more.
-pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let mut rows = rows(rye)?;
     rows.retain(|row| row.dev.is_none() || row.state != "expired");
     let revoked = documents(rye, "revoked")?;
@@ -158,7 +157,7 @@ fn standing(
 }
 
 /// The dev keys that sign for you somewhere at this moment.
-pub(in crate::cli) fn dev_keys(rye: &Rye) -> Result<Vec<(Fingerprint, DevRecord)>, CliError> {
+pub(in crate::cli) fn dev_keys(rye: &Rye) -> Result<Vec<(Fingerprint, DevRecord)>, Failure> {
     let trust = rye.trust();
     let rows = documents(rye, "dev")?.into_iter().map(|key| dev_row(key, &trust));
     let valid = rows.filter(|row| row.state == "dev key");
@@ -166,7 +165,7 @@ pub(in crate::cli) fn dev_keys(rye: &Rye) -> Result<Vec<(Fingerprint, DevRecord)
 }
 
 /// `rye trust show`: of any key that something is said of.
-pub(super) fn show(key: &str, rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn show(key: &str, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let rows = rows(rye)?;
     let fingerprint = one(key, rows.iter().map(|row| row.fingerprint).collect())?;
     let document = rye.trust().document(fingerprint).map_err(Failure::from)?;
@@ -194,7 +193,7 @@ pub(super) fn show(key: &str, rye: &Rye, out: &mut Out) -> Result<Exit, CliError
 }
 
 /// The fingerprints that documents of the user space are named after.
-fn documents(rye: &Rye, folder: &str) -> Result<Vec<Fingerprint>, CliError> {
+fn documents(rye: &Rye, folder: &str) -> Result<Vec<Fingerprint>, Failure> {
     let entries = rye.list(Space::User, Kind::Config)?;
     let folder = format!("keys/{folder}");
     let named = entries.iter().filter(|e| e.item.id.folder() == folder && e.ext == "toml");
@@ -202,16 +201,16 @@ fn documents(rye: &Rye, folder: &str) -> Result<Vec<Fingerprint>, CliError> {
 }
 
 /// The one trusted fingerprint that is named.
-pub(super) fn find(text: &str, rye: &Rye) -> Result<Fingerprint, CliError> {
+pub(super) fn find(text: &str, rye: &Rye) -> Result<Fingerprint, Failure> {
     one(text, documents(rye, "trusted")?)
 }
 
 /// The same, or that of a dev key.
-pub(super) fn find_signer(text: &str, rye: &Rye) -> Result<Fingerprint, CliError> {
+pub(super) fn find_signer(text: &str, rye: &Rye) -> Result<Fingerprint, Failure> {
     one(text, [documents(rye, "trusted")?, documents(rye, "dev")?].concat())
 }
 
-fn one(text: &str, mut among: Vec<Fingerprint>) -> Result<Fingerprint, CliError> {
+fn one(text: &str, mut among: Vec<Fingerprint>) -> Result<Fingerprint, Failure> {
     let named = Named::parse(text, 4)?;
     among.retain(|key| named.fits(&key.to_string()));
     among.sort_unstable();

@@ -18,7 +18,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Place;
+use crate::diag::{Failure, Place};
 use crate::grant::Pattern;
 use crate::id::{Fingerprint, IdError, ItemId};
 use crate::pipeline::{Rye, now};
@@ -134,7 +134,7 @@ fn time(text: &str) -> Result<crate::base::Timestamp, String> {
     text.parse().map_err(|()| "no time such as 2027-01-01T00:00:00Z".to_owned())
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     if let Verb::AllowRoot { folder } = &args.verb {
         return allow_root(folder, wired, out);
     }
@@ -166,11 +166,11 @@ pub(super) fn show_review(review: &crate::pipeline::Review, rye: &Rye, out: &mut
     review::show(review, rye, out);
 }
 
-fn project(rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn project(rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     if rye.spaces().project_identity().is_none() {
         let message = "this folder is or holds your user space, so it is not a project".to_owned();
         let help = Some("go to a folder of the project's own".to_owned());
-        return Err(CliError::Usage { message, help });
+        return Err(CliError::Usage { message, help }.into());
     }
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("accept the project `{path}`"), "", wired, out)?;
@@ -189,7 +189,7 @@ fn project(rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
     Ok(Exit::DONE)
 }
 
-fn remove(key: &str, rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn remove(key: &str, rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let fingerprint = list::find(key, rye)?;
     confirm(&format!("stop trusting `{fingerprint}`"), "", wired, out)?;
     let id = document_id("trusted", fingerprint)?;
@@ -208,7 +208,7 @@ fn revoke(
     rye: &Rye,
     wired: &Wired,
     out: &mut Out,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     // A whole fingerprint: the key may be one that was never trusted.
     let fingerprint: Fingerprint = match key.parse() {
         Ok(fingerprint) => fingerprint,
@@ -236,12 +236,12 @@ fn revoke(
 }
 
 /// The id of a document about a key.
-fn document_id(folder: &str, key: Fingerprint) -> Result<ItemId, CliError> {
+fn document_id(folder: &str, key: Fingerprint) -> Result<ItemId, Failure> {
     Ok(format!("keys/{folder}/{key}").parse()?)
 }
 
 /// Works without a project: the folder is refused until this was run.
-fn allow_root(folder: &std::path::Path, wired: &Wired, out: &mut Out) -> Result<Exit, CliError> {
+fn allow_root(folder: &std::path::Path, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let io = |source| {
         let place = Place { path: folder.display().to_string(), ..Place::default() };
         SpaceError::Io { place, source }

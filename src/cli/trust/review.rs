@@ -3,15 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::base::text::escape_line;
-use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
-use crate::diag::{Paint, Style};
+use crate::diag::{Failure, Paint, Style};
 use crate::id::Space;
 use crate::pipeline::{Review, Rye, SignerIs};
 
 /// `rye trust review`.
-pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, CliError> {
+pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let review = rye.review()?;
     if out.is_json() {
         out.success(to_json(&review));

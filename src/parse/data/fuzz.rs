@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{json as read_json, toml as read_toml, yaml as read_yaml};
 use crate::base::fuzz::item_text;
 use crate::base::limits::{DATA_DEPTH, YAML_NODES};
-use crate::parse::error::{Fault, LIMIT};
+use crate::parse::error::{Fault, PARSE_LIMIT};
 use crate::parse::fuzz::{is_bounded, is_fault};
 
 /// What is read prints and reads again as the same value, digit for digit; the library reads the
@@ -29,7 +29,8 @@ pub(crate) fn json(data: &[u8]) {
             is_fault(text, &fault);
             assert!(fault.position.is_some(), "{fault:?}");
             let why = &fault.why;
-            let on_purpose = fault.code == LIMIT || why.contains("twice") || why.ends_with('…');
+            let on_purpose =
+                fault.code == PARSE_LIMIT || why.contains("twice") || why.ends_with('…');
             assert!(theirs.is_err() || on_purpose, "{fault:?}");
         }
     }
@@ -55,7 +56,7 @@ pub(crate) fn toml(data: &[u8]) {
         }
         Err(fault) => {
             is_fault(text, &fault);
-            let on_purpose = fault.code == LIMIT || fault.why.contains("a number must be");
+            let on_purpose = fault.code == PARSE_LIMIT || fault.why.contains("a number must be");
             assert!(theirs.is_err() || on_purpose, "{fault:?}");
         }
     }

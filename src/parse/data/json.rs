@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::too_deep;
 use crate::base::limits::{DATA_DEPTH, JSON_NODES};
 use crate::base::text::{escape_line, position};
-use crate::parse::error::{Fault, JSON, LIMIT};
+use crate::parse::error::{Fault, PARSE_JSON, PARSE_LIMIT};
 
 /// Reads one JSON value; nothing but white space may follow.
 ///
@@ -43,7 +43,7 @@ struct Reader<'t> {
 }
 
 fn fault(why: &str) -> Fault {
-    Fault::new(JSON, format!("it is not JSON: {why}"))
+    Fault::new(PARSE_JSON, format!("it is not JSON: {why}"))
 }
 
 impl<'t> Reader<'t> {
@@ -68,7 +68,7 @@ impl<'t> Reader<'t> {
         self.space();
         self.nodes += 1;
         if self.nodes > self.most {
-            return Err(Fault::new(LIMIT, format!("it has more than {} values", self.most)));
+            return Err(Fault::new(PARSE_LIMIT, format!("it has more than {} values", self.most)));
         }
         match self.peek() {
             Some(b'{') if depth < DATA_DEPTH => self.object(depth + 1),
@@ -238,7 +238,7 @@ mod tests {
             (&"{\"a\":".repeat(10_000), "parse.limit"),
         ];
         for (text, code) in rows {
-            assert_eq!(json(text).map_err(|f| f.code.0), Err(code), "{text:.60}");
+            assert_eq!(json(text).map_err(|f| f.code.name()), Err(code), "{text:.60}");
         }
     }
 
@@ -248,7 +248,7 @@ mod tests {
         let read = json(&list(JSON_NODES - 1)).unwrap();
         assert_eq!(read.as_array().map(Vec::len), Some(JSON_NODES - 1), "with the list itself");
         let fault = json(&list(JSON_NODES)).unwrap_err();
-        assert_eq!(fault.code.0, "parse.limit");
+        assert_eq!(fault.code.name(), "parse.limit");
         // It was left where the first value too many stands.
         let column = "[".len() + 2 * (JSON_NODES - 1) + 1;
         assert_eq!(fault.position, Some(Position { line: 1, column }));

@@ -18,9 +18,10 @@ mod yaml;
 
 use serde_json::Value;
 
-use super::error::{CONTROL_TEXT, Fault, INVISIBLE_TEXT, LIMIT};
+use super::error::{Fault, PARSE_LIMIT};
 use crate::base::limits::{DATA_DEPTH, DATA_SIGNS};
 use crate::base::text::unfit;
+use crate::verify::{PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT};
 
 pub(crate) use json::{json, json_of};
 pub(crate) use number::{decimal, radix};
@@ -30,12 +31,12 @@ pub(crate) use yaml::yaml;
 
 /// The fault of a text that nests deeper than a reader may recurse.
 pub(crate) fn too_deep() -> Fault {
-    Fault::new(LIMIT, format!("it nests deeper than {DATA_DEPTH} levels"))
+    Fault::new(PARSE_LIMIT, format!("it nests deeper than {DATA_DEPTH} levels"))
 }
 
 /// The fault of a text that may hold more values than a reader may make.
 pub(crate) fn too_dense() -> Fault {
-    Fault::new(LIMIT, format!("it may hold more than {DATA_SIGNS} keys and values"))
+    Fault::new(PARSE_LIMIT, format!("it may hold more than {DATA_SIGNS} keys and values"))
 }
 
 /// What a value is, as people say it, with its article.
@@ -66,6 +67,6 @@ pub(crate) fn plain(value: &Value) -> Result<(), Fault> {
 /// The same of one text.
 pub(crate) fn plain_text(text: &str) -> Result<(), Fault> {
     let Some(found) = unfit(text) else { return Ok(()) };
-    let code = if found.invisible { INVISIBLE_TEXT } else { CONTROL_TEXT };
+    let code = if found.invisible { PARSE_INVISIBLE_TEXT } else { PARSE_CONTROL_TEXT };
     Err(Fault::new(code, format!("a value holds the character U+{:04X}", u32::from(found.char))))
 }

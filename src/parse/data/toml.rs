@@ -11,7 +11,7 @@ use super::{decimal, radix, too_deep, too_dense};
 use crate::base::limits::{DATA_DEPTH, DATA_SIGNS};
 use crate::base::text::position;
 use crate::base::value_count::has_more_signs;
-use crate::parse::error::{Fault, TOML};
+use crate::parse::error::{Fault, PARSE_TOML};
 
 /// Reads a TOML document; the value is always a mapping.
 ///
@@ -27,7 +27,7 @@ pub(crate) fn toml(text: &str) -> Result<Value, Fault> {
         // The reader's own bound on recursion lies above ours, and has no type to tell it by.
         let deep = error.message().contains("recurs");
         let why = format!("it is not TOML: {}", error.message());
-        let fault = if deep { too_deep() } else { Fault::new(TOML, why) };
+        let fault = if deep { too_deep() } else { Fault::new(PARSE_TOML, why) };
         match error.span() {
             Some(span) => fault.at(at(span.start)),
             None => fault,
@@ -50,7 +50,9 @@ fn value(item: &Spanned<DeValue<'_>>, depth: usize) -> Result<Value, Misplaced> 
     let byte = item.span().start;
     let number = |number: Option<serde_json::Number>| match number {
         Some(number) => Ok(Value::Number(number)),
-        None => Err((Fault::new(TOML, "a number must be finite, and of a sane length"), byte)),
+        None => {
+            Err((Fault::new(PARSE_TOML, "a number must be finite, and of a sane length"), byte))
+        }
     };
     match item.get_ref() {
         DeValue::Array(_) | DeValue::Table(_) if depth > DATA_DEPTH => Err((too_deep(), byte)),
@@ -116,7 +118,7 @@ mod tests {
             (&header, "parse.limit"),
         ];
         for (text, code) in rows {
-            assert_eq!(toml(text).map_or_else(|f| f.code.0, |_| "ok"), code, "{text:.60}");
+            assert_eq!(toml(text).map_or_else(|f| f.code.name(), |_| "ok"), code, "{text:.60}");
         }
     }
 

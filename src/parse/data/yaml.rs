@@ -20,7 +20,7 @@ use super::{decimal, kind, too_deep, too_dense};
 use crate::base::limits::{DATA_DEPTH, DATA_SIGNS, ITEM_BYTES, YAML_NODES};
 use crate::base::text::{Position, escape_line, position};
 use crate::base::value_count::has_more_signs;
-use crate::parse::error::{Fault, LIMIT, YAML};
+use crate::parse::error::{Fault, PARSE_LIMIT, PARSE_YAML};
 
 /// Reads one YAML document; an empty one is null.
 ///
@@ -57,7 +57,7 @@ pub(super) fn preamble(text: &str) -> Result<&'static [&'static str], Fault> {
     };
     if first.starts_with('%') {
         let why = "`%` directives are not supported";
-        return Err(Fault::new(YAML, why).at(Position { line: number, column: 1 }));
+        return Err(Fault::new(PARSE_YAML, why).at(Position { line: number, column: 1 }));
     }
     let marked =
         first.strip_prefix("---").is_some_and(|rest| rest.trim_start() != rest || rest.is_empty());
@@ -117,7 +117,7 @@ impl Reader<'_> {
     }
 
     fn wrong<E: Error>(&self, why: impl Into<String>) -> E {
-        self.refuse(Fault::new(YAML, why))
+        self.refuse(Fault::new(PARSE_YAML, why))
     }
 
     /// Counts a visit of a node with that many bytes of text.
@@ -126,12 +126,12 @@ impl Reader<'_> {
         self.bytes.set(self.bytes.get() + bytes as u64);
         if self.nodes.get() > YAML_NODES {
             let why = format!("it has more than {YAML_NODES} nodes once aliases are followed");
-            return Err(self.refuse(Fault::new(LIMIT, why)));
+            return Err(self.refuse(Fault::new(PARSE_LIMIT, why)));
         }
         // An escape in double quotes may write two bytes with one more.
         if self.bytes.get() > 2 * ITEM_BYTES {
             let why = "it grows beyond the size of an item once aliases are followed";
-            return Err(self.refuse(Fault::new(LIMIT, why)));
+            return Err(self.refuse(Fault::new(PARSE_LIMIT, why)));
         }
         Ok(())
     }
@@ -140,7 +140,8 @@ impl Reader<'_> {
         let message = error.to_string();
         let said = message.split(" at line ").next().unwrap_or_default();
         let own = self.own.borrow_mut().take();
-        let fault = own.unwrap_or_else(|| Fault::new(YAML, format!("it is not YAML: {said}")));
+        let fault =
+            own.unwrap_or_else(|| Fault::new(PARSE_YAML, format!("it is not YAML: {said}")));
         match error.location() {
             Some(at) if at.line() > shift.before => {
                 let line = at.line() - shift.before + shift.after;

@@ -84,7 +84,7 @@ fn what_is_refused() {
         ("&a [x, *a]", "parse.limit"),
     ];
     for (text, code) in rows {
-        assert_eq!(yaml(text).map_err(|f| f.code.0), Err(code), "{text:?}");
+        assert_eq!(yaml(text).map_err(|f| f.code.name()), Err(code), "{text:?}");
     }
 }
 
@@ -102,7 +102,7 @@ fn depth_is_bounded() {
         "- ".repeat(10_000),
         "{a: ".repeat(10_000),
     ] {
-        assert_eq!(yaml(&text).map_err(|f| f.code.0), Err("parse.limit"), "{text:.40}");
+        assert_eq!(yaml(&text).map_err(|f| f.code.name()), Err("parse.limit"), "{text:.40}");
     }
 }
 
@@ -124,7 +124,7 @@ fn a_bomb_takes_neither_time_nor_memory() {
     let anchors = (0..100_000).fold(String::new(), |text, i| text + &format!("- &a{i} x\n"));
     let start = Instant::now();
     for text in [&laughs, &long, &keys, &wide, &open, &often, &dashes, &anchors] {
-        assert_eq!(yaml(text).map_err(|f| f.code.0), Err("parse.limit"), "{text:.40}");
+        assert_eq!(yaml(text).map_err(|f| f.code.name()), Err("parse.limit"), "{text:.40}");
     }
     assert!(start.elapsed() < Duration::from_mins(1), "{:?}", start.elapsed());
 }

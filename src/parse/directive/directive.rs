@@ -15,7 +15,7 @@ use crate::base::text::{Places, Position, near, position};
 use crate::diag::Diagnose;
 use crate::id::{IdError, ItemId};
 use crate::parse::data::{plain, too_deep};
-use crate::parse::error::{DIRECTIVE, Fault, XML};
+use crate::parse::error::{Fault, PARSE_DIRECTIVE, PARSE_XML};
 
 /// What `<metadata>` may hold (core 6.2).
 pub(crate) const METADATA: [&str; 11] = [
@@ -264,7 +264,7 @@ fn bounded(document: &Document<'_>, root: Element<'_>) -> Result<(), Fault> {
     }
     match document.descendants().find(|node| node.tag_name().namespace().is_some()) {
         Some(_) => {
-            Err(Fault::new(DIRECTIVE, "its metadata uses XML namespaces").at(root.position()))
+            Err(Fault::new(PARSE_DIRECTIVE, "its metadata uses XML namespaces").at(root.position()))
         }
         None => Ok(()),
     }
@@ -279,7 +279,7 @@ fn xml_fault(error: &roxmltree::Error, text: &str, start: usize) -> Fault {
     let said = error.to_string();
     // The reader's own place counts from the fence.
     let said = said.rsplit_once(" at ").map_or(said.as_str(), |(words, _)| words);
-    Fault::new(XML, format!("its metadata is not XML: {said}")).at(Position { line, column })
+    Fault::new(PARSE_XML, format!("its metadata is not XML: {said}")).at(Position { line, column })
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ fn meta(inside: &str) -> Result<Directive, Fault> {
 }
 
 fn code(text: &str) -> &'static str {
-    Directive::parse(text).map_or_else(|fault| fault.code.0, |_| "ok")
+    Directive::parse(text).map_or_else(|fault| fault.code.name(), |_| "ok")
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn permissions_table() {
         "<acknowledge/>",
         "<execute><tool><b/></tool></execute>",
     ] {
-        let got = meta(&format!("<permissions>{text}</permissions>")).map_err(|f| f.code.0);
+        let got = meta(&format!("<permissions>{text}</permissions>")).map_err(|f| f.code.name());
         assert_eq!(got.map(|_| ()), Err("parse.directive"), "{text:?}");
     }
 }
@@ -209,7 +209,7 @@ fn bad_fields_are_refused() {
     for (inside, want) in rows {
         let fault = meta(inside).unwrap_err();
         let code = if want.contains("no item id") { "id.malformed" } else { "parse.directive" };
-        assert_eq!(fault.code.0, code, "{inside:?}");
+        assert_eq!(fault.code.name(), code, "{inside:?}");
         assert!(fault.why.contains(want), "{inside:?}: {}", fault.why);
         assert_eq!(fault.position.map(|p| p.line), Some(5), "{inside:?}");
     }
@@ -235,7 +235,7 @@ fn bad_inputs_are_refused() {
     ];
     for (inside, want) in rows {
         let fault = Directive::parse(&with(&format!("<inputs>{inside}</inputs>"))).unwrap_err();
-        assert_eq!(fault.code.0, "parse.directive", "{inside:?}");
+        assert_eq!(fault.code.name(), "parse.directive", "{inside:?}");
         assert!(fault.why.contains(want), "{inside:?}: {}", fault.why);
     }
     let text = with("<inputs><input name='a' type='object' default='{\"b\": [1]}'/></inputs>");

@@ -4,7 +4,7 @@ use roxmltree::Node;
 
 use crate::base::limits::{NEAR_NAMES, XML_ATTRIBUTES};
 use crate::base::text::{Position, escape_line, near, position};
-use crate::parse::error::{DIRECTIVE, Fault, LIMIT};
+use crate::parse::error::{Fault, PARSE_DIRECTIVE, PARSE_LIMIT};
 
 /// The file that an element stands in, and where in it the XML begins.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ impl<'d> Element<'d> {
     }
 
     pub(super) fn fault(&self, why: impl Into<String>) -> Fault {
-        Fault::new(DIRECTIVE, why).at(self.position())
+        Fault::new(PARSE_DIRECTIVE, why).at(self.position())
     }
 
     /// The element as it is written.
@@ -124,6 +124,6 @@ impl<'d> Element<'d> {
             return Ok(());
         }
         let why = format!("an element has more than {XML_ATTRIBUTES} attributes");
-        Err(Fault::new(LIMIT, why).at(self.position()))
+        Err(Fault::new(PARSE_LIMIT, why).at(self.position()))
     }
 }

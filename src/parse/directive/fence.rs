@@ -8,7 +8,9 @@ use crate::base::limits::FENCE_BYTES;
 use crate::base::text::position;
 use crate::diag::Code;
 use crate::parse::data::plain_text;
-use crate::parse::error::{DIRECTIVE, Fault, LIMIT, NO_DIRECTIVE_FENCE, TWO_DIRECTIVE_FENCES};
+use crate::parse::error::{
+    Fault, PARSE_DIRECTIVE, PARSE_LIMIT, PARSE_NO_DIRECTIVE_FENCE, PARSE_TWO_DIRECTIVE_FENCES,
+};
 
 /// Where the parts of a directive lie, as byte ranges of its text.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,9 +43,9 @@ pub(super) fn cut(text: &str) -> Result<Layout, Fault> {
     let fences = fences(text);
     let [Fence { block, inside }] = fences.as_slice() else {
         return Err(match fences.get(1) {
-            None => Fault::new(NO_DIRECTIVE_FENCE, "it has no `<directive>` fence"),
+            None => Fault::new(PARSE_NO_DIRECTIVE_FENCE, "it has no `<directive>` fence"),
             Some(second) => fault(
-                TWO_DIRECTIVE_FENCES,
+                PARSE_TWO_DIRECTIVE_FENCES,
                 second.block.start,
                 "it has a second `<directive>` fence",
             ),
@@ -51,14 +53,18 @@ pub(super) fn cut(text: &str) -> Result<Layout, Fault> {
     };
     if text[block.start..].starts_with('~') {
         let why = "the metadata must stand in a fence of backticks, not of tildes";
-        return Err(fault(DIRECTIVE, block.start, why));
+        return Err(fault(PARSE_DIRECTIVE, block.start, why));
     }
     if inside.len() > FENCE_BYTES {
         let why = format!("its metadata fence holds more than {FENCE_BYTES} bytes");
-        return Err(fault(LIMIT, block.start, &why));
+        return Err(fault(PARSE_LIMIT, block.start, &why));
     }
     if !text[inside.end..block.end].trim().starts_with("```") {
-        return Err(fault(NO_DIRECTIVE_FENCE, block.start, "its metadata fence is not closed"));
+        return Err(fault(
+            PARSE_NO_DIRECTIVE_FENCE,
+            block.start,
+            "its metadata fence is not closed",
+        ));
     }
     let heading = heading(text)?.filter(|(_, heading)| heading.end <= block.start);
     let (title, start) = match heading {
@@ -181,7 +187,7 @@ mod tests {
 
     /// Title, preamble, XML and body of a text, each trimmed.
     fn parts(text: &str) -> Result<(Option<String>, String, String, String), &'static str> {
-        let layout = cut(text).map_err(|fault| fault.code.0)?;
+        let layout = cut(text).map_err(|fault| fault.code.name())?;
         let part = |range: &std::ops::Range<usize>| text[range.clone()].trim().to_owned();
         Ok((layout.title.clone(), part(&layout.preamble), part(&layout.xml), part(&layout.body)))
     }

@@ -4,7 +4,7 @@ use super::directive::{Directive, without_signature};
 use super::fence::cut;
 use crate::base::fuzz::{is_within, item_text};
 use crate::base::text::unfit;
-use crate::parse::error::NO_DIRECTIVE_FENCE;
+use crate::parse::error::PARSE_NO_DIRECTIVE_FENCE;
 use crate::parse::fuzz::is_fault;
 
 /// The parts of a directive lie one behind the other and hold all of it; only one fence is
@@ -44,7 +44,7 @@ fn fence(text: &str) {
     assert!(closing.len() >= 3 && closing.bytes().all(|b| b == b'`'), "{closing:?}");
     // No second one in what the agent is told to follow.
     let second = cut(&text[layout.body.clone()]).map_err(|fault| fault.code);
-    assert_eq!(second, Err(NO_DIRECTIVE_FENCE), "a fence in the body");
+    assert_eq!(second, Err(PARSE_NO_DIRECTIVE_FENCE), "a fence in the body");
 }
 
 fn is_whole(text: &str, directive: &Directive) {

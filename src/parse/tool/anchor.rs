@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::fields::{Fields, wrong};
 use crate::base::text::escape_line;
-use crate::parse::error::{Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_METADATA};
 use crate::space::RelPath;
 use crate::verify::PartsRoot;
 
@@ -138,10 +138,10 @@ fn env_paths(fields: &Fields<'_>) -> Result<Vec<EnvPath>, Fault> {
 fn path(fields: &Fields<'_>, key: &str, text: &str) -> Result<RelPath, Fault> {
     text.parse().map_err(|why| {
         let pointer = fields.pointer(key);
-        Fault::new(METADATA, format!("`{pointer}`: `{}` {why}", escape_line(text)))
+        Fault::new(PARSE_METADATA, format!("`{pointer}`: `{}` {why}", escape_line(text)))
     })
 }
 
 fn one_of(fields: &Fields<'_>, key: &str, words: &str) -> Fault {
-    Fault::new(METADATA, format!("`{}` must be {words}", fields.pointer(key)))
+    Fault::new(PARSE_METADATA, format!("`{}` must be {words}", fields.pointer(key)))
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::base::text::Position;
 use crate::parse::data::toml;
-use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
 
 /// The header block of a file whose comments open with `comment`; empty without a block.
 ///
@@ -40,10 +40,10 @@ pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, Fa
         is_shebang || line.starts_with(comment) || line.trim().is_empty()
     };
     if !lines[..start].iter().enumerate().all(leads) {
-        return Err(fault(METADATA, start, "a header block must stand before any code"));
+        return Err(fault(PARSE_METADATA, start, "a header block must stand before any code"));
     }
     if let Some(second) = openers.next() {
-        return Err(fault(DUPLICATE_METADATA, second, "a second header block opens here"));
+        return Err(fault(PARSE_DUPLICATE_METADATA, second, "a second header block opens here"));
     }
     let mut inside = String::new();
     for (at, line) in lines.iter().enumerate().skip(start + 1) {
@@ -53,11 +53,11 @@ pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, Fa
         match line.strip_prefix(comment) {
             Some(rest) if rest.trim().is_empty() => {}
             Some(rest) if rest.starts_with(' ') => inside.push_str(&rest[1..]),
-            _ => return Err(fault(METADATA, at, "a header block holds comment lines only")),
+            _ => return Err(fault(PARSE_METADATA, at, "a header block holds comment lines only")),
         }
         inside.push('\n');
     }
-    Err(fault(METADATA, start, "a header block is not closed"))
+    Err(fault(PARSE_METADATA, start, "a header block is not closed"))
 }
 
 /// Reads the block's TOML, whose first line is the one behind line `start` (from 0).
@@ -124,7 +124,7 @@ mod tests {
             ("# /// rye\n# a = \n# ///\n", "parse.toml"),
         ];
         for (text, code) in rows {
-            assert_eq!(header(text, "#").map_err(|f| f.code.0), Err(code), "{text:?}");
+            assert_eq!(header(text, "#").map_err(|f| f.code.name()), Err(code), "{text:?}");
         }
         let fault = header("#!x\n# /// rye\n# a = 1\n# b = nan\n# ///\n", "#").unwrap_err();
         assert_eq!(fault.position, Some(Position { line: 4, column: 7 }));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fields::{Fields, string, wrong};
 use crate::base::text::escape_line;
 use crate::id::{ItemId, Kind, Ref};
-use crate::parse::error::{Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_METADATA};
 
 /// The config that a tool asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,14 +56,14 @@ fn wanted_one(value: &Value, pointer: &str) -> Result<WantedConfig, Fault> {
             let fields = Fields::of(value, pointer.to_owned())?;
             fields.only(&["path", "mode"])?;
             let path = fields.string("path")?;
-            let path =
-                path.ok_or_else(|| Fault::new(METADATA, format!("`{pointer}` has no `path`")))?;
+            let path = path
+                .ok_or_else(|| Fault::new(PARSE_METADATA, format!("`{pointer}` has no `path`")))?;
             let mode = match fields.string("mode")?.as_deref() {
                 None | Some("deep_merge") => MergeMode::DeepMerge,
                 Some("first_match") => MergeMode::FirstMatch,
                 Some(_) => {
                     let why = format!("`{pointer}/mode` must be deep_merge or first_match");
-                    return Err(Fault::new(METADATA, why));
+                    return Err(Fault::new(PARSE_METADATA, why));
                 }
             };
             (path, mode)
@@ -74,7 +74,7 @@ fn wanted_one(value: &Value, pointer: &str) -> Result<WantedConfig, Fault> {
     let id = [".yaml", ".yml", ".toml"].iter().find_map(|ext| path.strip_suffix(ext));
     let id: ItemId = id.unwrap_or(&path).parse().map_err(|error| {
         Fault::new(
-            METADATA,
+            PARSE_METADATA,
             format!("`{pointer}`: `{}` is no config id: {error}", escape_line(&path)),
         )
     })?;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::fields::Fields;
 use crate::base::text::escape_line;
 use crate::id::ItemId;
-use crate::parse::error::{Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_METADATA};
 
 /// A program that scores a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,7 +48,7 @@ pub(super) fn eval(fields: &Fields<'_>) -> Result<Option<Eval>, Fault> {
 }
 
 fn bad(key: &str, why: &str) -> Fault {
-    Fault::new(METADATA, format!("`/{}` {why}", escape_line(key)))
+    Fault::new(PARSE_METADATA, format!("`/{}` {why}", escape_line(key)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::fields::{Fields, string, unknown_word, wrong};
 use super::files::{self, add};
 use crate::base::limits::{EXEC_IN_FLIGHT, OUTPUT_BYTES, TIMEOUT_MAX_MS};
 use crate::base::text::escape_line;
-use crate::parse::error::{Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_METADATA};
 use crate::verify::{Glob, Listed, PartsRoot};
 
 /// The key of an item that holds the digests of `exec.files`.
@@ -198,5 +198,5 @@ fn number(block: &Fields<'_>, key: &str, most: u64) -> Result<Option<u64>, Fault
 }
 
 fn bad(pointer: &str, why: &str) -> Fault {
-    Fault::new(METADATA, format!("`{}` {why}", escape_line(pointer)))
+    Fault::new(PARSE_METADATA, format!("`{}` {why}", escape_line(pointer)))
 }

@@ -5,7 +5,7 @@ use strsim::damerau_levenshtein;
 
 use crate::base::text::{escape_line, near};
 use crate::parse::data::kind;
-use crate::parse::error::{Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_METADATA};
 
 /// The fault of a field that should be `wanted`.
 pub(super) fn wrong(pointer: &str, wanted: &str, got: &Value) -> Fault {
@@ -14,7 +14,7 @@ pub(super) fn wrong(pointer: &str, wanted: &str, got: &Value) -> Fault {
         _ => "",
     };
     let pointer = escape_line(pointer);
-    Fault::new(METADATA, format!("`{pointer}` must be {wanted}, not {}{hint}", kind(got)))
+    Fault::new(PARSE_METADATA, format!("`{pointer}` must be {wanted}, not {}{hint}", kind(got)))
 }
 
 /// A mapping of a header, and the pointer to it.
@@ -115,7 +115,10 @@ impl<'m> Fields<'m> {
                 other => return Err(wrong(&pointer, "a string, a number or a boolean", other)),
             };
             if text.contains('\0') {
-                return Err(Fault::new(METADATA, format!("`{pointer}` holds a NUL character")));
+                return Err(Fault::new(
+                    PARSE_METADATA,
+                    format!("`{pointer}` holds a NUL character"),
+                ));
             }
             env.push((name.clone(), text));
         }
@@ -130,7 +133,7 @@ impl<'m> Fields<'m> {
         let near = near(key, known.iter().copied(), 1).pop();
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let pointer = escape_line(&self.pointer(key));
-        Err(Fault::new(METADATA, format!("`{pointer}` is not known here{near}")))
+        Err(Fault::new(PARSE_METADATA, format!("`{pointer}` is not known here{near}")))
     }
 
     /// Refuses what is one of these keys but for a slip of the hand. Other keys that nobody knows are
@@ -140,7 +143,7 @@ impl<'m> Fields<'m> {
             if let Some(meant) = known.iter().find(|known| damerau_levenshtein(key, known) == 1) {
                 let pointer = escape_line(&self.pointer(key));
                 let why = format!("`{pointer}` is not known here; did you mean `{meant}`?");
-                return Err(Fault::new(METADATA, why));
+                return Err(Fault::new(PARSE_METADATA, why));
             }
         }
         Ok(())
@@ -161,7 +164,7 @@ pub(super) fn unknown_word(pointer: &str, word: &str, known: &[&str]) -> Fault {
     let near = near(word, known.iter().copied(), 1).pop();
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let (pointer, word, known) = (escape_line(pointer), escape_line(word), known.join("`, `"));
-    Fault::new(METADATA, format!("`{pointer}` is `{word}`, and not one of `{known}`{near}"))
+    Fault::new(PARSE_METADATA, format!("`{pointer}` is `{word}`, and not one of `{known}`{near}"))
 }
 
 pub(super) fn string(value: &Value, pointer: &str) -> Result<String, Fault> {
@@ -178,5 +181,5 @@ fn env_name(name: &str, pointer: &str) -> Result<(), Fault> {
     }
     let name = escape_line(name);
     let why = format!("`{}`: `{name}` cannot name an environment variable", escape_line(pointer));
-    Err(Fault::new(METADATA, why))
+    Err(Fault::new(PARSE_METADATA, why))
 }

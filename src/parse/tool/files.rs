@@ -6,7 +6,7 @@ use super::fields::{Fields, string, wrong};
 use crate::base::Digest;
 use crate::base::limits::PATTERNS;
 use crate::base::text::escape_line;
-use crate::parse::error::{Fault, LIMIT, METADATA};
+use crate::parse::error::{Fault, PARSE_LIMIT, PARSE_METADATA};
 use crate::space::RelPath;
 use crate::verify::{Glob, Listed, PartsRoot};
 
@@ -20,7 +20,7 @@ pub(super) fn files(fields: &Fields<'_>, root: PartsRoot) -> Result<Option<Liste
     let mut listed = Listed { root, programs, ..Listed::default() };
     match fields.get("files") {
         None if listed.programs.is_empty() => return Ok(None),
-        None => return Err(Fault::new(METADATA, "`/exec_files` needs `files`".to_owned())),
+        None => return Err(Fault::new(PARSE_METADATA, "`/exec_files` needs `files`".to_owned())),
         Some(Value::Array(list)) => {
             for (at, entry) in list.iter().enumerate() {
                 let pointer = format!("{pointer}/{at}");
@@ -49,7 +49,7 @@ pub(super) fn add(
 ) -> Result<(), Fault> {
     let fault = |why: &str| {
         let pointer = escape_line(pointer);
-        Fault::new(METADATA, format!("`{pointer}`: `{}` {why}", escape_line(path)))
+        Fault::new(PARSE_METADATA, format!("`{pointer}`: `{}` {why}", escape_line(path)))
     };
     match value {
         pattern if pattern.map_or_else(|| Glob::is_one(path), |word| word == PATTERN) => {
@@ -73,7 +73,7 @@ pub(super) fn add(
 }
 
 fn too_many(pointer: &str) -> Fault {
-    Fault::new(LIMIT, format!("`{pointer}` holds more than {PATTERNS} patterns"))
+    Fault::new(PARSE_LIMIT, format!("`{pointer}` holds more than {PATTERNS} patterns"))
 }
 
 fn globs(fields: &Fields<'_>) -> Result<Vec<Glob>, Fault> {
@@ -84,7 +84,7 @@ fn globs(fields: &Fields<'_>) -> Result<Vec<Glob>, Fault> {
     let globs = texts.iter().enumerate().map(|(at, text)| {
         let pointer = format!("{}/{at}", fields.pointer("exec_files"));
         let fault =
-            |why| Fault::new(METADATA, format!("`{pointer}`: `{}` {why}", escape_line(text)));
+            |why| Fault::new(PARSE_METADATA, format!("`{pointer}`: `{}` {why}", escape_line(text)));
         Glob::new(text).map_err(fault)
     });
     globs.collect()

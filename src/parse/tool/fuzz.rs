@@ -10,7 +10,7 @@ use super::tool::Tool;
 use super::{block, header, javascript, python};
 use crate::base::Digest;
 use crate::base::fuzz::{is_message, is_within, item_text};
-use crate::parse::error::{Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_METADATA};
 use crate::parse::fuzz::{is_bounded, is_fault};
 use crate::space::HeaderStyle;
 
@@ -89,7 +89,7 @@ fn by_lines(text: &str, comment: &str) -> Result<Map<String, Value>, Fault> {
     }
     match crate::parse::data::toml(&inside)? {
         Value::Object(map) => Ok(map),
-        _ => Err(Fault::new(METADATA, "no table")),
+        _ => Err(Fault::new(PARSE_METADATA, "no table")),
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Tool, block, javascript, python};
 use crate::base::text::escape_line;
 use crate::parse::data::{kind, plain, toml, yaml};
-use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
 use crate::space::HeaderStyle;
 use crate::verify::Listed;
 
@@ -68,14 +68,16 @@ pub(crate) fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Valu
         HeaderStyle::Yaml => mapping(yaml(text)?),
         HeaderStyle::Toml => mapping(toml(text)?),
         HeaderStyle::Block { comment } => block::header(text, comment),
-        HeaderStyle::Markdown => Err(Fault::new(METADATA, "Markdown is no program")),
+        HeaderStyle::Markdown => Err(Fault::new(PARSE_METADATA, "Markdown is no program")),
     }
 }
 
 fn mapping(value: Value) -> Result<Map<String, Value>, Fault> {
     match value {
         Value::Object(map) => Ok(map),
-        other => Err(Fault::new(METADATA, format!("it must be a mapping, not {}", kind(&other)))),
+        other => {
+            Err(Fault::new(PARSE_METADATA, format!("it must be a mapping, not {}", kind(&other))))
+        }
     }
 }
 
@@ -87,7 +89,7 @@ fn joined(
     for (key, value) in block {
         if declared.contains_key(&key) {
             let why = format!("`{}` is in the header block and in the code", escape_line(&key));
-            return Err(Fault::new(DUPLICATE_METADATA, why));
+            return Err(Fault::new(PARSE_DUPLICATE_METADATA, why));
         }
         declared.insert(key, value);
     }
@@ -151,7 +153,11 @@ mod tests {
             (HeaderStyle::Markdown, "# x", "parse.metadata"),
         ];
         for (style, text, code) in rows {
-            assert_eq!(parse(text, &style).map_err(|f| f.code.0), Err(code), "{style:?} {text:?}");
+            assert_eq!(
+                parse(text, &style).map_err(|f| f.code.name()),
+                Err(code),
+                "{style:?} {text:?}"
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::fields::{Fields, unknown_word};
 use crate::base::text::escape_line;
 use crate::grant::Pattern;
-use crate::parse::error::{Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_METADATA};
 
 /// A hook's own header keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -175,5 +175,5 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 }
 
 fn bad(key: &str, why: &str) -> Fault {
-    Fault::new(METADATA, format!("`/{key}` {why}"))
+    Fault::new(PARSE_METADATA, format!("`/{key}` {why}"))
 }

@@ -7,7 +7,7 @@
 use super::fields::{Fields, wrong};
 use super::variables::is_own;
 use crate::base::text::escape_line;
-use crate::parse::error::{Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_METADATA};
 
 /// An interpreter that a link asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Interpreter {
 }
 
 fn fault(pointer: &str, why: &str) -> Fault {
-    Fault::new(METADATA, format!("`{}` {why}", escape_line(pointer)))
+    Fault::new(PARSE_METADATA, format!("`{}` {why}", escape_line(pointer)))
 }
 
 fn missing(fields: &Fields<'_>, key: &str) -> Fault {

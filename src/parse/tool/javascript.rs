@@ -18,7 +18,7 @@ use super::javascript_literal::{literal, place};
 use super::names::{self, Binding, broken, fits};
 use super::nesting::on_a_stack_for;
 use crate::base::text::position;
-use crate::parse::error::{DUPLICATE_METADATA, Fault, SYNTAX};
+use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_SYNTAX};
 
 /// The tags of a documentation comment that are metadata; others are left to other readers.
 const TAGS: &[&str] = &["version", "tool_type", "executor_id", "category", "description"];
@@ -35,7 +35,7 @@ pub(super) fn header(text: &str, types: bool) -> Result<Map<String, Value>, Faul
         if map.contains_key(tag) {
             let why = format!("`@{tag}` names what is named before or elsewhere");
             let position = position(text.as_bytes(), at);
-            return Err(Fault::new(DUPLICATE_METADATA, why).at(position));
+            return Err(Fault::new(PARSE_DUPLICATE_METADATA, why).at(position));
         }
         map.insert(tag.into(), Value::String(words));
     }
@@ -58,7 +58,7 @@ fn declared(text: &str, types: bool) -> Result<Map<String, Value>, Fault> {
         let mut first = None;
         for form in forms {
             match read(text, form) {
-                Err(fault) if fault.code == SYNTAX => first = first.or(Some(fault)),
+                Err(fault) if fault.code == PARSE_SYNTAX => first = first.or(Some(fault)),
                 known => return known,
             }
         }

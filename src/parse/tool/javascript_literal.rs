@@ -11,7 +11,7 @@ use super::names::{fault, shown};
 use crate::base::limits::DATA_DEPTH;
 use crate::base::text::escape_line;
 use crate::parse::data::{decimal, radix, too_deep};
-use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
 
 /// The value of a literal: string, template without substitutions, number, `true`, `false`,
 /// `null`, array, or an object with plain keys; TypeScript's assertions around it are dropped.
@@ -36,7 +36,7 @@ fn value(text: &str, expr: &Expression<'_>, depth: usize) -> Result<Value, Fault
     let spelled = said(text, span);
     let refuse = |why: &str| {
         let shown = shown(text, place(span.start)..place(span.end));
-        Err(fault(text, place(span.start), METADATA, format!("`{shown}` {why}")))
+        Err(fault(text, place(span.start), PARSE_METADATA, format!("`{shown}` {why}")))
     };
     let string = |read: &str, lone: bool| match (lone, holds_octal(spelled)) {
         (true, _) => refuse("holds an escape that is not a character"),
@@ -89,8 +89,9 @@ fn value(text: &str, expr: &Expression<'_>, depth: usize) -> Result<Value, Fault
 fn object(text: &str, object: &ObjectExpression<'_>, depth: usize) -> Result<Value, Fault> {
     let mut map = Map::new();
     for property in &object.properties {
-        let refuse =
-            |span: Span, why: &str| Err(fault(text, place(span.start), METADATA, why.to_owned()));
+        let refuse = |span: Span, why: &str| {
+            Err(fault(text, place(span.start), PARSE_METADATA, why.to_owned()))
+        };
         let ObjectPropertyKind::ObjectProperty(pair) = property else {
             return refuse(property.span(), "a key and its value were expected here");
         };
@@ -118,7 +119,7 @@ fn object(text: &str, object: &ObjectExpression<'_>, depth: usize) -> Result<Val
         }
         if map.contains_key(&name) {
             let why = format!("the key `{}` occurs twice", escape_line(&name));
-            return Err(fault(text, place(key.start), DUPLICATE_METADATA, why));
+            return Err(fault(text, place(key.start), PARSE_DUPLICATE_METADATA, why));
         }
         map.insert(name, value(text, &pair.value, depth + 1)?);
     }

@@ -12,7 +12,9 @@ use serde_json::{Map, Value};
 use crate::base::limits::PROGRAM_BYTES;
 use crate::base::text::{escape_line, position};
 use crate::diag::Code;
-use crate::parse::error::{DUPLICATE_METADATA, Fault, LIMIT, METADATA, SYNTAX};
+use crate::parse::error::{
+    Fault, PARSE_DUPLICATE_METADATA, PARSE_LIMIT, PARSE_METADATA, PARSE_SYNTAX,
+};
 
 /// A name in a program, and the key of the header that it binds.
 pub(super) const NAMES: &[(&str, &str)] = &[
@@ -63,14 +65,18 @@ pub(super) fn header<V>(
     let fault = |at: usize, code, why| Err(fault(text, at, code, why));
     for (place, Binding { name, key, at, .. }) in bindings.iter().enumerate() {
         if bindings[..place].iter().any(|earlier| earlier.key == *key) {
-            return fault(*at, DUPLICATE_METADATA, format!("`{name}` is bound a second time here"));
+            return fault(
+                *at,
+                PARSE_DUPLICATE_METADATA,
+                format!("`{name}` is bound a second time here"),
+            );
         }
     }
     let mut map = Map::new();
     for Binding { name, key, at, value } in bindings {
         let Some(value) = value else {
             let why = "must be bound at top level, by one plain assignment of a literal";
-            return fault(at, METADATA, format!("`{name}` {why}"));
+            return fault(at, PARSE_METADATA, format!("`{name}` {why}"));
         };
         map.insert(key.into(), literal(value)?);
     }
@@ -81,7 +87,7 @@ pub(super) fn header<V>(
 pub(super) fn fits(text: &str) -> Result<(), Fault> {
     if text.len() > PROGRAM_BYTES {
         let why = format!("a program has at most {} KiB", PROGRAM_BYTES >> 10);
-        return Err(Fault::new(LIMIT, why));
+        return Err(Fault::new(PARSE_LIMIT, why));
     }
     Ok(())
 }
@@ -93,7 +99,7 @@ pub(super) fn fault(text: &str, at: usize, code: Code, why: impl Into<String>) -
 
 /// A text that its language's parser refuses, in the parser's words.
 pub(super) fn broken(text: &str, at: usize, why: &str) -> Fault {
-    fault(text, at, SYNTAX, format!("it does not parse: {}", escape_line(why)))
+    fault(text, at, PARSE_SYNTAX, format!("it does not parse: {}", escape_line(why)))
 }
 
 /// A part of the text as an error shows it.

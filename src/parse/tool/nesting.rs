@@ -12,7 +12,7 @@
 use std::thread;
 
 use crate::base::limits::{PROGRAM_LEVEL_BYTES, PROGRAM_NESTING, PROGRAM_SHALLOW, PROGRAM_TOKENS};
-use crate::parse::error::{Fault, LIMIT};
+use crate::parse::error::{Fault, PARSE_LIMIT};
 
 /// What a parser will need for a text.
 #[derive(Debug, Clone, Copy, Default)]
@@ -158,17 +158,17 @@ pub(super) fn on_a_stack_for<T: Send>(
 ) -> Result<T, Fault> {
     if tokens > PROGRAM_TOKENS {
         let why = format!("it has more than {PROGRAM_TOKENS} words and signs");
-        return Err(Fault::new(LIMIT, why));
+        return Err(Fault::new(PARSE_LIMIT, why));
     }
     if depth > PROGRAM_NESTING {
         let why = format!("brackets and operators in it nest deeper than {PROGRAM_NESTING} levels");
-        return Err(Fault::new(LIMIT, why));
+        return Err(Fault::new(PARSE_LIMIT, why));
     }
     if depth <= PROGRAM_SHALLOW {
         return work();
     }
     let size = (depth + PROGRAM_SHALLOW) * PROGRAM_LEVEL_BYTES;
-    let lacking = || Fault::new(LIMIT, format!("no stack of {} KiB can be had", size >> 10));
+    let lacking = || Fault::new(PARSE_LIMIT, format!("no stack of {} KiB can be had", size >> 10));
     thread::scope(|scope| {
         let worker = thread::Builder::new().stack_size(size).spawn_scoped(scope, work);
         let done = worker.map_err(|_| lacking())?.join();

@@ -16,7 +16,7 @@ use super::names::{self, Binding, NAMES, broken, fits};
 use super::nesting::{Extent, Nesting, on_a_stack_for};
 use super::python_literal::literal;
 use crate::base::text::Position;
-use crate::parse::error::{ENCODING, Fault};
+use crate::parse::error::{Fault, PARSE_ENCODING};
 
 /// The header of a Python file.
 ///
@@ -131,7 +131,7 @@ fn coding(text: &str) -> Result<(), Fault> {
         };
         if name != "utf-8" && name != "utf8" {
             let why = format!("its coding line says `{name}`; only UTF-8 is read");
-            return Err(Fault::new(ENCODING, why).at(Position { line: at + 1, column: 1 }));
+            return Err(Fault::new(PARSE_ENCODING, why).at(Position { line: at + 1, column: 1 }));
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use super::names::{fault, shown};
 use crate::base::limits::DATA_DEPTH;
 use crate::base::text::escape_line;
 use crate::parse::data::{decimal, radix, too_deep};
-use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
 
 /// The value of a literal: string, number, `True`, `False`, `None`, list, tuple, or a dictionary
 /// with string keys.
@@ -29,7 +29,7 @@ fn value(text: &str, expr: &Expr, depth: usize) -> Result<Value, Fault> {
     let spelled = text.get(range.clone()).unwrap_or_default();
     let refuse = |why: &str| {
         let why = format!("`{}` {why}", shown(text, range.clone()));
-        Err(fault(text, range.start, METADATA, why))
+        Err(fault(text, range.start, PARSE_METADATA, why))
     };
     let list = |items: &[Expr]| {
         let items = items.iter().map(|item| value(text, item, depth + 1));
@@ -82,15 +82,15 @@ fn dictionary(text: &str, dict: &ExprDict, depth: usize) -> Result<Value, Fault>
     for item in &dict.items {
         let Some(key) = &item.key else {
             let why = "a key and its value were expected here";
-            return Err(fault(text, item.value.start().to_usize(), METADATA, why));
+            return Err(fault(text, item.value.start().to_usize(), PARSE_METADATA, why));
         };
         let at = key.start().to_usize();
         let Value::String(name) = value(text, key, depth + 1)? else {
-            return Err(fault(text, at, METADATA, "a key must be a string"));
+            return Err(fault(text, at, PARSE_METADATA, "a key must be a string"));
         };
         if map.contains_key(&name) {
             let why = format!("the key `{}` occurs twice", escape_line(&name));
-            return Err(fault(text, at, DUPLICATE_METADATA, why));
+            return Err(fault(text, at, PARSE_DUPLICATE_METADATA, why));
         }
         map.insert(name, value(text, &item.value, depth + 1)?);
     }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 fn code(text: &str) -> &'static str {
-    header(text).map_or_else(|fault| fault.code.0, |_| "ok")
+    header(text).map_or_else(|fault| fault.code.name(), |_| "ok")
 }
 
 /// The value that `CONFIG` is given by a literal.
 fn value(literal: &str) -> Result<Value, &'static str> {
-    let map = header(&format!("CONFIG = {literal}\n")).map_err(|fault| fault.code.0)?;
+    let map = header(&format!("CONFIG = {literal}\n")).map_err(|fault| fault.code.name())?;
     Ok(map["config"].clone())
 }
 

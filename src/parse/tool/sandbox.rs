@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fields::{Fields, unknown_word, wrong};
 use crate::host::{Caps, Net};
-use crate::parse::error::{Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_METADATA};
 
 /// What one link declares; `None` where it says nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,7 +85,7 @@ fn paths(fs: &Fields<'_>, key: &str) -> Result<Option<Vec<String>>, Fault> {
             continue;
         };
         let pointer = format!("{}/{at}", fs.pointer(key));
-        return Err(Fault::new(METADATA, format!("`{pointer}` {why}")));
+        return Err(Fault::new(PARSE_METADATA, format!("`{pointer}` {why}")));
     }
     Ok(Some(paths))
 }

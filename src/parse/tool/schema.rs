@@ -6,7 +6,7 @@ use super::fields::{Fields, string, wrong};
 use super::schema_bound::bound_schema;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
-use crate::parse::error::{DUPLICATE_METADATA, Fault, LIMIT, METADATA};
+use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_LIMIT, PARSE_METADATA};
 
 /// The keys that may hold the declaration; a header uses one of them.
 const KEYS: [&str; 3] = ["input_schema", "config_schema", "parameters"];
@@ -40,7 +40,7 @@ const TYPES: &[(&str, &str)] = &[
 pub(super) fn schema(fields: &Fields<'_>) -> Result<Option<Value>, Fault> {
     let schema = declared(fields)?;
     if let Some(Err(why)) = schema.as_ref().map(|schema| bound_schema(schema).map(drop)) {
-        return Err(Fault::new(LIMIT, format!("the schema {why}")));
+        return Err(Fault::new(PARSE_LIMIT, format!("the schema {why}")));
     }
     Ok(schema)
 }
@@ -52,7 +52,7 @@ fn declared(fields: &Fields<'_>) -> Result<Option<Value>, Fault> {
         [key] => *key,
         [one, other, ..] => {
             let why = format!("`/{one}` and `/{other}` both declare the parameters");
-            return Err(Fault::new(DUPLICATE_METADATA, why));
+            return Err(Fault::new(PARSE_DUPLICATE_METADATA, why));
         }
     };
     let pointer = fields.pointer(key);
@@ -63,7 +63,7 @@ fn declared(fields: &Fields<'_>) -> Result<Option<Value>, Fault> {
                 let parameter = Fields::of(item, pointer.clone())?;
                 match parameter.string("name")? {
                     Some(name) => Ok((name, parameter)),
-                    None => Err(Fault::new(METADATA, format!("`{pointer}` has no `name`"))),
+                    None => Err(Fault::new(PARSE_METADATA, format!("`{pointer}` has no `name`"))),
                 }
             });
             object(named).map(Some)
@@ -95,7 +95,7 @@ fn object<'m>(
         let (name, fields) = parameter?;
         if properties.contains_key(&name) {
             let why = format!("the parameter `{}` is declared twice", escape_line(&name));
-            return Err(Fault::new(DUPLICATE_METADATA, why));
+            return Err(Fault::new(PARSE_DUPLICATE_METADATA, why));
         }
         if fields.truth("required")?.unwrap_or(false) {
             required.push(Value::from(name.clone()));
@@ -147,5 +147,5 @@ fn of_types(value: &Value, pointer: &str) -> Result<Option<Value>, Fault> {
     let near = near(&word, TYPES.iter().map(|(known, _)| *known), NEAR_NAMES);
     let near = near.first().map(|near| format!("; did you mean `{near}`?"));
     let why = format!("`{}`: `{}` is no type", escape_line(pointer), escape_line(&word));
-    Err(Fault::new(METADATA, why + &near.unwrap_or_default()))
+    Err(Fault::new(PARSE_METADATA, why + &near.unwrap_or_default()))
 }

@@ -17,7 +17,7 @@ use super::schema::schema;
 use crate::base::text::escape_line;
 use crate::diag::Diagnose;
 use crate::id::{IdError, ItemId};
-use crate::parse::error::{DUPLICATE_METADATA, Fault, METADATA};
+use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
 use crate::parse::outline::texts;
 use crate::verify::{Listed, PartsRoot};
 
@@ -204,7 +204,7 @@ fn ports(fields: &Fields<'_>, key: &str, required: bool) -> Result<Option<Vec<Po
     let mut seen = HashSet::new();
     if let Some(again) = ports.iter().find(|port| !seen.insert(port.name.as_str())) {
         let why = format!("`{pointer}` names `{}` twice", escape_line(&again.name));
-        return Err(Fault::new(DUPLICATE_METADATA, why));
+        return Err(Fault::new(PARSE_DUPLICATE_METADATA, why));
     }
     Ok(Some(ports))
 }
@@ -215,7 +215,8 @@ fn port(item: &Value, pointer: &str, required: bool) -> Result<Port, Fault> {
     }
     let fields = Fields::of(item, pointer.to_owned())?;
     let name = fields.string("name")?;
-    let name = name.ok_or_else(|| Fault::new(METADATA, format!("`{pointer}` has no `name`")))?;
+    let name =
+        name.ok_or_else(|| Fault::new(PARSE_METADATA, format!("`{pointer}` has no `name`")))?;
     Ok(Port { name, required: fields.truth("required")?.unwrap_or(required) })
 }
 

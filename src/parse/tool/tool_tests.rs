@@ -129,7 +129,7 @@ fn a_tool_has_so_many_patterns_and_no_more() {
         assert!(with(128).is_ok(), "{key}");
         let fault = with(129).unwrap_err();
         let why = format!("`/{key}` holds more than 128 patterns");
-        assert_eq!((fault.code.0, fault.why), ("parse.limit", why));
+        assert_eq!((fault.code.name(), fault.why), ("parse.limit", why));
     }
 }
 
@@ -189,7 +189,7 @@ fn a_wrong_field_is_named_by_its_pointer() {
         } else {
             "parse.metadata"
         };
-        assert_eq!(fault.code.0, code, "{text:?}");
+        assert_eq!(fault.code.name(), code, "{text:?}");
         assert!(fault.why.contains(want), "{text:?}: {}", fault.why);
     }
     for text in [
@@ -199,7 +199,7 @@ fn a_wrong_field_is_named_by_its_pointer() {
         "inputs: [a, a]",
         "inputs: [a, {name: a}]",
     ] {
-        assert_eq!(tool(text).unwrap_err().code.0, "parse.duplicate_metadata", "{text:?}");
+        assert_eq!(tool(text).unwrap_err().code.name(), "parse.duplicate_metadata", "{text:?}");
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::base::text::escape_line;
 use crate::diag::{Code, Diagnose};
 use crate::id::{Ref, Space};
+use crate::pipeline::{HOOK_DENIED, HOOK_NOT_A_HOOK, HOOK_UNUSABLE};
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -40,11 +41,11 @@ fn because(reason: &str) -> String {
 
 impl Diagnose for HookError {
     fn code(&self) -> Code {
-        Code(match self {
-            Self::Denied { .. } | Self::Withheld { .. } => "hook.denied",
-            Self::Unusable { .. } | Self::Missing { .. } | Self::Busy { .. } => "hook.unusable",
-            Self::NotAHook { .. } | Self::OtherPhase { .. } => "hook.not_a_hook",
-        })
+        match self {
+            Self::Denied { .. } | Self::Withheld { .. } => HOOK_DENIED,
+            Self::Unusable { .. } | Self::Missing { .. } | Self::Busy { .. } => HOOK_UNUSABLE,
+            Self::NotAHook { .. } | Self::OtherPhase { .. } => HOOK_NOT_A_HOOK,
+        }
     }
 
     fn help(&self) -> Option<String> {

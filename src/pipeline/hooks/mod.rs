@@ -6,6 +6,5 @@ mod call;
 mod error;
 mod standing;
 
-pub(super) use error::HookError;
 pub(crate) use standing::BELOW;
 pub(crate) use standing::Standing;

@@ -248,7 +248,7 @@ mod tests {
         let schema = json!({"type": "object", "required": ["a"]});
         let of = |result: Value, schema: Option<&Value>| {
             let answer = json!({"id": 1, "result": result});
-            called(answer.as_object().unwrap().clone(), schema).map_err(|fault| fault.code())
+            called(answer.as_object().unwrap().clone(), schema).map_err(|fault| fault.code().name())
         };
         assert_eq!(
             of(json!({"content": text}), None),

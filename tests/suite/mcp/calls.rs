@@ -34,7 +34,7 @@ fn an_agent_runs_reads_and_verifies_and_its_structure_is_what_the_command_says()
     let (said, is_error) = client.call("rye_verify", json!({"items": ["tool:acme/mark"]}));
     assert!(!is_error && said["status"] == "verified" && said["verified"] == 1, "{said}");
     let (said, _) = client.call("rye_verify", json!({}));
-    assert!(said["verified"].as_u64().unwrap() > 100 && said["refused"] == 0, "{said}");
+    assert!(said["verified"].as_u64().unwrap() > 40 && said["refused"] == 0, "{said}");
     let (said, _) = client
         .call("rye_execute", json!({"item_id": "tool:acme/mark", "dry_run": true, "trace": true}));
     assert_eq!(said["status"], "validation_passed");

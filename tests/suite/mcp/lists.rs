@@ -272,6 +272,10 @@ fn directives_are_prompts_and_knowledge_is_resources_page_by_page() {
     world.write(".ai/directives/acme/altered.md", GREET_MD);
     let own = world.own_key();
     put(&world, &own, ".ai/knowledge/acme/note.md", "---\ntitle: note\n---\n\nA note.\n");
+    for number in 0..110 {
+        let path = format!(".ai/knowledge/acme/many/n{number}.md");
+        put(&world, &own, &path, "---\ntitle: n\n---\n\nA note.\n");
+    }
     let mut client = Client::new(&world, &[]);
     let said = client.ask("prompts/list", &json!({}));
     let listed = names(&said, "prompts");
