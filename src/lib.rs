@@ -23,9 +23,9 @@
 //! | 4 | `resolve` `signature` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text |
 //! | 5 | `trust` | whom the person believes; their keys, projects and policy |
 //! | 6 | `verify` | admission; `stage`, its mirror |
-//! | 7 | `parse` | source to typed item |
+//! | 7 | `parse` `lock` | source to typed item; what a project agreed to run |
 //! | 8 | `interpolate` `chain` `search` | placeholders; executor ids to a primitive; which items a few words may mean |
-//! | 9 | `validate` `lock` | the chain, judged; what a project agreed to run |
+//! | 9 | `validate` | the chain, judged |
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `protocol` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
