@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::world::sha256;
 
 /// Files over 600 lines, each with its reason.
 const LONG: &[(&str, &str)] = &[("src/space/embedded.rs", "generated, one row a file of .ai")];
@@ -286,16 +285,15 @@ fn the_embedded_table_is_the_folder() {
     let mut table = String::from(
         "//! The system space: every file of the repository's `.ai`, in the binary.\n//!\n\
          //! Generated: `UPDATE=1 cargo test` writes it, and a test compares it with the folder.\n\
-         //! Sorted by path. The digest beside a path is for readers: a change to an item shows here.\n\n\
+         //! Sorted by path.\n\n\
          /// One file, with its path below `.ai`.\n\
          pub(super) struct File {\n    pub(super) path: &'static str,\n    \
          pub(super) bytes: &'static [u8],\n}\n\n\
          #[rustfmt::skip]\npub(super) const EMBEDDED: &[File] = &[\n",
     );
     for path in system_files() {
-        let digest = sha256(&fs::read(root().join(".ai").join(&path)).unwrap());
         table.push_str(&format!(
-            "    // {digest}\n    File {{ path: \"{path}\", bytes: include_bytes!(\"../../.ai/{path}\") }},\n"
+            "    File {{ path: \"{path}\", bytes: include_bytes!(\"../../.ai/{path}\") }},\n"
         ));
     }
     table.push_str("];\n");
