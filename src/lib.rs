@@ -39,7 +39,7 @@
 //! | 14 | `learn` | what a tool needs of the machine, seen in one run |
 //! | 14 | `lsp` | what an editor shows of items that are being written |
 //! | 14 | `mcp` | agents speak with rye over the model context protocol |
-//! | 14 | `trial` | test specs beside items |
+//! | 14 | `testing` | test specs beside items |
 //! | 15 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module stands one floor above the highest that it names. So it names only lower floors, and
@@ -128,8 +128,8 @@ mod search;
 mod signature;
 mod space;
 mod store;
+mod testing;
 mod trace;
-mod trial;
 mod trust;
 mod validate;
 mod verify;

@@ -28,7 +28,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::git::CODES,
         crate::import::CODES,
         crate::learn::CODES,
-        crate::trial::CODES,
+        crate::testing::CODES,
         crate::eval::CODES,
         #[cfg(feature = "lsp")]
         crate::lsp::CODES,

@@ -13,7 +13,7 @@ use crate::base::bytes::write_atomic;
 use crate::base::text::{escape, escape_line};
 use crate::diag::{Diagnostic, Failure, Style};
 use crate::id::Space;
-use crate::trial::{Asked, Case, Suite, TestError, Verdict, find, junit, run as try_all};
+use crate::testing::{Asked, Case, Suite, TestError, Verdict, find, junit, run as try_all};
 
 /// Try the test specs beside items, `<item>.test.yaml`
 ///

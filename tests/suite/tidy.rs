@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-
 /// Files over 600 lines, each with its reason.
 const LONG: &[(&str, &str)] = &[("src/space/embedded.rs", "generated, one row a file of .ai")];
 

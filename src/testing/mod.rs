@@ -1,4 +1,4 @@
-//! Trial: test specs that lie beside items, and the runs that they ask for.
+//! Testing: test specs that lie beside items, and the runs that they ask for.
 //!
 //! Sees the facade. Starts nothing but by it, so only verified bytes run.
 //!
