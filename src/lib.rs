@@ -30,7 +30,7 @@
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `protocol` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
 //! | 13 | `pipeline` | the facade [`Rye`] |
-//! | 14 | `author` | new items and tidy headers |
+//! | 14 | `scaffold` | new items and tidy headers |
 //! | 14 | `bundle` | items of one publisher in one file |
 //! | 14 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 14 | `git` | what is about to be committed |
@@ -67,7 +67,7 @@
 //!
 //! | file | read by | written by |
 //! |---|---|---|
-//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::stage`, `author`, `import` |
+//! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::stage`, `scaffold`, `import` |
 //! | `<user>/.ai/config/keys/signing/` | `trust::own_keys` | the same |
 //! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `trust::document` | the same |
 //! | `<user>/.ai/config/keys/dev/` | `trust::dev_key` | the same, for `rye dev` |
@@ -87,7 +87,6 @@
 //! `pipeline/run.rs` is the line from a reference to a report; `signature/check.rs` is the list of
 //! checks; `cli/execute.rs` is a verb; `diag/mod.rs` says how to add a refusal and its code.
 
-mod author;
 mod base;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
@@ -124,6 +123,7 @@ mod report;
 mod resolve;
 mod rpc;
 mod sandbox;
+mod scaffold;
 mod search;
 mod signature;
 mod space;

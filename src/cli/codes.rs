@@ -22,7 +22,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::search::CODES,
         crate::report::CODES,
         crate::pipeline::CODES,
-        crate::author::CODES,
+        crate::scaffold::CODES,
         crate::bundle::CODES,
         crate::dev::CODES,
         crate::git::CODES,

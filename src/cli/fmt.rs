@@ -9,12 +9,12 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
-use crate::author::{Formatted, Shaped, format};
 use crate::base::text::escape_line;
 use crate::diag::{Failure, Style};
 use crate::id::{Kind, Query, Space};
 use crate::pipeline::{Carried, Rye, ToSign};
 use crate::resolve::Found;
+use crate::scaffold::{Formatted, Shaped, format};
 
 /// Tidy the metadata headers of items, and nothing else of them
 ///

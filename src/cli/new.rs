@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
-use crate::author::{Lang, Made, create};
 use crate::base::text::escape_line;
 use crate::diag::{Failure, Style};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::pipeline::ToSign;
 use crate::resolve::Found;
+use crate::scaffold::{Lang, Made, create};
 
 /// Write the first version of an item, ready to be signed and run
 ///

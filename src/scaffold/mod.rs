@@ -1,4 +1,4 @@
-//! Author: first versions of items, and their headers in one shape.
+//! Scaffold: first versions of items, and their headers in one shape.
 //!
 //! Sees the facade and what is below it; knows no other house.
 //!
