@@ -19,7 +19,7 @@
 //! | 0 | `base` `rpc` | std-shaped helpers without a rye word, and every limit with its reason; lines of JSON-RPC |
 //! | 1 | `diag` | how a failure is described and drawn |
 //! | 2 | `id` `host` `registry` | the words of the field as newtypes; the one seam to the machine; what outlives a process |
-//! | 3 | `trace` `grant` `space` `store` `sandbox` | events as data; patterns over refs; where items lie; remembered versions; what a child may touch |
+//! | 3 | `trace` `grant` `space` `sandbox` | events as data; patterns over refs; where items lie, and remembered versions of them; what a child may touch |
 //! | 4 | `resolve` `signature` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text |
 //! | 5 | `trust` | whom the person believes; their keys, projects and policy |
 //! | 6 | `verify` | admission; `stage`, its mirror |
@@ -75,8 +75,8 @@
 //! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `trust::store` | you |
 //! | `<project>/.ai/rye.lock` | `lock`, in an accepted project | the same, for `rye lock` |
 //! | `<user>/.ai/state/rotation/` | `trust::rotation`, while a key is replaced | the same |
-//! | `<user>/.ai/state/items/` | `store`, for `rye diff` | the same |
-//! | `<user>/.ai/state/held/` | `store`, for `rye sign --all` | the same, for `rye dev` |
+//! | `<user>/.ai/state/items/` | `space::baseline`, for `rye diff` | the same |
+//! | `<user>/.ai/state/held/` | `space::baseline`, for `rye sign --all` | the same, for `rye dev` |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
 //! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
@@ -127,7 +127,6 @@ mod scaffold;
 mod search;
 mod signature;
 mod space;
-mod store;
 mod testing;
 mod trace;
 mod trust;

@@ -18,7 +18,7 @@ use crate::diag::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::parse::Finding;
 use crate::resolve::Found;
-use crate::store::HeldBack;
+use crate::space::baseline::HeldBack;
 use crate::trace::Quiet;
 use crate::verify::{
     By, KeyPair, Scan, SignError, Source, TrustStore, VERIFY_DEV_SIGNATURE, VERIFY_UNTRUSTED,

@@ -10,7 +10,7 @@ use crate::diag::Failure;
 use crate::id::{ItemId, Query, Ref, Space};
 use crate::parse::Item;
 use crate::resolve::{Found, Resolver};
-use crate::store::Stamp;
+use crate::space::baseline::Stamp;
 use crate::trace::{Event, Sink};
 use crate::verify::{Reason, Source, TrustStore, admit};
 

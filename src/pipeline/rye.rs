@@ -11,8 +11,8 @@ use crate::execute::{Driver, Primitive};
 use crate::host::Host;
 use crate::id::{ItemId, Space};
 use crate::protocol::Observers;
+use crate::space::baseline::Baselines;
 use crate::space::{FileTypes, Spaces, Where};
-use crate::store::Baselines;
 use crate::verify::{DevMode, TrustError, TrustStore};
 
 /// One project as rye sees it: the three spaces and the machine.

@@ -15,6 +15,7 @@
 //! `folder.rs` reads what lies beside an item, `file_type.rs` knows extensions.
 
 mod awaiting;
+pub(crate) mod baseline;
 mod embedded;
 mod entry;
 mod error;

@@ -6,8 +6,8 @@
 //! something to compare with. Losing that folder loses comparisons and nothing else. And the names of
 //! items that `rye dev` holds back until a person has looked.
 
-mod baseline;
 mod held;
+mod versions;
 
-pub(crate) use baseline::{Baselines, Stamp};
 pub(crate) use held::HeldBack;
+pub(crate) use versions::{Baselines, Stamp};
