@@ -16,7 +16,7 @@
 //!
 //! | floor | modules | |
 //! |---|---|---|
-//! | 0 | `base` `rpc` | std-shaped helpers without a rye word, and every limit with its reason; lines of JSON-RPC |
+//! | 0 | `base` | std-shaped helpers without a rye word, and every limit with its reason; lines of JSON-RPC |
 //! | 1 | `diag` | how a failure is described and drawn |
 //! | 2 | `id` `host` `registry` | the words of the field as newtypes; the one seam to the machine; what outlives a process |
 //! | 3 | `trace` `grant` `space` `sandbox` | events as data; patterns over refs; where items lie, and remembered versions of them; what a child may touch |
@@ -121,7 +121,6 @@ mod protocol;
 mod registry;
 mod report;
 mod resolve;
-mod rpc;
 mod sandbox;
 mod scaffold;
 mod search;

@@ -12,6 +12,7 @@ pub(crate) mod digest;
 pub(crate) mod fuzz;
 pub(crate) mod json;
 pub(crate) mod limits;
+pub(crate) mod lines;
 pub(crate) mod random;
 pub(crate) mod staged;
 pub(crate) mod sync;

@@ -1,7 +1,7 @@
 //! Protocol: calls of programs that speak the exec protocol (exec-protocol 2 and 3), and of tools of MCP
 //! servers.
 //!
-//! Sees `execute`, `plan`, `rpc`, `host` and below.
+//! Sees `execute`, `plan`, `host` and below.
 //!
 //! In:  a `Call`, by way of the seam `Driver`.
 //! Out: an `Outcome`, or a `protocol.*` fault.

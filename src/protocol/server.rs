@@ -13,12 +13,12 @@ use super::wire::Answer;
 use crate::base::limits::{
     EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINES,
 };
+use crate::base::lines::{Framer, Line};
 use crate::base::sync::unpoisoned;
 use crate::execute::{ExecuteError, Kept, Mask, ProtocolFault, status_text};
 use crate::host::{IoRound, PersistentChild, Signals};
 use crate::id::Ref;
 use crate::plan::Spoken;
-use crate::rpc::{Framer, Line};
 use crate::trace::{Event, Sink};
 
 /// What one call needs.
