@@ -10,8 +10,7 @@
 #[cfg(feature = "lsp")]
 use crate::lsp;
 use crate::{
-    base, bundle, grant, id, import, interpolate, lock, parse, plan, report, signature, trust,
-    verify,
+    base, bundle, id, import, interpolate, lock, parse, plan, report, signature, trust, verify,
 };
 
 /// A function that any bytes must satisfy.
@@ -38,7 +37,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("name", id::fuzz::name),
     ("older", import::fuzz::older),
     ("own_config", trust::fuzz::own_config),
-    ("pattern", grant::fuzz::pattern),
+    ("pattern", id::pattern_fuzz::pattern),
     ("placeholder", interpolate::fuzz::placeholder),
     ("plan_file", plan::fuzz::plan_file),
     ("python", parse::fuzz::python),

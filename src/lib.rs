@@ -19,7 +19,7 @@
 //! | 0 | `base` | std-shaped helpers without a rye word, and every limit with its reason; lines of JSON-RPC |
 //! | 1 | `diag` | how a failure is described and drawn |
 //! | 2 | `id` `host` `registry` | the words of the field as newtypes; the one seam to the machine; what outlives a process |
-//! | 3 | `trace` `grant` `space` `sandbox` | events as data; patterns over refs; where items lie, and remembered versions of them; what a child may touch |
+//! | 3 | `trace` `space` `sandbox` | events as data; where items lie, and remembered versions of them; what a child may touch |
 //! | 4 | `resolve` `signature` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text |
 //! | 5 | `trust` | whom the person believes; their keys, projects and policy |
 //! | 6 | `verify` | admission; `stage`, its mirror |
@@ -102,7 +102,6 @@ mod execute;
 #[doc(hidden)]
 pub mod fuzz;
 mod git;
-mod grant;
 mod graph;
 mod host;
 mod id;

@@ -6,8 +6,7 @@ use super::error::CliError;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
 use crate::diag::Failure;
-use crate::grant::Pattern;
-use crate::id::{Kind, Space};
+use crate::id::{Kind, Pattern, Space};
 use crate::pipeline::Rye;
 
 /// Reads a space; clap lists them, completes them, and knows which one was nearly typed.

@@ -12,6 +12,9 @@ pub(crate) mod fuzz;
 mod item_id;
 mod item_ref;
 mod kind;
+mod pattern;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod pattern_fuzz;
 mod space;
 
 pub(crate) use bundle::BundleName;
@@ -20,4 +23,5 @@ pub(crate) use fingerprint::Fingerprint;
 pub(crate) use item_id::ItemId;
 pub(crate) use item_ref::{Query, Ref};
 pub(crate) use kind::Kind;
+pub(crate) use pattern::Pattern;
 pub(crate) use space::Space;

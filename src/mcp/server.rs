@@ -20,8 +20,8 @@ use super::workers::Workers;
 use crate::base::limits::{MCP_END_MS, MCP_THREADS};
 use crate::base::sync::unpoisoned;
 use crate::diag::Failure;
-use crate::grant::Pattern;
 use crate::host::Signals;
+use crate::id::Pattern;
 use crate::pipeline::{Rye, SearchIndex};
 
 /// Gives the facade of the project that a folder is, as it is now.

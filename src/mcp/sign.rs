@@ -11,8 +11,7 @@ use super::error::McpError;
 use super::server::held;
 use crate::base::Digest;
 use crate::base::limits::MCP_WAITING;
-use crate::grant::Pattern;
-use crate::id::{Kind, Query, Ref, Space};
+use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::pipeline::{Offer, Rye, Taken};
 use crate::space::Entry;
 

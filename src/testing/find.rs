@@ -7,8 +7,7 @@ use super::spec::{Case, read};
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diag::{Diagnose, Diagnostic, Failure, Place};
-use crate::grant::Pattern;
-use crate::id::{Kind, Query, Ref, Space};
+use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::pipeline::Rye;
 use crate::space::Entry;
 

@@ -15,8 +15,7 @@ use crate::base::limits::DATA_SIGNS;
 use crate::base::text::{brief_line, unfit};
 use crate::base::value_count::has_more_signs;
 use crate::base::{Timestamp, bytes};
-use crate::grant::Pattern;
-use crate::id::{Fingerprint, ItemId, Kind, Ref};
+use crate::id::{Fingerprint, ItemId, Kind, Pattern, Ref};
 use crate::signature::{Fault, KeyPair, MARK, PublicKey, SignedText, check, sign_bytes};
 use crate::space::{Comment, ProjectIdentity, Root, SpaceError};
 

@@ -4,8 +4,7 @@ use serde::Deserialize;
 
 use super::store::yaml;
 use crate::base::text::brief_line;
-use crate::grant::Pattern;
-use crate::id::{ItemId, Ref};
+use crate::id::{ItemId, Pattern, Ref};
 
 /// The person's own policy, `config:rye/policy` of the user space.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -13,8 +13,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::cli::wire::Wired;
 use crate::diag::Failure;
-use crate::grant::Pattern;
-use crate::id::Space;
+use crate::id::{Pattern, Space};
 use crate::pipeline::{Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::fields::{Fields, unknown_word};
 use crate::base::text::escape_line;
-use crate::grant::Pattern;
+use crate::id::Pattern;
 use crate::parse::error::{Fault, PARSE_METADATA};
 
 /// A hook's own header keys.

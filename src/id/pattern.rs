@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::id::{Kind, Ref};
+use super::{Kind, Ref};
 
 /// A pattern such as `tool:acme/*`: `*` matches within a segment, `**` across segments, at
 /// the end at least one.

@@ -3,8 +3,8 @@
 use globset::GlobBuilder;
 
 use super::Pattern;
+use super::Ref;
 use crate::base::fuzz::is_message;
-use crate::id::Ref;
 
 /// A pattern matches what it matches as a glob, `*` within a segment and `**` across segments, and
 /// nothing more. The first line is the pattern, the second a ref.
