@@ -17,7 +17,7 @@
 //! | floor | modules | |
 //! |---|---|---|
 //! | 0 | `base` | std-shaped helpers without a rye word, and every limit with its reason; lines of JSON-RPC |
-//! | 1 | `diag` | how a failure is described and drawn |
+//! | 1 | `diagnostic` | how a failure is described and drawn |
 //! | 2 | `id` `host` `registry` | the words of the field as newtypes; the one seam to the machine; what outlives a process |
 //! | 3 | `trace` `space` `sandbox` | events as data; where items lie, and remembered versions of them; what a child may touch |
 //! | 4 | `resolve` `signature` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text |
@@ -95,7 +95,7 @@ mod bundle;
 mod chain;
 mod cli;
 mod dev;
-mod diag;
+mod diagnostic;
 mod eval;
 mod execute;
 #[cfg(any(test, feature = "fuzz"))]
@@ -131,7 +131,7 @@ mod trust;
 mod validate;
 mod verify;
 
-pub use diag::Failure;
+pub use diagnostic::Failure;
 pub use pipeline::{Request, Rye, RyeBuilder, SearchRequest};
 
 /// Reads a command line, runs the verb and shows the result; gives the exit status.

@@ -20,7 +20,7 @@ use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::{BUNDLE_BYTES, BUNDLE_MANIFEST_BYTES, BUNDLE_WINDOW};
 use crate::base::text::brief_line;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 
 /// The first entry, and the file's name in the folder of an installed bundle.
 pub(super) const MANIFEST: &str = "bundle.json";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::archive::unpack;
 use super::error::BundleError;
 use super::manifest::Manifest;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{BundleName, Fingerprint, Kind, Ref, Space};
 use crate::pipeline::{Hold, Rye, Verdict};
 use crate::verify::Envelope;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, Diagnostic, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Diagnostic, Place, codes};
 use crate::id::{BundleName, Fingerprint, Ref};
 use crate::verify::KeyProblem;
 

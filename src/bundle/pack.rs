@@ -8,7 +8,7 @@ use super::error::BundleError;
 use super::manifest::{About, BundleFile, Manifest};
 use crate::base::Digest;
 use crate::base::bytes::write_new;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{BundleName, Ref};
 use crate::pipeline::{Rye, now};
 use crate::resolve::Found;

@@ -18,7 +18,7 @@ use super::error::BundleError;
 use super::manifest::Manifest;
 use super::receipt::{Now, RECEIPT, Receipt, read_file};
 use crate::base::limits::BUNDLE_MANIFEST_BYTES;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{BundleName, Fingerprint};
 use crate::pipeline::Rye;
 use crate::space::BUNDLES;

@@ -1,7 +1,7 @@
 //! Why a chain could not be built.
 
 use crate::base::limits::{CHAIN_LINKS, EXTENDS_PARENTS};
-use crate::diag::{Code, Diagnose, Failure, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Failure, Place, codes};
 use crate::id::{ItemId, Ref, Space};
 
 codes! {

@@ -1,6 +1,6 @@
 //! The seam: how a chain gets its links.
 
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
 use crate::parse::Item;
 use crate::verify::Source;

@@ -1,6 +1,6 @@
 //! Chain: from a tool, by executor ids, to a primitive; and from a directive to its parents.
 //!
-//! Sees `parse`, `verify`, `resolve`, `space`, `trace`, `id`, `diag`, `base`. Judges nothing.
+//! Sees `parse`, `verify`, `resolve`, `space`, `trace`, `id`, `diagnostic`, `base`. Judges nothing.
 //!
 //! In:  the first item and the seam [`Fetch`].
 //! Out: a [`Chain`] of links, each resolved, verified and parsed the same way.

@@ -5,7 +5,7 @@ use super::error::CliError;
 use super::out::Out;
 use crate::base::Digest;
 use crate::base::text::{escape, escape_line};
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::Ref;
 use crate::pipeline::{Review, Rye, StagedRow};
 use crate::verify::{Reason, Refused};

@@ -11,7 +11,7 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::bundle::{Bundle, Left, Shelf, State, Wish, check_archive, pack};
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::{BundleName, Space};
 use crate::pipeline::Signed;
 

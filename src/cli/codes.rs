@@ -1,6 +1,6 @@
 //! Every code that rye can fail with: the tables of the layers.
 
-use crate::diag::Code;
+use crate::diagnostic::Code;
 
 /// All codes, sorted by their names.
 pub(super) fn all() -> Vec<Code> {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
-use crate::diag::Code;
+use crate::diagnostic::Code;
 use crate::id::{Kind, Query, Space};
 use crate::pipeline::{Rye, RyeBuilder};
 

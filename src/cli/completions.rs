@@ -1,6 +1,6 @@
 //! `rye completions`: the script that teaches a shell to complete rye's words.
 
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use serde_json::json;
 
 use super::error::CliError;

@@ -9,7 +9,7 @@ use super::error::CliError;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 
 /// Asks before `what` if this process runs below a child of rye; elsewhere the person who typed the
 /// command has said what they want.

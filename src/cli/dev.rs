@@ -15,7 +15,7 @@ use super::wire::Wired;
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::dev::{Asked, Audience, Ended, Event, Session};
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::{Query, Ref};
 use crate::pipeline::{Failed, FileChange, Request};
 use crate::report::{Report, error_json};

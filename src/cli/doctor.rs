@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Diagnose, Failure, Style};
+use crate::diagnostic::{Diagnose, Failure, Style};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Hold, Rye, Verdict};
 use crate::space::{NotSearched, Searched};

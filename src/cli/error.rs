@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 
 codes! {
     CLI_USAGE = "cli.usage", Usage;

@@ -12,7 +12,7 @@ use super::input::{object, read_text};
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape;
-use crate::diag::{Diagnostic, Failure, Style};
+use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::eval::{Asked, Context, EvalError, Score, Thresholds};
 use crate::pipeline::{Failed, Scored};
 use crate::report::trace_text;

@@ -8,7 +8,7 @@ use super::input::Inputs;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::host::{Ladder, Level};
 use crate::pipeline::{Request, Rye};
 use crate::plan::{PlanFile, Wanted};

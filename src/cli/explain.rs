@@ -9,7 +9,7 @@ use super::wire::Wired;
 use super::{codes, complete};
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::diag::{Code, Failure};
+use crate::diagnostic::{Code, Failure};
 use crate::id::Query;
 use crate::pipeline::RyeBuilder;
 

@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::search::{self, Filters};
 use super::wire::Wired;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::Query;
 
 /// Print the verified content of an item, or find items with `--query`

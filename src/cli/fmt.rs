@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::{Kind, Query, Space};
 use crate::pipeline::{Carried, Rye, ToSign};
 use crate::resolve::Found;

@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Diagnostic, Failure, Style};
+use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::git::{
     GitError, Merged, Repository, Row, Sides, State, Wanted, Weight, check, merge, projects, set_up,
 };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::graph::Graph;
 use crate::id::{Kind, Query, Space};
 use crate::pipeline::{Reach, Rye};

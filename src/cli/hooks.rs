@@ -8,7 +8,7 @@ use super::input::read_object;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::{escape, escape_line, near};
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::{Kind, Query, Ref};
 use crate::pipeline::HookStanding;
 use crate::protocol::Verdict;

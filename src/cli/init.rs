@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{Kind, Space};
 use crate::verify::{KeyError, KeyPair, OwnKeys, TrustError};
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::error::CliError;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::{PARAMS_BYTES, PARAMS_NODES};
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::parse::{json, json_of};
 
 /// Where parameters come from.

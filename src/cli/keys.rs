@@ -13,7 +13,7 @@ use super::out::Out;
 use super::trust::dev_keys;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::pipeline::Rye;
 use crate::verify::{EXAMPLE, KeyError, KeyPair, OwnKeys, TrustDocument, TrustError, rotate};
 

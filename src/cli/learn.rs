@@ -11,7 +11,7 @@ use super::input::Inputs;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::{escape, escape_line};
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::Space;
 use crate::learn::{Learned, learn, put};
 use crate::pipeline::Request;

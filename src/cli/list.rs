@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::{escape_line, near};
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::{BundleName, Kind, Query, Space};
 use crate::pipeline::{Described, Rye};
 use crate::space::Odd;
@@ -152,7 +152,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
     if args.long {
         let described = rye.describe_all(queries);
         for (row, result) in rows.iter_mut().zip(described) {
-            let failure = |f: crate::diag::Failure| (f.code().to_owned(), f.to_string());
+            let failure = |f: crate::diagnostic::Failure| (f.code().to_owned(), f.to_string());
             row.described = Some(result.map_err(failure));
         }
     }

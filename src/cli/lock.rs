@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::Query;
 use crate::lock::{Broken, LOCK_DIFFERS, Pin};
 use crate::pipeline::{Change, LockReport, LockRow};

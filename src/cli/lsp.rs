@@ -4,7 +4,7 @@ use super::confirm::is_below_a_run;
 use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::lsp::{Desk, Ended, serve};
 use crate::pipeline::RyeBuilder;
 

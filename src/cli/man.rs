@@ -11,7 +11,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::bytes::write_atomic;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 
 /// Print the manual page of rye, or write one for each verb into a folder
 ///

@@ -14,7 +14,7 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::random;
 use crate::base::text::escape_line;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::host::Vars;
 use crate::id::Pattern;
 use crate::mcp::{Door, Ended, Listen, McpError, Setup, serve};

@@ -53,7 +53,7 @@ mod why;
 mod wire;
 mod words;
 
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

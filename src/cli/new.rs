@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::pipeline::ToSign;
 use crate::resolve::Found;

@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use crate::base::json;
 use crate::base::text::{escape, escape_line};
-use crate::diag::{Failure, Paint, Style};
+use crate::diagnostic::{Failure, Paint, Style};
 use crate::pipeline::Failed;
 use crate::report::{Warned, error_json, error_text};
 

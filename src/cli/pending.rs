@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::plan::PlanFile;
 use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
 use crate::trace::Quiet;

@@ -13,7 +13,7 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::limits::PLAN_BYTES;
 use crate::base::staged::Staged;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::pipeline::Request;
 use crate::plan::{PlanError, PlanFile, Wanted};
 use crate::report::Report;

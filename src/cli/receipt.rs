@@ -10,7 +10,7 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::limits::RECEIPT_BYTES;
 use crate::base::text::escape_line;
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::pipeline::{Attested, Wanted};
 use crate::report::{OutputRecord, ReceiptError, ResponseRecord};
 

@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::{Kind, Space};
 use crate::pipeline::{Rye, SearchHit, SearchPage, SearchRequest};
 

@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Failure, Paint, Style};
+use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::Query;
 use crate::pipeline::Described;
 

@@ -9,7 +9,7 @@ use super::exit::Exit;
 use super::out::{Out, Progress};
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::{Pattern, Query, Space};
 use crate::parse::Severity;
 use crate::pipeline::{Other, PassedOver, Rye, SignReport, Signed, StagedRow, ToSign, Which};

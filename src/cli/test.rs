@@ -11,7 +11,7 @@ use super::out::Out;
 use super::wire::Wired;
 use crate::base::bytes::write_atomic;
 use crate::base::text::{escape, escape_line};
-use crate::diag::{Diagnostic, Failure, Style};
+use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::Space;
 use crate::testing::{Asked, Case, Suite, TestError, Verdict, find, junit, run as try_all};
 

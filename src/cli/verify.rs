@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::out::{Out, Progress};
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Diagnostic, Failure, Place, Style};
+use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::Query;
 use crate::pipeline::{Checked, Hold, Rye, Verdict};
 use crate::report::{Level, Warned, sarif};

@@ -1,7 +1,7 @@
 //! Wiring: what the facade is built from, and the only place that knows.
 
 use super::Common;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::host::Os;
 use crate::pipeline::{Rye, RyeBuilder};
 use crate::trace::Recorder;

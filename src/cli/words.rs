@@ -5,7 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::error::CliError;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{Kind, Pattern, Space};
 use crate::pipeline::Rye;
 

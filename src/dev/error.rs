@@ -1,6 +1,6 @@
 //! Why nothing can be watched.
 
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 
 codes! {
     DEV_NO_PROJECT = "dev.no_project", Refused;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::rules::Why;
 use crate::base::Timestamp;
-use crate::diag::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Place};
 use crate::id::{Fingerprint, Ref};
 use crate::pipeline::{Failed, FileChange};
 use crate::report::Report;

@@ -10,7 +10,7 @@ use super::repositories::Repositories;
 use super::rules::{Why, fields};
 use super::session::{Held, Session};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_FILES, DEV_PATIENCE_MS};
-use crate::diag::{Diagnostic, Failure};
+use crate::diagnostic::{Diagnostic, Failure};
 use crate::pipeline::{Author, InHand, Prepared, Rye, Work};
 use crate::space::Entry;
 

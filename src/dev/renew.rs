@@ -7,7 +7,7 @@ use super::error::DevError;
 use super::event::Event;
 use super::session::Session;
 use crate::base::limits::DEV_CLOCK_MS;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::pipeline::{Author, InHand, Rye, Work, now};
 use crate::space::Entry;
 use crate::verify::VERIFY_EXPIRED;

@@ -14,7 +14,7 @@ use super::rules::Why;
 use super::terminal::Key;
 use super::watch::{Depth, Watch};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
-use crate::diag::{Diagnostic, Failure};
+use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::pipeline::{Author, InHand, Request, Rye};
 use crate::space::Entry;

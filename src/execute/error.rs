@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::fault::{ProtocolFault, seconds};
 use super::mcp::McpFault;
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED};
 use crate::id::Ref;
 use crate::plan::EXECUTE_TIMEOUT;

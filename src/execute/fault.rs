@@ -7,7 +7,7 @@ use super::error::{
     PROTOCOL_PENDING_AGAIN, PROTOCOL_REQUEST_TOO_LARGE, PROTOCOL_SERVER_EXITED,
     PROTOCOL_SERVER_UNSTABLE, PROTOCOL_TIMEOUT,
 };
-use crate::diag::Code;
+use crate::diagnostic::Code;
 
 /// Why a call has no answer; a clause to stand behind the item's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@ use super::fault::seconds;
 use super::outcome::Outcome;
 use super::primitive::{Primitive, Running};
 use crate::base::text::brief_line;
-use crate::diag::Code;
+use crate::diagnostic::Code;
 use crate::plan::{EXECUTE_TIMEOUT, MCP_CLIENT, Plan};
 
 /// See the module. The driver keeps the sessions, one a server.

@@ -8,7 +8,7 @@ use super::index::with_slash;
 use super::program::Repository;
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape_line, invisible, position};
-use crate::diag::{Code, Diagnostic, Failure, Place};
+use crate::diagnostic::{Code, Diagnostic, Failure, Place};
 use crate::id::{Kind, Space};
 use crate::lock::LOCK_DIFFERS;
 use crate::pipeline::{Checked, Hold, Rye, RyeBuilder, Verdict};

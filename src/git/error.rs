@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 
 codes! {
     GIT_FAILED = "git.failed", CannotRun;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::diag::Diagnostic;
+use crate::diagnostic::Diagnostic;
 use crate::id::{Fingerprint, Kind, Ref, Space};
 use crate::pipeline::{By, Copy, Reach, Reached};
 use crate::plan::Survey;

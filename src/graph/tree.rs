@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::model::{Edge, Graph, Node, Standing};
 use crate::base::text::escape_line;
-use crate::diag::{Paint, Style};
+use crate::diagnostic::{Paint, Style};
 
 impl Graph {
     /// One tree a root. What was drawn with its parts before is not drawn with them again.

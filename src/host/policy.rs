@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 
 /// A level of the sandbox, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use super::{Kind, Space};
 use crate::base::text::{escape_line, near};
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 
 codes! {
     ID_MALFORMED = "id.malformed", NotFound;

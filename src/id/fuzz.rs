@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use super::{Fingerprint, IdError, ItemId, Kind, Query, Ref, Space};
 use crate::base::fuzz::is_message;
-use crate::diag::Diagnose;
+use crate::diagnostic::Diagnose;
 
 /// What is accepted is what the rule allows, prints as it was written, and as a path lies below
 /// the folder that it is joined to.

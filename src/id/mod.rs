@@ -1,6 +1,6 @@
 //! Id: the words of the field as newtypes.
 //!
-//! Sees `diag`, `base`. Touches no path.
+//! Sees `diagnostic`, `base`. Touches no path.
 //!
 //! Each type has one way in, `FromStr`; what exists is well-formed.
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::files::{Folder, Named, Taken};
 use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::escape_line;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::host::PrivateDir;
 use crate::pipeline::Rye;
 use crate::space::RelPath;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::error::{IMPORT_MISSING, IMPORT_SYNTAX, IMPORT_UNKNOWN_KEY, IMPORT_VALUE, help};
 use crate::base::limits::IMPORT_FAULTS;
 use crate::base::text::{Position, escape_line, near, unfit};
-use crate::diag::{Code, Diagnostic, Place};
+use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::parse::{json, yaml, yaml_place};
 
 /// A text, and what is wrong with it.

@@ -14,7 +14,7 @@ use super::runtimeconfig::{self, Bound, Role};
 use super::yaml::{entry, list, scalar};
 use crate::base::Digest;
 use crate::base::text::{escape_line, near};
-use crate::diag::{Diagnostic, Failure};
+use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::{fill, listed_files};
 use crate::pipeline::HOOKS_BELOW;

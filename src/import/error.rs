@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::execute::McpFault;
 use crate::id::Ref;
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::Space;
 use crate::space::{RelPath, Root, Walked};
 use crate::verify::Glob;

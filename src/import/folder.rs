@@ -10,7 +10,7 @@ use super::files::is_hidden;
 use super::older::{Older, OlderKey, Worth, read};
 use crate::base::limits::PARTS_WALKED;
 use crate::base::text::escape_line;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::pipeline::Rye;
 use crate::space::{FileTypes, Folder, RelPath, Root};

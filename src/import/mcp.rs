@@ -16,7 +16,7 @@ use super::yaml::{entry, list, scalar};
 use crate::base::limits::{MCP_IMPORT_MS, OUTPUT_BYTES, SMALL_TEXT_BYTES};
 use crate::base::text::{brief_line, escape_line, unfit};
 use crate::base::{Address, Digest};
-use crate::diag::{Code, Diagnostic, Failure};
+use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::execute::McpFault;
 use crate::host::{PrivateDir, Restrict, Spawn};
 use crate::id::{ItemId, Kind, Ref, Space};

@@ -21,7 +21,7 @@ use super::yaml::entry;
 use crate::base::bytes::write_new;
 use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::{escape_line, unfit};
-use crate::diag::{Failure, Place};
+use crate::diagnostic::{Failure, Place};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::parse::{Item, is_snake_case, yaml};
 use crate::pipeline::Rye;

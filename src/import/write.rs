@@ -9,7 +9,7 @@ use std::path::Path;
 use super::draft::Draft;
 use super::error::ImportError;
 use crate::base::bytes::{write_atomic, write_new};
-use crate::diag::{Failure, Place};
+use crate::diagnostic::{Failure, Place};
 use crate::id::{Query, Ref, Space};
 use crate::pipeline::Rye;
 use crate::resolve::RESOLVE_NOT_FOUND;

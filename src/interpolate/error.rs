@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 use crate::parse::{Input, InputType};
 
 codes! {

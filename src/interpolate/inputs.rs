@@ -60,7 +60,7 @@ pub(crate) fn bind(
 #[cfg(test)]
 mod tests {
     use super::bind;
-    use crate::diag::{Diagnose, Diagnostic};
+    use crate::diagnostic::{Diagnose, Diagnostic};
     use crate::interpolate::error::InterpolateError;
     use crate::parse::{Input, InputType};
     use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Interpolate: a caller's values in a directive's words.
 //!
-//! Sees `parse`, `id`, `diag`, `base`. Reads no environment and no file.
+//! Sees `parse`, `id`, `diagnostic`, `base`. Reads no environment and no file.
 //!
 //! In:  what a directive declares, what a caller gives, and a template.
 //! Out: the values by name, checked; the template with the values in it.

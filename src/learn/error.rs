@@ -1,6 +1,6 @@
 //! Why nothing was learned.
 
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::Ref;
 
 codes! {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::error::LearnError;
 use super::needs::{Needed, needed};
 use crate::base::bytes::replace_if;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::host::can_watch;
 use crate::id::{Query, Ref};
 use crate::parse::{Needs, declare};

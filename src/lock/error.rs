@@ -9,7 +9,7 @@ use super::file::LOCK_FILE;
 use super::pin::{Broken, Pin, Seen};
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::{Fingerprint, Ref};
 use crate::space::SpaceError;
 use crate::verify::{TrustError, VERIFY_ROLLED_BACK};

@@ -9,7 +9,7 @@ use crate::base::bytes::write_atomic;
 use crate::base::limits::{ITEM_BYTES, LOCK_SIGNS};
 use crate::base::text::{position, unfit};
 use crate::base::value_count::has_more_signs;
-use crate::diag::Place;
+use crate::diagnostic::Place;
 use crate::id::{Kind, Query, Ref, Space};
 use crate::space::{Root, SpaceError};
 use crate::verify::Source;

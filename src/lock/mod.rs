@@ -1,6 +1,6 @@
 //! Lock: what a project has agreed to run, a row a ref, and the rules while a ref is listed (core 10).
 //!
-//! Sees `chain`, `verify`, `space`, `id`, `diag`, `base`. Admits nothing: a source was
+//! Sees `chain`, `verify`, `space`, `id`, `diagnostic`, `base`. Admits nothing: a source was
 //! admitted by `verify` before it is looked at here.
 //!
 //! In:  `.ai/rye.lock` of an accepted project, and an admitted source.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::diag::{Diagnostic, Failure};
+use crate::diagnostic::{Diagnostic, Failure};
 use crate::pipeline::Rye;
 use crate::space::ai_folders;
 

@@ -1,6 +1,6 @@
 //! Why a session with an editor cannot go on.
 
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 
 codes! {
     LSP_MALFORMED = "lsp.malformed", PeerFailed;

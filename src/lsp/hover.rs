@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::remarks;
 use crate::base::text::escape_line;
-use crate::diag::Code;
+use crate::diagnostic::Code;
 use crate::parse::Item;
 use crate::pipeline::Draft;
 use crate::report::Detail;

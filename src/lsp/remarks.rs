@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::place::{Units, byte_of, line_range};
 use crate::base::text::escape;
-use crate::diag::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::parse::Severity;
 use crate::pipeline::{Draft, Remark, Spot};
 use crate::space::SPACE_TOO_LARGE;

@@ -11,7 +11,7 @@ use super::session::Session;
 use super::wire;
 use crate::base::limits::LSP_AWAITED;
 use crate::base::text::escape;
-use crate::diag::Diagnostic;
+use crate::diagnostic::Diagnostic;
 
 /// What a request comes to.
 pub(super) type Answer = Result<Value, Error>;

@@ -12,7 +12,7 @@ use super::remarks;
 use super::session::Session;
 use super::uri::path_of;
 use crate::base::limits::LSP_OPEN_BYTES;
-use crate::diag::Diagnostic;
+use crate::diagnostic::Diagnostic;
 
 impl Session<'_> {
     pub(super) fn open(&mut self, item: lsp::TextDocumentItem) {

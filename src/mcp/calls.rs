@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::error::McpError;
 use super::server::{Server, held};
 use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
-use crate::diag::{Diagnose, Diagnostic, Failure};
+use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::pipeline::{Hold, Level, Request, Rye, SearchRequest, Verdict};
 use crate::report::error_json;

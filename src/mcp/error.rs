@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 use crate::id::Ref;
 
 codes! {

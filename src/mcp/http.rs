@@ -29,7 +29,7 @@ use crate::base::Digest;
 use crate::base::limits::{
     MCP_BODY_MS, MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES, TIMEOUT_MAX_MS,
 };
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 
 /// Where clients are listened to.
 pub(crate) struct Listen {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::error::McpError;
 use super::server::Setup;
 use super::tools::is_own;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref};
 use crate::parse::Item;
 use crate::pipeline::Described;

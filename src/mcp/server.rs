@@ -19,7 +19,7 @@ use super::watch as files;
 use super::workers::Workers;
 use crate::base::limits::{MCP_END_MS, MCP_THREADS};
 use crate::base::sync::unpoisoned;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::host::Signals;
 use crate::id::Pattern;
 use crate::pipeline::{Rye, SearchIndex};

@@ -38,7 +38,7 @@ impl Call<'_> {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Result<GetPromptResult, Map<String, Value>>, Refusal> {
-        let id = name.parse().map_err(crate::diag::Failure::from)?;
+        let id = name.parse().map_err(crate::diagnostic::Failure::from)?;
         let mut request = Request::new(Ref::new(Kind::Directive, id).to_string());
         request.params = arguments;
         let answer = self.run(self.own()?, &request, false);
@@ -53,7 +53,7 @@ impl Call<'_> {
     /// The content of a page of knowledge; `None` for an address that is none of ours.
     pub(super) fn resource(&self, uri: &str) -> Result<Option<ReadResourceResult>, Refusal> {
         let Some(id) = uri.strip_prefix(KNOWLEDGE) else { return Ok(None) };
-        let id = id.parse().map_err(crate::diag::Failure::from)?;
+        let id = id.parse().map_err(crate::diagnostic::Failure::from)?;
         let described = self.own()?.describe(&Query::from(Ref::new(Kind::Knowledge, id)))?;
         let kind = media(&described);
         let content = ResourceContents::text(described.content, uri).with_mime_type(kind);

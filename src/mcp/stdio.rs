@@ -24,7 +24,7 @@ use super::handler::{Session, versions};
 use super::messages::{HAS_BEGUN, Messages};
 use super::server::{Server, held};
 use crate::base::limits::{MCP_GONE_MS, MCP_UNREAD};
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;

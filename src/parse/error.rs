@@ -1,7 +1,7 @@
 //! Why an admitted text is not an item.
 
 use crate::base::text::{Position, brief_line};
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::Ref;
 
 codes! {

@@ -1,6 +1,6 @@
 //! Parse: from an admitted source to a typed item.
 //!
-//! Sees `verify`, `space`, `id`, `diag`, `base`. Resolves nothing and judges no chain.
+//! Sees `verify`, `space`, `id`, `diagnostic`, `base`. Resolves nothing and judges no chain.
 //!
 //! In:  a `Source`: the whole file, signature line included, so that places are the file's.
 //! Out: an [`Item`]: tool, directive, knowledge or config; or a [`ParseError`] with its place.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use super::index::SearchIndex;
 use super::rye::{Rye, now};
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::execute::{Driver, HttpClient, McpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::{BundleName, Space};

@@ -1,7 +1,7 @@
 //! What one signature covers, for whoever takes items elsewhere.
 
 use super::rye::Rye;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::resolve::Found;
 use crate::trace::Quiet;
 

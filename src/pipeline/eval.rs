@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::failure::Failed;
 use super::run::Request;
 use super::rye::Rye;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::eval::{Asked, EvalError, Judged};
 use crate::execute::{ExecuteError, Mask};
 use crate::id::Ref;

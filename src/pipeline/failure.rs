@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::diag::{Failure, diagnose_as};
+use crate::diagnostic::{Failure, diagnose_as};
 use crate::report::Warned;
 use crate::trace::Recorded;
 

@@ -6,7 +6,7 @@ use super::rules::Rules;
 use super::rye::Rye;
 use crate::base::limits::SUGGESTIONS;
 use crate::chain::Fetch;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{ItemId, Query, Ref, Space};
 use crate::parse::Item;
 use crate::resolve::{Found, Resolver};

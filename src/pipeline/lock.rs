@@ -7,7 +7,7 @@ use super::rules::Rules;
 use super::rye::Rye;
 use super::sign::parallel;
 use crate::chain::{Chain, lineage};
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::lock::{Broken, Lock, LockError, Pin, Seen};
 use crate::parse::Item;

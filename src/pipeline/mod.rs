@@ -38,7 +38,7 @@ mod shelf;
 mod sign;
 mod work;
 
-use crate::diag::codes;
+use crate::diagnostic::codes;
 
 pub use builder::RyeBuilder;
 pub use run::Request;

@@ -9,7 +9,7 @@ use super::rye::Rye;
 use super::work::beside;
 use crate::base::Digest;
 use crate::base::text::escape;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{Query, Ref, Space};
 use crate::resolve::Found;
 use crate::space::Entry;

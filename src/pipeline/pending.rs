@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::failure::Failed;
 use super::run::Request;
 use super::rye::{Rye, now};
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::execute::Pending;
 use crate::plan::{Plan, PlanError, PlanFile};
 use crate::registry::{Decision, PendingRequest, PendingState, Postponed, Registry, RegistryError};

@@ -11,7 +11,7 @@ use super::sign::parallel;
 use crate::base::Digest;
 use crate::base::limits::CHAIN_LINKS;
 use crate::chain::{Chain, Fetch, lineage};
-use crate::diag::{Diagnostic, Failure};
+use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::parse::Item;
 use crate::plan::{Survey, dependencies};

@@ -3,8 +3,8 @@
 use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::Timestamp;
-use crate::diag::Failure;
-use crate::diag::Place;
+use crate::diagnostic::Failure;
+use crate::diagnostic::Place;
 use crate::id::{Fingerprint, Ref, Space};
 use crate::space::{Entry, Odd};
 use crate::trace::Quiet;

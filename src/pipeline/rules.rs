@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::line::Line;
 use super::rye::Rye;
 use crate::base::Digest;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
 use crate::lock::{Lock, LockError};
 use crate::trace::Sink;

@@ -13,7 +13,7 @@ use super::rules::Hold;
 use super::rye::Rye;
 use crate::base::{Digest, random};
 use crate::chain::{Chain, Lineage, lineage};
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::eval::{self, EvalError};
 use crate::execute::{ExecuteError, Outcome, Running, Witness};
 use crate::host::PrivateDir;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 
 use super::index::SearchIndex;
 use crate::base::Timestamp;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::execute::{Driver, Primitive};
 use crate::host::Host;
 use crate::id::{ItemId, Space};

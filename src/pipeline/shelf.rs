@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::line::Line;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Item;
 use crate::plan::{ConfigCopy, PlanError, Shelf};

@@ -8,7 +8,7 @@ use super::record::{Difference, difference_lines, of_params_alone};
 use super::schema::{NoSchema, Stop};
 use crate::base::limits::{ARGUMENT_BYTES, PARAMS_NODES, VARIABLE_BYTES};
 use crate::base::text::{brief_line, escape_line};
-use crate::diag::{Code, Diagnose, Failure, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Failure, Place, codes};
 use crate::host::CannotConfine;
 use crate::id::{Ref, Space};
 use crate::parse::PARSE_LIMIT;

@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::base::text::{escape_line, near};
-use crate::diag::{Code, Diagnose};
+use crate::diagnostic::{Code, Diagnose};
 use crate::id::Kind;
 
 /// Where a run happens.
@@ -210,7 +210,7 @@ impl Diagnose for MatrixError {
 #[cfg(test)]
 mod tests {
     use super::{Cell, Target, Thread};
-    use crate::diag::Diagnose;
+    use crate::diagnostic::Diagnose;
     use crate::id::Kind;
 
     #[test]

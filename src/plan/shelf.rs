@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::error::PlanError;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
 use crate::space::{Folder, SpaceError};
 use crate::verify::{PartsRoot, Source};

@@ -149,7 +149,7 @@ fn wait(tries: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Registry, STEPS};
-    use crate::diag::Diagnose;
+    use crate::diagnostic::Diagnose;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

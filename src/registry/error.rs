@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::pending::PendingState;
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 
 codes! {
     REGISTRY_IO = "registry.io", CannotRun;

@@ -1,6 +1,6 @@
 //! Registry: what several processes of one person share and none may lose, in `SQLite`.
 //!
-//! Sees `diag`, `base`. Holds no secret and decides no trust: whatever it says
+//! Sees `diagnostic`, `base`. Holds no secret and decides no trust: whatever it says
 //! to run is planned and verified anew.
 //!
 //! `db.rs` the file and its versions · `pending.rs` requests that wait for a person ·

@@ -320,7 +320,7 @@ fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
 mod tests {
     use super::{Decision, PendingState, Postponed};
     use crate::base::limits::{PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
-    use crate::diag::Diagnose;
+    use crate::diagnostic::Diagnose;
     use crate::registry::Registry;
     use std::path::Path;
     use std::sync::Barrier;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::base::Digest;
 use crate::base::text::{brief_line, escape_line};
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::{Fingerprint, Ref};
 use crate::verify::KeyProblem;
 

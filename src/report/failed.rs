@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::report::metadata;
-use crate::diag::{Diagnostic, Paint};
+use crate::diagnostic::{Diagnostic, Paint};
 use crate::trace::Recorded;
 
 /// The JSON form of core 7.12.

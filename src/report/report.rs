@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::ReceiptError;
 use crate::base::Digest;
-use crate::diag::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::plan::Plan;

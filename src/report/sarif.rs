@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::base::Digest;
 use crate::base::text::uri_path;
-use crate::diag::{Code, Diagnostic, Place};
+use crate::diagnostic::{Code, Diagnostic, Place};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::report::{Detail, DirectiveReport, Report, ToolReport};
 use crate::base::text::escape_line;
-use crate::diag::{Diagnostic, Paint, Style};
+use crate::diagnostic::{Diagnostic, Paint, Style};
 use crate::execute::{EXECUTE_TOOL_FAILED, Pending};
 use crate::plan::Survey;
 use crate::verify::Integrity;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::text::sandbox_text;
 use crate::base::text::escape_line;
-use crate::diag::{Paint, Style};
+use crate::diagnostic::{Paint, Style};
 use crate::trace::{Event, PassedOver, Recorded};
 
 /// One line an event, with its time; links are indented by their depth.

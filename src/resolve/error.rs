@@ -1,6 +1,6 @@
 //! Why a reference was not answered by one file.
 
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::{Query, Ref, Space};
 use crate::space::SpaceError;
 

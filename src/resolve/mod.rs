@@ -1,6 +1,6 @@
 //! Resolve: from an item reference to the one file that answers it.
 //!
-//! Sees `space`, `trace`, `id`, `diag`, `base`. Knows no keys, parsers or chains.
+//! Sees `space`, `trace`, `id`, `diagnostic`, `base`. Knows no keys, parsers or chains.
 //!
 //! In:  a `Ref` and the spaces.
 //! Out: a [`Found`]: path, bytes, space, and every copy it shadows.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::error::ResolveError;
 use super::suggest::suggest;
-use crate::diag::{Diagnose, Place};
+use crate::diagnostic::{Diagnose, Place};
 use crate::id::{BundleName, ItemId, Kind, Query, Ref, Space};
 use crate::space::{Entry, FileType, FileTypes, Root, Spaces, is_test_spec};
 use crate::trace::{Event, Sink};

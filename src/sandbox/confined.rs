@@ -214,7 +214,7 @@ mod tests {
     use std::sync::LazyLock;
 
     use super::{Found, choose};
-    use crate::diag::Diagnose;
+    use crate::diagnostic::Diagnose;
     use crate::host::{Caps, Kept, Lacking, Ladder, Level, Net, Policy};
 
     fn policy(write: &[&str]) -> Policy {

@@ -7,7 +7,7 @@ use super::template::{self, Lang};
 use crate::base::bytes::write_new;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::diag::{Failure, Place};
+use crate::diagnostic::{Failure, Place};
 use crate::id::{IdError, Kind, Query, Ref, Space};
 use crate::parse::is_snake_case;
 use crate::pipeline::Rye;

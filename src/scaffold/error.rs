@@ -1,6 +1,6 @@
 //! Why a new item was not written.
 
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::{Kind, Ref};
 
 codes! {

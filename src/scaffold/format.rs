@@ -1,7 +1,7 @@
 //! Tidying the headers of files.
 
 use crate::base::bytes::replace_if;
-use crate::diag::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Place};
 use crate::id::Ref;
 use crate::parse::{Tidied, tidied};
 use crate::pipeline::{Carried, Rye};

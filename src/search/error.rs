@@ -1,7 +1,7 @@
 //! Why a search is refused.
 
 use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 
 codes! {
     SEARCH_QUERY = "search.query", Usage;

@@ -1,6 +1,6 @@
 //! Search: which items may be meant by a few words. Ranks, and decides nothing.
 //!
-//! Sees `parse` (outlines), `space`, `id`, `diag`, `base`.
+//! Sees `parse` (outlines), `space`, `id`, `diagnostic`, `base`.
 //!
 //! In:  the files of each root with what they say of themselves, signed or not; words.
 //! Out: a page of [`Hit`]s, the best first, and a cursor to the next page.

@@ -12,7 +12,7 @@ use super::file_type::FileTypes;
 use super::root::{Place, Root};
 use crate::base::limits::{LISTED_FILES, WALK_DEPTH};
 use crate::base::text::escape_line;
-use crate::diag;
+use crate::diagnostic;
 use crate::id::{BundleName, ItemId, Kind, Ref, Space};
 
 /// A file that is an item by its place and name; nothing of it was read.
@@ -42,17 +42,17 @@ pub(crate) fn ai_folders(path: &Path) -> impl DoubleEndedIterator<Item = (&Path,
 /// A file that has an item's extension but cannot be one, or a folder that hides what lies in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Odd {
-    pub(crate) place: diag::Place,
+    pub(crate) place: diagnostic::Place,
     pub(crate) why: String,
     is_folder: bool,
 }
 
 impl Odd {
-    pub(crate) fn file(place: diag::Place, why: impl Into<String>) -> Self {
+    pub(crate) fn file(place: diagnostic::Place, why: impl Into<String>) -> Self {
         Self { place, why: why.into(), is_folder: false }
     }
 
-    fn folder(place: diag::Place, why: impl Into<String>) -> Self {
+    fn folder(place: diagnostic::Place, why: impl Into<String>) -> Self {
         Self { place, why: why.into(), is_folder: true }
     }
 
@@ -61,7 +61,7 @@ impl Odd {
     }
 
     /// The same as any other failure.
-    pub(crate) fn diagnostic(&self) -> diag::Diagnostic {
+    pub(crate) fn diagnostic(&self) -> diagnostic::Diagnostic {
         let path = escape_line(&self.place.path);
         let (message, help) = match self.is_folder {
             true => (
@@ -73,7 +73,7 @@ impl Odd {
                 "rename it, or take it out of `.ai`",
             ),
         };
-        diag::Diagnostic {
+        diagnostic::Diagnostic {
             code: ODD_FILE,
             message,
             help: Some(help.into()),

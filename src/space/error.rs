@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::base::limits::ITEM_BYTES;
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 
 codes! {
     SPACE_NOT_A_FILE = "space.not_a_file", Refused;

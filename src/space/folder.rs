@@ -15,7 +15,7 @@ use super::join::{open_beneath, read_beneath};
 use super::rel_path::RelPath;
 use super::root::{Place, Root, embedded};
 use crate::base::limits::PARTS_WALKED;
-use crate::diag;
+use crate::diagnostic;
 
 /// One folder, held open: what is read through it lies below it.
 #[derive(Debug)]
@@ -85,7 +85,8 @@ impl Root {
                 Ok(Some(Folder { root: self, prefix, open: Some(open), path, is_base: true }))
             }
             Err(error) => {
-                let place = diag::Place { path: path.display().to_string(), ..Default::default() };
+                let place =
+                    diagnostic::Place { path: path.display().to_string(), ..Default::default() };
                 Err(SpaceError::Io { place, source: error.into() })
             }
         }
@@ -94,12 +95,12 @@ impl Root {
 
 impl Folder<'_> {
     /// A file of the folder as people are shown it.
-    pub(crate) fn shown(&self, relative: &str) -> diag::Place {
+    pub(crate) fn shown(&self, relative: &str) -> diagnostic::Place {
         match self.is_base {
-            true => diag::Place {
+            true => diagnostic::Place {
                 space: Some(self.root.space().to_string()),
                 path: relative.to_owned(),
-                ..diag::Place::default()
+                ..diagnostic::Place::default()
             },
             false => self.root.shown(&format!("{}{relative}", self.prefix)),
         }

@@ -11,7 +11,7 @@ use rustix::io::{Errno, read};
 use super::error::SpaceError;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::ITEM_BYTES;
-use crate::diag::Place;
+use crate::diagnostic::Place;
 
 /// What a path below a root turned out to be.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Space: where items lie.
 //!
-//! Sees `host` (the environment), `id`, `diag`, `base`. Knows no precedence and no keys.
+//! Sees `host` (the environment), `id`, `diagnostic`, `base`. Knows no precedence and no keys.
 //!
 //! In:  the environment, the working directory, `--project`.
 //! Out: [`Spaces`]: up to three [`Root`]s, each of which reads and lists files below itself; and the

@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 use super::embedded::EMBEDDED;
 use super::error::SpaceError;
 use super::join::{open_beneath, read_beneath};
-use crate::diag;
+use crate::diagnostic;
 use crate::id::{BundleName, Ref, Space};
 
 /// Where a root's files are.
@@ -47,8 +47,11 @@ impl Root {
             Err(Errno::NOENT) => None,
             Err(error) => {
                 let path = base.join(".ai").display().to_string();
-                let place =
-                    diag::Place { space: Some(space.to_string()), path, ..diag::Place::default() };
+                let place = diagnostic::Place {
+                    space: Some(space.to_string()),
+                    path,
+                    ..diagnostic::Place::default()
+                };
                 return Err(match error {
                     Errno::NOTDIR => SpaceError::NotAFolder { place },
                     other => SpaceError::Io { place, source: other.into() },
@@ -102,12 +105,12 @@ impl Root {
     }
 
     /// The same as people are shown it, with the space beside it.
-    pub(crate) fn shown(&self, relative: &str) -> diag::Place {
+    pub(crate) fn shown(&self, relative: &str) -> diagnostic::Place {
         let space = Some(match &self.bundle {
             Some(bundle) => format!("{}:{bundle}", self.space),
             None => self.space.to_string(),
         });
-        diag::Place { space, path: format!(".ai/{relative}"), ..diag::Place::default() }
+        diagnostic::Place { space, path: format!(".ai/{relative}"), ..diagnostic::Place::default() }
     }
 
     /// False if there is no folder at the plain relative path below `.ai`, so no file in it either.

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::error::SpaceError;
 use super::ground::ForeignGround;
 use super::root::Root;
-use crate::diag;
+use crate::diagnostic;
 use crate::host::{Places, Vars, own_home, own_uid};
 use crate::id::{BundleName, Space};
 
@@ -316,8 +316,11 @@ fn check_project(project: &Path, allowed: &dyn Fn() -> bool) -> Result<(), Space
     let ai = project.join(".ai");
     let link = fs::symlink_metadata(&ai).map_err(|source| io_error(&ai, source))?;
     if link.is_symlink() {
-        let place =
-            diag::Place { space: Some("project".into()), path: ".ai".into(), ..Default::default() };
+        let place = diagnostic::Place {
+            space: Some("project".into()),
+            path: ".ai".into(),
+            ..Default::default()
+        };
         return Err(SpaceError::Symlink { place });
     }
     for folder in [project, &ai] {
@@ -458,6 +461,7 @@ fn open_to_others(stat: &Metadata) -> Option<&'static str> {
 }
 
 fn io_error(path: &Path, source: std::io::Error) -> SpaceError {
-    let place = diag::Place { path: path.display().to_string(), ..diag::Place::default() };
+    let place =
+        diagnostic::Place { path: path.display().to_string(), ..diagnostic::Place::default() };
     SpaceError::Io { place, source }
 }

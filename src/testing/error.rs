@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::Ref;
 use crate::verify::VERIFY_PROJECT_NOT_ACCEPTED;
 

@@ -6,7 +6,7 @@ use super::error::TestError;
 use super::spec::{Case, read};
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::diag::{Diagnose, Diagnostic, Failure, Place};
+use crate::diagnostic::{Diagnose, Diagnostic, Failure, Place};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::pipeline::Rye;
 use crate::space::Entry;

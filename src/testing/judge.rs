@@ -5,7 +5,7 @@ use similar::TextDiff;
 
 use super::expect::{Expect, FileIs};
 use super::folder::Workplace;
-use crate::diag::{Diagnose, Diagnostic};
+use crate::diagnostic::{Diagnose, Diagnostic};
 use crate::execute::EXECUTE_TOOL_FAILED;
 use crate::report::Report;
 

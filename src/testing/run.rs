@@ -9,7 +9,7 @@ use super::folder::Workplace;
 use super::judge::{Came, Finding, judge, plain};
 use super::score::score;
 use super::spec::Case;
-use crate::diag::Diagnostic;
+use crate::diagnostic::Diagnostic;
 use crate::host::{hold_signals, send_on};
 use crate::pipeline::{Request, Rye};
 use crate::report::Warned;

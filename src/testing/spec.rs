@@ -8,7 +8,7 @@ use super::error::TestError;
 use super::expect::Expect;
 use crate::base::limits::{NEAR_NAMES, TEST_CASES, TEST_EVALS, TIMEOUT_MAX_MS};
 use crate::base::text::{near, position, unfit};
-use crate::diag::Place;
+use crate::diagnostic::Place;
 use crate::eval::{Score, Thresholds};
 use crate::id::{Kind, Query};
 use crate::parse::yaml;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::base::Digest;
-use crate::diag::Code;
+use crate::diagnostic::Code;
 use crate::id::{Fingerprint, Ref, Space};
 
 /// A refusal that dev mode turned into a warning.

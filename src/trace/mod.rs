@@ -1,6 +1,6 @@
 //! Trace: what was decided, in order, as data.
 //!
-//! Sees `id`, `diag`, `base`. Formats nothing for people.
+//! Sees `id`, `diagnostic`, `base`. Formats nothing for people.
 //!
 //! A trace never changes what happens: a [`Sink`] only listens.
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::base::text::escape_line;
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::Fingerprint;
 use crate::space::SpaceError;
 

@@ -1,7 +1,7 @@
 //! Trust: whom the person believes, for what, where and until when; their keys, projects and
 //! policy.
 //!
-//! Sees `signature`, `space`, `id`, `diag`, `base`. Judges no item.
+//! Sees `signature`, `space`, `id`, `diagnostic`, `base`. Judges no item.
 //!
 //! In:  the user space.
 //! Out: a [`TrustStore`], which answers for a fingerprint; [`OwnKeys`]; documents, written.

@@ -15,7 +15,7 @@ use crate::base::Timestamp;
 use crate::base::limits::OWN_CONFIG_BYTES;
 use crate::base::sync::unpoisoned;
 use crate::base::text::brief_line;
-use crate::diag::Diagnose;
+use crate::diagnostic::Diagnose;
 use crate::id::{Fingerprint, ItemId, Kind, Pattern, Ref, Space};
 use crate::signature::{EXAMPLE, PUBLISHER, PublicKey, publisher};
 use crate::space::{FileTypes, ProjectIdentity, Root};

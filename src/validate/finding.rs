@@ -1,7 +1,7 @@
 //! What is wrong with a chain.
 
 use crate::chain::VALIDATE_SPACE_ORDER;
-use crate::diag::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, codes};
 use crate::id::ItemId;
 
 codes! {

@@ -4,7 +4,7 @@ use semver::{Version, VersionReq};
 
 use super::finding::{Finding, Invalid, VALIDATE_IO, VALIDATE_TARGET, VALIDATE_VERSION};
 use crate::chain::{Chain, Link, VALIDATE_SPACE_ORDER};
-use crate::diag::Code;
+use crate::diagnostic::Code;
 use crate::parse::Constraints;
 use crate::trace::{Event, Sink};
 

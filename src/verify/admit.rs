@@ -2,7 +2,7 @@
 
 use super::error::{Claim, Reason, Refused};
 use super::source::{Signer, Source};
-use crate::diag::Diagnose;
+use crate::diagnostic::Diagnose;
 use crate::id::{Fingerprint, Kind, Space};
 use crate::resolve::Found;
 use crate::signature::{

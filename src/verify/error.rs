@@ -3,7 +3,7 @@
 use super::listed_files::PartFinding;
 use crate::base::Timestamp;
 use crate::base::text::{Position, Unfit, escape_line};
-use crate::diag::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::{Fingerprint, Ref};
 use crate::signature::PUBLISHER;
 use crate::trust::{VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE, VERIFY_WEAK_KEY};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use crate::base::Timestamp;
-use crate::diag::{Diagnose, Place};
+use crate::diagnostic::{Diagnose, Place};
 use crate::id::{Ref, Space};
 use crate::resolve::Found;
 use crate::signature::{KeyPair, sign_bytes};

@@ -1,6 +1,6 @@
 //! Verify: from a file that was found to a source that was admitted; and `stage`, its mirror.
 //!
-//! Sees `trust`, `signature`, `resolve`, `space`, `trace`, `id`, `diag`, `base`. Parses no
+//! Sees `trust`, `signature`, `resolve`, `space`, `trace`, `id`, `diagnostic`, `base`. Parses no
 //! item.
 //!
 //! In:  a `Found`, the trust store, dev mode or not.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::listed_files::{Part, PartsRoot};
 use crate::base::{Digest, Timestamp};
-use crate::diag::Place;
+use crate::diagnostic::Place;
 use crate::id::{BundleName, Fingerprint, Ref, Space};
 use crate::resolve::Found;
 use crate::space::HeaderStyle;

@@ -11,7 +11,7 @@ use super::source::{Signer, Source};
 use crate::base::bytes::replace_if;
 use crate::base::limits::ITEM_BYTES;
 use crate::base::{Digest, Timestamp};
-use crate::diag::{Code, Diagnose, Place};
+use crate::diagnostic::{Code, Diagnose, Place};
 use crate::id::{BundleName, Ref, Space};
 use crate::resolve::Found;
 use crate::signature::{

@@ -15,7 +15,7 @@ use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape, escape_line};
-use crate::diag::{Diagnostic, Failure, Style};
+use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::{ItemId, Space};
 use crate::import::{
     Draft, Drafts, Import, LeftOut, McpImport, OlderFolder, OlderKey, Put, Written, drafts,

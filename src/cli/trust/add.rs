@@ -12,7 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::cli::wire::Wired;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{Pattern, Space};
 use crate::pipeline::{Rye, now};
 use crate::space::ProjectIdentity;

@@ -9,7 +9,7 @@ use crate::cli::confirm::confirm;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::cli::wire::Wired;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::id::{ItemId, Kind, Space};
 use crate::pipeline::{Rye, now};
 use crate::plan::file_identity;

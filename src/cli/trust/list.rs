@@ -8,7 +8,7 @@ use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
-use crate::diag::{Failure, Style};
+use crate::diagnostic::{Failure, Style};
 use crate::id::{Fingerprint, Kind, Space};
 use crate::pipeline::Rye;
 use crate::verify::{DEV_OWNER, DevRecord, PUBLISHER, TrustError, TrustStore};

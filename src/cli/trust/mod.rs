@@ -18,7 +18,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::wire::Wired;
 use crate::base::text::escape_line;
-use crate::diag::{Failure, Place};
+use crate::diagnostic::{Failure, Place};
 use crate::id::{Fingerprint, IdError, ItemId, Pattern};
 use crate::pipeline::{Rye, now};
 use crate::space::{ProjectIdentity, SpaceError};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::base::text::escape_line;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
-use crate::diag::{Failure, Paint, Style};
+use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::Space;
 use crate::pipeline::{Review, Rye, SignerIs};
 

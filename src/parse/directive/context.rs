@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::element::Element;
 use crate::base::text::escape_line;
-use crate::diag::Diagnose;
+use crate::diagnostic::Diagnose;
 use crate::id::{IdError, ItemId};
 use crate::parse::error::Fault;
 

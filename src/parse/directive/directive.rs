@@ -12,7 +12,7 @@ use super::metadata::{Model, child, limits, line, model};
 use super::permissions::{Acknowledged, acknowledged, capabilities};
 use crate::base::limits::DATA_DEPTH;
 use crate::base::text::{Places, Position, near, position};
-use crate::diag::Diagnose;
+use crate::diagnostic::Diagnose;
 use crate::id::{IdError, ItemId};
 use crate::parse::data::{plain, too_deep};
 use crate::parse::error::{Fault, PARSE_DIRECTIVE, PARSE_XML};

@@ -6,7 +6,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use crate::base::limits::FENCE_BYTES;
 use crate::base::text::position;
-use crate::diag::Code;
+use crate::diagnostic::Code;
 use crate::parse::data::plain_text;
 use crate::parse::error::{
     Fault, PARSE_DIRECTIVE, PARSE_LIMIT, PARSE_NO_DIRECTIVE_FENCE, PARSE_TWO_DIRECTIVE_FENCES,

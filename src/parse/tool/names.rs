@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::base::limits::PROGRAM_BYTES;
 use crate::base::text::{escape_line, position};
-use crate::diag::Code;
+use crate::diagnostic::Code;
 use crate::parse::error::{
     Fault, PARSE_DUPLICATE_METADATA, PARSE_LIMIT, PARSE_METADATA, PARSE_SYNTAX,
 };

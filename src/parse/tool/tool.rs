@@ -15,7 +15,7 @@ use super::interpreter::Interpreter;
 use super::sandbox::{Sandbox, sandbox};
 use super::schema::schema;
 use crate::base::text::escape_line;
-use crate::diag::Diagnose;
+use crate::diagnostic::Diagnose;
 use crate::id::{IdError, ItemId};
 use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
 use crate::parse::outline::texts;

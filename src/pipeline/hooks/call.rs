@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::error::HookError;
 use super::standing::{Armed, Lines};
 use crate::base::Digest;
-use crate::diag::Failure;
+use crate::diagnostic::Failure;
 use crate::execute::{ExecuteError, Outcome};
 use crate::id::Ref;
 use crate::parse::Phase;

@@ -1,6 +1,6 @@
 //! Store: content-addressed blobs and named refs in the user's state folder.
 //!
-//! Sees `id`, `diag`, `base`. Knows nothing of keys: who reads a blob judges it.
+//! Sees `id`, `diagnostic`, `base`. Knows nothing of keys: who reads a blob judges it.
 //!
 //! Kept here: the last versions of each item that were signed or ran, so that `rye diff` has
 //! something to compare with. Losing that folder loses comparisons and nothing else. And the names of

@@ -1,4 +1,4 @@
-//! Diag: how a failure is described and drawn.
+//! Diagnostic: how a failure is described and drawn.
 //!
 //! Sees `base`. Lists no other layer's errors.
 //!
@@ -22,11 +22,11 @@
 //! page.
 
 mod code;
-mod diagnostic;
+mod described;
 mod failure;
 mod render;
 
 pub(crate) use code::{Code, ExitStatus, codes};
-pub(crate) use diagnostic::{Diagnose, Diagnostic, Place, diagnose_as};
+pub(crate) use described::{Diagnose, Diagnostic, Place, diagnose_as};
 pub use failure::Failure;
 pub(crate) use render::{Paint, Style};

@@ -72,8 +72,8 @@ pub(crate) trait Diagnose: std::error::Error {
 /// An error that says of itself what another one says that it holds.
 macro_rules! diagnose_as {
     ($own:ident => $held:expr, $type:ty $(, $error:ident)?) => {
-        impl$(<$error: $crate::diag::Diagnose>)? $crate::diag::Diagnose for $type {
-            fn code(&self) -> $crate::diag::Code {
+        impl$(<$error: $crate::diagnostic::Diagnose>)? $crate::diagnostic::Diagnose for $type {
+            fn code(&self) -> $crate::diagnostic::Code {
                 let $own = self;
                 $held.code()
             }
@@ -83,7 +83,7 @@ macro_rules! diagnose_as {
                 $held.help()
             }
 
-            fn place(&self) -> Option<$crate::diag::Place> {
+            fn place(&self) -> Option<$crate::diagnostic::Place> {
                 let $own = self;
                 $held.place()
             }
@@ -188,7 +188,7 @@ impl Diagnostic {
 mod tests {
     use super::{Code, Diagnose, Diagnostic};
     use crate::base::limits::DIAGNOSTIC_BYTES;
-    use crate::diag::ExitStatus;
+    use crate::diagnostic::ExitStatus;
 
     #[derive(Debug, thiserror::Error)]
     #[error("it quotes {0}, and more")]

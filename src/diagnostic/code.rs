@@ -73,14 +73,14 @@ impl serde::Serialize for Code {
 /// `errors/<name>.md` beside the file that holds the table.
 macro_rules! codes {
     ($($code:ident = $name:literal, $exit:ident;)+) => {
-        $(pub(crate) const $code: crate::diag::Code = crate::diag::Code::new(
+        $(pub(crate) const $code: crate::diagnostic::Code = crate::diagnostic::Code::new(
             $name,
-            crate::diag::ExitStatus::$exit,
+            crate::diagnostic::ExitStatus::$exit,
             include_str!(concat!("errors/", $name, ".md")),
         );)+
 
         /// Every code of this layer.
-        pub(crate) const CODES: &[crate::diag::Code] = &[$($code),+];
+        pub(crate) const CODES: &[crate::diagnostic::Code] = &[$($code),+];
     };
 }
 
