@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use gen_lsp_types as lsp;
 use serde_json::json;
 
+use super::diagnostics;
 use super::place::Units;
-use super::remarks;
 use crate::pipeline::Draft;
 
 /// Asks a person, with the change before them, whether to sign.
@@ -23,8 +23,8 @@ pub(super) fn actions(
     units: Units,
 ) -> Vec<lsp::CodeAction> {
     let mut actions = Vec::new();
-    for remark in remarks::at(draft, text, range.start.min(text.len())) {
-        let bytes = remarks::bytes_of(&remark.spot, text);
+    for remark in diagnostics::at(draft, text, range.start.min(text.len())) {
+        let bytes = diagnostics::bytes_of(&remark.spot, text);
         for (at, word) in remark.meant.iter().enumerate() {
             let edit = lsp::TextEdit::new(units.range(text, bytes.clone()), word.clone());
             let changes = HashMap::from([(uri.clone(), vec![edit])]);
@@ -37,7 +37,7 @@ pub(super) fn actions(
             });
         }
     }
-    if draft.saved && remarks::refusal(draft).is_some() {
+    if draft.saved && diagnostics::refusal(draft).is_some() {
         let item = &draft.entry.item;
         for (title, command) in [
             (format!("Sign `{item}` …"), SIGN),

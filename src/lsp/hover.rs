@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::remarks;
+use super::diagnostics;
 use crate::base::text::escape_line;
 use crate::diagnostic::Code;
 use crate::parse::Item;
@@ -23,10 +23,10 @@ pub(super) fn hover(
     {
         return Some((declared, range));
     }
-    if let Some(remark) = remarks::at(draft, text, byte).first()
+    if let Some(remark) = diagnostics::at(draft, text, byte).first()
         && let Some(code) = remark.code
     {
-        let range = remarks::bytes_of(&remark.spot, text);
+        let range = diagnostics::bytes_of(&remark.spot, text);
         // The signature line's remark is about the chain as well.
         let chain = if range.start == 0 { chain(draft) } else { String::new() };
         return Some((format!("{chain}{}", page(code)), range));

@@ -12,31 +12,31 @@
 //! - A project that is not accepted is read, never signed into.
 //! - Each judgement reads trust and files anew, so nothing outlives a revocation.
 //!
-//! Start at `session.rs`. `wire.rs` frames messages, `texts.rs` keeps and judges what is open,
-//! `place.rs` counts columns as the editor does, `answers.rs` asks `hover.rs`, `action.rs` and
+//! Start at `session.rs`. `wire.rs` frames messages, `documents.rs` keeps and judges what is open,
+//! `place.rs` counts columns as the editor does, `requests.rs` asks `hover.rs`, `action.rs` and
 //! `complete.rs`, `signing.rs` is the way to a signature.
 
 mod action;
-mod answers;
-mod asking;
-mod client;
+mod capabilities;
 mod complete;
-mod desk;
+mod context;
+mod diagnostics;
 mod document;
+mod documents;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
-mod hello;
 mod hover;
+mod initialize;
+mod outgoing;
 mod place;
-mod remarks;
-mod say;
+mod requests;
 mod session;
+mod sign_prompt;
 mod signing;
-mod texts;
 mod uri;
 mod wire;
 
-pub(crate) use desk::Desk;
+pub(crate) use context::Desk;
 pub(crate) use error::CODES;
 pub(crate) use session::{Ended, serve};

@@ -12,12 +12,12 @@ use gen_lsp_types as lsp;
 use gen_lsp_types::json_rpc::{Id, RequestObject, ResponseObject};
 use serde_json::Value;
 
-use super::asking::{Awaited, Shown};
-use super::client::Client;
-use super::desk::Desk;
+use super::capabilities::Client;
+use super::context::Desk;
 use super::document::Document;
 use super::error::LspError;
-use super::say::{error, read};
+use super::outgoing::{error, read};
+use super::sign_prompt::{Awaited, Shown};
 use super::wire::{self, Frame};
 use crate::base::limits::LSP_QUEUE;
 

@@ -7,10 +7,10 @@ use gen_lsp_types::json_rpc::{Error, Id, ResponseObject};
 use serde_json::{Value, json};
 
 use super::action::{SHOW_DIFF, SIGN};
-use super::asking::{Awaited, NO, YES, question};
 use super::error::LspError;
-use super::say::{error, read, sentence};
+use super::outgoing::{error, read, sentence};
 use super::session::Session;
+use super::sign_prompt::{Awaited, NO, YES, question};
 use super::uri::uri_of;
 use crate::pipeline::{Offer, Taken};
 

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use gen_lsp_types as lsp;
 
-use super::desk::project_of;
+use super::context::project_of;
+use super::diagnostics;
 use super::document::Document;
 use super::error::{LSP_MALFORMED, LspError};
 use super::place::Units;
-use super::remarks;
 use super::session::Session;
 use super::uri::path_of;
 use crate::base::limits::LSP_OPEN_BYTES;
@@ -60,12 +60,12 @@ impl Session<'_> {
         for uri in uris {
             let found = self.judge(&uri).map(|(units, document)| {
                 match (document.text.as_ref(), document.draft.as_ref()) {
-                    (Some(text), Some(draft)) => remarks::diagnostics(draft, text, units),
-                    (None, _) => vec![remarks::too_large()],
+                    (Some(text), Some(draft)) => diagnostics::diagnostics(draft, text, units),
+                    (None, _) => vec![diagnostics::too_large()],
                     (Some(_), None) => Vec::new(),
                 }
             });
-            let diagnostics = found.unwrap_or_else(|failure| vec![remarks::nowhere(&failure)]);
+            let diagnostics = found.unwrap_or_else(|failure| vec![diagnostics::nowhere(&failure)]);
             let Some(document) = self.documents.get_mut(&uri) else { continue };
             document.done();
             let version = document.version;

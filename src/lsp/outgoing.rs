@@ -5,9 +5,9 @@ use gen_lsp_types::json_rpc::{Error, Id, RequestObject, ResponseObject};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::asking::Awaited;
 use super::error::LspError;
 use super::session::Session;
+use super::sign_prompt::Awaited;
 use super::wire;
 use crate::base::limits::LSP_AWAITED;
 use crate::base::text::escape;

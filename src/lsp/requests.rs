@@ -3,7 +3,7 @@
 use gen_lsp_types as lsp;
 use serde_json::{Value, json};
 
-use super::say::{Answer, read};
+use super::outgoing::{Answer, read};
 use super::session::Session;
 use super::{action, complete, hover};
 

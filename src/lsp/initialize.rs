@@ -4,9 +4,9 @@ use gen_lsp_types as lsp;
 use serde_json::{Value, json};
 
 use super::action::{SHOW_DIFF, SIGN};
-use super::asking::Awaited;
 use super::error::LspError;
 use super::session::Session;
+use super::sign_prompt::Awaited;
 
 impl Session<'_> {
     pub(super) fn greeting(&self) -> Value {
