@@ -12,18 +12,18 @@
 //! - A question stands right below the diff of the item that it asks about.
 //! - What the file system tells is a hint. What changed is found by comparing bytes with what was seen.
 //!
-//! Start at `session.rs`; `look.rs` is one look, `renew.rs` another dev key. `rules.rs` is when to ask,
-//! `around.rs` what goes on beside the edits (git, other runs), `repositories.rs` which repositories
-//! those are, `watch.rs` the hints, `ears.rs` one wait for hints, keys and signals.
+//! Start at `session.rs`; `scan.rs` is one look, `key_renewal.rs` another dev key. `rules.rs` is when to ask,
+//! `git_state.rs` what goes on beside the edits (git, other runs), `repositories.rs` which repositories
+//! those are, `watch.rs` the hints, `poll.rs` one wait for hints, keys and signals.
 
-mod around;
-mod ears;
 mod error;
 mod event;
-mod look;
-mod renew;
+mod git_state;
+mod key_renewal;
+mod poll;
 mod repositories;
 mod rules;
+mod scan;
 mod session;
 mod terminal;
 mod watch;

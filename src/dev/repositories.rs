@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::around::{Git, GitIs, Unclear};
+use super::git_state::{Git, GitIs, Unclear};
 use crate::host::Host;
 
 /// Entries of a folder among which bare repositories are looked for. A home has hundreds.

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::around::Runs;
-use super::ears::{Ears, Heard};
 use super::error::DevError;
 use super::event::{Audience, Event, Teller};
+use super::git_state::Runs;
+use super::poll::{Ears, Heard};
 use super::repositories::{Repositories, States, Touches};
 use super::rules::Why;
 use super::terminal::Key;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::around::GitIs;
 use super::event::Event;
+use super::git_state::GitIs;
 use super::repositories::Repositories;
 use super::rules::{Why, fields};
 use super::session::{Held, Session};
