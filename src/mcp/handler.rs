@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::calls::{Answer, Call, Refusal, Told};
-use super::lines::Line;
+use super::liveness::Line;
 use super::server::{Server, held};
 use super::tools::own;
 use super::workers::Ticket;

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 use super::error::McpError;
 use super::handler::Session;
-use super::lines::{Full, Lines, Reader};
+use super::liveness::{Full, Lines, Reader};
 use super::messages::is_read_over_http;
 use super::server::Server;
 use crate::base::Digest;

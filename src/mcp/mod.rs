@@ -16,19 +16,19 @@
 //! - Nothing is signed that was not shown before, byte by byte.
 //!
 //! Start at `server.rs`, what all sessions share. `handler.rs` is one session, `calls.rs` what each tool
-//! does, `tools.rs` how it is described, `roster.rs` items as tools, `shown.rs` as prompts and
+//! does, `tools.rs` how it is described, `exposed.rs` items as tools, `shown.rs` as prompts and
 //! resources, `sign.rs` the two steps to a signature, `workers.rs` the threads, `watch.rs` hints that
 //! files changed; `stdio.rs` and `http.rs` are the doors, `messages.rs` what comes in by them, and
-//! `lines.rs` who still reads behind the second.
+//! `liveness.rs` who still reads behind the second.
 
 mod calls;
 mod error;
+mod exposed;
 #[expect(deprecated, reason = "logging, which the spoken version of the protocol has")]
 mod handler;
 mod http;
-mod lines;
+mod liveness;
 mod messages;
-mod roster;
 mod server;
 mod shown;
 mod sign;

@@ -11,8 +11,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use super::error::McpError;
+use super::exposed::Roster;
 use super::http::{self, Listen};
-use super::roster::Roster;
 use super::sign::Shown;
 use super::stdio;
 use super::watch as files;

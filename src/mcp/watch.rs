@@ -9,7 +9,7 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use super::roster::Roster;
+use super::exposed::Roster;
 use super::server::Server;
 use crate::base::limits::MCP_QUIET_MS;
 use crate::id::Space;
