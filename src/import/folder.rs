@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::draft::{Draft, Drafts};
 use super::error::ImportError;
 use super::files::is_hidden;
-use super::older::{Older, OlderKey, Worth, read};
+use super::legacy::{Older, OlderKey, Worth, read};
 use crate::base::limits::PARTS_WALKED;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;

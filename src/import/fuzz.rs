@@ -1,6 +1,6 @@
 //! What readers of foreign items promise of any text.
 
-use super::older::{Worth, read};
+use super::legacy::{Worth, read};
 use crate::id::Kind;
 
 /// The older form: no line is believed without its key, and what is left holds none in its place.

@@ -9,7 +9,7 @@
 //! In:  an MCP server. Out: one item for each of its tools, pinned to what it says of itself.
 //!
 //! `mcp.rs` the tools of a server · `copies.rs` what a server is started from · `skill.rs` a skill as a
-//! directive, and back, with `skill_files.py` for its files · `older.rs` the older signature form ·
+//! directive, and back, with `skill_files.py` for its files · `legacy.rs` the older signature form ·
 //! `folder.rs` a folder of it · `runtimeconfig.rs` what it binds · `hook.rs` the keys of a hook ·
 //! `pack.rs` descriptions and schemas · `doc.rs` a document whose every fault has its line and column ·
 //! `files.rs` the files that arguments name · `draft.rs` the text of an item, `yaml.rs` its values ·
@@ -30,8 +30,8 @@ mod folder;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod hook;
+mod legacy;
 mod mcp;
-mod older;
 mod pack;
 mod runtimeconfig;
 mod skill;
@@ -41,7 +41,7 @@ mod yaml;
 pub(crate) use draft::{Draft, Drafts, Import, drafts};
 pub(crate) use error::CODES;
 pub(crate) use folder::{LeftOut, OlderFolder, nothing, older_items};
+pub(crate) use legacy::OlderKey;
 pub(crate) use mcp::{McpImport, mcp_drafts};
-pub(crate) use older::OlderKey;
 pub(crate) use skill::{export, hand_out, skill};
 pub(crate) use write::{Put, Written, write};
