@@ -45,7 +45,7 @@ enum Verb {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
         /// The space whose items are packed; by default the project, or without one the user space
-        #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+        #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
         space: Option<Space>,
     },
     /// Check a bundle, a file or an installed one, and show what it holds; nothing is installed

@@ -27,7 +27,7 @@ pub(super) struct Args {
     #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     items: Vec<String>,
     /// The space; by default the project, or without one the user space
-    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+    #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     space: Option<Space>,
     /// Only say what would change; status 4 if anything would
     #[arg(long)]

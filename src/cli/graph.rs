@@ -23,7 +23,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "items")]
     all: bool,
     /// With `--all`, only what lies in this space
-    #[arg(long, value_name = "SPACE", requires = "all", value_parser = super::words::space())]
+    #[arg(long, value_name = "SPACE", requires = "all", value_parser = super::value_parsers::space())]
     space: Option<Space>,
     /// As Mermaid, for Markdown
     #[arg(long, conflicts_with = "svg")]

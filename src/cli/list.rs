@@ -21,10 +21,10 @@ pub(super) struct Args {
     #[arg(value_name = "PREFIX")]
     prefix: Option<String>,
     /// Only this kind; by default tools and directives
-    #[arg(long, value_name = "KIND", value_parser = super::words::kind())]
+    #[arg(long, value_name = "KIND", value_parser = super::value_parsers::kind())]
     kind: Option<Kind>,
     /// Only this space
-    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+    #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     space: Option<Space>,
     /// Runtimes, primitives, knowledge and config too
     #[arg(short, long)]

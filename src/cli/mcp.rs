@@ -80,7 +80,7 @@ fn setup(args: &Args, wired: &Wired) -> Result<Setup, Failure> {
             help: Some("give `--root` a folder that is there".into()),
         })?);
     }
-    let expose = args.expose.iter().map(|text| super::words::pattern(text));
+    let expose = args.expose.iter().map(|text| super::value_parsers::pattern(text));
     let expose = expose.collect::<Result<Vec<Pattern>, _>>()?;
     // Kept over calls, so that servers of the exec protocol are.
     let driver = Arc::new(ExecDriver::default());

@@ -48,10 +48,10 @@ mod show;
 mod sign;
 mod test;
 mod trust;
+mod value_parsers;
 mod verify;
 mod why;
 mod wire;
-mod words;
 
 use crate::diagnostic::Failure;
 use std::ffi::{OsStr, OsString};

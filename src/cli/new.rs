@@ -29,7 +29,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "LANG")]
     lang: Option<Lang>,
     /// The space; by default the project, or without one the user space
-    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+    #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     space: Option<Space>,
     /// Sign it as well
     #[arg(long)]

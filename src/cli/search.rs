@@ -27,10 +27,10 @@ pub(super) struct Args {
 #[derive(clap::Args)]
 pub(super) struct Filters {
     /// Only this kind; by default tools, directives and knowledge
-    #[arg(long, value_name = "KIND", value_parser = super::words::kind())]
+    #[arg(long, value_name = "KIND", value_parser = super::value_parsers::kind())]
     pub(super) kind: Option<Kind>,
     /// Only this space, what is shadowed there included
-    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+    #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     pub(super) space: Option<Space>,
     /// At most so many, up to 100; by default 20
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=100))]

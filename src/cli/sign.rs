@@ -34,7 +34,7 @@ pub(super) struct Args {
     #[arg(long)]
     others: bool,
     /// The space whose copy is signed; by default the project, or without one the user space
-    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+    #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     space: Option<Space>,
     /// Only say what would change; status 4 if anything would
     #[arg(long)]
@@ -149,12 +149,12 @@ pub(super) fn find(
     let mut failed = Vec::new();
     for item in items {
         let found = if item.contains('*') {
-            let pattern = super::words::pattern(item)?;
+            let pattern = super::value_parsers::pattern(item)?;
             let (found, bad) = rye.find_all_to_sign(&[pattern], space)?;
             let nothing = found.is_empty() && bad.is_empty();
             failed.extend(bad);
             if nothing {
-                return Err(super::words::no_match(item, Some(space), rye));
+                return Err(super::value_parsers::no_match(item, Some(space), rye));
             }
             found
         } else {

@@ -83,12 +83,12 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
     }
     let mut patterns = Vec::new();
     for item in args.items.iter().filter(is_glob) {
-        patterns.push(super::words::pattern(item)?);
+        patterns.push(super::value_parsers::pattern(item)?);
     }
     let start = Instant::now();
     let listing = rye.survey(&patterns)?;
     if let (Some(pattern), true) = (patterns.first(), listing.entries.is_empty()) {
-        return Err(super::words::no_match(pattern.as_str(), None, &rye));
+        return Err(super::value_parsers::no_match(pattern.as_str(), None, &rye));
     }
     let progress = Progress::new(out, listing.entries.len(), "verifying");
     let ticks = || {

@@ -140,7 +140,7 @@ struct Mcp {
 #[derive(clap::Args)]
 struct To {
     /// The space; by default the project, or without one the user space
-    #[arg(long, value_name = "SPACE", value_parser = super::words::space())]
+    #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     space: Option<Space>,
     /// Write over what is there
     #[arg(long)]
