@@ -1,6 +1,6 @@
 //! Bundle: items of one publisher in one file, installed beside the system space.
 //!
-//! Sees the facade and what is below it; knows no other house.
+//! Sees the facade and what is below it; knows no other feature.
 //!
 //! In:  verified items, to pack; an archive from anywhere, to check and install.
 //! Out: a `.tar.zst` whose first entry is a signed manifest; a folder below `<user>/.ai/bundles`, which

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::confirm::confirm;
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::bundle::{Bundle, Left, Shelf, State, Wish, check_archive, pack};
 use crate::diagnostic::{Failure, Style};
@@ -70,7 +70,7 @@ enum Verb {
     },
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
         Verb::Pack { name, items, version, description, output, space } => {
             let name = name.parse::<BundleName>()?;
@@ -80,12 +80,12 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
             })?;
             let file = format!("{name}-{version}.tar.zst");
             let output = output.clone().unwrap_or_else(|| file.into());
-            packed(items, *space, (name, version, description.clone(), output), wired, out)
+            packed(items, *space, (name, version, description.clone(), output), context, out)
         }
-        Verb::Verify { bundle } => verify(bundle, wired, out),
-        Verb::Install { file } => install(file, wired, out),
-        Verb::List => list(wired, out),
-        Verb::Remove { name } => remove(&name.parse()?, wired, out),
+        Verb::Verify { bundle } => verify(bundle, context, out),
+        Verb::Install { file } => install(file, context, out),
+        Verb::List => list(context, out),
+        Verb::Remove { name } => remove(&name.parse()?, context, out),
     }
 }
 
@@ -93,10 +93,10 @@ fn packed(
     items: &[String],
     space: Option<Space>,
     (name, version, description, output): (BundleName, semver::Version, String, PathBuf),
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+    let rye = context.rye()?;
     let (files, failed) = super::sign::find(items, false, space, &rye)?;
     for report in failed {
         if let Signed::Failed(failure) = report.signed {
@@ -104,7 +104,7 @@ fn packed(
         }
     }
     let what = format!("sign the bundle `{name}` of {} items", files.len());
-    confirm(&what, &format!("version {version}"), wired, out)?;
+    confirm(&what, &format!("version {version}"), context, out)?;
     let wish = Wish { name, version, description, items: files, output: output.clone() };
     let packed = pack(&rye, wish)?;
     let about = &packed.manifest.predicate;
@@ -130,8 +130,8 @@ fn packed(
     Ok(Exit::DONE)
 }
 
-fn verify(bundle: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+fn verify(bundle: &Path, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let name = bundle.to_str().and_then(|name| name.parse::<BundleName>().ok());
     // A file of that name here is what is meant, and what ends like one is one.
     let name = name.filter(|_| !bundle.is_file() && bundle.extension().is_none_or(|e| e != "zst"));
@@ -139,7 +139,9 @@ fn verify(bundle: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> 
         Some(name) => Shelf::of(&rye)?.verify(&name)?,
         None => {
             let folder = tempfile::tempdir().map_err(|source| unread(bundle, source))?;
-            check_archive(&rye, bundle, folder.path(), &|name, at| wired.rye_seeing(name, at))?
+            check_archive(&rye, bundle, folder.path(), &|name, at| {
+                context.rye_with_bundle(name, at)
+            })?
         }
     };
     match out.is_json() {
@@ -153,8 +155,8 @@ fn verify(bundle: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> 
     Ok(Exit::DONE)
 }
 
-fn install(file: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+fn install(file: &Path, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let mut refused = None;
     let mut agreed = |bundle: &Bundle| {
         if !out.is_json() {
@@ -163,10 +165,10 @@ fn install(file: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
         let about = &bundle.manifest.predicate;
         let what = format!("install the bundle `{}`", about.name);
         let by = format!("version {}, signed by {}", about.version, bundle.key);
-        refused = confirm(&what, &by, wired, out).err();
+        refused = confirm(&what, &by, context, out).err();
         refused.is_none()
     };
-    let seeing = |name, at| wired.rye_seeing(name, at);
+    let seeing = |name, at| context.rye_with_bundle(name, at);
     let done = Shelf::of(&rye)?.install(file, &seeing, &mut agreed)?;
     let Some((bundle, left)) = done else {
         let what = "the bundle".to_owned();
@@ -183,9 +185,9 @@ fn install(file: &Path, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
-fn remove(name: &BundleName, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    confirm(&format!("remove the bundle `{name}`"), "", wired, out)?;
-    let rye = wired.rye()?;
+fn remove(name: &BundleName, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    confirm(&format!("remove the bundle `{name}`"), "", context, out)?;
+    let rye = context.rye()?;
     let left = Shelf::of(&rye)?.remove(name)?;
     if out.is_json() {
         out.success(json!({"removed": name, "kept": kept(&left)}));
@@ -197,8 +199,8 @@ fn remove(name: &BundleName, wired: &Wired, out: &mut Out) -> Result<Exit, Failu
     Ok(Exit::DONE)
 }
 
-fn list(wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let listed = Shelf::of(&rye)?.list();
     if out.is_json() {
         let rows = listed.iter().map(|bundle| match &bundle.state {

@@ -3,10 +3,10 @@
 use crate::diagnostic::Failure;
 use serde_json::json;
 
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 
 /// Print the completion script for a shell
 ///
@@ -19,7 +19,7 @@ pub(super) struct Args {
     shell: String,
 }
 
-pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, _: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let shells = clap_complete::env::Shells::builtins();
     let mut script = Vec::new();
     if let Some(shell) = shells.completer(&args.shell) {

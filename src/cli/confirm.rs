@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, IsTerminal, Write};
 
 use rustix::termios::QueueSelector;
 
+use super::context::Context;
 use super::error::CliError;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 
@@ -19,14 +19,14 @@ use crate::diagnostic::Failure;
 pub(super) fn confirm(
     what: &str,
     digest: &str,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<(), Failure> {
     if !is_below_a_run() {
         return Ok(());
     }
     let (what, digest) = (escape_line(what), escape_line(digest));
-    if wired.common.yes {
+    if context.common.yes {
         out.note(&format!("confirmed by --yes: {what}  {digest}"));
         return Ok(());
     }

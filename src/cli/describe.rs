@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value};
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::Query;
@@ -33,8 +33,8 @@ fn level() -> impl TypedValueParser<Value = Level> {
     known.map(|word| word.parse().unwrap_or(Level::Full))
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let query = args.item.parse::<Query>()?;
     let (described, warnings) =
         rye.describe_at(&query, args.level, args.examples.map(usize::from))?;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::confirm::confirm;
+use super::context::Context;
 use super::diff::painted;
 use super::error::CliError;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::dev::{Asked, Audience, Ended, Event, Session};
@@ -41,12 +41,12 @@ pub(super) struct Args {
     unattended: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let asked = Asked { request: request(args)?, unattended: args.unattended };
-    let make = || wired.build();
+    let make = || context.build();
     let rye = make()?;
     let path = rye.spaces().project_path().display().to_string();
-    confirm(&format!("watch `{path}` and sign what changes there"), "", wired, out)?;
+    confirm(&format!("watch `{path}` and sign what changes there"), "", context, out)?;
     drop(rye);
     let mut screen = Screen { out, dry_run: args.dry_run };
     let session = Session::begin(&make, asked, &mut screen)?;

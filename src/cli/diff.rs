@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::Query;
@@ -28,8 +28,8 @@ pub(super) struct Args {
     history: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let query = args.item.parse::<Query>()?;
     if args.history {
         let (item, versions) = rye.history(&query)?;

@@ -4,9 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnose, Failure, Style};
 use crate::id::{Kind, Space};
@@ -39,8 +39,8 @@ fn row(name: &'static str, state: State, text: impl Into<String>) -> Row {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "every verb has the same shape")]
-pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = match wired.rye() {
+pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = match context.rye() {
         Ok(rye) => rye,
         Err(error) => {
             let diagnostic = error.diagnostic();

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::input::{object, read_text};
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape;
 use crate::diagnostic::{Diagnostic, Failure, Style};
-use crate::eval::{Asked, Context, EvalError, Score, Thresholds};
+use crate::eval::{Asked, Context as EvalContext, EvalError, Score, Thresholds};
 use crate::pipeline::{Failed, Scored};
 use crate::report::trace_text;
 use crate::trace::{Quiet, Recorded, Sink};
@@ -86,16 +86,16 @@ struct Came {
     trace: Option<Vec<Recorded>>,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let Verb::Run(run) = &args.verb;
     let usage = |message: String| CliError::Usage { message, help: None };
     let thresholds =
         Thresholds::new(run.min_score.clone(), run.max_score.clone()).map_err(usage)?;
     let params = run.params.as_deref().map(object).transpose()?.unwrap_or_default();
     let asked = Asked { content: content(&run.content)?, params, context: run.context()? };
-    let recorder = run.trace.then(|| wired.recorder());
+    let recorder = run.trace.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
-    let result = wired.rye()?.eval(&run.item, asked, None, wired.start, sink);
+    let result = context.rye()?.eval(&run.item, asked, None, context.start, sink);
     let trace = recorder.map(|recorder| recorder.events());
     if let Some(events) = trace.as_ref().filter(|_| !out.is_json()) {
         let tree = trace_text(events, out.paint_err());
@@ -114,10 +114,10 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
 
 impl Run {
     fn context(&self) -> Result<Context, Failure> {
-        let Some(path) = &self.context else { return Ok(Context::default()) };
+        let Some(path) = &self.context else { return Ok(EvalContext::default()) };
         let path = path.display().to_string();
         let given = object(&file(&path)?)?;
-        Context::new(given).map_err(|why| {
+        EvalContext::new(given).map_err(|why| {
             CliError::Usage { message: format!("the context {why}"), help: None }.into()
         })
     }

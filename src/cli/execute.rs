@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::context::Context;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::host::{Ladder, Level};
@@ -80,19 +80,19 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let mut request = request(args)?;
     request.target.clone_from(&args.target);
     request.thread.clone_from(&args.thread);
     request.detached = args.detached;
     request.locked = args.locked;
     request.sandbox = args.sandbox;
-    let rye = wired.rye()?;
+    let rye = context.rye()?;
     // The JSON form of a tool's dry run always tells its decisions (core 7.13).
     let traced = args.trace || (args.dry_run && out.is_json());
-    let recorder = traced.then(|| wired.recorder());
+    let recorder = traced.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
-    let result = rye.run(&request, wired.start, sink);
+    let result = rye.run(&request, context.start, sink);
     let events = recorder.map(|recorder| recorder.events());
     if let Some(events) = events.as_ref().filter(|_| !out.is_json()) {
         let tree = trace_text(events, out.paint_err());
@@ -110,7 +110,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
     }
     let events = events.filter(|_| args.trace || report.is_tool());
     let shown = Shown { details: args.chain_details, dry_run: args.dry_run, events };
-    Ok(show(&report, Some(shown), wired, out))
+    Ok(show(&report, Some(shown), context, out))
 }
 
 /// How a report is shown.
@@ -122,11 +122,16 @@ pub(super) struct Shown {
 }
 
 /// Shows how a run came out.
-pub(super) fn show(report: &Report, shown: Option<Shown>, wired: &Wired, out: &mut Out) -> Exit {
+pub(super) fn show(
+    report: &Report,
+    shown: Option<Shown>,
+    context: &Context,
+    out: &mut Out,
+) -> Exit {
     let shown = shown.unwrap_or_default();
     out.warned(report.warnings());
     if out.is_json() {
-        let elapsed = wired.start.elapsed();
+        let elapsed = context.start.elapsed();
         out.object(&report.to_json(elapsed, shown.details, shown.events.as_deref()));
     } else {
         let text = report.to_text(out.paint());

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use super::{codes, complete};
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
@@ -24,7 +24,7 @@ pub(super) struct Args {
     list: bool,
 }
 
-pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, _: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.code {
         Some(name) => {
             let code = codes::find(name).ok_or_else(|| unknown(name))?;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::Query;
@@ -35,9 +35,9 @@ enum Format {
     },
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let Format::Skill { directive, to } = &args.format;
-    let skill = export(&wired.rye()?, &directive.parse::<Query>()?)?;
+    let skill = export(&context.rye()?, &directive.parse::<Query>()?)?;
     let folder = hand_out(&skill, to)?;
     let files: Vec<_> = skill.files.keys().map(String::as_str).collect();
     if out.is_json() {

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::search::{self, Filters};
-use super::wire::Wired;
 use crate::diagnostic::Failure;
 use crate::id::Query;
 
@@ -23,8 +23,8 @@ pub(super) struct Args {
     filters: Filters,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let Some(item) = &args.item else {
         let words = args.query.as_deref().unwrap_or_default();
         return search::find(words, &args.filters, false, &rye, out);

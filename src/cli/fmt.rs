@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::diff::painted;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Kind, Query, Space};
@@ -40,8 +40,8 @@ pub(super) struct Args {
     sign: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let named: Result<Vec<String>, Failure> =
         args.items.iter().map(|item| reference(item, &rye)).collect();
     let (files, failed) = super::sign::find(&named?, args.items.is_empty(), args.space, &rye)?;
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
     }
     let mut signed = Vec::new();
     if args.sign && !yours.is_empty() {
-        signed = super::sign::sign(&rye, yours, wired, out)?;
+        signed = super::sign::sign(&rye, yours, context, out)?;
         exit = exit.max(match out.is_json() {
             true => super::sign::worst(&signed),
             false => super::sign::shown(&signed, false, out),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::git::{
@@ -51,18 +51,18 @@ struct Merge {
     path: String,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
-        Verb::Install => places(Wanted::In, wired, out),
-        Verb::Uninstall => places(Wanted::Out, wired, out),
-        Verb::Status => places(Wanted::Look, wired, out),
-        Verb::Check => staged(wired, out),
-        Verb::Merge(args) => Ok(drive(args, wired, out)),
+        Verb::Install => places(Wanted::In, context, out),
+        Verb::Uninstall => places(Wanted::Out, context, out),
+        Verb::Status => places(Wanted::Look, context, out),
+        Verb::Check => staged(context, out),
+        Verb::Merge(args) => Ok(drive(args, context, out)),
     }
 }
 
-fn places(wanted: Wanted, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+fn places(wanted: Wanted, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let project = rye.spaces().project_path();
     let repository = Repository::of(project)?;
     let program = std::env::current_exe().unwrap_or_else(|_| "rye".into());
@@ -119,8 +119,8 @@ fn to_json(row: &Row) -> Value {
     json!({"what": row.what, "path": row.path.display().to_string(), "state": row.state, "why": row.why})
 }
 
-fn staged(wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let folder = match &wired.common.project {
+fn staged(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let folder = match &context.common.project {
         Some(project) => project.clone(),
         None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
     };
@@ -140,7 +140,7 @@ fn staged(wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     let (mut files, mut refused) = (0, 0);
     let mut rows = Vec::new();
     for prefix in &projects.judged {
-        let builder = wired.builder().project(repository.top().join(prefix));
+        let builder = context.builder().project(repository.top().join(prefix));
         let found = check(&repository, prefix, builder)?;
         files += found.files;
         for finding in found.findings {
@@ -181,7 +181,7 @@ fn staged(wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
 }
 
 /// The status is what git asks for: 0 if nobody has to look, else 1.
-fn drive(args: &Merge, wired: &Wired, out: &mut Out) -> Exit {
+fn drive(args: &Merge, context: &Context, out: &mut Out) -> Exit {
     let sides = Sides {
         base: &args.base,
         ours: &args.ours,
@@ -190,7 +190,7 @@ fn drive(args: &Merge, wired: &Wired, out: &mut Out) -> Exit {
         path: &args.path,
     };
     // A place that is refused has signed files as well; the built-in types serve most of them.
-    let types = wired.rye().map_or_else(|_| FileTypes::default(), |rye| rye.file_types().clone());
+    let types = context.rye().map_or_else(|_| FileTypes::default(), |rye| rye.file_types().clone());
     let merged = match merge(&sides, &types) {
         Ok(merged) => merged,
         Err(error) => {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::diagnostic::Failure;
 use crate::graph::Graph;
 use crate::id::{Kind, Query, Space};
@@ -33,8 +33,8 @@ pub(super) struct Args {
     svg: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let queries = match args.all {
         true => everything(&rye, args.space)?,
         false => args.items.iter().map(|item| item.parse::<Query>()).collect::<Result<_, _>>()?,

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::input::read_object;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::{escape, escape_line, near};
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Kind, Query, Ref};
@@ -41,15 +41,15 @@ enum Verb {
 /// What a payload may hold, each an object.
 const PARTS: [&str; 3] = ["request", "response", "event"];
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
-        Verb::List => list(wired, out),
-        Verb::Test { hook, payload, phase } => test(hook, payload, phase.as_deref(), wired, out),
+        Verb::List => list(context, out),
+        Verb::Test { hook, payload, phase } => test(hook, payload, phase.as_deref(), context, out),
     }
 }
 
-fn list(wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let hooks = wired.rye()?.all_hooks()?;
+fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let hooks = context.rye()?.all_hooks()?;
     if out.is_json() {
         let rows: Vec<Value> = hooks.iter().map(row).collect();
         out.success(json!({"hooks": rows}));
@@ -118,7 +118,7 @@ fn test(
     hook: &str,
     payload: &str,
     phase: Option<&str>,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let query: Query = hook.parse()?;
@@ -135,7 +135,7 @@ fn test(
         let help = "such as `--payload '{\"request\": {\"name\": \"acme/x\", \"args\": {}}}'`";
         return Err(CliError::Usage { message, help: Some(help.into()) }.into());
     }
-    let verdict = wired.rye()?.try_hook(&item, phase, &payload)?;
+    let verdict = context.rye()?.try_hook(&item, phase, &payload)?;
     let (allows, fields, text) = match verdict {
         Ok(Verdict::Allow { metadata, replace }) => {
             let shown =

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::confirm::confirm;
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Space};
@@ -18,8 +18,8 @@ use crate::verify::{KeyError, KeyPair, OwnKeys, TrustError};
 #[derive(clap::Args)]
 pub(super) struct Args {}
 
-pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let user = rye.spaces().user()?;
     let Some(project) = rye.spaces().get(Space::Project) else {
         let message = "this folder is or holds your user space, so it is not a project".to_owned();
@@ -27,7 +27,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failur
         return Err(CliError::Usage { message, help }.into());
     };
     let path = rye.spaces().project_path().display().to_string();
-    confirm(&format!("set up `{path}` as a project"), "", wired, out)?;
+    confirm(&format!("set up `{path}` as a project"), "", context, out)?;
     let keys = OwnKeys::of(user);
     let known = match keys.pair() {
         Ok(_) => Some(rye.own_pair()?),
@@ -54,7 +54,7 @@ pub(super) fn run(_: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failur
         }
     };
     // The folders may be new, so the project is looked at again.
-    let accepted = wired.rye()?.accept_project(&pair)?;
+    let accepted = context.rye()?.accept_project(&pair)?;
     let fingerprint = pair.public().fingerprint();
     if out.is_json() {
         out.success(json!({

@@ -7,11 +7,11 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::confirm::confirm;
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::trust::dev_keys;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::pipeline::Rye;
@@ -51,13 +51,13 @@ enum Verb {
     Rotate,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let user = rye.spaces().user()?;
     let keys = OwnKeys::of(user);
     match &args.verb {
         Verb::Generate => {
-            confirm("make a key pair", &keys.folder().display().to_string(), wired, out)?;
+            confirm("make a key pair", &keys.folder().display().to_string(), context, out)?;
             let pair = KeyPair::generate()
                 .map_err(|source| KeyError::Io { path: keys.folder(), source })?;
             keys.store(&pair)?;
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
             if fingerprint == EXAMPLE && !example {
                 return Err(TrustError::Example { fingerprint }.into());
             }
-            confirm("import a key pair", &pair.public().fingerprint().to_string(), wired, out)?;
+            confirm("import a key pair", &pair.public().fingerprint().to_string(), context, out)?;
             keys.store(&pair)?;
             made("imported", &pair, &keys, out);
         }
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
         Verb::Show => show(&keys, out)?,
         Verb::Rotate => {
             let old = keys.pair()?.public().fingerprint();
-            confirm("replace your key pair", &old.to_string(), wired, out)?;
+            confirm("replace your key pair", &old.to_string(), context, out)?;
             let done = rotate(user, crate::pipeline::now())?;
             if out.is_json() {
                 let (old, current) = (done.old, done.current);

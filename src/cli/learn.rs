@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::context::Context;
 use super::diff::painted;
 use super::execute::seconds;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Style};
 use crate::id::Space;
@@ -39,13 +39,13 @@ pub(super) struct Args {
     write: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let given = args.inputs.read_with(&args.more)?;
     let mut request = Request::new(args.item.clone());
     request.params = given.params;
     request.texts = given.texts;
     request.timeout = args.timeout;
-    let learned = learn(&wired.rye()?, request, wired.start, &Quiet)?;
+    let learned = learn(&context.rye()?, request, context.start, &Quiet)?;
     out.warned(learned.report.warnings());
     // What failed may not have come to all that it needs.
     let failed = learned.report.tool_failed();
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
         put?;
     }
     if out.is_json() {
-        let mut run = learned.report.to_json(wired.start.elapsed(), false, None);
+        let mut run = learned.report.to_json(context.start.elapsed(), false, None);
         // As wide as there is, and of no use to whoever reads on.
         if let Some(metadata) = run["metadata"].as_object_mut() {
             metadata.remove("sandbox");

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::{escape_line, near};
 use crate::diagnostic::{Failure, Style};
 use crate::id::{BundleName, Kind, Query, Space};
@@ -44,8 +44,8 @@ struct Row {
     described: Option<Result<Described, (String, String)>>,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let rows = rows(args, &rye)?;
     // What lies in such a folder answers to its name, so that nobody may pass it over.
     let hiding: Vec<Odd> = rye.survey(&[])?.odd.into_iter().filter(Odd::is_folder).collect();
@@ -87,8 +87,8 @@ fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, Failure> {
 }
 
 /// Bare `rye`: what can be run here, and how to go on.
-pub(super) fn here(wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn here(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let args = Args { prefix: None, kind: None, space: None, all: false, long: true };
     let rows = rows(&args, &rye)?;
     if out.is_json() {

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::confirm::confirm;
+use super::context::Context;
 use super::diff::painted;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::Query;
@@ -33,8 +33,8 @@ pub(super) struct Args {
     remove: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let queries: Result<Vec<Query>, _> = args.items.iter().map(|item| item.parse()).collect();
     let queries = queries?;
     let report = match args.remove {
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
         }
     }
     let written = !args.check && {
-        ask(&report, args, wired, out)?;
+        ask(&report, args, context, out)?;
         rye.write_lock(&report, args.update)?
     };
     let exit = exit(&report, args);
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
 }
 
 /// Each row that is changed or taken out is asked for, where one has to ask.
-fn ask(report: &LockReport, args: &Args, wired: &Wired, out: &mut Out) -> Result<(), Failure> {
+fn ask(report: &LockReport, args: &Args, context: &Context, out: &mut Out) -> Result<(), Failure> {
     for row in &report.rows {
         let what = match &row.change {
             Change::Changed(_) if args.update => "change the lock of",
@@ -69,7 +69,7 @@ fn ask(report: &LockReport, args: &Args, wired: &Wired, out: &mut Out) -> Result
             _ => continue,
         };
         let digest = row.now.as_ref().map(|pin| format!("sha256 {}", pin.sha256));
-        confirm(&format!("{what} `{}`", row.name), &digest.unwrap_or_default(), wired, out)?;
+        confirm(&format!("{what} `{}`", row.name), &digest.unwrap_or_default(), context, out)?;
     }
     Ok(())
 }

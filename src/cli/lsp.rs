@@ -1,9 +1,9 @@
 //! `rye lsp`: what an editor starts.
 
 use super::confirm::is_below_a_run;
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::diagnostic::Failure;
 use crate::lsp::{Desk, Ended, serve};
 use crate::pipeline::RyeBuilder;
@@ -19,7 +19,7 @@ pub(super) struct Args {
     stdio: bool,
 }
 
-pub(super) fn run(_: &Args, _: &Wired, _: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(_: &Args, _: &Context, _: &mut Out) -> Result<Exit, Failure> {
     let project = |folder: &std::path::Path| RyeBuilder::new().cwd(folder).build();
     let desk = Desk { project: &project, may_sign: !is_below_a_run() };
     let ended = serve(std::io::stdin(), &mut std::io::stdout(), &desk)?;

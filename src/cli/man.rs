@@ -6,10 +6,10 @@ use clap::Command;
 use clap_mangen::Man;
 use serde_json::json;
 
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::bytes::write_atomic;
 use crate::diagnostic::Failure;
 
@@ -23,7 +23,7 @@ pub(super) struct Args {
     folder: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args, _: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, _: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let mut top = super::command().disable_help_subcommand(true);
     top.build();
     let Some(folder) = &args.folder else {

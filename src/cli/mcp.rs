@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::confirm::is_below_a_run;
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::random;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
@@ -44,8 +44,8 @@ pub(super) struct Args {
     allow_sign: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, _: &mut Out) -> Result<Exit, Failure> {
-    let setup = setup(args, wired)?;
+pub(super) fn run(args: &Args, context: &Context, _: &mut Out) -> Result<Exit, Failure> {
+    let setup = setup(args, context)?;
     let door = match args.http {
         None => Door::Stdio,
         Some(at) => {
@@ -66,8 +66,8 @@ pub(super) fn run(args: &Args, wired: &Wired, _: &mut Out) -> Result<Exit, Failu
     })
 }
 
-fn setup(args: &Args, wired: &Wired) -> Result<Setup, Failure> {
-    let named = match (&args.root[..], &wired.common.project) {
+fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
+    let named = match (&args.root[..], &context.common.project) {
         ([], Some(project)) => vec![project.clone()],
         ([], None) => vec![PathBuf::from(".")],
         (roots, _) => roots.to_vec(),

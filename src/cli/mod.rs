@@ -11,6 +11,7 @@ mod codes;
 mod complete;
 mod completions;
 mod confirm;
+mod context;
 mod describe;
 mod dev;
 mod diff;
@@ -51,7 +52,6 @@ mod trust;
 mod value_parsers;
 mod verify;
 mod why;
-mod wire;
 
 use crate::diagnostic::Failure;
 use std::ffi::{OsStr, OsString};
@@ -61,10 +61,10 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
+use context::Context;
 use error::CliError;
 use exit::Exit;
 use out::Out;
-use wire::Wired;
 
 use crate::base::text::escape_line;
 
@@ -104,7 +104,7 @@ struct Verb {
 }
 
 /// Runs a verb, if its part of the command line is what it takes.
-type Run = fn(&ArgMatches, &Wired, &mut Out) -> Result<Result<Exit, Failure>, clap::Error>;
+type Run = fn(&ArgMatches, &Context, &mut Out) -> Result<Result<Exit, Failure>, clap::Error>;
 
 /// The verbs, in the order of `rye --help`; each is the module of its name, with `Args` and `run`.
 macro_rules! verbs {
@@ -112,8 +112,8 @@ macro_rules! verbs {
         const VERBS: &[Verb] = &[$($(#[$gate])* Verb {
             name: stringify!($verb),
             grammar: $verb::Args::augment_args,
-            run: |matches, wired, out| {
-                Ok($verb::run(&$verb::Args::from_arg_matches(matches)?, wired, out))
+            run: |matches, context, out| {
+                Ok($verb::run(&$verb::Args::from_arg_matches(matches)?, context, out))
             },
         }),*];
     };
@@ -232,10 +232,10 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let mut out = Out::new(&common);
     out::logs(common.verbose);
-    let wired = Wired::new(common);
+    let context = Context::new(common);
     let done = match verb {
-        None => list::here(&wired, &mut out),
-        Some(verb) => match (verb.run)(&matches, &wired, &mut out) {
+        None => list::here(&context, &mut out),
+        Some(verb) => match (verb.run)(&matches, &context, &mut out) {
             Ok(done) => done,
             Err(error) => return usage(&error, &argv),
         },

@@ -4,9 +4,9 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
@@ -56,8 +56,8 @@ impl ValueEnum for Lang {
     }
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let kind = match args.kind {
         What::Tool => Kind::Tool,
         What::Directive => Kind::Directive,
@@ -77,11 +77,11 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
     let mut signed = Vec::new();
     if args.sign {
         // The folders may be new, so the spaces are looked at again.
-        let rye = wired.rye()?;
+        let rye = context.rye()?;
         let found = rye.find_to_sign(&made.item.clone().into(), Some(made.space))?;
         let found = Found { bytes: made.text.clone().into_bytes().into(), ..found };
         let files = vec![ToSign::from(found)];
-        signed = super::sign::sign(&rye, files, wired, out)?;
+        signed = super::sign::sign(&rye, files, context, out)?;
     }
     let has_key = !rye.own_pair().is_err_and(|failure| failure.code() == "key.missing");
     let next = next(&made, args.sign, has_key);

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::confirm::confirm;
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::plan::PlanFile;
@@ -47,23 +47,23 @@ enum Verb {
     },
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
-        Verb::List { all } => list(*all, wired, out),
-        Verb::Show { id } => show(&find(id, wired)?, out),
-        Verb::Approve { id } => approve(&find(id, wired)?, wired, out),
-        Verb::Reject { id, reason } => reject(&find(id, wired)?, reason, wired, out),
+        Verb::List { all } => list(*all, context, out),
+        Verb::Show { id } => show(&find(id, context)?, out),
+        Verb::Approve { id } => approve(&find(id, context)?, context, out),
+        Verb::Reject { id, reason } => reject(&find(id, context)?, reason, context, out),
     }
 }
 
-fn find(id: &str, wired: &Wired) -> Result<PendingRequest, Failure> {
+fn find(id: &str, context: &Context) -> Result<PendingRequest, Failure> {
     let none = || RegistryError::NotFound { id: id.to_owned(), near: Vec::new() };
-    let registry = wired.rye()?.registry()?.ok_or_else(|| Failure::from(none()))?;
+    let registry = context.rye()?.registry()?.ok_or_else(|| Failure::from(none()))?;
     Ok(registry.request(id)?)
 }
 
-fn list(all: bool, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let registry = wired.rye()?.registry()?;
+fn list(all: bool, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let registry = context.rye()?.registry()?;
     let requests = match &registry {
         Some(registry) => registry.requests().map_err(Failure::from)?,
         None => Vec::new(),
@@ -157,27 +157,27 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
-fn approve(request: &PendingRequest, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let what =
         format!("approve {}, `{}`: {}", request.row.id, request.row.item, request.row.message);
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
-    confirm(&what, &format!("plan sha256 {}", plan.digest()), wired, out)?;
+    confirm(&what, &format!("plan sha256 {}", plan.digest()), context, out)?;
     // It runs where it was asked for.
-    let rye = wired.rye_in(request.row.project.clone())?;
-    let result = rye.approve(request, wired.start, &Quiet);
+    let rye = context.rye_in(request.row.project.clone())?;
+    let result = rye.approve(request, context.start, &Quiet);
     let report = result?;
-    Ok(super::execute::show(&report, None, wired, out))
+    Ok(super::execute::show(&report, None, context, out))
 }
 
 fn reject(
     request: &PendingRequest,
     reason: &str,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let what = format!("reject {}, `{}`", request.row.id, request.row.item);
-    confirm(&what, "", wired, out)?;
-    let rye = wired.rye()?;
+    confirm(&what, "", context, out)?;
+    let rye = context.rye()?;
     let none = || RegistryError::NotFound { id: request.row.id.clone(), near: Vec::new() };
     let registry = rye.registry()?.ok_or_else(|| Failure::from(none()))?;
     registry.reject(&request.row.id, &rye.decision(), reason).map_err(Failure::from)?;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::context::Context;
 use super::error::CliError;
 use super::execute::{seconds, wanted};
 use super::exit::Exit;
 use super::input::{Inputs, read_bytes};
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::limits::PLAN_BYTES;
 use crate::base::staged::Staged;
 use crate::diagnostic::Failure;
@@ -41,7 +41,7 @@ pub(super) struct Args {
     sandbox: Wanted,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let given = args.inputs.read()?;
     let mut request = Request::new(args.item.clone()).dry_run(true);
     request.params = given.params;
@@ -49,8 +49,8 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
     request.timeout = args.timeout;
     request.sandbox = args.sandbox;
     request.for_record = true;
-    let rye = wired.rye()?;
-    let report = rye.run(&request, wired.start, &Quiet);
+    let rye = context.rye()?;
+    let report = rye.run(&request, context.start, &Quiet);
     let report = report?;
     out.warned(report.warnings());
     // Anything but a tool was refused on the way.

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use super::context::Context;
 use super::exit::Exit;
 use super::input::read_bytes;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::limits::RECEIPT_BYTES;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
@@ -37,13 +37,13 @@ enum Verb {
     },
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let Verb::Verify { file, plan, run } = &args.verb;
     let too_large = || ReceiptError::Malformed { why: "it is larger than 4 MiB".into() };
     let text = read_bytes(file, RECEIPT_BYTES)?.ok_or_else(|| Failure::from(too_large()))?;
     let plan = plan.as_deref().map(super::plan::read).transpose()?;
     let wanted = Wanted { plan: plan.as_ref(), run_id: run.as_deref() };
-    let attested = wired.rye()?.attest(&text, wanted)?;
+    let attested = context.rye()?.attest(&text, wanted)?;
     if out.is_json() {
         let Attested { key, owner, receipt } = &attested;
         out.success(json!({

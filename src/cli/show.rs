@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::Query;
@@ -20,8 +20,8 @@ pub(super) struct Args {
     item: String,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let described = rye.describe(&args.item.parse::<Query>()?)?;
     out.warned(&described.warnings);
     if out.is_json() {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::acceptance::accept_first;
 use super::confirm::confirm;
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::{Out, Progress};
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Pattern, Query, Space};
@@ -41,8 +41,8 @@ pub(super) struct Args {
     check: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let (files, failed) = find(&args.items, args.all, args.space, &rye)?;
     let named = args.items.iter().all(|item| !item.contains('*')) && !args.all;
     let which = if named { Which::Named } else { Which::Open { others: args.others } };
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
             if staged.iter().any(is_in_project) {
                 accept_first(&rye, &staged, &[], out)?;
             }
-            write(&rye, staged, &pair, wired, out)?
+            write(&rye, staged, &pair, context, out)?
         }
     };
     reports.extend(failed);
@@ -70,12 +70,12 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
 pub(super) fn sign(
     rye: &Rye,
     files: Vec<ToSign>,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Vec<SignReport>, Failure> {
     let pair = rye.own_pair()?;
     let staged = stage(rye, files, &pair, Which::Exactly, out);
-    write(rye, staged, &pair, wired, out)
+    write(rye, staged, &pair, context, out)
 }
 
 /// Signs files in memory; nothing is written.
@@ -94,12 +94,12 @@ fn write(
     rye: &Rye,
     staged: Vec<StagedRow>,
     pair: &KeyPair,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Vec<SignReport>, Failure> {
     for row in &staged {
         if let Some(digest) = row.digest() {
-            confirm(&format!("sign `{}`", row.item), &format!("sha256 {digest}"), wired, out)?;
+            confirm(&format!("sign `{}`", row.item), &format!("sha256 {digest}"), context, out)?;
         }
     }
     let in_project = staged.iter().any(is_in_project);

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::bytes::write_atomic;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Diagnostic, Failure, Style};
@@ -38,8 +38,8 @@ pub(super) struct Args {
     junit: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye_for_many()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye_for_many()?;
     let asked: Result<Vec<Asked>, Failure> = args.items.iter().map(|item| read(item)).collect();
     let nearest = match rye.spaces().get(Space::Project) {
         Some(_) => Space::Project,

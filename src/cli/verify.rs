@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::{Out, Progress};
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::Query;
@@ -71,8 +71,8 @@ impl Findings {
     }
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?.refusing_dev_keys(args.ci);
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?.refusing_dev_keys(args.ci);
     let is_glob = |item: &&String| item.contains('*');
     if args.locked && args.items.is_empty() {
         let all: Vec<String> = rye.lockable()?.iter().map(ToString::to_string).collect();

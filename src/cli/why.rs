@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
 use crate::id::Query;
@@ -24,8 +24,8 @@ pub(super) struct Args {
     item: String,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = wired.rye()?;
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
     let why = rye.why(&args.item.parse::<Query>()?)?;
     let in_chain = why.chain.as_ref().and_then(|chain| chain.as_ref().err());
     let in_survey = why.survey.as_ref().and_then(|survey| survey.as_ref().err());

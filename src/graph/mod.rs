@@ -1,6 +1,6 @@
 //! Graph: what items run through and use, drawn with who stands behind each part.
 //!
-//! Sees the facade and what is below it; knows no other house.
+//! Sees the facade and what is below it; knows no other feature.
 //!
 //! In:  what is in reach of some references, each part with its verdict.
 //! Out: a [`Graph`], the same for the same spaces, as a tree, as Mermaid, as SVG, as data.

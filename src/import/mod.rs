@@ -1,6 +1,6 @@
 //! Import: foreign configurations become items.
 //!
-//! Sees the facade and what is below it; knows no other house.
+//! Sees the facade and what is below it; knows no other feature.
 //!
 //! In:  an unchanged `RuntimeConfig` of `PromptKit`, and the pack that describes its tools; a folder of
 //!      items that are signed in the older form; a skill.

@@ -1,6 +1,6 @@
 //! Lsp: an editor's view of the items that are being written.
 //!
-//! Sees the facade and what it gives out. No other house sees it, and it has no rule of its
+//! Sees the facade and what it gives out. No other feature sees it, and it has no rule of its
 //! own: what is wrong with a text is what `verify`, signing and the chain say of it.
 //!
 //! In:  the language server protocol on two streams; texts that need not be saved.

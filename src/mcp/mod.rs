@@ -1,6 +1,6 @@
 //! Mcp: agents speak with rye over the model context protocol.
 //!
-//! Sees the facade and what it gives out. No other house sees it, and it has no rule of its
+//! Sees the facade and what it gives out. No other feature sees it, and it has no rule of its
 //! own: what may run, be read or be signed is what the facade says to anybody.
 //!
 //! In:  the protocol on two streams, or over HTTP to a loopback address with a token.

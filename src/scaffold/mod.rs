@@ -1,6 +1,6 @@
 //! Scaffold: first versions of items, and their headers in one shape.
 //!
-//! Sees the facade and what is below it; knows no other house.
+//! Sees the facade and what is below it; knows no other feature.
 //!
 //! - `template.rs` the texts, one file a language in `templates/` · `create.rs` writes one ·
 //!   `format.rs` what `rye fmt` makes of files; how a header is tidied is `parse`'s.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::confirm::ask;
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::ITEM_BYTES;
@@ -150,14 +150,14 @@ struct To {
     dry_run: bool,
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.format {
-        Format::Runtimeconfig(args) => runtimeconfig(args, wired, out),
-        Format::Rye(args) => older(args, wired, out),
+        Format::Runtimeconfig(args) => runtimeconfig(args, context, out),
+        Format::Rye(args) => older(args, context, out),
         Format::Skill(args) => {
             let drafts = skill(&args.folder, &args.category.parse::<ItemId>()?)?;
             let left_out = Vec::new();
-            Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(wired, out)
+            Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(context, out)
         }
         Format::Mcp(args) => {
             let category = args.category.parse::<ItemId>()?;
@@ -169,14 +169,14 @@ pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Fai
                 files: &args.file,
                 category: &category,
             };
-            let drafts = mcp_drafts(&import, &wired.rye()?)?;
+            let drafts = mcp_drafts(&import, &context.rye()?)?;
             let (from, left_out) = (PathBuf::from(args.server.join(" ")), Vec::new());
-            Foreign { from: &from, drafts, left_out, to: &args.to }.import(wired, out)
+            Foreign { from: &from, drafts, left_out, to: &args.to }.import(context, out)
         }
     }
 }
 
-fn runtimeconfig(args: &RuntimeConfig, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+fn runtimeconfig(args: &RuntimeConfig, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let category = args.category.parse::<ItemId>()?;
     let text = read(&args.config)?;
     let pack =
@@ -184,10 +184,10 @@ fn runtimeconfig(args: &RuntimeConfig, wired: &Wired, out: &mut Out) -> Result<E
     let pack = pack.as_ref().map(|(path, text)| (*path, text.as_str()));
     let import = Import { config: &args.config, text: &text, pack, category: &category };
     let drafts = drafts(&import)?;
-    Foreign { from: &args.config, drafts, left_out: Vec::new(), to: &args.to }.import(wired, out)
+    Foreign { from: &args.config, drafts, left_out: Vec::new(), to: &args.to }.import(context, out)
 }
 
-fn older(args: &OlderItems, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+fn older(args: &OlderItems, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let mut keys = Vec::new();
     for path in &args.key {
         let key = OlderKey::of_pem(&read(path)?).ok_or_else(|| CliError::Usage {
@@ -197,8 +197,8 @@ fn older(args: &OlderItems, wired: &Wired, out: &mut Out) -> Result<Exit, Failur
         keys.push(key);
     }
     let folder = OlderFolder { path: &args.folder, keys, unchecked: args.unchecked };
-    let (drafts, left_out) = older_items(&wired.rye()?, folder)?;
-    Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(wired, out)
+    let (drafts, left_out) = older_items(&context.rye()?, folder)?;
+    Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(context, out)
 }
 
 /// What was read and is not written yet.
@@ -211,7 +211,7 @@ struct Foreign<'a> {
 
 impl Foreign<'_> {
     /// Shows all of it, asks, writes and signs.
-    fn import(self, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+    fn import(self, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         let Self { from, drafts: Drafts { items: drafts, remarks, faults }, left_out, to } = self;
         if !faults.is_empty() {
             return Ok(faulty(&faults, out));
@@ -251,7 +251,7 @@ impl Foreign<'_> {
         }
         let may_sign = drafts.iter().any(|draft| draft.is_vouched_for);
         let sign = may_sign
-            && match wired.common.yes {
+            && match context.common.yes {
                 true => true,
                 false if out.is_json() => false,
                 false => {
@@ -267,7 +267,7 @@ impl Foreign<'_> {
                     }
                 }
             };
-        let rye = wired.rye()?;
+        let rye = context.rye()?;
         if sign {
             // Without a key nothing is written either.
             rye.own_pair()?;
@@ -280,7 +280,7 @@ impl Foreign<'_> {
         }
         let written = write(&rye, &drafts, Put { space, force: to.force })?;
         let signed = match sign {
-            true => sign_all(&drafts, &written, wired, out)?,
+            true => sign_all(&drafts, &written, context, out)?,
             false => Vec::new(),
         };
         Ok(tell(&drafts, &written, &signed, told, sign, out))
@@ -291,11 +291,11 @@ impl Foreign<'_> {
 fn sign_all(
     drafts: &[Draft],
     written: &[Written],
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Vec<SignReport>, Failure> {
     // The folders may be new, so the spaces are looked at again.
-    let rye = wired.rye()?;
+    let rye = context.rye()?;
     let mut files = Vec::new();
     for (draft, written) in drafts.iter().zip(written).filter(|(draft, _)| draft.is_vouched_for) {
         let found = rye.find_to_sign(&written.item.clone().into(), Some(written.space))?;
@@ -304,7 +304,7 @@ fn sign_all(
         let on_disk = written.older.clone().map_or_else(|| found.bytes.clone(), Into::into);
         files.push(ToSign { found, on_disk });
     }
-    super::sign::sign(&rye, files, wired, out)
+    super::sign::sign(&rye, files, context, out)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

@@ -8,10 +8,10 @@ use super::{Named, Scope, document_id};
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
+use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
-use crate::cli::wire::Wired;
 use crate::diagnostic::Failure;
 use crate::id::{Pattern, Space};
 use crate::pipeline::{Rye, now};
@@ -38,7 +38,7 @@ pub(super) fn run(
     wanted: Wanted,
     scope: &Scope,
     rye: &Rye,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     // What could be a fingerprint is never a file: a project must not answer for a key by a file name.
@@ -65,7 +65,7 @@ pub(super) fn run(
     document.example = wanted.example;
     document.was_own = false;
     document.wished = document.items.is_some();
-    write(document, scope, rye, wired, out)
+    write(document, scope, rye, context, out)
 }
 
 /// `rye trust accept`: the project, and a key that it proposes.
@@ -74,7 +74,7 @@ pub(super) fn accept(
     everywhere: bool,
     scope: &Scope,
     rye: &Rye,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let mut document = proposed(key, rye)?;
@@ -103,7 +103,7 @@ pub(super) fn accept(
         by_hand.retain(|path| !projects.contains(path));
         projects.extend(by_hand);
     }
-    let exit = write(document, scope, rye, wired, out)?;
+    let exit = write(document, scope, rye, context, out)?;
     rye.accept_project(&rye.own_pair()?)?;
     Ok(exit)
 }
@@ -123,7 +123,7 @@ fn write(
     mut document: TrustDocument,
     scope: &Scope,
     rye: &Rye,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let fingerprint = document.fingerprint;
@@ -158,7 +158,7 @@ fn write(
     }
     let pair = rye.own_pair()?;
     let owner = escape_line(&document.owner);
-    confirm(&format!("trust `{owner}`"), &fingerprint.to_string(), wired, out)?;
+    confirm(&format!("trust `{owner}`"), &fingerprint.to_string(), context, out)?;
     let id = document_id("trusted", fingerprint)?;
     let path = write_own(rye.spaces().user()?, &id, &body, &pair, now())?;
     if out.is_json() {

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
+use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
-use crate::cli::wire::Wired;
 use crate::diagnostic::Failure;
 use crate::id::{ItemId, Kind, Space};
 use crate::pipeline::{Rye, now};
@@ -34,7 +34,7 @@ const VERSION_FILES: [&str; 7] = [
 pub(super) fn interpreter(
     path: &Path,
     rye: &Rye,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let path = rye.located().cwd.join(path);
@@ -47,7 +47,7 @@ pub(super) fn interpreter(
     }
     let pair = rye.own_pair()?;
     let (shown, real) = (file.path.display().to_string(), file.real.display().to_string());
-    confirm(&format!("let tools run with `{shown}`"), &real, wired, out)?;
+    confirm(&format!("let tools run with `{shown}`"), &real, context, out)?;
     allow_file(rye.spaces().user()?, &pair, &file, now())?;
     if out.is_json() {
         out.success(json!({"path": shown, "real": real}));
@@ -66,7 +66,7 @@ pub(super) fn interpreter(
 pub(super) fn deps(
     folder: &Path,
     rye: &Rye,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     const NAME: &str = "node_modules";
@@ -78,7 +78,7 @@ pub(super) fn deps(
     let identity = identity.filter(|id| id.path.ends_with(NAME)).ok_or_else(unfit)?;
     let pair = rye.own_pair()?;
     let shown = identity.path.display().to_string();
-    confirm(&format!("let tools load packages from `{shown}`"), "", wired, out)?;
+    confirm(&format!("let tools load packages from `{shown}`"), "", context, out)?;
     allow_deps(rye.spaces().user()?, &pair, &identity, now())?;
     if out.is_json() {
         out.success(json!({"path": shown}));
@@ -95,7 +95,7 @@ pub(super) fn deps(
 pub(super) fn disallow(
     path: &Path,
     rye: &Rye,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let named = rye.located().cwd.join(path);
@@ -110,7 +110,7 @@ pub(super) fn disallow(
         return Err(TrustError::NotFound { what }.into());
     }
     let shown = named.display().to_string();
-    confirm(&format!("no longer let `{shown}` in"), "", wired, out)?;
+    confirm(&format!("no longer let `{shown}` in"), "", context, out)?;
     for id in there {
         remove_own(user, &id)?;
     }

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::confirm::confirm;
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use super::wire::Wired;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Fingerprint, IdError, ItemId, Pattern};
@@ -133,29 +133,29 @@ fn time(text: &str) -> Result<crate::base::Timestamp, String> {
     text.parse().map_err(|()| "no time such as 2027-01-01T00:00:00Z".to_owned())
 }
 
-pub(super) fn run(args: &Args, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     if let Verb::AllowRoot { folder } = &args.verb {
-        return allow_root(folder, wired, out);
+        return allow_root(folder, context, out);
     }
-    let rye = wired.rye()?;
+    let rye = context.rye()?;
     match &args.verb {
         Verb::Review => review::run(&rye, out),
         Verb::Accept { key, everywhere, scope } => {
-            add::accept(key, *everywhere, scope, &rye, wired, out)
+            add::accept(key, *everywhere, scope, &rye, context, out)
         }
-        Verb::Project => project(&rye, wired, out),
+        Verb::Project => project(&rye, context, out),
         Verb::Add { key, owner, projects, example, scope } => {
             let wanted =
                 add::Wanted { owner: owner.clone(), projects: projects.clone(), example: *example };
-            add::run(key, wanted, scope, &rye, wired, out)
+            add::run(key, wanted, scope, &rye, context, out)
         }
-        Verb::Remove { key } => remove(key, &rye, wired, out),
-        Verb::Revoke { key, reason } => revoke(key, reason, &rye, wired, out),
+        Verb::Remove { key } => remove(key, &rye, context, out),
+        Verb::Revoke { key, reason } => revoke(key, reason, &rye, context, out),
         Verb::List => list::run(&rye, out),
         Verb::Show { key } => list::show(key, &rye, out),
-        Verb::AllowInterpreter { path } => allow::interpreter(path, &rye, wired, out),
-        Verb::AllowDeps { folder } => allow::deps(folder, &rye, wired, out),
-        Verb::Disallow { path } => allow::disallow(path, &rye, wired, out),
+        Verb::AllowInterpreter { path } => allow::interpreter(path, &rye, context, out),
+        Verb::AllowDeps { folder } => allow::deps(folder, &rye, context, out),
+        Verb::Disallow { path } => allow::disallow(path, &rye, context, out),
         Verb::AllowRoot { .. } => Ok(Exit::DONE),
     }
 }
@@ -165,14 +165,14 @@ pub(super) fn show_review(review: &crate::pipeline::Review, rye: &Rye, out: &mut
     review::show(review, rye, out);
 }
 
-fn project(rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+fn project(rye: &Rye, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     if rye.spaces().project_identity().is_none() {
         let message = "this folder is or holds your user space, so it is not a project".to_owned();
         let help = Some("go to a folder of the project's own".to_owned());
         return Err(CliError::Usage { message, help }.into());
     }
     let path = rye.spaces().project_path().display().to_string();
-    confirm(&format!("accept the project `{path}`"), "", wired, out)?;
+    confirm(&format!("accept the project `{path}`"), "", context, out)?;
     let fresh = rye.accept_project(&rye.own_pair()?)?;
     if out.is_json() {
         out.success(json!({"project": path, "changed": fresh}));
@@ -188,9 +188,9 @@ fn project(rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
-fn remove(key: &str, rye: &Rye, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+fn remove(key: &str, rye: &Rye, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let fingerprint = list::find(key, rye)?;
-    confirm(&format!("stop trusting `{fingerprint}`"), "", wired, out)?;
+    confirm(&format!("stop trusting `{fingerprint}`"), "", context, out)?;
     let id = document_id("trusted", fingerprint)?;
     remove_own(rye.spaces().user()?, &id)?;
     if out.is_json() {
@@ -205,7 +205,7 @@ fn revoke(
     key: &str,
     reason: &str,
     rye: &Rye,
-    wired: &Wired,
+    context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     // A whole fingerprint: the key may be one that was never trusted.
@@ -214,7 +214,7 @@ fn revoke(
         Err(_) => list::find_signer(key, rye)?,
     };
     let pair = rye.own_pair()?;
-    confirm(&format!("revoke `{fingerprint}`"), "", wired, out)?;
+    confirm(&format!("revoke `{fingerprint}`"), "", context, out)?;
     let revocation = Revocation { fingerprint: fingerprint.to_string(), reason: reason.to_owned() };
     let id = document_id("revoked", fingerprint)?;
     write_own(rye.spaces().user()?, &id, &revocation.to_toml(), &pair, now())?;
@@ -240,17 +240,17 @@ fn document_id(folder: &str, key: Fingerprint) -> Result<ItemId, Failure> {
 }
 
 /// Works without a project: the folder is refused until this was run.
-fn allow_root(folder: &std::path::Path, wired: &Wired, out: &mut Out) -> Result<Exit, Failure> {
+fn allow_root(folder: &std::path::Path, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let io = |source| {
         let place = Place { path: folder.display().to_string(), ..Place::default() };
         SpaceError::Io { place, source }
     };
-    let at = crate::pipeline::located(wired.common.project.clone());
+    let at = crate::pipeline::located(context.common.project.clone());
     let identity = ProjectIdentity::of(&at.cwd.join(folder)).map_err(io)?;
     let user = crate::space::Spaces::find_user(&at)?.ok_or(SpaceError::NoUserSpace)?;
     let pair = crate::verify::OwnKeys::of(&user).pair()?;
     let path = identity.path.display().to_string();
-    confirm(&format!("use `.ai` of `{path}`, which others can change"), "", wired, out)?;
+    confirm(&format!("use `.ai` of `{path}`, which others can change"), "", context, out)?;
     AllowedRoot::allow(&user, &pair, &identity, now())?;
     if out.is_json() {
         out.success(json!({"folder": path}));

@@ -7,12 +7,12 @@ use crate::pipeline::{Rye, RyeBuilder};
 use crate::trace::Recorder;
 
 /// The command line's common part, ready to build the facade when a verb needs it.
-pub(super) struct Wired {
+pub(super) struct Context {
     pub(super) common: Common,
     pub(super) start: std::time::Instant,
 }
 
-impl Wired {
+impl Context {
     pub(super) fn new(common: Common) -> Self {
         Self { common, start: std::time::Instant::now() }
     }
@@ -34,7 +34,7 @@ impl Wired {
     /// The same for whoever needs it more than once.
     pub(super) fn build(&self) -> Result<Rye, Failure> {
         // A process that serves one command may end what its children leave behind.
-        self.rye_on(Os::new(true))
+        self.rye_with_host(Os::new(true))
     }
 
     /// For several runs at once: what one leaves behind cannot be told from what another one started.
@@ -42,10 +42,10 @@ impl Wired {
     /// # Errors
     /// Those of [`Self::rye`].
     pub(super) fn rye_for_many(&self) -> Result<Rye, Failure> {
-        self.rye_on(Os::new(false))
+        self.rye_with_host(Os::new(false))
     }
 
-    fn rye_on(&self, host: Os) -> Result<Rye, Failure> {
+    fn rye_with_host(&self, host: Os) -> Result<Rye, Failure> {
         self.builder().host(Box::new(host)).build()
     }
 
@@ -53,7 +53,7 @@ impl Wired {
     ///
     /// # Errors
     /// Those of [`Self::rye`].
-    pub(super) fn rye_seeing(
+    pub(super) fn rye_with_bundle(
         &self,
         name: crate::id::BundleName,
         folder: std::path::PathBuf,
