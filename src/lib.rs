@@ -16,7 +16,7 @@
 //!
 //! | floor | modules | |
 //! |---|---|---|
-//! | 0 | `base` | std-shaped helpers without a rye word, and every limit with its reason; lines of JSON-RPC |
+//! | 0 | `base` | std-shaped helpers without a rye word, and every limit with its reason |
 //! | 1 | `diagnostic` | how a failure is described and drawn |
 //! | 2 | `id` `host` `registry` | the words of the field as newtypes; the one seam to the machine; what outlives a process |
 //! | 3 | `trace` `space` `sandbox` | events as data; where items lie, and remembered versions of them; what a child may touch |

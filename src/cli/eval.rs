@@ -113,7 +113,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 }
 
 impl Run {
-    fn context(&self) -> Result<Context, Failure> {
+    fn context(&self) -> Result<EvalContext, Failure> {
         let Some(path) = &self.context else { return Ok(EvalContext::default()) };
         let path = path.display().to_string();
         let given = object(&file(&path)?)?;

@@ -162,7 +162,7 @@ mod tests {
         let ids = of(&["a", "b", "aab"], 3);
         for pattern in of(&["a", "*", "**", "a*b"], 3) {
             for id in &ids {
-                super::super::fuzz::pattern(format!("tool:{pattern}\ntool:{id}").as_bytes());
+                crate::id::pattern_fuzz::pattern(format!("tool:{pattern}\ntool:{id}").as_bytes());
             }
         }
     }
