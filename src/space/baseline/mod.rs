@@ -1,4 +1,4 @@
-//! Store: content-addressed blobs and named refs in the user's state folder.
+//! Remembered versions of items: blobs named by their digests, and refs to them, in the user's state folder.
 //!
 //! Sees `id`, `diagnostic`, `base`. Knows nothing of keys: who reads a blob judges it.
 //!
