@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long each of `count` calls of a server took, from the parameters to the answer: the program is
-/// started and asked once before.
+/// How long each of `count` calls of a server took, from the parameters to the answer: the program
+/// is started and asked once before.
 ///
 /// # Panics
 /// If a call has no answer: there is nothing to measure then.

@@ -53,8 +53,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("yaml", parse::fuzz::yaml),
 ];
 
-/// The inputs of a target that are kept, each with its name: what the search found, in an archive, and
-/// beside it the inputs that a person named.
+/// The inputs of a target that are kept, each with its name: what the search found, in an archive,
+/// and beside it the inputs that a person named.
 #[cfg(test)]
 pub(crate) fn inputs(target: &str) -> Vec<(String, Vec<u8>)> {
     use std::fs;

@@ -44,8 +44,8 @@
 //!
 //! A module stands one floor above the highest that it names. So it names only lower floors, and
 //! modules of one floor do not see each other. A test holds that.
-//! `fuzz` lists the fuzz targets of the layers; only tests and `tests/fuzz` compile it. `bench` is for
-//! `tests/bench` alone.
+//! `fuzz` lists the fuzz targets of the layers; only tests and `tests/fuzz` compile it. `bench` is
+//! for `tests/bench` alone.
 //!
 //! # Invariants
 //!
@@ -59,8 +59,8 @@
 //! 8. A refusal has a stable code, a help line, a page and an event; no flag turns one off but
 //!    `RYE_DEV_MODE`, which is loud and never reaches the system space.
 //! 9. `unsafe` stands in `host/{unix,kernel,ptrace}.rs` and nowhere else.
-//! 10. Nothing that decides about trust, and no program that is found by its name, is taken from the
-//!     foreign ground of a call (`space/ground.rs`).
+//! 10. Nothing that decides about trust, and no program that is found by its name, is taken from
+//!     the foreign ground of a call (`space/ground.rs`).
 //! 11. Every cap stands in `base/limits.rs`, with its reason.
 //!
 //! # Files on disk
@@ -136,8 +136,8 @@ pub use pipeline::{Request, Rye, RyeBuilder, SearchRequest};
 
 /// Reads a command line, runs the verb and shows the result; gives the exit status.
 ///
-/// For a program that is rye and hands its whole command line over: inside a sandbox rye starts itself
-/// once more, see `sandbox/inside.rs`.
+/// For a program that is rye and hands its whole command line over: inside a sandbox rye starts
+/// itself once more, see `sandbox/inside.rs`.
 pub fn run(argv: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::ExitCode {
     let argv: Vec<_> = argv.into_iter().collect();
     match sandbox::enter(&argv) {

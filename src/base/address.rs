@@ -1,4 +1,5 @@
-//! Where an HTTP request goes: an absolute `http` or `https` URL without anything that hides in one.
+//! Where an HTTP request goes: an absolute `http` or `https` URL without anything that hides in
+//! one.
 
 use fluent_uri::{Uri, UriRef};
 

@@ -56,8 +56,8 @@ pub(crate) fn read_plain(path: &Path, cap: u64) -> io::Result<Bounded> {
 
 /// Replaces or makes `path` so that any crash leaves the old file or the whole of the other one.
 ///
-/// A [`temporary`] file in the same folder, `fsync`, rename, `fsync` of the folder. Mode and owner of
-/// an existing file are kept; another gets `mode`. What killed processes left in the folder is
+/// A [`temporary`] file in the same folder, `fsync`, rename, `fsync` of the folder. Mode and owner
+/// of an existing file are kept; another gets `mode`. What killed processes left in the folder is
 /// removed.
 ///
 /// # Errors
@@ -83,9 +83,9 @@ pub(crate) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<(
     Ok(())
 }
 
-/// Replaces the file at `path` if its bytes are `expected`, keeping mode and owner; false, and nothing
-/// is done, if they are others. The two change places in one step, and what was in the place is looked
-/// at again: what somebody saved in the meantime is put back.
+/// Replaces the file at `path` if its bytes are `expected`, keeping mode and owner; false, and
+/// nothing is done, if they are others. The two change places in one step, and what was in the
+/// place is looked at again: what somebody saved in the meantime is put back.
 ///
 /// # Errors
 /// What the file system says; the file is then as it was, or the whole of the other one.
@@ -171,7 +171,8 @@ pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Removes temporary files of ours that processes left in `folder` when they were killed: by name,
-/// owner, age, and that nobody holds them. Once a folder and process, since a batch writes many files into one.
+/// owner, age, and that nobody holds them. Once a folder and process, since a batch writes many
+/// files into one.
 pub(crate) fn sweep(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if !unpoisoned(SWEPT.lock()).insert(folder.to_owned()) {

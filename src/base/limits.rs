@@ -29,17 +29,17 @@ pub(crate) const YAML_NODES: usize = 10_000;
 pub(crate) const DATA_SIGNS: usize = 150_000;
 /// The same of a lock: one as large as a lock may be has about twenty in each of its rows.
 pub(crate) const LOCK_SIGNS: usize = 330_000;
-/// Most values of a JSON text, from a caller, a tool or a server: each takes some hundred bytes of memory
-/// in the copies that a run makes of it, and a dense text of 16 MiB has as many.
+/// Most values of a JSON text, from a caller, a tool or a server: each takes some hundred bytes of
+/// memory in the copies that a run makes of it, and a dense text of 16 MiB has as many.
 pub(crate) const JSON_NODES: usize = 250_000;
 /// Most values of a message of another program, or of a document that another one wrote in JSON:
 /// the readers take two or three hundred bytes for each, and far fewer say anything that is meant.
 pub(crate) const MESSAGE_NODES: usize = 100_000;
-/// Most values of the parameters of one call: far above what a person or an agent gives, and with each
-/// copy that a run makes they stay below 32 MiB.
+/// Most values of the parameters of one call: far above what a person or an agent gives, and with
+/// each copy that a run makes they stay below 32 MiB.
 pub(crate) const PARAMS_NODES: usize = 100_000;
-/// Most steps of a JSON Schema once its references are followed: a small file can name itself over and
-/// over. The largest published schemas have some ten thousand.
+/// Most steps of a JSON Schema once its references are followed: a small file can name itself over
+/// and over. The largest published schemas have some ten thousand.
 pub(crate) const SCHEMA_NODES: u64 = 100_000;
 /// Most schemas on one way through a JSON Schema: who walks it does so on the stack.
 pub(crate) const SCHEMA_DEPTH: usize = 64;
@@ -62,8 +62,8 @@ pub(crate) const WORK_TREES: usize = 256;
 pub(crate) const OUTPUT_BYTES: usize = 16 << 20;
 /// Largest single argument in bytes: Linux refuses one over 128 KiB (core 7.7).
 pub(crate) const ARGUMENT_BYTES: usize = 96 << 10;
-/// Largest variable of a child's environment, name and value, in bytes: Linux refuses 128 KiB, and the
-/// private folder's path may still come into it.
+/// Largest variable of a child's environment, name and value, in bytes: Linux refuses 128 KiB, and
+/// the private folder's path may still come into it.
 pub(crate) const VARIABLE_BYTES: usize = 124 << 10;
 /// Largest parameter object in bytes, from a file or standard input.
 pub(crate) const PARAMS_BYTES: u64 = 16 << 20;
@@ -79,8 +79,8 @@ pub(crate) const EXEC_TIMEOUT_MS: u64 = 30_000;
 pub(crate) const HOOK_TIMEOUT_MS: u64 = 10_000;
 /// Most hooks of one space: each is asked for every call.
 pub(crate) const HOOKS: usize = 100;
-/// How long a server of the exec protocol is kept without a call, in milliseconds, unless the item says
-/// otherwise (exec-protocol 3.1).
+/// How long a server of the exec protocol is kept without a call, in milliseconds, unless the item
+/// says otherwise (exec-protocol 3.1).
 pub(crate) const EXEC_IDLE_MS: u64 = 300_000;
 /// Longest line of a server of the exec protocol, in bytes (exec-protocol 3.1).
 pub(crate) const EXEC_LINE_BYTES: usize = 10 << 20;
@@ -93,24 +93,26 @@ pub(crate) const EXEC_BACKOFF_MAX_MS: u64 = 5_000;
 pub(crate) const EXEC_DEATHS: usize = 5;
 /// Timeouts in a row after which a server of several calls at once is replaced.
 pub(crate) const EXEC_TIMEOUTS: usize = 3;
-/// Most programs that run on beside calls: each is a process, a private folder and five descriptors, of
-/// which most machines allow a process 1024.
+/// Most programs that run on beside calls: each is a process, a private folder and five
+/// descriptors, of which most machines allow a process 1024.
 pub(crate) const EXEC_SERVERS: usize = 160;
 /// Of them, hooks that are only told: what they are told of may come faster than they end.
 pub(crate) const OBSERVERS: usize = 64;
 /// The rest are servers.
 pub(crate) const EXEC_KEPT: usize = EXEC_SERVERS - OBSERVERS;
-/// What lies in the shared `/tmp` and is shown to a run that is watched; each takes `bwrap` a moment.
+/// What lies in the shared `/tmp` and is shown to a run that is watched; each takes `bwrap` a
+/// moment.
 pub(crate) const SANDBOX_MOUNTS: usize = 1_000;
 /// Files of settings of git that are looked through before a tool may write a repository, and the
 /// bytes of each: git itself follows ten includes in a row.
 pub(crate) const GIT_SETTINGS: usize = 64;
 pub(crate) const GIT_SETTINGS_BYTES: u64 = 1 << 20;
-/// New items that one run may leave (`items: write`), and their bytes: they are held in memory while
-/// they are taken over, and a person reads each.
+/// New items that one run may leave (`items: write`), and their bytes: they are held in memory
+/// while they are taken over, and a person reads each.
 pub(crate) const NEW_ITEMS: usize = 1_000;
 pub(crate) const NEW_ITEMS_BYTES: usize = 64 << 20;
-/// Different things that are remembered of what a watched child did; a build touches some thousands.
+/// Different things that are remembered of what a watched child did; a build touches some
+/// thousands.
 pub(crate) const WATCHED_ACCESSES: usize = 200_000;
 /// Longest text of a request to a person, in bytes: it is read on a screen.
 pub(crate) const PENDING_TEXT_BYTES: usize = 16 << 10;
@@ -133,8 +135,8 @@ pub(crate) const SHOWN_BYTES: usize = 200;
 pub(crate) const NOTE_LINES: usize = 200;
 /// Most calls that a server is sent before it answered the first: each is held in memory.
 pub(crate) const EXEC_IN_FLIGHT: usize = 1024;
-/// Most faults of an imported document that are told at once: each is looked up from its top, and nobody
-/// mends more in one go.
+/// Most faults of an imported document that are told at once: each is looked up from its top, and
+/// nobody mends more in one go.
 pub(crate) const IMPORT_FAULTS: usize = 64;
 /// Longest time that a signed item may ask for in milliseconds: one day.
 pub(crate) const TIMEOUT_MAX_MS: u64 = 86_400_000;
@@ -143,8 +145,8 @@ pub(crate) const TERM_GRACE_MS: u64 = 2_000;
 /// How long output is still read after the child itself ended, in milliseconds: a grandchild that
 /// holds the pipe must not hold the answer.
 pub(crate) const DRAIN_MS: u64 = 100;
-/// How long a program that is open for writing is tried to be started, in milliseconds: a child between
-/// its birth and its program takes far less.
+/// How long a program that is open for writing is tried to be started, in milliseconds: a child
+/// between its birth and its program takes far less.
 pub(crate) const BUSY_PROGRAM_MS: u64 = 1_000;
 /// How long a killed child is waited for, in milliseconds; only one that may not be killed takes
 /// longer.
@@ -173,14 +175,14 @@ pub(crate) const REDIRECTS_DEFAULT: u64 = 5;
 /// How long an exchange is waited for after its connection was closed, in milliseconds.
 #[cfg(feature = "http")]
 pub(crate) const NET_GRACE_MS: u64 = 500;
-/// Largest program whose header is read from a syntax tree, in bytes: time to read it is in the way of
-/// each run.
+/// Largest program whose header is read from a syntax tree, in bytes: time to read it is in the way
+/// of each run.
 pub(crate) const PROGRAM_BYTES: usize = 512 << 10;
-/// Most words and signs of such a program: a tree takes some hundred bytes for each, and a program of
-/// that size has half as many.
+/// Most words and signs of such a program: a tree takes some hundred bytes for each, and a program
+/// of that size has half as many.
 pub(crate) const PROGRAM_TOKENS: usize = 200_000;
-/// Most brackets, blocks and operators of a program that stand open at a time: a parser recurses into
-/// each, and the deepest of honest programs have some hundreds.
+/// Most brackets, blocks and operators of a program that stand open at a time: a parser recurses
+/// into each, and the deepest of honest programs have some hundreds.
 pub(crate) const PROGRAM_NESTING: usize = 4_000;
 /// So many of them fit on any stack that a thread of ours has.
 pub(crate) const PROGRAM_SHALLOW: usize = 64;
@@ -190,7 +192,8 @@ pub(crate) const PROGRAM_LEVEL_BYTES: usize = 16 << 10;
 /// Largest `rye/policy` or `rye/file-types`, in bytes: a page or two, and their reader's time grows
 /// with the square of the brackets that stand open.
 pub(crate) const OWN_CONFIG_BYTES: usize = 64 << 10;
-/// Largest message of an editor in bytes: the largest item with each byte escaped, and what is around it.
+/// Largest message of an editor in bytes: the largest item with each byte escaped, and what is
+/// around it.
 #[cfg(feature = "lsp")]
 pub(crate) const LSP_MESSAGE_BYTES: u64 = 6 * ITEM_BYTES + (1 << 20);
 /// Longest header of such a message in bytes: two short lines are usual.
@@ -219,7 +222,8 @@ pub(crate) const LSP_QUESTION_BYTES: usize = 8 << 10;
 pub(crate) const STDERR_TAIL: usize = 4 << 10;
 /// Most files one space may hold of a kind; a walk stops there instead of filling memory.
 pub(crate) const LISTED_FILES: usize = 200_000;
-/// How long the smallest difference of two texts is looked for, in milliseconds: a person waits for it.
+/// How long the smallest difference of two texts is looked for, in milliseconds: a person waits for
+/// it.
 pub(crate) const DIFF_MS: u64 = 2_000;
 /// Work that takes longer than this shows a progress bar, in milliseconds (core 11).
 pub(crate) const PROGRESS_AFTER_MS: u64 = 500;
@@ -245,8 +249,8 @@ pub(crate) const KNOWN_SIGNATURES: usize = 4096;
 pub(crate) const PART_PATH_BYTES: usize = 1024;
 /// Most files beside a tool that run with it: each is read, hashed and written for every run.
 pub(crate) const PARTS: usize = 1024;
-/// Most patterns of one tool, in `files` and `exec_files` each: they are compiled whenever the header is
-/// looked at, also to list what nobody signed.
+/// Most patterns of one tool, in `files` and `exec_files` each: they are compiled whenever the
+/// header is looked at, also to list what nobody signed.
 pub(crate) const PATTERNS: usize = 128;
 /// Longest of them in bytes: what a pattern compiles to is many times its text.
 pub(crate) const PATTERN_BYTES: usize = 256;
@@ -254,11 +258,11 @@ pub(crate) const PATTERN_BYTES: usize = 256;
 pub(crate) const PARTS_BYTES: usize = 64 << 20;
 /// Most files and folders looked at to find those that a pattern means.
 pub(crate) const PARTS_WALKED: usize = 20_000;
-/// Largest small text that decides about an interpreter, in bytes: a version file, a `pyvenv.cfg`, a
-/// path that a program prints. A few lines are usual.
+/// Largest small text that decides about an interpreter, in bytes: a version file, a `pyvenv.cfg`,
+/// a path that a program prints. A few lines are usual.
 pub(crate) const SMALL_TEXT_BYTES: u64 = 64 << 10;
-/// How long a program that tells an interpreter's path may take, in milliseconds: it is in the way of
-/// every run.
+/// How long a program that tells an interpreter's path may take, in milliseconds: it is in the way
+/// of every run.
 pub(crate) const INTERPRETER_COMMAND_MS: u64 = 5_000;
 /// Most cases of one test spec: more are several specs.
 pub(crate) const TEST_CASES: usize = 1_000;
@@ -277,19 +281,19 @@ pub(crate) const MCP_WAITING: usize = 256;
 /// Largest message of an MCP client, in bytes: as large as what a tool may be given.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_MESSAGE_BYTES: usize = 16 << 20;
-/// Most messages that wait to be read by an MCP client before it is listened to again: what is answered
-/// to one that never reads must not fill the memory.
+/// Most messages that wait to be read by an MCP client before it is listened to again: what is
+/// answered to one that never reads must not fill the memory.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_UNREAD: usize = 64;
-/// How long an MCP server that ends waits for what it cancelled, in milliseconds: the time that a process
-/// group is given to end, and a little to kill it.
+/// How long an MCP server that ends waits for what it cancelled, in milliseconds: the time that a
+/// process group is given to end, and a little to kill it.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_END_MS: u64 = TERM_GRACE_MS + 3_000;
 /// How often a client that wants to know is told that a call still runs, in milliseconds.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_PROGRESS_MS: u64 = 1_000;
-/// Most lines of a tool's standard error that are sent to a client while a call runs, the first ones, and
-/// as many when it is done, the last ones.
+/// Most lines of a tool's standard error that are sent to a client while a call runs, the first
+/// ones, and as many when it is done, the last ones.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_LOG_LINES: usize = 100;
 /// Most rows of a verification that a client is sent; of more only those that failed.
@@ -302,19 +306,20 @@ pub(crate) const MCP_ITEMS: usize = 2_000;
 /// Most prompts or resources on one page of a list.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_PAGE: usize = 100;
-/// How long an MCP server waits after the last hint that a file changed before it looks, in milliseconds.
+/// How long an MCP server waits after the last hint that a file changed before it looks, in
+/// milliseconds.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_QUIET_MS: u64 = 150;
-/// How long calls may go on when the client of an MCP server has closed our input, in milliseconds: what
-/// was asked just before is answered, and nothing is left running for nobody.
+/// How long calls may go on when the client of an MCP server has closed our input, in milliseconds:
+/// what was asked just before is answered, and nothing is left running for nobody.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_GONE_MS: u64 = 1_000;
-/// Most connections that an MCP server over HTTP has at once; others wait. Each call has one, and some
-/// are left to listen, and to cancel a call.
+/// Most connections that an MCP server over HTTP has at once; others wait. Each call has one, and
+/// some are left to listen, and to cancel a call.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_CONNECTIONS: usize = MCP_CALLS + MCP_WAITING + 48;
-/// Most sessions that an MCP server over HTTP has at once: the one that a client left longest makes room
-/// for another.
+/// Most sessions that an MCP server over HTTP has at once: the one that a client left longest makes
+/// room for another.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_SESSIONS: usize = 256;
 /// How long a client may take for the head of an HTTP request, in milliseconds.
@@ -324,52 +329,55 @@ pub(crate) const MCP_HEADER_MS: u64 = 10_000;
 /// needs less for the largest, and who never ends keeps nobody else out.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_BODY_MS: u64 = 10_000;
-/// How long a call goes on over HTTP when nobody reads its answer, in milliseconds: a client is told to
-/// come back after three seconds.
+/// How long a call goes on over HTTP when nobody reads its answer, in milliseconds: a client is
+/// told to come back after three seconds.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_LOST_MS: u64 = 5_000;
 /// Most pages of a server's list of tools that are read; a list that goes on has no end.
 pub(crate) const MCP_LIST_PAGES: usize = 64;
 /// Most tools of a server: more than any person reads.
 pub(crate) const MCP_LIST_TOOLS: usize = 1_000;
-/// Largest message of an MCP server, and largest list of tools on all its pages, in bytes: as large as
-/// an HTTP answer may be.
+/// Largest message of an MCP server, and largest list of tools on all its pages, in bytes: as large
+/// as an HTTP answer may be.
 pub(crate) const MCP_ANSWER_BYTES: usize = 16 << 20;
 /// Most bytes that wait to be written to an MCP server beside a call: answers to what it asks.
 pub(crate) const MCP_REPLY_BYTES: usize = 1 << 20;
-/// How long a server may take to hear that a call is cancelled, in milliseconds, before it is ended.
+/// How long a server may take to hear that a call is cancelled, in milliseconds, before it is
+/// ended.
 pub(crate) const MCP_CANCEL_MS: u64 = 200;
 /// How often whoever waits for a server that serves another call looks again, in milliseconds.
 pub(crate) const MCP_TURN_MS: u64 = 10;
-/// Time to start a server and read its list of tools at an import, in milliseconds: one that is fetched
-/// first takes its time.
+/// Time to start a server and read its list of tools at an import, in milliseconds: one that is
+/// fetched first takes its time.
 pub(crate) const MCP_IMPORT_MS: u64 = 120_000;
 /// How long a dev key lives, in seconds: a working day and its evening (core 5.2).
 pub(crate) const DEV_KEY_SECONDS: i64 = 12 * 3600;
-/// A dev key with less left than this is not begun with, in seconds: its work would end in the middle.
+/// A dev key with less left than this is not begun with, in seconds: its work would end in the
+/// middle.
 pub(crate) const DEV_KEY_SPARE_SECONDS: i64 = 15 * 60;
-/// How long the record of a dev key that is over is kept, in seconds: what it signed is then told from
-/// what a stranger signed.
+/// How long the record of a dev key that is over is kept, in seconds: what it signed is then told
+/// from what a stranger signed.
 pub(crate) const DEV_RECORD_SECONDS: u64 = 30 * 86_400;
 /// How long `rye dev` waits at most before it asks the clock whether its key is nearly over, in
 /// milliseconds: far less than the time that is left then, and no load.
 pub(crate) const DEV_CLOCK_MS: u64 = 60_000;
 /// Most files that `rye dev` signs at once without asking: a person saves one, a program many.
 pub(crate) const DEV_FILES: usize = 5;
-/// After the last sign of a change `rye dev` waits so long before it looks, in milliseconds: an editor
-/// takes several steps to save.
+/// After the last sign of a change `rye dev` waits so long before it looks, in milliseconds: an
+/// editor takes several steps to save.
 pub(crate) const DEV_QUIET_MS: u64 = 80;
 /// But it looks after this time though signs keep coming, in milliseconds.
 pub(crate) const DEV_PATIENCE_MS: u64 = 1_000;
-/// How long after a look it looks once more, in milliseconds: what was written into a new folder before
-/// it was watched gave no sign.
+/// How long after a look it looks once more, in milliseconds: what was written into a new folder
+/// before it was watched gave no sign.
 pub(crate) const DEV_AGAIN_MS: u64 = 500;
 /// How long git may be at work before its lock counts as left behind, in milliseconds.
 pub(crate) const DEV_GIT_MS: u64 = 10_000;
-/// Age at which a temporary file is one that a killed process left, in seconds: no write takes as long.
+/// Age at which a temporary file is one that a killed process left, in seconds: no write takes as
+/// long.
 pub(crate) const LEFTOVER_SECONDS: u64 = 600;
-/// Most short options in one argument behind which a file's name is looked for: nobody writes as many,
-/// and each costs a look at the disk.
+/// Most short options in one argument behind which a file's name is looked for: nobody writes as
+/// many, and each costs a look at the disk.
 pub(crate) const SHORT_OPTIONS: usize = 16;
 /// Longest text that is looked for, in bytes: a few words are usual.
 pub(crate) const SEARCH_BYTES: usize = 4 << 10;
@@ -383,12 +391,13 @@ pub(crate) const SEARCH_PAGE: usize = 100;
 pub(crate) const SUMMARY_CHARS: usize = 200;
 /// Most examples that an item is described with.
 pub(crate) const EXAMPLES_SHOWN: usize = 20;
-/// What is read of one text about an item to find it by, in bytes: the beginning says what it is for.
+/// What is read of one text about an item to find it by, in bytes: the beginning says what it is
+/// for.
 pub(crate) const SEARCH_TEXT_BYTES: usize = 8 << 10;
 /// Most different words of one item: a page of text.
 pub(crate) const SEARCH_DOC_WORDS: usize = 512;
-/// How long a search index is kept at most where its files are watched, in milliseconds: a network file
-/// system gives no sign of what another machine writes.
+/// How long a search index is kept at most where its files are watched, in milliseconds: a network
+/// file system gives no sign of what another machine writes.
 pub(crate) const SEARCH_KEEP_MS: u64 = 60_000;
 /// Most different words of a search index: more than a language has.
 pub(crate) const SEARCH_TERMS: usize = 1_000_000;

@@ -5,8 +5,9 @@ use std::io;
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Fills `bytes` with what nobody can foresee. Asks the kernel itself: a program that is linked static
-/// finds no `getrandom` by its name, and would open `/dev/random` and `/dev/urandom` instead.
+/// Fills `bytes` with what nobody can foresee. Asks the kernel itself: a program that is linked
+/// static finds no `getrandom` by its name, and would open `/dev/random` and `/dev/urandom`
+/// instead.
 ///
 /// # Errors
 /// What the kernel says; what `bytes` holds is then of no use.

@@ -1,9 +1,9 @@
 //! The file of a bundle: a tar archive, compressed with Zstandard, whose first entry is the signed
 //! manifest and whose other entries are the files that it lists, in its order.
 //!
-//! Everything of a foreign archive is bounded: the file, the window of the compression, what comes out of
-//! it, each entry. Entries are read raw, so that the archive's reader never gathers one that only
-//! describes another.
+//! Everything of a foreign archive is bounded: the file, the window of the compression, what comes
+//! out of it, each entry. Entries are read raw, so that the archive's reader never gathers one that
+//! only describes another.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Take};
@@ -25,8 +25,8 @@ use crate::diagnostic::Failure;
 /// The first entry, and the file's name in the folder of an installed bundle.
 pub(super) const MANIFEST: &str = "bundle.json";
 
-/// The archive of an envelope and the files of its manifest, in that order. The same content gives the
-/// same bytes.
+/// The archive of an envelope and the files of its manifest, in that order. The same content gives
+/// the same bytes.
 ///
 /// # Errors
 /// What `tar` says of an entry.
@@ -52,11 +52,12 @@ pub(super) fn write<'f>(
     Ok(compress_to_vec(tar.into_inner()?.as_slice(), CompressionLevel::Fastest))
 }
 
-/// Unpacks an archive into the folder `into`, which is empty and nobody else's: what the manifest lists
-/// goes below `.ai`. `judge` is given the envelope before anything is written.
+/// Unpacks an archive into the folder `into`, which is empty and nobody else's: what the manifest
+/// lists goes below `.ai`. `judge` is given the envelope before anything is written.
 ///
 /// # Errors
-/// `bundle.malformed` for an archive that is not just what its manifest lists, and what `judge` says.
+/// `bundle.malformed` for an archive that is not just what its manifest lists, and what `judge`
+/// says.
 pub(super) fn unpack(
     path: &Path,
     into: &Path,
@@ -89,8 +90,8 @@ pub(super) fn unpack(
     unpacked.map_err(malformed)?
 }
 
-/// Gives the next entry's bytes, if it is a regular file of that name and of at most so many bytes; none at
-/// the end.
+/// Gives the next entry's bytes, if it is a regular file of that name and of at most so many bytes;
+/// none at the end.
 pub(super) type Next<'n> = &'n mut dyn FnMut(&str, u64) -> Result<Option<Vec<u8>>, String>;
 
 /// Reads the entries of an archive, one after the other. Where `with` succeeds, the archive and the

@@ -1,5 +1,5 @@
-//! Whether a bundle may be installed here: who signed it, what they may sign, and what each of its items
-//! is worth.
+//! Whether a bundle may be installed here: who signed it, what they may sign, and what each of its
+//! items is worth.
 
 use std::path::{Path, PathBuf};
 
@@ -72,8 +72,8 @@ pub(super) fn opened(
     Ok((Manifest::read(payload)?, key, voucher.owner))
 }
 
-/// The items of a bundle that `rye` sees, each admitted like any other, and each one that the publisher
-/// of the bundle may sign.
+/// The items of a bundle that `rye` sees, each admitted like any other, and each one that the
+/// publisher of the bundle may sign.
 ///
 /// # Errors
 /// `bundle.refused`, `bundle.untrusted`, `bundle.malformed` for a bundle without items

@@ -5,8 +5,8 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use super::archive::{entries, write};
 use super::manifest::Manifest;
 
-/// A manifest is read from one text alone; an archive gives no more than was asked for, and what was
-/// packed comes out again.
+/// A manifest is read from one text alone; an archive gives no more than was asked for, and what
+/// was packed comes out again.
 pub(crate) fn bundle(bytes: &[u8]) {
     if let Ok(manifest) = Manifest::read(bytes) {
         let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);

@@ -1,5 +1,5 @@
-//! The manifest: what a bundle says of itself, as an in-toto statement in canonical JSON, and the paths
-//! that there may be.
+//! The manifest: what a bundle says of itself, as an in-toto statement in canonical JSON, and the
+//! paths that there may be.
 //!
 //! In:  files by path, to write one; the payload of an envelope, to read one.
 //! Out: a [`Manifest`], and its one text.

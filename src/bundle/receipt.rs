@@ -1,4 +1,5 @@
-//! The receipt of an installed bundle: which files were put there, so that just these are taken out.
+//! The receipt of an installed bundle: which files were put there, so that just these are taken
+//! out.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

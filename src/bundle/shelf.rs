@@ -1,5 +1,5 @@
-//! The folder of installed bundles: each in a folder of its name, with its files, its signed manifest and
-//! the receipt.
+//! The folder of installed bundles: each in a folder of its name, with its files, its signed
+//! manifest and the receipt.
 //!
 //! What is not in its place yet, or no longer, lies in a folder whose name no bundle can have, so a
 //! process that is killed leaves the old or the new; the next one that changes anything tidies up.
@@ -133,8 +133,8 @@ impl<'a> Shelf<'a> {
         Ok(Bundle { manifest, envelope: Vec::new(), key, owner, items })
     }
 
-    /// Installs a bundle, in the place of an older one of the same publisher. While it is checked, and
-    /// while a person is asked, no other process waits for the folder.
+    /// Installs a bundle, in the place of an older one of the same publisher. While it is checked,
+    /// and while a person is asked, no other process waits for the folder.
     ///
     /// # Errors
     /// `bundle.*`; then nothing was changed.
@@ -193,7 +193,8 @@ impl<'a> Shelf<'a> {
                 Ok(self.clear(name.as_str(), staging).map_err(|error| io_error(staging, error))?)
             }
             Ok(false) => Ok(Left::default()),
-            // What is left is tidied up by the receipt that lies there: it may be the old one by now.
+            // What is left is tidied up by the receipt that lies there: it may be the old one by
+            // now.
             Err(error) => Err(io_error(&place, error).into()),
         }
     }
@@ -228,8 +229,8 @@ impl<'a> Shelf<'a> {
         }
     }
 
-    /// An older version, one of the same version that was packed earlier, and one of another publisher
-    /// do not take a bundle's place unasked.
+    /// An older version, one of the same version that was packed earlier, and one of another
+    /// publisher do not take a bundle's place unasked.
     fn may_replace(&self, bundle: &Bundle) -> Result<(), Failure> {
         let name = &bundle.manifest.predicate.name;
         if !self.is_there(name) {
@@ -284,7 +285,8 @@ impl<'a> Shelf<'a> {
         }
     }
 
-    /// An empty folder of one's own, and what tells others that it is in use until this process ends.
+    /// An empty folder of one's own, and what tells others that it is in use until this process
+    /// ends.
     fn work_folder(&self) -> Result<(PathBuf, Option<File>), BundleError> {
         let io = |error: io::Error| io_error(&self.folder, error);
         let own = fs::Permissions::from_mode(0o700);

@@ -10,13 +10,13 @@ use crate::id::Ref;
 use crate::pipeline::{Review, Rye, StagedRow};
 use crate::verify::{Reason, Refused};
 
-/// Shows what the project holds, with the very bytes that were staged to be signed, and asks. Nobody is
-/// asked where the project is accepted, or holds nothing but `own`, which you were shown or made just now.
-/// `--yes` does not answer this: it was typed before anything was shown.
+/// Shows what the project holds, with the very bytes that were staged to be signed, and asks.
+/// Nobody is asked where the project is accepted, or holds nothing but `own`, which you were shown
+/// or made just now. `--yes` does not answer this: it was typed before anything was shown.
 ///
 /// # Errors
-/// `verify.project_not_accepted` where nobody can be asked; `cli.not_confirmed`; `sign.io` where a file
-/// is not what was staged any more.
+/// `verify.project_not_accepted` where nobody can be asked; `cli.not_confirmed`; `sign.io` where a
+/// file is not what was staged any more.
 pub(super) fn accept_first(
     rye: &Rye,
     staged: &[StagedRow],

@@ -17,8 +17,9 @@ use crate::pipeline::Signed;
 
 /// Pack verified items into one signed file, and install such files
 ///
-/// An installed bundle joins the system space as `system:<name>`. Its items are verified at each run
-/// like any other: their signer must be one whom you trust for them, `rye trust add <key> --items …`.
+/// An installed bundle joins the system space as `system:<name>`. Its items are verified at each
+/// run like any other: their signer must be one whom you trust for them, `rye trust add <key>
+/// --items …`.
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]

@@ -37,7 +37,8 @@ impl Context {
         self.rye_with_host(Os::new(true))
     }
 
-    /// For several runs at once: what one leaves behind cannot be told from what another one started.
+    /// For several runs at once: what one leaves behind cannot be told from what another one
+    /// started.
     ///
     /// # Errors
     /// Those of [`Self::rye`].

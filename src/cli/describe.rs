@@ -19,7 +19,8 @@ pub(super) struct Args {
     /// The item, such as `tool:rye/bash`
     #[arg(value_name = "REF", add = super::complete::refs())]
     item: String,
-    /// How much: `summary`, `schema` (and what it takes) or `full` (and notes, examples, references)
+    /// How much: `summary`, `schema` (and what it takes) or `full` (and notes, examples,
+    /// references)
     #[arg(long, value_name = "LEVEL", default_value = "full", hide_possible_values = true, value_parser = level())]
     level: Level,
     /// At most so many examples, up to 20

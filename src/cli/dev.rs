@@ -23,9 +23,10 @@ use crate::report::{Report, error_json};
 /// Watch the project: sign and run what you change
 ///
 /// Each save is shown as a diff. What you signed yourself is signed again by the dev key of this
-/// project and machine, which lives for 12 hours. What you might not have written, such as a new file,
-/// a changed `secrets` or a checkout, waits until you press `y`. Without a terminal nothing is signed,
-/// unless you say `--unattended`. With `--json` each event is one JSON object on its own line.
+/// project and machine, which lives for 12 hours. What you might not have written, such as a new
+/// file, a changed `secrets` or a checkout, waits until you press `y`. Without a terminal nothing
+/// is signed, unless you say `--unattended`. With `--json` each event is one JSON object on its own
+/// line.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// What to run after each save, such as `tool:acme/deploy`; nothing without it

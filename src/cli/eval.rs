@@ -29,8 +29,8 @@ pub(super) struct Args {
 enum Verb {
     /// Run one eval on one text
     ///
-    /// By default an assertion: the text passes if its score is within the thresholds, or 1 where none is
-    /// given. An eval that fails is an error, and never a low score.
+    /// By default an assertion: the text passes if its score is within the thresholds, or 1 where
+    /// none is given. An eval that fails is an error, and never a low score.
     Run(Run),
 }
 

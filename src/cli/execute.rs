@@ -54,7 +54,8 @@ pub(super) struct Args {
     /// Run only what this file of `rye plan` says; refuse if anything is different now
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
-    /// If the tool asks for a person, wait until one decided and give the answer of the approved run
+    /// If the tool asks for a person, wait until one decided and give the answer of the approved
+    /// run
     #[arg(long, conflicts_with_all = ["dry_run", "detached"])]
     wait: bool,
     /// Write a signed receipt of the run, however it ends

@@ -23,8 +23,8 @@ pub(super) struct Args {
 enum Format {
     /// A directive as a skill of the Agent Skills format
     ///
-    /// The directive, and the tool that gives out its files, are verified first. What you get carries no
-    /// signature: whoever has the folder may change it.
+    /// The directive, and the tool that gives out its files, are verified first. What you get
+    /// carries no signature: whoever has the folder may change it.
     Skill {
         /// The directive, such as `skills/pdf_processing`
         #[arg(value_name = "REF", add = super::complete::refs())]

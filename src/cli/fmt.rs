@@ -18,9 +18,9 @@ use crate::scaffold::{Formatted, Shaped, format};
 
 /// Tidy the metadata headers of items, and nothing else of them
 ///
-/// Keys come in one order, with one way of spacing and quoting. What an item says stays the same, and
-/// so do its body and its comments; where that cannot be promised the file is left as it is, with the
-/// reason. A file that changed has to be signed again.
+/// Keys come in one order, with one way of spacing and quoting. What an item says stays the same,
+/// and so do its body and its comments; where that cannot be promised the file is left as it is,
+/// with the reason. A file that changed has to be signed again.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Items, globs or paths of files; by default every item of the space

@@ -22,14 +22,16 @@ pub(super) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// List the hooks of all spaces in the order in which they are asked, broken and missing ones too
+    /// List the hooks of all spaces in the order in which they are asked, broken and missing ones
+    /// too
     List,
     /// Ask one hook as a call would, and show its verdict
     Test {
         /// The hook, such as `tool:hooks/acme/guard`
         #[arg(value_name = "REF", add = super::complete::refs())]
         hook: String,
-        /// What it is shown beside its kind and phase: a JSON object, `@FILE`, or `-` for standard input
+        /// What it is shown beside its kind and phase: a JSON object, `@FILE`, or `-` for standard
+        /// input
         #[arg(long, value_name = "JSON", default_value = "{}")]
         payload: String,
         /// When it is asked; by default its first phase

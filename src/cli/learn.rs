@@ -19,8 +19,8 @@ use crate::trace::Quiet;
 
 /// Run a tool once under observation, and propose the narrowest sandbox for it
 ///
-/// The tool runs for good: it may do all but what no sandbox lets a tool do. What it was seen to need
-/// becomes a change of its item, which you read and sign. Other parameters may need more.
+/// The tool runs for good: it may do all but what no sandbox lets a tool do. What it was seen to
+/// need becomes a change of its item, which you read and sign. Other parameters may need more.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The tool, such as `tool:acme/build`

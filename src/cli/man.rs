@@ -18,7 +18,8 @@ use crate::diagnostic::Failure;
 /// To read one: `rye man | man -l -`. To install them: `rye man ~/.local/share/man/man1`.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The folder to write `rye.1`, `rye-execute.1` and the others into; it is made if it is not there
+    /// The folder to write `rye.1`, `rye-execute.1` and the others into; it is made if it is not
+    /// there
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }

@@ -2,8 +2,9 @@
 //!
 //! Sees the facade; is seen by `main` alone.
 //!
-//! - `wire.rs` what the facade is built from · `out.rs` text and JSON · `exit.rs` codes to statuses ·
-//!   `error.rs` what can be wrong with a command line · `input.rs` parameters · `confirm.rs` asking
+//! - `wire.rs` what the facade is built from · `out.rs` text and JSON · `exit.rs` codes to statuses
+//!   · `error.rs` what can be wrong with a command line · `input.rs` parameters · `confirm.rs`
+//!   asking
 
 mod acceptance;
 mod bundle;
@@ -196,8 +197,8 @@ struct CommandLine {
 }
 
 impl CommandLine {
-    /// Each verb's part of the grammar takes time and memory to build, and so does a level of verbs to
-    /// match: a line that begins with a verb is read by that verb's part alone.
+    /// Each verb's part of the grammar takes time and memory to build, and so does a level of verbs
+    /// to match: a line that begins with a verb is read by that verb's part alone.
     fn read(argv: &[OsString]) -> Result<Self, clap::Error> {
         let first = argv.get(1).and_then(|first| first.to_str());
         if let Some(verb) = first.and_then(Verb::find) {
@@ -265,8 +266,8 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     if asks { ExitCode::SUCCESS } else { Exit::Status(2).end() }
 }
 
-/// The same error with a tip for the commonest slip: an input of an item that is typed like an option
-/// of rye, or bare.
+/// The same error with a tip for the commonest slip: an input of an item that is typed like an
+/// option of rye, or bare.
 fn with_tip(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
     let runs = argv.get(1).is_some_and(|verb| verb == "execute" || verb == "run");
     if let Some(ContextValue::String(said)) = error.get(ContextKind::InvalidArg)

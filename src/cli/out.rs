@@ -154,7 +154,8 @@ impl Out {
             };
             self.object(&value);
         } else {
-            // What a program said last stands before why it failed, as it does where it ran in a terminal.
+            // What a program said last stands before why it failed, as it does where it ran in a
+            // terminal.
             match diagnostic.data.get("stderr_tail").and_then(Value::as_str).map(str::trim_end) {
                 None | Some("") => self.flush(),
                 Some(said) => self.foreign_err(&format!("{said}\n")),

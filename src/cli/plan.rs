@@ -36,7 +36,8 @@ pub(super) struct Args {
     /// Plan for this many seconds at most, if that is less than the tool's own limit
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// How the tool is to be held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it out
+    /// How the tool is to be held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it
+    /// out
     #[arg(long, default_value = "auto", value_name = "LEVEL", value_parser = wanted)]
     sandbox: Wanted,
 }

@@ -18,10 +18,11 @@ use crate::verify::KeyPair;
 
 /// Sign items with your own key
 ///
-/// A single ref is always signed again, and it is said whose signature yours replaces. A glob or `--all`
-/// signs what is yours or unsigned and does not carry your valid signature yet; it passes over, and
-/// names, what somebody else signed (`--others` takes it) and what `rye dev` showed and you did not say
-/// yes to. In a project that you have not accepted all of it is shown first, and you are asked.
+/// A single ref is always signed again, and it is said whose signature yours replaces. A glob or
+/// `--all` signs what is yours or unsigned and does not carry your valid signature yet; it passes
+/// over, and names, what somebody else signed (`--others` takes it) and what `rye dev` showed and
+/// you did not say yes to. In a project that you have not accepted all of it is shown first, and
+/// you are asked.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Items, or globs such as 'tool:acme/**'
@@ -30,7 +31,8 @@ pub(super) struct Args {
     /// Every item of the space
     #[arg(long, conflicts_with = "items")]
     all: bool,
-    /// With a glob or `--all`: also what somebody else signed, in whose signature's place yours goes
+    /// With a glob or `--all`: also what somebody else signed, in whose signature's place yours
+    /// goes
     #[arg(long)]
     others: bool,
     /// The space whose copy is signed; by default the project, or without one the user space

@@ -17,8 +17,8 @@ use crate::testing::{Asked, Case, Suite, TestError, Verdict, find, junit, run as
 
 /// Try the test specs beside items, `<item>.test.yaml`
 ///
-/// A spec says inputs and what is expected of the run. Each case runs in a folder of its own; what runs
-/// is verified as ever. `rye fetch knowledge:rye/testing` tells what a spec can say.
+/// A spec says inputs and what is expected of the run. Each case runs in a folder of its own; what
+/// runs is verified as ever. `rye fetch knowledge:rye/testing` tells what a spec can say.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Items whose specs are tried, or globs such as 'tool:acme/**'; by default all of the space
@@ -180,8 +180,8 @@ fn broken(suite: &Suite, diagnostic: &Diagnostic) -> Value {
     Value::Object(fields)
 }
 
-/// The last lines, or all of the JSON; and the status: that of the worst, where a spec that cannot be
-/// used counts like a case that failed.
+/// The last lines, or all of the JSON; and the status: that of the worst, where a spec that cannot
+/// be used counts like a case that failed.
 fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
     let all = table.rows.iter().flat_map(|(suite, all)| all.iter().map(move |one| (suite, one)));
     let bad = all.clone().filter(|(_, one)| !one.findings.is_empty());

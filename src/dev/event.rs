@@ -58,7 +58,8 @@ pub(crate) enum Event<'a> {
         /// What nothing speaks against is signed without a key press.
         signs: bool,
     },
-    /// A dev key takes the place of the one whose time is over; so many items are signed again by it.
+    /// A dev key takes the place of the one whose time is over; so many items are signed again by
+    /// it.
     Renewed { key: Fingerprint, until: Timestamp, items: usize },
     /// An item is another than the one that was signed.
     Changed { item: &'a Ref, place: &'a Place, changes: &'a [FileChange] },

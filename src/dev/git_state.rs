@@ -36,8 +36,8 @@ pub(super) enum GitIs {
 }
 
 impl Git {
-    /// The repository of the work tree that holds the folder; `None` outside of work trees. Nothing of
-    /// git is run.
+    /// The repository of the work tree that holds the folder; `None` outside of work trees. Nothing
+    /// of git is run.
     ///
     /// # Errors
     /// A `.git` lies there that leads to no repository: what git does cannot be seen.

@@ -1,4 +1,5 @@
-//! Another dev key in the place of one whose time is nearly over: what that one signed is signed by it.
+//! Another dev key in the place of one whose time is nearly over: what that one signed is signed by
+//! it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,8 +51,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Signs with this session's dev key what an earlier one signed, so that nothing is refused that
-    /// nobody touched; how many items that were. Where nothing is signed alone, neither is this.
+    /// Signs with this session's dev key what an earlier one signed, so that nothing is refused
+    /// that nobody touched; how many items that were. Where nothing is signed alone, neither is
+    /// this.
     pub(super) fn sign_again(&mut self, rye: &Rye) -> usize {
         if !self.signs_alone() {
             return 0;
@@ -87,7 +89,8 @@ impl Session<'_> {
         true
     }
 
-    /// Whether a dev key admits it at this moment, or one of this session did until its time was over.
+    /// Whether a dev key admits it at this moment, or one of this session did until its time was
+    /// over.
     fn is_admitted_as_before(&self, work: &Work) -> bool {
         match &work.verdict {
             Ok((author, _)) => *author == Author::Dev,

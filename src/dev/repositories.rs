@@ -1,9 +1,10 @@
 //! Every repository that may write a file of the project.
 //!
-//! A file belongs to the work tree that it lies in: that of the project, of a submodule, of a repository
-//! below `.ai`, or of one that `.ai` leads to. A bare repository writes wherever `--work-tree` says, so
-//! those that lie beside the files, and have an index, count too, and so does what `GIT_DIR` names.
-//! One that lies elsewhere, with its work tree here, cannot be found; the page of `rye dev` says so.
+//! A file belongs to the work tree that it lies in: that of the project, of a submodule, of a
+//! repository below `.ai`, or of one that `.ai` leads to. A bare repository writes wherever
+//! `--work-tree` says, so those that lie beside the files, and have an index, count too, and so
+//! does what `GIT_DIR` names. One that lies elsewhere, with its work tree here, cannot be found;
+//! the page of `rye dev` says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

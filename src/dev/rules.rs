@@ -20,8 +20,8 @@ pub(crate) enum Why {
     OtherRun,
     /// Its signature line is gone.
     LineGone,
-    /// git went to another commit, changed its index, may have written files, or is in the middle of a
-    /// merge.
+    /// git went to another commit, changed its index, may have written files, or is in the middle
+    /// of a merge.
     GitMoved,
     /// What git does cannot be seen.
     GitUnclear,

@@ -40,8 +40,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// What is there now; `None` if it is not the time to judge it. `during` is what ran since the last
-    /// look.
+    /// What is there now; `None` if it is not the time to judge it. `during` is what ran since the
+    /// last look.
     ///
     /// # Errors
     /// `dev.watch`
@@ -84,8 +84,8 @@ impl Session<'_> {
     }
 
     /// Signs what may be signed of what was seen, and runs what there is to run if anything that is
-    /// admitted changed; true if anything changed. Asks nothing, so that the caller asks when all of
-    /// it is told.
+    /// admitted changed; true if anything changed. Asks nothing, so that the caller asks when all
+    /// of it is told.
     ///
     /// # Errors
     /// `dev.watch`
@@ -117,15 +117,16 @@ impl Session<'_> {
         }
     }
 
-    /// Where git only took its lock, what changed since the last look may be its work; what comes later
-    /// is not, since it holds the lock until the last file is written.
+    /// Where git only took its lock, what changed since the last look may be its work; what comes
+    /// later is not, since it holds the lock until the last file is written.
     fn note_touched(&mut self, git: &Repositories) {
         let touched = git.touches();
         self.around.extend((touched != self.git_touched).then_some(Why::GitMoved));
         self.git_touched = touched;
     }
 
-    /// Whether more was written while we looked: then it is looked at again, unless that never ends.
+    /// Whether more was written while we looked: then it is looked at again, unless that never
+    /// ends.
     fn is_still_going_on(&mut self) -> bool {
         let patience = Duration::from_millis(DEV_PATIENCE_MS);
         if !self.watch.is_hinted() || self.hinted.is_some_and(|first| first.elapsed() > patience) {
@@ -233,7 +234,8 @@ impl Session<'_> {
         !is_known
     }
 
-    /// What is not admitted as it is: signed, or held until a person says so. True if it was signed.
+    /// What is not admitted as it is: signed, or held until a person says so. True if it was
+    /// signed.
     fn judge(
         &mut self,
         rye: &Rye,
@@ -262,7 +264,8 @@ impl Session<'_> {
         if why.is_empty() {
             return prepared.is_ok_and(|prepared| self.write(rye, entry, now, &prepared, false));
         }
-        // Whatever speaks against it stays until somebody has looked, also where it cannot be signed yet.
+        // Whatever speaks against it stays until somebody has looked, also where it cannot be
+        // signed yet.
         let reasons: Vec<Why> = why.iter().cloned().collect();
         self.hold(rye, entry, Held { why, is_open, now: Arc::clone(now) });
         if is_open {

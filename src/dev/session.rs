@@ -203,8 +203,8 @@ impl<'a> Session<'a> {
         Repositories::find(project, &real, named, rye.host())
     }
 
-    /// Holds an item back until a person has looked, also for `rye sign --all` and a later session. What
-    /// waits for nothing but a terminal is not in doubt.
+    /// Holds an item back until a person has looked, also for `rye sign --all` and a later session.
+    /// What waits for nothing but a terminal is not in doubt.
     pub(super) fn hold(&mut self, rye: &Rye, entry: &Entry, held: Held) {
         let in_doubt = held.why.iter().any(|why| *why != Why::NoTerminal);
         let kept = rye.held_back(Space::Project).filter(|_| in_doubt);

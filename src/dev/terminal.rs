@@ -51,8 +51,8 @@ impl Terminal {
         let _ = tcsetattr(&self.file, OptionalActions::Now, &keys);
     }
 
-    /// Forgets what was typed: nobody answers a question that they have not seen, and no program that
-    /// ran answers it for them.
+    /// Forgets what was typed: nobody answers a question that they have not seen, and no program
+    /// that ran answers it for them.
     pub(super) fn forget(&self) {
         let _ = tcflush(&self.file, QueueSelector::IFlush);
     }

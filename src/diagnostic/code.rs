@@ -45,7 +45,8 @@ impl Code {
         self.page.split("\n\n").next().unwrap_or_default().replace('\n', " ")
     }
 
-    /// The page that `rye explain` shows, in Markdown: what happened, why, what to do, the exit status.
+    /// The page that `rye explain` shows, in Markdown: what happened, why, what to do, the exit
+    /// status.
     pub(crate) fn page(self) -> String {
         format!("{}\nExit status: {}\n", self.page, self.exit_status())
     }

@@ -1,4 +1,5 @@
-//! Eval: what a program that scores a text is sent, and what its answer says (exec-protocol 5). Pure.
+//! Eval: what a program that scores a text is sent, and what its answer says (exec-protocol 5).
+//! Pure.
 //!
 //! Sees `execute`, `parse` and below. Runs nothing: `pipeline` does, by the one line.
 //!
@@ -9,7 +10,8 @@
 //! - A [`Score`] is a number from 0 to 1, to the digit. What is none is a fault, never 0.
 //! - Scores are compared as the decimals that were written, without a detour by floats.
 //!
-//! `request.rs` what is sent · `answer.rs` what comes · `score.rs` numbers and thresholds · `error.rs`
+//! `request.rs` what is sent · `answer.rs` what comes · `score.rs` numbers and thresholds ·
+//! `error.rs`
 
 mod answer;
 mod error;

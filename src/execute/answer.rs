@@ -1,5 +1,5 @@
-//! What an HTTP answer means for a tool (core 7.12): the body where it is JSON, else status, headers
-//! and body.
+//! What an HTTP answer means for a tool (core 7.12): the body where it is JSON, else status,
+//! headers and body.
 
 use std::time::Duration;
 

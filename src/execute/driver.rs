@@ -9,8 +9,8 @@ use crate::host::{ChildEvent, Ended, Level, PrivateDir, PrivateDirError, Spawn};
 use crate::plan::{Pinned, Plan, Spoken};
 use crate::trace::Event;
 
-/// One call of a program that speaks the exec protocol. Its plan's standard input holds the parameters
-/// as JSON and nothing around them.
+/// One call of a program that speaks the exec protocol. Its plan's standard input holds the
+/// parameters as JSON and nothing around them.
 pub(crate) struct Call<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) spoken: &'a Spoken,
@@ -34,7 +34,8 @@ pub(crate) trait Driver: Send + Sync {
     /// `protocol.*`, `execute.*`
     fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError>;
 
-    /// Calls the tool of an MCP server that a plan is for. A driver that does not say how knows none.
+    /// Calls the tool of an MCP server that a plan is for. A driver that does not say how knows
+    /// none.
     ///
     /// # Errors
     /// `mcp.*`, `execute.*`

@@ -33,8 +33,8 @@ codes! {
     PROTOCOL_TIMEOUT = "protocol.timeout", PeerFailed;
 }
 
-/// What the system says of a file that it cannot start: a script without a first line that names its
-/// interpreter.
+/// What the system says of a file that it cannot start: a script without a first line that names
+/// its interpreter.
 const NO_FORMAT: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
 
 #[derive(Debug, thiserror::Error)]

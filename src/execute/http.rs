@@ -1,5 +1,5 @@
-//! The primitive `rye/core/primitives/http_client`: one HTTP request (core 7.11), with the tries and
-//! the redirects that the plan allows, all within the plan's time.
+//! The primitive `rye/core/primitives/http_client`: one HTTP request (core 7.11), with the tries
+//! and the redirects that the plan allows, all within the plan's time.
 
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,10 @@
 //! What a tool writes to standard error, and says of its failure, is shown without its secrets.
 //!
 //! The one rule: the bytes of every value that a link of the chain declared under `secrets`, and of
-//! those that an `exec` block names, are replaced by `***` in standard error, before anything is cut or
-//! shown. In the report of a failure, all of it, so are the values of every other name under `env`.
-//! What a tool gives as the data of a success is its own. A secret in another spelling, such as base64, is not known as one.
+//! those that an `exec` block names, are replaced by `***` in standard error, before anything is
+//! cut or shown. In the report of a failure, all of it, so are the values of every other name under
+//! `env`. What a tool gives as the data of a success is its own. A secret in another spelling, such
+//! as base64, is not known as one.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,7 +15,8 @@ use serde_json::Value;
 
 /// What stands for a secret.
 const MASK: &[u8] = b"***";
-/// A line of a secret of many lines is masked alone from this length on, in bytes: logs break texts.
+/// A line of a secret of many lines is masked alone from this length on, in bytes: logs break
+/// texts.
 const LINE: usize = 8;
 
 /// The values to be masked. Has no `Debug`.
@@ -62,8 +64,8 @@ impl Mask {
         String::from_utf8_lossy(&self.bytes(text.as_bytes(), false)).into_owned()
     }
 
-    /// The bytes without the secrets, every byte of every occurrence; of bytes that were `cut` the end
-    /// may be part of one.
+    /// The bytes without the secrets, every byte of every occurrence; of bytes that were `cut` the
+    /// end may be part of one.
     pub(crate) fn bytes(&self, bytes: &[u8], cut: bool) -> Vec<u8> {
         self.after(bytes, 0, cut)
     }
@@ -73,7 +75,8 @@ impl Mask {
         self.secrets.iter().map(Vec::len).max().unwrap_or(1) - 1
     }
 
-    /// The same of the bytes from this place on, where those before it are known and not to be shown.
+    /// The same of the bytes from this place on, where those before it are known and not to be
+    /// shown.
     pub(crate) fn after(&self, bytes: &[u8], from: usize, cut: bool) -> Vec<u8> {
         if self.secrets.is_empty() {
             return bytes[from..].to_vec();

@@ -5,9 +5,9 @@
 //! In:  a `Plan` and a `Host`.
 //! Out: an [`Outcome`].
 //!
-//! A [`Primitive`] is the act at the end of a chain; `subprocess.rs`, `http.rs` and `mcp.rs` are built
-//! here, others are registered from above. A program that speaks the exec protocol is called by way of the
-//! seam [`Driver`]. `mask.rs` keeps secrets out of what is shown of a failure;
+//! A [`Primitive`] is the act at the end of a chain; `subprocess.rs`, `http.rs` and `mcp.rs` are
+//! built here, others are registered from above. A program that speaks the exec protocol is called
+//! by way of the seam [`Driver`]. `mask.rs` keeps secrets out of what is shown of a failure;
 //! `new_items.rs` takes over what a tool made of them.
 
 mod answer;

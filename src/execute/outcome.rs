@@ -57,8 +57,8 @@ pub(crate) struct ToolFailure {
 }
 
 impl Outcome {
-    /// Reads a child's end as core 7.12 says. A result is shown by `mask`, and a failure, all of it, by
-    /// `of_errors`.
+    /// Reads a child's end as core 7.12 says. A result is shown by `mask`, and a failure, all of
+    /// it, by `of_errors`.
     pub(super) fn of(ended: &Ended, mask: &Mask, of_errors: &Mask) -> Self {
         // Strictly: one JSON value in UTF-8, or it is text.
         let whole = std::str::from_utf8(&ended.stdout).ok().filter(|_| !ended.stdout_truncated);
@@ -96,8 +96,8 @@ impl Outcome {
         }
     }
 
-    /// Of a program that judges what others do: it has no way to be told what a person decided, so to ask
-    /// for one is to fail.
+    /// Of a program that judges what others do: it has no way to be told what a person decided, so
+    /// to ask for one is to fail.
     pub(super) fn without_waiting(self) -> Self {
         let Some(pending) = &self.pending else { return self };
         let message = match pending.message.is_empty() {

@@ -13,7 +13,8 @@ use crate::trace::Sink;
 pub(crate) struct Running<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) vars: &'a Vars,
-    /// The session's runtime folder, where private folders go, if it is outside of the foreign ground.
+    /// The session's runtime folder, where private folders go, if it is outside of the foreign
+    /// ground.
     pub(crate) runtime: Option<&'a Path>,
     /// Where private folders go when there is none.
     pub(crate) pin_fallback: Option<&'a Path>,
@@ -26,7 +27,8 @@ pub(crate) struct Running<'a> {
     pub(crate) witness: Option<&'a Witness>,
 }
 
-/// A built-in act: a subprocess and an HTTP request here; threads, code and remotes arrive by registration.
+/// A built-in act: a subprocess and an HTTP request here; threads, code and remotes arrive by
+/// registration.
 pub(crate) trait Primitive: Sync + Send {
     /// The item id of the primitive's own item in the system space.
     fn id(&self) -> &'static str;

@@ -49,14 +49,14 @@ pub(crate) struct Finding {
 /// What is known after a check.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// Staged files that differ from what is committed: those of `.ai` folders, and those outside that
-    /// their tools list.
+    /// Staged files that differ from what is committed: those of `.ai` folders, and those outside
+    /// that their tools list.
     pub(crate) files: usize,
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Folders relative to the top, with a slash at the end, whose `.ai` has changes staged, or has tools
-/// that may list what has.
+/// Folders relative to the top, with a slash at the end, whose `.ai` has changes staged, or has
+/// tools that may list what has.
 #[derive(Debug, Default)]
 pub(crate) struct Projects {
     pub(crate) judged: BTreeSet<String>,
@@ -64,8 +64,8 @@ pub(crate) struct Projects {
     pub(crate) passed_over: BTreeSet<String>,
 }
 
-/// Which projects are judged: the one at the top, the one in `here`, and those that `rye git install`
-/// was run for, which their attribute says.
+/// Which projects are judged: the one at the top, the one in `here`, and those that `rye git
+/// install` was run for, which their attribute says.
 ///
 /// # Errors
 /// `git.failed`
@@ -88,8 +88,9 @@ pub(crate) fn projects(repository: &Repository, here: &Path) -> Result<Projects,
     Ok(projects)
 }
 
-/// Judges what is staged of one project: each file that differs from what is committed, and whatever
-/// else fails because of it. `builder` is that of the project itself, whose standing counts.
+/// Judges what is staged of one project: each file that differs from what is committed, and
+/// whatever else fails because of it. `builder` is that of the project itself, whose standing
+/// counts.
 ///
 /// # Errors
 /// `git.failed`, `git.io`, `space.*`, `verify.trust_unreadable`
@@ -161,8 +162,8 @@ fn link(prefix: &str) -> Finding {
     Finding { weight: Weight::Refused, diagnostic }
 }
 
-/// Text that a reviewer cannot see in a staged file that is no item, such as a module beside a tool or
-/// a test spec. A file that is no text is nobody's to read.
+/// Text that a reviewer cannot see in a staged file that is no item, such as a module beside a tool
+/// or a test spec. A file that is no text is nobody's to read.
 fn hidden(folder: &Path, path: &str) -> Option<Finding> {
     let file = folder.join(path);
     let stat = file.symlink_metadata().ok()?;
@@ -187,8 +188,8 @@ fn hidden(folder: &Path, path: &str) -> Option<Finding> {
     Some(Finding { weight: Weight::Refused, diagnostic })
 }
 
-/// What the lock says of items that are sound: a row that lists other bytes is to be written anew in
-/// the same commit.
+/// What the lock says of items that are sound: a row that lists other bytes is to be written anew
+/// in the same commit.
 fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
     let rows = rye.verify_all(entries, false, Hold::Exact, &|| true);
     let differs =

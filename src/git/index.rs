@@ -21,7 +21,8 @@ impl Repository {
         let head = self.find(&["rev-parse", "--quiet", "--verify", "HEAD^{tree}"])?;
         let base = match head {
             Some(tree) => tree,
-            // Before the first commit: the tree of nothing, by whichever digest this repository uses.
+            // Before the first commit: the tree of nothing, by whichever digest this repository
+            // uses.
             None => self.feed(&["hash-object", "-t", "tree", "--stdin"], Some(Vec::new()))?,
         };
         let base = String::from_utf8_lossy(base.trim_ascii_end()).into_owned();
@@ -30,8 +31,8 @@ impl Repository {
         Ok(names(&listed))
     }
 
-    /// Folders relative to the top, with a slash at the end, that hold one of the paths, at whatever
-    /// depth, and have tools staged in their `.ai`.
+    /// Folders relative to the top, with a slash at the end, that hold one of the paths, at
+    /// whatever depth, and have tools staged in their `.ai`.
     ///
     /// # Errors
     /// `git.failed`
@@ -66,8 +67,8 @@ impl Repository {
     }
 
     /// Writes the staged files below `prefix` + `.ai` into `to`, byte for byte, with no filter in
-    /// between. What no item can be, such as a link or a file that is too large, is there as one. Gives
-    /// the paths that no file can be written to because they are no plain ones.
+    /// between. What no item can be, such as a link or a file that is too large, is there as one.
+    /// Gives the paths that no file can be written to because they are no plain ones.
     ///
     /// # Errors
     /// `git.failed`, `git.io`
@@ -173,8 +174,9 @@ struct Staged {
     path: RelPath,
 }
 
-/// `<mode> <blob> <stage>\t<path>`, each ended by a NUL; and the paths that are no plain ones. Commits
-/// of submodules are left out, and so are the sides of a conflict, which git does not commit.
+/// `<mode> <blob> <stage>\t<path>`, each ended by a NUL; and the paths that are no plain ones.
+/// Commits of submodules are left out, and so are the sides of a conflict, which git does not
+/// commit.
 fn rows(listed: &[u8], prefix: &str, wanted: &dyn Fn(&str) -> bool) -> (Vec<Staged>, Vec<String>) {
     let text = String::from_utf8_lossy(listed);
     let (mut rows, mut strange) = (Vec::new(), Vec::new());

@@ -107,8 +107,8 @@ pub(crate) fn set_up(
 }
 
 impl Repository {
-    /// Whether conflicts of the project's items are for our driver, as the staged attributes or those in
-    /// the folder say.
+    /// Whether conflicts of the project's items are for our driver, as the staged attributes or
+    /// those in the folder say.
     ///
     /// # Errors
     /// `git.failed`

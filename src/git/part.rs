@@ -40,7 +40,8 @@ pub(super) fn read(path: &Path) -> Result<Result<Option<String>, Objection>, Git
     Ok(String::from_utf8(bytes).map(Some).map_err(|_| "it is not a text"))
 }
 
-/// A hook with `lines` as our part, directly behind its first line: whatever it does, it does after.
+/// A hook with `lines` as our part, directly behind its first line: whatever it does, it does
+/// after.
 ///
 /// # Errors
 /// What speaks against it: git passes over one that is not executable, and only a shell understands

@@ -101,8 +101,8 @@ impl Git {
         Ok(Self { program, path })
     }
 
-    /// Runs git in a folder. The variables that git gives to its hooks, such as that of the index of this
-    /// very commit, reach it.
+    /// Runs git in a folder. The variables that git gives to its hooks, such as that of the index
+    /// of this very commit, reach it.
     ///
     /// # Errors
     /// `git.failed` if it does not start.
@@ -117,7 +117,8 @@ impl Git {
         for name in NOT_FOR_GIT {
             command.env_remove(name);
         }
-        // No index is rewritten, no path is a pattern, and no program of the configuration is asked.
+        // No index is rewritten, no path is a pattern, and no program of the configuration is
+        // asked.
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1").env("LC_ALL", "C");
         command.args(["-c", "core.fsmonitor=false"]).args(args).current_dir(folder);
         let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };

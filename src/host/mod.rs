@@ -2,11 +2,12 @@
 //!
 //! Sees `base`. Decides no policy: a plan says what to run, the host runs just that.
 //!
-//! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises, `contract.rs` the same held against each host ·
-//!   `os.rs` the real one · `persistent.rs` a child that others talk with · `look.rs` its eyes ·
-//!   `unix.rs` and `kernel.rs` the few calls that need `unsafe` · `watch.rs` what a child does, `ptrace.rs` its calls ·
-//!   `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs` the environment, read
-//!   once · `private_dir.rs` the private folder of a run · `policy.rs` what a child may touch, as data
+//! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises,
+//!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a child
+//!   that others talk with · `look.rs` its eyes · `unix.rs` and `kernel.rs` the few calls that need
+//!   `unsafe` · `watch.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
+//!   `exchange.rs` with the real network · `vars.rs` the environment, read once · `private_dir.rs`
+//!   the private folder of a run · `policy.rs` what a child may touch, as data
 
 mod account;
 #[cfg(test)]

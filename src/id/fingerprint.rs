@@ -6,7 +6,8 @@ use std::str::FromStr;
 use super::IdError;
 use crate::base::Digest;
 
-/// The first 16 bytes of SHA-256 over the raw 32-byte Ed25519 public key (core 3.5): a key's only name.
+/// The first 16 bytes of SHA-256 over the raw 32-byte Ed25519 public key (core 3.5): a key's only
+/// name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Fingerprint([u8; 16]);
 

@@ -22,8 +22,9 @@ impl Ref {
         self.kind == Kind::Config && matches!(self.id.as_str(), "rye/policy" | "rye/file-types")
     }
 
-    /// Whether a copy in a nearer space that is the system's to the byte is passed over: of an id under
-    /// `rye/`, which no nearer space holds, and of config, of which every copy is read (core 2.3).
+    /// Whether a copy in a nearer space that is the system's to the byte is passed over: of an id
+    /// under `rye/`, which no nearer space holds, and of config, of which every copy is read (core
+    /// 2.3).
     pub(crate) fn yields_to_system(&self) -> bool {
         self.id.is_reserved() || self.kind == Kind::Config
     }

@@ -31,7 +31,8 @@ impl Taking {
         Ok(Self { folder, here, below, files: BTreeMap::new(), remarks: Vec::new() })
     }
 
-    /// Takes a file, or all below a folder, that no word names; the inner error says why it cannot be.
+    /// Takes a file, or all below a folder, that no word names; the inner error says why it cannot
+    /// be.
     pub(super) fn take_beside(&mut self, named: &str) -> Result<Result<(), String>, Failure> {
         let named = named.trim_start_matches("./").trim_end_matches('/');
         let shown = escape_line(named);

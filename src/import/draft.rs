@@ -256,8 +256,8 @@ impl Maker<'_, '_> {
         Ok(out)
     }
 
-    /// An argument as the item has it: a file's copy instead of the file, also behind `--option=`; or
-    /// why what is there was left.
+    /// An argument as the item has it: a file's copy instead of the file, also behind `--option=`;
+    /// or why what is there was left.
     fn argument(
         &self,
         argument: &str,

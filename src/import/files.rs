@@ -91,8 +91,8 @@ impl Folder {
         is_there && path.parse::<RelPath>().is_ok() && self.is_straight(path)
     }
 
-    /// The files below a folder in it, but for what is hidden or made anew by each run; `None` if there are
-    /// more than a tool can have.
+    /// The files below a folder in it, but for what is hidden or made anew by each run; `None` if
+    /// there are more than a tool can have.
     ///
     /// # Errors
     /// `space.io`

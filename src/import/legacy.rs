@@ -1,6 +1,8 @@
-//! The older signature form: what it says of a file, by its own rules, and what it leaves uncovered.
+//! The older signature form: what it says of a file, by its own rules, and what it leaves
+//! uncovered.
 //!
-//! Nothing is admitted by it. A text that it vouches for is shown to a person, who may sign it anew.
+//! Nothing is admitted by it. A text that it vouches for is shown to a person, who may sign it
+//! anew.
 
 use base64::Engine;
 use base64::alphabet::URL_SAFE;

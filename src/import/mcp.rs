@@ -39,7 +39,8 @@ pub(crate) struct McpImport<'a> {
     pub(crate) net: Option<&'a str>,
     /// Folders that the server may write.
     pub(crate) writes: &'a [String],
-    /// Files and folders of this folder that the server loads beside those that its command line names.
+    /// Files and folders of this folder that the server loads beside those that its command line
+    /// names.
     pub(crate) files: &'a [String],
     /// The folder of the items.
     pub(crate) category: &'a ItemId,
@@ -376,8 +377,8 @@ fn from_here(path: &str, rye: &Rye) -> String {
     format!("{named}{}", if path.ends_with('/') { "/" } else { "" })
 }
 
-/// The server as the person's own command line starts it: in this folder, with what every tool gets of
-/// the environment.
+/// The server as the person's own command line starts it: in this folder, with what every tool gets
+/// of the environment.
 fn spawn(
     import: &McpImport<'_>,
     rye: &Rye,
@@ -420,9 +421,9 @@ fn spawn(
     })
 }
 
-/// Where the interpreter of a script lies that is no program of the system, with what it loads from there:
-/// a sandbox shows a program its own folder, and a script's first line leads elsewhere, as in a virtual
-/// environment.
+/// Where the interpreter of a script lies that is no program of the system, with what it loads from
+/// there: a sandbox shows a program its own folder, and a script's first line leads elsewhere, as
+/// in a virtual environment.
 fn read_by_script(rye: &Rye, script: &Path, home: &Path) -> Vec<String> {
     let bytes = rye.host().read(script, SMALL_TEXT_BYTES).unwrap_or_default();
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();

@@ -2,21 +2,22 @@
 //!
 //! Sees the facade and what is below it; knows no other feature.
 //!
-//! In:  an unchanged `RuntimeConfig` of `PromptKit`, and the pack that describes its tools; a folder of
-//!      items that are signed in the older form; a skill.
-//! Out: drafts of items, each with copies of the files that belong to it.
+//! In: an unchanged `RuntimeConfig` of `PromptKit`, and the pack that describes its tools; a folder
+//! of items that are signed in the older form; a skill. Out: drafts of items, each with copies of
+//! the files that belong to it.
 //!
 //! In:  an MCP server. Out: one item for each of its tools, pinned to what it says of itself.
 //!
-//! `mcp.rs` the tools of a server · `copies.rs` what a server is started from · `skill.rs` a skill as a
-//! directive, and back, with `skill_files.py` for its files · `legacy.rs` the older signature form ·
-//! `folder.rs` a folder of it · `runtimeconfig.rs` what it binds · `hook.rs` the keys of a hook ·
-//! `pack.rs` descriptions and schemas · `doc.rs` a document whose every fault has its line and column ·
-//! `files.rs` the files that arguments name · `draft.rs` the text of an item, `yaml.rs` its values ·
-//! `write.rs` the only place that writes
+//! `mcp.rs` the tools of a server · `copies.rs` what a server is started from · `skill.rs` a skill
+//! as a directive, and back, with `skill_files.py` for its files · `legacy.rs` the older signature
+//! form · `folder.rs` a folder of it · `runtimeconfig.rs` what it binds · `hook.rs` the keys of a
+//! hook · `pack.rs` descriptions and schemas · `doc.rs` a document whose every fault has its line
+//! and column · `files.rs` the files that arguments name · `draft.rs` the text of an item,
+//! `yaml.rs` its values · `write.rs` the only place that writes
 //!
 //! Invariants
-//! - A key that is not known, or a value that is none, is a fault: nothing is passed over in silence.
+//! - A key that is not known, or a value that is none, is a fault: nothing is passed over in
+//!   silence.
 //! - With one fault nothing is written; all of them are told.
 //! - No file from outside the configuration's folder is copied, and none through a link.
 //! - Nothing is signed here.

@@ -1,8 +1,8 @@
 //! A skill of the Agent Skills format as a directive, and back.
 //!
-//! The front matter goes into the directive's metadata and into a block of YAML above it, the text into
-//! its body. Files go beside a tool of the same name, whose signature covers them and which gives them
-//! out: what an agent reads or runs of a skill is what was signed.
+//! The front matter goes into the directive's metadata and into a block of YAML above it, the text
+//! into its body. Files go beside a tool of the same name, whose signature covers them and which
+//! gives them out: what an agent reads or runs of a skill is what was signed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -294,7 +294,8 @@ pub(crate) struct Skill {
     pub(crate) files: BTreeMap<String, (Vec<u8>, bool)>,
 }
 
-/// The skill that a directive is, with the files that the tool of its name gives out. Both are verified.
+/// The skill that a directive is, with the files that the tool of its name gives out. Both are
+/// verified.
 ///
 /// # Errors
 /// `import.not_a_skill` for a directive that the format cannot hold; those of verifying.
@@ -355,7 +356,8 @@ pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, Failure> {
     Ok(Skill { name, files })
 }
 
-/// Writes a skill into a folder of its name, which there must not be yet; there is all of it or nothing.
+/// Writes a skill into a folder of its name, which there must not be yet; there is all of it or
+/// nothing.
 ///
 /// # Errors
 /// `import.exists`, `import.io`

@@ -24,8 +24,8 @@ pub(crate) struct Written {
     pub(crate) place: Place,
     /// Files of an earlier import that the item no longer lists.
     pub(crate) left_over: Vec<Place>,
-    /// The file that the item was made of, where it lies in the item's place: it is left as it is until
-    /// the signed item takes its place.
+    /// The file that the item was made of, where it lies in the item's place: it is left as it is
+    /// until the signed item takes its place.
     pub(crate) older: Option<Vec<u8>>,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct Put {
 /// Writes items and their files into a space; each file is put into its place whole.
 ///
 /// # Errors
-/// `import.exists` for what is there already, unless `force` is given; `sign.reserved` below `rye/`;
-/// `space.symlink` where a folder on the way is a link: then nothing was written. `import.io`; then
-/// what was written is taken back, but for what it was written over.
+/// `import.exists` for what is there already, unless `force` is given; `sign.reserved` below
+/// `rye/`; `space.symlink` where a folder on the way is a link: then nothing was written.
+/// `import.io`; then what was written is taken back, but for what it was written over.
 pub(crate) fn write(rye: &Rye, drafts: &[Draft], into: Put) -> Result<Vec<Written>, Failure> {
     let root = root(rye, into.space)?;
     for draft in drafts {
@@ -95,8 +95,8 @@ fn in_place<'d>(root: &Root, draft: &'d Draft) -> Option<&'d [u8]> {
     same.then_some(bytes)
 }
 
-/// The files of a draft below `.ai`, with their bytes and modes; the item comes last, so that it never
-/// stands there without them.
+/// The files of a draft below `.ai`, with their bytes and modes; the item comes last, so that it
+/// never stands there without them.
 fn parts(draft: &Draft) -> Vec<(String, &[u8], u32)> {
     let folder = format!("{}/{}", draft.item.kind.folder(), draft.item.id.folder());
     let file = |(path, taken): (&crate::space::RelPath, &'_ super::files::Taken)| {

@@ -17,8 +17,8 @@ pub(super) fn scalar(text: &str) -> String {
     }
 }
 
-/// A value as JSON, with what nobody sees written out: as it is, YAML would refuse some of it, and a
-/// person pass over the rest.
+/// A value as JSON, with what nobody sees written out: as it is, YAML would refuse some of it, and
+/// a person pass over the rest.
 fn quoted(value: &Value) -> String {
     let mut out = String::new();
     for c in value.to_string().chars() {
@@ -35,8 +35,8 @@ pub(super) fn list(texts: impl Iterator<Item = String>) -> String {
     format!("[{}]", texts.map(|text| scalar(&text)).collect::<Vec<_>>().join(", "))
 }
 
-/// A key and its value below `indent` spaces. Mappings take a line a key; all else is JSON, which is
-/// YAML too.
+/// A key and its value below `indent` spaces. Mappings take a line a key; all else is JSON, which
+/// is YAML too.
 pub(super) fn entry(out: &mut String, indent: usize, key: &str, value: &Value) {
     let _ = write!(out, "{:indent$}{}:", "", scalar(key));
     match value {

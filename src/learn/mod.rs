@@ -6,11 +6,14 @@
 //! Out: what its `sandbox` block would have to say for just this, as a change of its file.
 //!
 //! Invariants
-//! - The run is held: everything but what no tool may touch, at the level `bwrap`, or there is none.
-//! - Nothing is signed. The file is written only when asked, and then its signature no longer holds.
+//! - The run is held: everything but what no tool may touch, at the level `bwrap`, or there is
+//!   none.
+//! - Nothing is signed. The file is written only when asked, and then its signature no longer
+//!   holds.
 //! - What no sandbox lets a tool do is said and never proposed.
 //!
-//! `host::watch` sees what is done · `needs.rs` makes of it what is needed · `learn.rs` runs and writes
+//! `host::watch` sees what is done · `needs.rs` makes of it what is needed · `learn.rs` runs and
+//! writes
 
 mod error;
 #[expect(clippy::module_inception, reason = "the verb's own file, named as the module is")]

@@ -19,8 +19,8 @@ pub(super) struct Needed {
 /// Of each run its own, whatever is granted.
 const OWN: [&str; 3] = [PRIVATE, "/dev", "/proc"];
 
-/// What these accesses need beyond the ground. `shown` is what the watched run could write, also where
-/// every run has a place of its own; `template` says a path as an item does.
+/// What these accesses need beyond the ground. `shown` is what the watched run could write, also
+/// where every run has a place of its own; `template` says a path as an item does.
 pub(super) fn needed(
     accesses: &Accesses,
     ground: &Ground,

@@ -25,7 +25,8 @@ codes! {
     LOCK_IO = "lock.io", Refused;
 }
 
-/// Whether the lock answers `code`: that of an item that a row does not allow, or of the file itself.
+/// Whether the lock answers `code`: that of an item that a row does not allow, or of the file
+/// itself.
 pub(crate) fn refuses_with(code: Code) -> bool {
     code == VERIFY_ROLLED_BACK || CODES.contains(&code)
 }

@@ -28,8 +28,8 @@ impl Lock {
         Self { rows }
     }
 
-    /// Reads the lock of a project; `None` if it has none, or the project is not `accepted`, which is
-    /// asked only if something is there.
+    /// Reads the lock of a project; `None` if it has none, or the project is not `accepted`, which
+    /// is asked only if something is there.
     ///
     /// # Errors
     /// `lock.malformed`, `lock.version`; `space.*` for a file that cannot be opened as one.
@@ -84,9 +84,9 @@ impl Lock {
         write_atomic(&path, text.as_bytes(), 0o644).map_err(|source| LockError::Io { path, source })
     }
 
-    /// The name of an item's row: its ref; for config, whose copies of several spaces are merged, its
-    /// ref and space. `None` for config of the user space: it is each person's own, and no project
-    /// can agree on it.
+    /// The name of an item's row: its ref; for config, whose copies of several spaces are merged,
+    /// its ref and space. `None` for config of the user space: it is each person's own, and no
+    /// project can agree on it.
     pub(crate) fn name(item: &Ref, space: Space) -> Option<Query> {
         let query = Query::from(item.clone());
         match (item.kind, space) {

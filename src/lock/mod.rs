@@ -1,4 +1,5 @@
-//! Lock: what a project has agreed to run, a row a ref, and the rules while a ref is listed (core 10).
+//! Lock: what a project has agreed to run, a row a ref, and the rules while a ref is listed (core
+//! 10).
 //!
 //! Sees `chain`, `verify`, `space`, `id`, `diagnostic`, `base`. Admits nothing: a source was
 //! admitted by `verify` before it is looked at here.

@@ -67,7 +67,8 @@ pub(crate) enum Broken {
 }
 
 impl Pin {
-    /// The row of an item that is admitted without warnings; `None` for one that dev mode let through.
+    /// The row of an item that is admitted without warnings; `None` for one that dev mode let
+    /// through.
     pub(crate) fn of(source: &Source, version: Option<String>) -> Option<Self> {
         let signer = source.signer().filter(|_| source.warnings().is_empty())?;
         Some(Self {

@@ -13,7 +13,8 @@ use crate::pipeline::Draft;
 pub(super) struct Document {
     pub(super) path: PathBuf,
     pub(super) version: i32,
-    /// `None` where it was too large, or where a change went by unseen, until it is sent whole again.
+    /// `None` where it was too large, or where a change went by unseen, until it is sent whole
+    /// again.
     pub(super) text: Option<String>,
     /// What was judged of this text.
     pub(super) draft: Option<Draft>,
@@ -34,7 +35,8 @@ impl Document {
         self.text = fits.then_some(text);
     }
 
-    /// Applies changes in their order; a change of a part of a text that is not known is passed over.
+    /// Applies changes in their order; a change of a part of a text that is not known is passed
+    /// over.
     pub(super) fn change(
         &mut self,
         version: i32,

@@ -11,8 +11,8 @@ use crate::report::Detail;
 
 /// Markdown for a place, and the bytes that it is about.
 ///
-/// On an input's name its declaration; where a remark stands, the page of its code; anywhere else in
-/// the head of the text, its chain.
+/// On an input's name its declaration; where a remark stands, the page of its code; anywhere else
+/// in the head of the text, its chain.
 pub(super) fn hover(
     draft: &Draft,
     text: &str,
@@ -41,8 +41,8 @@ pub(super) fn hover(
     })
 }
 
-/// Where the head of an item ends: a directive's fence, a tool's header. A text that is one body has
-/// its first line.
+/// Where the head of an item ends: a directive's fence, a tool's header. A text that is one body
+/// has its first line.
 fn head_end(draft: &Draft, text: &str) -> usize {
     let first = text.find('\n').map_or(text.len(), |feed| feed + 1);
     match &draft.item {

@@ -41,8 +41,8 @@ impl Units {
         }
     }
 
-    /// The byte of a place; what lies behind a line's end, or behind the last line, counts as the end.
-    /// A place inside of a character is its beginning.
+    /// The byte of a place; what lies behind a line's end, or behind the last line, counts as the
+    /// end. A place inside of a character is its beginning.
     pub(super) fn byte(self, text: &str, place: lsp::Position) -> usize {
         let line = usize::try_from(place.line).unwrap_or(usize::MAX);
         let Some(start) = starts(text).nth(line) else { return text.len() };
@@ -73,7 +73,8 @@ impl Units {
     }
 }
 
-/// Where an editor's lines begin: behind each line feed, and behind a carriage return that has none.
+/// Where an editor's lines begin: behind each line feed, and behind a carriage return that has
+/// none.
 fn starts(text: &str) -> impl Iterator<Item = usize> {
     let bytes = text.as_bytes();
     let ends = (0..bytes.len()).filter(|&at| match bytes[at] {

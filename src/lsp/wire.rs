@@ -1,7 +1,8 @@
 //! Frames: `Content-Length: n`, an empty line, n bytes of JSON. Bounded, whatever is announced.
 //!
 //! JSON is read into a value first and from there into types: numbers keep their digits here
-//! (`arbitrary_precision`), and types that may be one of several read such numbers from values alone.
+//! (`arbitrary_precision`), and types that may be one of several read such numbers from values
+//! alone.
 
 use std::io::{BufRead, Read, Write};
 

@@ -136,8 +136,8 @@ impl Sink for Listening<'_> {
     }
 }
 
-/// One call. What it used of the facade lives as long as it: who is told of a call is waited for when
-/// the answer is given.
+/// One call. What it used of the facade lives as long as it: who is told of a call is waited for
+/// when the answer is given.
 pub(super) struct Call<'a> {
     pub(super) server: &'a Server,
     pub(super) told: &'a Told,
@@ -226,7 +226,8 @@ impl<'a> Call<'a> {
         Self { server, told, start: Instant::now(), is_cancelled, rye: OnceCell::new() }
     }
 
-    /// What the tool of that name answers; that it was refused is an answer. `None`: no tool has it.
+    /// What the tool of that name answers; that it was refused is an answer. `None`: no tool has
+    /// it.
     pub(super) fn tool(&self, name: &str, arguments: Map<String, Value>) -> Option<Answer> {
         let answer = match name {
             "rye_execute" => self.execute(arguments),

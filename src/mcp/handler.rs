@@ -184,8 +184,8 @@ fn result(answer: Answer) -> CallToolResult {
     result
 }
 
-/// The answer of an item that is shown as a tool: what the item gave, and nothing around it. What is no
-/// plain success is told as `rye_execute` tells it.
+/// The answer of an item that is shown as a tool: what the item gave, and nothing around it. What
+/// is no plain success is told as `rye_execute` tells it.
 fn exposed(mut answer: Answer) -> CallToolResult {
     let is_plain = answer.structured.get("status").is_some_and(|status| status == "success");
     let data = answer.structured.get_mut("data").filter(|_| is_plain).map(Value::take);

@@ -1,7 +1,8 @@
 //! Who reads what a call answers over HTTP.
 //!
-//! A connection that breaks is no cancellation: a client is told to come back for the answer, by the id
-//! of the last event that it saw. One that does not come back is gone, and what it asked ends.
+//! A connection that breaks is no cancellation: a client is told to come back for the answer, by
+//! the id of the last event that it saw. One that does not come back is gone, and what it asked
+//! ends.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, Weak};

@@ -10,16 +10,16 @@
 //! - A `project_path` outside the roots is refused before anything of it is read.
 //! - What a tool answers, also that it was refused, is an answer; only a message that is none is an
 //!   error of the protocol.
-//! - A call runs on a thread of its own, so that a cancelled one ends alone; when the client is gone
-//!   nothing runs on.
+//! - A call runs on a thread of its own, so that a cancelled one ends alone; when the client is
+//!   gone nothing runs on.
 //! - Each call reads trust and files anew, so nothing outlives a revocation.
 //! - Nothing is signed that was not shown before, byte by byte.
 //!
-//! Start at `server.rs`, what all sessions share. `handler.rs` is one session, `calls.rs` what each tool
-//! does, `tools.rs` how it is described, `exposed.rs` items as tools, `shown.rs` as prompts and
-//! resources, `sign.rs` the two steps to a signature, `workers.rs` the threads, `watch.rs` hints that
-//! files changed; `stdio.rs` and `http.rs` are the doors, `messages.rs` what comes in by them, and
-//! `liveness.rs` who still reads behind the second.
+//! Start at `server.rs`, what all sessions share. `handler.rs` is one session, `calls.rs` what each
+//! tool does, `tools.rs` how it is described, `exposed.rs` items as tools, `shown.rs` as prompts
+//! and resources, `sign.rs` the two steps to a signature, `workers.rs` the threads, `watch.rs`
+//! hints that files changed; `stdio.rs` and `http.rs` are the doors, `messages.rs` what comes in by
+//! them, and `liveness.rs` who still reads behind the second.
 
 mod calls;
 mod error;

@@ -29,8 +29,8 @@ pub(crate) type Project = Box<dyn Fn(&Path) -> Result<Rye, Failure> + Send + Syn
 
 /// What a server is given by whoever wires it.
 pub(crate) struct Setup {
-    /// Real folders: a project lies in one of them. The first is the project whose items are shown as
-    /// tools, prompts and resources. Never empty.
+    /// Real folders: a project lies in one of them. The first is the project whose items are shown
+    /// as tools, prompts and resources. Never empty.
     pub(crate) roots: Vec<PathBuf>,
     /// Tools that are shown as tools of their own.
     pub(crate) expose: Vec<Pattern>,
@@ -104,8 +104,8 @@ pub(super) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     unpoisoned(of.lock())
 }
 
-/// Serves until the client is gone or this process is asked to end. When it returns no call runs, and
-/// no server of the exec protocol.
+/// Serves until the client is gone or this process is asked to end. When it returns no call runs,
+/// and no server of the exec protocol.
 ///
 /// # Errors
 /// `mcp.*`; those of finding the project.

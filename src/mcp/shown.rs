@@ -32,7 +32,8 @@ impl Call<'_> {
         Ok((described.iter().map(resource).collect(), next))
     }
 
-    /// The directions, for a client that puts them before its model; `Err` is what `rye_execute` says.
+    /// The directions, for a client that puts them before its model; `Err` is what `rye_execute`
+    /// says.
     pub(super) fn prompt(
         &self,
         name: &str,

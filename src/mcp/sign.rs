@@ -104,8 +104,8 @@ impl Call<'_> {
     }
 }
 
-/// What is to be signed: items of the project, and none that decides about the operator. Of a glob also
-/// what it leaves: what somebody else signed, and what `rye dev` holds back.
+/// What is to be signed: items of the project, and none that decides about the operator. Of a glob
+/// also what it leaves: what somebody else signed, and what `rye dev` holds back.
 fn entries(rye: &Rye, asked: &Sign) -> Result<(Vec<Entry>, Vec<Ref>), Refusal> {
     let wrong = |why: String| McpError::Arguments { tool: "rye_sign".into(), why };
     let refused = |why: &'static str| McpError::SignRefused { why, help: A_PERSON };

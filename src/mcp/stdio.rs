@@ -29,8 +29,8 @@ use crate::diagnostic::Failure;
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Serves until the client closes our input. What it asked just before is still answered; what runs on
-/// after a moment is cancelled.
+/// Serves until the client closes our input. What it asked just before is still answered; what runs
+/// on after a moment is cancelled.
 pub(super) async fn serve(server: &Arc<Server>) -> Result<(), Failure> {
     let is_gone = Arc::new(Notify::new());
     let transport = Patient {
@@ -93,8 +93,8 @@ enum Own {
     Socket(UnixStream),
 }
 
-/// The same stream, not to be waited for by whoever reads or writes. A pipe is opened once more, so that
-/// others who hold it notice nothing.
+/// The same stream, not to be waited for by whoever reads or writes. A pipe is opened once more, so
+/// that others who hold it notice nothing.
 fn own(fd: BorrowedFd<'_>, path: &str, reads: bool) -> Option<Own> {
     use std::os::unix::fs::OpenOptionsExt;
     let copy = std::fs::File::from(fd.try_clone_to_owned().ok()?);

@@ -54,8 +54,8 @@ impl Places {
     }
 }
 
-/// Watches the items that clients are told of and that are searched. `None` where that cannot be done:
-/// then nobody is told that a list changed, and no search index is kept.
+/// Watches the items that clients are told of and that are searched. `None` where that cannot be
+/// done: then nobody is told that a list changed, and no search index is kept.
 pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
     let rye = (server.setup.project)(&server.setup.roots[0]).ok()?;
     let base = |space| rye.spaces().get(space).map(Root::base);
@@ -148,8 +148,8 @@ async fn tell(server: Arc<Server>, hint: Arc<(Notify, AtomicU8)>, mut places: Pl
     }
 }
 
-/// Reads the roster again, on a thread of its own; true if it is another. One that cannot be read leaves
-/// what is known: each call is judged anew anyway.
+/// Reads the roster again, on a thread of its own; true if it is another. One that cannot be read
+/// leaves what is known: each call is judged anew anyway.
 async fn renewed(server: &Arc<Server>) -> bool {
     if server.setup.expose.is_empty() {
         return false;

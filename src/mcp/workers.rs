@@ -1,9 +1,9 @@
 //! The threads on which calls run.
 //!
-//! Everything below the facade waits for two things at once: for what it does, and for the signals that
-//! ask this process to end. A call is cancelled by such a signal to its own thread, which therefore ends
-//! its process group as if the whole process had been asked to; a thread that was cancelled takes no
-//! other call, so that no signal reaches one it was not meant for.
+//! Everything below the facade waits for two things at once: for what it does, and for the signals
+//! that ask this process to end. A call is cancelled by such a signal to its own thread, which
+//! therefore ends its process group as if the whole process had been asked to; a thread that was
+//! cancelled takes no other call, so that no signal reaches one it was not meant for.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};

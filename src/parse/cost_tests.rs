@@ -127,7 +127,8 @@ fn reading_cost_grows_no_faster_than_the_text_or_ends_at_a_limit() {
         let cells = times.iter().map(cell).collect::<Vec<_>>().join(" | ");
         let _ = writeln!(table, "{name} | {cells}");
         for pair in times.windows(2) {
-            // Ten times the text: three times ten would be the promise, and a busy machine doubles it.
+            // Ten times the text: three times ten would be the promise, and a busy machine doubles
+            // it.
             if pair[1].0 > pair[0].0.max(ANY) * 60 {
                 slow.push(name.to_owned());
             }

@@ -25,8 +25,9 @@ impl Knowledge {
     /// the first is a rule, and all of the text is body.
     ///
     /// # Errors
-    /// `parse.yaml`, `parse.limit`, `parse.metadata` for front matter that is no mapping; `parse.invisible_text`
-    /// and `parse.control_text` for what title, description and tags may not hold.
+    /// `parse.yaml`, `parse.limit`, `parse.metadata` for front matter that is no mapping;
+    /// `parse.invisible_text` and `parse.control_text` for what title, description and tags may not
+    /// hold.
     pub(crate) fn markdown(text: &str) -> Result<Self, Fault> {
         let signed = signature_length(text);
         let rest = &text[signed..];

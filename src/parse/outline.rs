@@ -1,4 +1,5 @@
-//! What a file says of itself, whether or not anybody signed it: to find it by, and for nothing else.
+//! What a file says of itself, whether or not anybody signed it: to find it by, and for nothing
+//! else.
 
 use serde_json::Value;
 

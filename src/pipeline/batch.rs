@@ -2,8 +2,9 @@
 //! (core 3.8, 4.6).
 //!
 //! In:  files as they were read.
-//! Out: a row for each. [`Rye::stage_all`] writes nothing, and what it says is what [`Rye::write_all`]
-//!      writes: the digest that somebody confirms is the one that is signed, of the very bytes.
+//! Out: a row for each. [`Rye::stage_all`] writes nothing, and what it says is what
+//! [`Rye::write_all`] writes: the digest that somebody confirms is the one that is signed, of the
+//! very bytes.
 
 use std::borrow::Cow;
 
@@ -42,8 +43,8 @@ impl From<Found> for ToSign {
 /// Which of the files are signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// What carries no valid signature of yours: what is yours, and what is unsigned. With `others` also
-    /// what somebody else signed.
+    /// What carries no valid signature of yours: what is yours, and what is unsigned. With `others`
+    /// also what somebody else signed.
     Open { others: bool },
     /// All of them: each was named.
     Named,
@@ -208,8 +209,8 @@ impl Rye {
         Ok(Step::Write(Box::new(Ready { unwritten, on_disk, was, replaces })))
     }
 
-    /// What the signature of a staged file would cover: the file as it was staged, and the files that
-    /// it lists, by the digests in its staged header. `None` where nothing is to be written.
+    /// What the signature of a staged file would cover: the file as it was staged, and the files
+    /// that it lists, by the digests in its staged header. `None` where nothing is to be written.
     ///
     /// # Errors
     /// `sign.io` where one of them is another file by now.
@@ -219,8 +220,8 @@ impl Rye {
         source.map(Some).map_err(|_| changed_meanwhile(row.place.clone()))
     }
 
-    /// Writes what was staged, on all cores; each is reported. A file that is another by now, or one
-    /// that lists such a file, is left as it is and refused.
+    /// Writes what was staged, on all cores; each is reported. A file that is another by now, or
+    /// one that lists such a file, is left as it is and refused.
     pub(crate) fn write_all(
         &self,
         rows: Vec<StagedRow>,
@@ -243,7 +244,8 @@ impl Rye {
         })
     }
 
-    /// Writes one staged file over these bytes; false if it, or one that it lists, is another by now.
+    /// Writes one staged file over these bytes; false if it, or one that it lists, is another by
+    /// now.
     ///
     /// # Errors
     /// `sign.io`

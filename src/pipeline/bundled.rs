@@ -15,8 +15,8 @@ pub(crate) struct Covered {
 }
 
 impl Rye {
-    /// The item's own file and those that its header lists, all of them verified; a warning of dev mode
-    /// is a refusal here.
+    /// The item's own file and those that its header lists, all of them verified; a warning of dev
+    /// mode is a refusal here.
     ///
     /// # Errors
     /// Those of verifying and parsing it.

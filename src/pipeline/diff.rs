@@ -329,8 +329,8 @@ pub(super) fn unified(old: &str, new: &str, path: &str, was: &str) -> String {
     if old == new {
         return String::new();
     }
-    // The best diff of texts that share nothing takes a minute. After this one that is coarser, and as
-    // true, has to do.
+    // The best diff of texts that share nothing takes a minute. After this one that is coarser, and
+    // as true, has to do.
     let most = Duration::from_millis(DIFF_MS);
     // Lines end at a line feed alone, so that a carriage return is a character of its line.
     let (old, new): (Vec<_>, Vec<_>) =

@@ -1,14 +1,14 @@
 //! A text that somebody is writing, judged as the item that it would be (core 3.6, 6.6, 7.4).
 //!
 //! In:  the place of an item and a text for it, saved or not.
-//! Out: a [`Draft`]: who signed exactly this text, or the rule that refuses it; what must be mended;
-//!      what it would run through.
+//! Out: a [`Draft`]: who signed exactly this text, or the rule that refuses it; what must be
+//! mended; what it would run through.
 //!
 //! Invariants
 //! - Nothing is signed, run, written or remembered, and your own key is not opened.
-//! - A text that `verify` refuses is read by the same door as one that is being signed: `stage` signs
-//!   it in memory, here with a key that nobody trusts and that is dropped at once. What comes of it
-//!   are remarks, never a plan.
+//! - A text that `verify` refuses is read by the same door as one that is being signed: `stage`
+//!   signs it in memory, here with a key that nobody trusts and that is dropped at once. What comes
+//!   of it are remarks, never a plan.
 
 use std::path::Path;
 
@@ -71,8 +71,8 @@ pub(crate) enum Spot {
 }
 
 impl Rye {
-    /// The item that a file is, or would be if it were there; `None` for what is no item, and for what
-    /// lies in no space of this project.
+    /// The item that a file is, or would be if it were there; `None` for what is no item, and for
+    /// what lies in no space of this project.
     pub(crate) fn entry_at(&self, path: &Path) -> Option<Entry> {
         // Only the folder that holds `.ai` may be reached by another name.
         let (folder, relative) = ai_folders(path).next_back()?;
@@ -198,7 +198,8 @@ impl Line<'_> {
 
     /// What a text holds that was refused, and what must be mended in it.
     fn read_unverified(&self, found: Found) -> Result<(Source, Item, Vec<Finding>), Failure> {
-        // Nobody trusts this key, and nothing that it signs leaves this function but to be remarked on.
+        // Nobody trusts this key, and nothing that it signs leaves this function but to be remarked
+        // on.
         let pair = KeyPair::generate()
             .map_err(|source| KeyError::Io { path: found.path.clone(), source })?;
         let staged = stage(found, By::Own(&pair), self.trust.now(), true)?;

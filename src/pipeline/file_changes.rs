@@ -12,8 +12,8 @@ use crate::verify::{PartFinding, Source};
 pub(crate) struct FileDifference {
     pub(crate) path: String,
     pub(crate) finding: PartFinding,
-    /// Unified, without colours: from what the version listed, where that was kept, else the whole file.
-    /// One sentence of a file that is no text.
+    /// Unified, without colours: from what the version listed, where that was kept, else the whole
+    /// file. One sentence of a file that is no text.
     pub(crate) unified: String,
 }
 

@@ -43,7 +43,8 @@ struct Kept {
 }
 
 impl SearchIndex {
-    /// From now on [`Self::changed`] is called whenever a file below one of these bases has changed.
+    /// From now on [`Self::changed`] is called whenever a file below one of these bases has
+    /// changed.
     #[cfg(feature = "mcp")]
     pub(crate) fn watch(&self, bases: Vec<PathBuf>) {
         self.state().watched = bases;
@@ -58,8 +59,8 @@ impl SearchIndex {
         state.kept.clear();
     }
 
-    /// The segment of a root as it was kept; else a new one, which is kept unless a file changed while
-    /// it was made.
+    /// The segment of a root as it was kept; else a new one, which is kept unless a file changed
+    /// while it was made.
     fn get(&self, root: &Root, make: impl FnOnce() -> Segment) -> Arc<Segment> {
         let state = self.state();
         if let Some(kept) = state.kept.get(root.base()).filter(|kept| kept.is_young()) {

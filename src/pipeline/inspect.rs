@@ -101,18 +101,19 @@ pub(crate) struct Why {
     pub(crate) copies: Vec<Copy>,
     /// For a tool that was admitted: its chain, or why it has none.
     pub(crate) chain: Option<Result<Vec<Detail>, Diagnostic>>,
-    /// What the lock lists under the ref, and whether what answers holds to it, if that can be said.
+    /// What the lock lists under the ref, and whether what answers holds to it, if that can be
+    /// said.
     pub(crate) locked: Option<(Pin, Option<bool>)>,
-    /// For a tool that can be run: the program and the folders of packages that it would use, or the
-    /// rule that would stop it.
+    /// For a tool that can be run: the program and the folders of packages that it would use, or
+    /// the rule that would stop it.
     pub(crate) survey: Option<Result<Survey, Diagnostic>>,
     /// Why nothing answers, if nothing does.
     pub(crate) refused: Option<Diagnostic>,
 }
 
 impl Rye {
-    /// Every item of the space and kind, not verified; files that tools list are left out. Of a project
-    /// that is not accepted no file is read for that (core 4.3): all names are there.
+    /// Every item of the space and kind, not verified; files that tools list are left out. Of a
+    /// project that is not accepted no file is read for that (core 4.3): all names are there.
     pub(crate) fn list(&self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
         let entries = self.names(space, kind)?;
         let has_parts = kind == Kind::Tool && !entries.is_empty();
@@ -334,8 +335,8 @@ impl Rye {
         find_program(&self.machine(&line), block.as_ref(), name)
     }
 
-    /// What of this machine a tool would use, by the plan of a run without parameters; `None` for what
-    /// is no tool, or has no sound chain.
+    /// What of this machine a tool would use, by the plan of a run without parameters; `None` for
+    /// what is no tool, or has no sound chain.
     pub(super) fn survey_tool(
         &self,
         line: Line<'_>,

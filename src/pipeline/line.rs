@@ -95,8 +95,8 @@ impl Line<'_> {
         Ok((source, item))
     }
 
-    /// Keeps the bytes that ran, for `rye diff`; what is in the binary is kept only if it is `locked`.
-    /// A full disk must not fail a run that is done.
+    /// Keeps the bytes that ran, for `rye diff`; what is in the binary is kept only if it is
+    /// `locked`. A full disk must not fail a run that is done.
     pub(super) fn remember<'b>(&self, sources: impl Iterator<Item = &'b Source>, locked: bool) {
         let Some(baselines) = self.rye.baselines() else { return };
         for source in sources.filter(|s| (locked || !s.is_embedded()) && s.warnings().is_empty()) {

@@ -144,8 +144,8 @@ impl Rye {
         Ok(LockReport { rows, failed: Vec::new() })
     }
 
-    /// Writes what was surveyed: what is added or removed, and with `changed` also the rows that say
-    /// something else. True if the file is another one now.
+    /// Writes what was surveyed: what is added or removed, and with `changed` also the rows that
+    /// say something else. True if the file is another one now.
     ///
     /// # Errors
     /// `lock.io`, `lock.no_project`, `space.too_large`.
@@ -180,7 +180,8 @@ impl Rye {
         Ok(true)
     }
 
-    /// Every tool and directive of the project, but copies of system items that it holds to the byte.
+    /// Every tool and directive of the project, but copies of system items that it holds to the
+    /// byte.
     ///
     /// # Errors
     /// `space.*`

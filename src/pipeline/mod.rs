@@ -5,8 +5,9 @@
 //! Start at `run.rs`, which is the line from a reference to a report; `line.rs` fetches one item,
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
 //! `hooks.rs` is who is asked around every call, `pending.rs` what waits for a person,
-//! `reach.rs` looks at all that is in reach, `lock.rs` writes the lock, `diff.rs` compares versions,
-//! `bundled.rs` gives what a signature covers, `eval.rs` reads the score of a run, `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet,
+//! `reach.rs` looks at all that is in reach, `lock.rs` writes the lock, `diff.rs` compares
+//! versions, `bundled.rs` gives what a signature covers, `eval.rs` reads the score of a run,
+//! `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet,
 //! `search.rs` finds items by words and describes one.
 
 mod batch;

@@ -26,8 +26,8 @@ pub(crate) struct Offer {
     /// What the signature would cover: the header as signing writes it, with the digests of the
     /// files that it lists.
     pub(crate) digest: Digest,
-    /// What changed since the last verified version; the whole file where none is known. The same of
-    /// each file beside it, which stands there whole where its earlier bytes were not kept.
+    /// What changed since the last verified version; the whole file where none is known. The same
+    /// of each file beside it, which stands there whole where its earlier bytes were not kept.
     pub(crate) diff: String,
     /// There is a verified version to compare with.
     pub(crate) has_baseline: bool,
@@ -47,8 +47,8 @@ impl Rye {
     /// Reads the file that a signature is asked for, and what changed in it.
     ///
     /// # Errors
-    /// `verify.project_not_accepted`: an editor is no place to accept a project. Those of finding the
-    /// file.
+    /// `verify.project_not_accepted`: an editor is no place to accept a project. Those of finding
+    /// the file.
     pub(crate) fn offer(&self, entry: &Entry) -> Result<Offer, Failure> {
         let (found, files) = self.offered(entry)?;
         let rules = self.rules(Hold::Off);

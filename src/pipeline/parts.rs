@@ -37,7 +37,8 @@ pub(super) fn checked(source: Source, spaces: &Spaces) -> Result<Source, Box<Ref
 /// Files by their paths.
 pub(super) type Files = BTreeMap<String, Cow<'static, [u8]>>;
 
-/// What a tool's header lists, and the folder that its paths begin at, below the one that holds `.ai`.
+/// What a tool's header lists, and the folder that its paths begin at, below the one that holds
+/// `.ai`.
 #[derive(Debug)]
 pub(super) struct Beside {
     /// The tool's own file, which no pattern of its own means.
@@ -86,7 +87,8 @@ impl Beside {
 pub(crate) struct Outside(Vec<Beside>);
 
 impl Outside {
-    /// Whether one of the tools lists or means the path, which is below the folder that holds `.ai`.
+    /// Whether one of the tools lists or means the path, which is below the folder that holds
+    /// `.ai`.
     pub(crate) fn holds(&self, path: &str) -> bool {
         self.0.iter().any(|beside| beside.lists(path))
     }
@@ -134,8 +136,8 @@ impl Rye {
         Outside(tools.filter_map(beside).filter(|beside| beside.folder.is_empty()).collect())
     }
 
-    /// The entries without those that lie there as files of a tool. Who has a signature line of their
-    /// own is always an item: an unsigned header cannot hide it.
+    /// The entries without those that lie there as files of a tool. Who has a signature line of
+    /// their own is always an item: an unsigned header cannot hide it.
     pub(super) fn without_parts(&self, entries: Vec<Entry>) -> Vec<Entry> {
         // Each file is read once; with many the waiting for the disk is shared.
         let looked: Vec<(Entry, Looked)> = match entries.len() > TOGETHER {

@@ -92,8 +92,8 @@ impl Rye {
         Ok(())
     }
 
-    /// Runs a kept request: planned anew, compared with what was asked for, claimed, started. This is
-    /// the project that it was asked in.
+    /// Runs a kept request: planned anew, compared with what was asked for, claimed, started. This
+    /// is the project that it was asked in.
     pub(crate) fn approve(
         &self,
         request: &PendingRequest,
@@ -148,7 +148,8 @@ impl Rye {
     /// Waits until somebody decided, and gives the report of the run as JSON.
     ///
     /// # Errors
-    /// `pending.rejected`, `pending.lost`, `pending.not_found`, `registry.io`; the signal that ended the wait.
+    /// `pending.rejected`, `pending.lost`, `pending.not_found`, `registry.io`; the signal that
+    /// ended the wait.
     pub(crate) fn wait_for(&self, id: &str) -> Result<Result<Value, i32>, Failure> {
         let registry = Registry::open(self.spaces().user()?.base())?;
         loop {

@@ -1,5 +1,5 @@
-//! Everything in reach of a reference: what it runs through and what it uses, each with its verdict,
-//! for a picture of it. A refusal is part of the answer, and nothing stops at one.
+//! Everything in reach of a reference: what it runs through and what it uses, each with its
+//! verdict, for a picture of it. A refusal is part of the answer, and nothing stops at one.
 
 use std::cell::RefCell;
 

@@ -19,7 +19,8 @@ use crate::verify::{Envelope, KeyError, KeyPair, KeyProblem, OwnKeys, TrustStore
 /// A file and the mode that it gets.
 type Place = (PathBuf, u32);
 
-/// Everything that can fail before a run has not failed: there is a key, and a file for the receipt.
+/// Everything that can fail before a run has not failed: there is a key, and a file for the
+/// receipt.
 pub(super) struct Notary {
     pair: KeyPair,
     plan_digest: Digest,

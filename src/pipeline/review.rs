@@ -55,8 +55,8 @@ pub(crate) struct Review {
 }
 
 impl Rye {
-    /// What the project holds beside `own`, where you have not accepted it; `None` where you have, and
-    /// where it holds nothing else.
+    /// What the project holds beside `own`, where you have not accepted it; `None` where you have,
+    /// and where it holds nothing else.
     ///
     /// # Errors
     /// Those of [`Rye::review`].

@@ -57,8 +57,8 @@ impl Rye {
     }
 
     /// # Errors
-    /// `verify.trust_unreadable`: file types are registered that your own key did not sign. The verbs
-    /// that mend this go on with the built-in ones.
+    /// `verify.trust_unreadable`: file types are registered that your own key did not sign. The
+    /// verbs that mend this go on with the built-in ones.
     pub(crate) fn sound_types(&self) -> Result<(), Failure> {
         self.types_fault.clone().map_or(Ok(()), |fault| Err(fault.into()))
     }
@@ -97,8 +97,8 @@ impl Rye {
         self.runtime.as_deref()
     }
 
-    /// The real folders whose files are in somebody's hands: the foreign ground, and the `.ai` folders on
-    /// disk.
+    /// The real folders whose files are in somebody's hands: the foreign ground, and the `.ai`
+    /// folders on disk.
     pub(super) fn guarded(&self) -> Vec<PathBuf> {
         let ground = self.spaces.ground().folders().map(Path::to_owned);
         let spaces = [Space::User, Space::System].into_iter().filter_map(|s| self.spaces.get(s));

@@ -5,9 +5,9 @@
 //! - [`Rye::search`] finds; [`Rye::search_json`] is the same as one JSON object.
 //! - [`Rye::describe_at`] describes one item; [`Rye::describe_json`] likewise.
 //!
-//! Invariant: whatever is found is verified before it is shown. Of an item that was not admitted its
-//! ref, its space and the code of the refusal are shown, and no word that it says: who reads it may be
-//! an agent.
+//! Invariant: whatever is found is verified before it is shown. Of an item that was not admitted
+//! its ref, its space and the code of the refusal are shown, and no word that it says: who reads it
+//! may be an agent.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -241,7 +241,8 @@ impl Rye {
         Ok((described.at_level(level, examples), described.warnings))
     }
 
-    /// The same as one JSON object. `level` is `summary`, `schema` or `full`; anything else is `full`.
+    /// The same as one JSON object. `level` is `summary`, `schema` or `full`; anything else is
+    /// `full`.
     pub fn describe_json(&self, item: &str, level: &str, examples: Option<usize>) -> Value {
         let start = std::time::Instant::now();
         let level = level.parse().unwrap_or(Level::Full);

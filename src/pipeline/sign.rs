@@ -309,8 +309,8 @@ pub(super) fn lost_executor(tool: &Tool, space: Space, line: Line<'_>) -> Option
     Some(Finding { meant: Some((executor.id.to_string(), near)), ..Finding::warning(message) })
 }
 
-/// The item that a source holds, and everything that should be mended in it. Places are those of the
-/// text as it was before `added` lines of the signature were put above it.
+/// The item that a source holds, and everything that should be mended in it. Places are those of
+/// the text as it was before `added` lines of the signature were put above it.
 ///
 /// # Errors
 /// `parse.*`; `sign.invalid` for a config of your own that nothing could read.

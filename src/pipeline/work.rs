@@ -263,7 +263,8 @@ impl Rye {
     }
 
     /// What changed from `old`; without one, from the last version that is known and verifies, or
-    /// from nothing: then each file beside it that this version does not list just so is there whole.
+    /// from nothing: then each file beside it that this version does not list just so is there
+    /// whole.
     pub(crate) fn changes(&self, old: Option<&InHand>, now: &InHand) -> Vec<FileChange> {
         let Ok(work) = &now.work else { return Vec::new() };
         let before = old.and_then(|old| old.work.as_ref().ok());

@@ -1,8 +1,8 @@
 //! Which files an argument may mean, by its text alone (core 7.8).
 //!
-//! rye does not know what a program does with its arguments, so it asks how a text reads: a path of a
-//! file is one with a `/` in it or with an extension. Whether a file is there now is not asked, since
-//! that can change before the program starts. What ends in `/` can only be a folder.
+//! rye does not know what a program does with its arguments, so it asks how a text reads: a path of
+//! a file is one with a `/` in it or with an extension. Whether a file is there now is not asked,
+//! since that can change before the program starts. What ends in `/` can only be a folder.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,8 +16,8 @@ const BETWEEN: [char; 4] = [',', ';', ':', '='];
 /// The bytes of the longest extension of a file.
 const EXTENSION: usize = 10;
 
-/// What an argument may name a file by, behind the option that it belongs to: all of it, the value of
-/// `--option=value`, and what is attached to short options, as in `-rvalue` and `-xrvalue`.
+/// What an argument may name a file by, behind the option that it belongs to: all of it, the value
+/// of `--option=value`, and what is attached to short options, as in `-rvalue` and `-xrvalue`.
 pub(super) fn values(argument: &str) -> Vec<(&str, &str)> {
     let mut all = vec![("", argument)];
     let Some(rest) = argument.strip_prefix('-') else { return all };
@@ -41,8 +41,8 @@ pub(crate) fn reads_as_file(argument: &str) -> bool {
 
 /// Every path of a file in an argument, as it reads: behind an option, in a list, as a `file:` URL.
 ///
-/// A text that begins with its own place (`/`, `./`, `../`) is a path whatever follows. Any other is
-/// one only if it looks like nothing else: letters of a path, and a `/` or an extension.
+/// A text that begins with its own place (`/`, `./`, `../`) is a path whatever follows. Any other
+/// is one only if it looks like nothing else: letters of a path, and a `/` or an extension.
 pub(super) fn paths(argument: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (_, value) in values(argument) {
@@ -128,8 +128,8 @@ fn is_path(text: &str) -> bool {
     has_place || (text.chars().all(is_plain) && (text.contains('/') || has_extension))
 }
 
-/// The texts of an argument that are judged: not the private folder with what follows it, and of what
-/// holds parameters only the part before them, which a caller cannot choose.
+/// The texts of an argument that are judged: not the private folder with what follows it, and of
+/// what holds parameters only the part before them, which a caller cannot choose.
 pub(super) fn judged(argument: &Pieces) -> Vec<String> {
     let mut out = Vec::new();
     let mut behind = false;
@@ -171,8 +171,8 @@ pub(super) fn plain_path(path: &Path) -> PathBuf {
     out
 }
 
-/// The path as the child will see it, without `.` and `..`: a process can name its own folder and root
-/// too, as in `/proc/self/cwd/x`.
+/// The path as the child will see it, without `.` and `..`: a process can name its own folder and
+/// root too, as in `/proc/self/cwd/x`.
 pub(super) fn seen_by_child(path: &Path, cwd: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     let mut parts = path.components();

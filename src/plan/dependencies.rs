@@ -9,8 +9,8 @@ use crate::chain::Chain;
 use crate::trace::Sink;
 use crate::verify::Source;
 
-/// The modules with a line of their own and the config that a plan of this chain would admit, without
-/// making one: no parameters are asked for, and nothing of the machine is looked at.
+/// The modules with a line of their own and the config that a plan of this chain would admit,
+/// without making one: no parameters are asked for, and nothing of the machine is looked at.
 ///
 /// # Errors
 /// Those of [`super::Plan::build`] that are about these files.

@@ -18,15 +18,15 @@ use crate::trace::{Event, Sink};
 /// The names that a child gets from the host, beside `LC_*`.
 const FIXED: &[&str] = &["PATH", "HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
 
-/// What keeps the modules of the working directory out of interpreters that would look for them there,
-/// unless a signed link or the caller's own environment says otherwise: `python3 -c` and `-m` (from
-/// Python 3.11 on), and Perl from 5.26 on, whatever the machine is set up for.
+/// What keeps the modules of the working directory out of interpreters that would look for them
+/// there, unless a signed link or the caller's own environment says otherwise: `python3 -c` and
+/// `-m` (from Python 3.11 on), and Perl from 5.26 on, whatever the machine is set up for.
 const SAFE_PATHS: [(&str, &str); 2] = [(PYTHON_SAFE, "1"), ("PERL_USE_UNSAFE_INC", "0")];
 
 const PYTHON_SAFE: &str = "PYTHONSAFEPATH";
 
-/// The value of a name under `env` is shown where it is shorter, in bytes: it is a word that stands in
-/// texts for other reasons.
+/// The value of a name under `env` is shown where it is shorter, in bytes: it is a word that stands
+/// in texts for other reasons.
 const NAMED_SHOWN: usize = 8;
 
 /// Where a child's environment comes from, in rising precedence; templates are not expanded yet.
@@ -128,8 +128,8 @@ impl Env {
         self.own.push((name.to_owned(), value));
     }
 
-    /// Lets Python find the modules of these folders of verified files, though [`SAFE_PATHS`] tell it not
-    /// to add the folder of its script.
+    /// Lets Python find the modules of these folders of verified files, though [`SAFE_PATHS`] tell
+    /// it not to add the folder of its script.
     pub(super) fn load_python_from(&mut self, folders: Vec<PathBuf>) {
         self.python = folders;
     }
@@ -178,7 +178,8 @@ impl Env {
         self.values(self.hides_named)
     }
 
-    /// The values that must not stand in an error: those, and of every other name that a link asks for.
+    /// The values that must not stand in an error: those, and of every other name that a link asks
+    /// for.
     pub(super) fn private_values(&self) -> impl Iterator<Item = &str> {
         self.values(true)
     }
@@ -202,7 +203,8 @@ impl Env {
         Self { paths, ..self }
     }
 
-    /// `NAME=template` of the links and of an anchor, in the order in which they are set; a secret stays a name.
+    /// `NAME=template` of the links and of an anchor, in the order in which they are set; a secret
+    /// stays a name.
     pub(super) fn settings(&self) -> Vec<String> {
         let links = self.links.iter().flatten();
         let links = links.map(|(name, template)| format!("{name}={template}"));

@@ -50,9 +50,9 @@ impl Spoken {
 /// What the tool's `exec` block asks for; `None` for a tool without one.
 ///
 /// # Errors
-/// `plan.bad_config`: the block and the chain's runtime do not go together, or the block asks for more
-/// than a project's item may have. `plan.unverified_program`: an argument names, from the item's folder,
-/// a file of the project or of a space that is not in `files`.
+/// `plan.bad_config`: the block and the chain's runtime do not go together, or the block asks for
+/// more than a project's item may have. `plan.unverified_program`: an argument names, from the
+/// item's folder, a file of the project or of a space that is not in `files`.
 pub(super) fn of(
     chain: &Chain,
     machine: &Machine<'_>,
@@ -121,7 +121,8 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// An argument that names a listed file becomes its pinned copy, also behind `--option=` and short options.
+    /// An argument that names a listed file becomes its pinned copy, also behind `--option=` and
+    /// short options.
     fn argument(&self, argument: &Argument) -> Result<Argument, PlanError> {
         let tool = self.chain.tool();
         for (option, value) in values(&argument.text) {

@@ -41,7 +41,8 @@ pub(crate) fn template(data: &[u8]) {
     for name in variables(text) {
         assert!(text.contains(&format!("${{{name}")), "{name}");
     }
-    // Whatever reaches the text from the environment is listed: secrets are looked for by that list.
+    // Whatever reaches the text from the environment is listed: secrets are looked for by that
+    // list.
     let bare = Scope { names: &names, env: &BTreeMap::new(), params: None };
     if bare.text(text) != expanded {
         assert!(variables(text).iter().any(|name| env.contains_key(*name)), "{text:?}");

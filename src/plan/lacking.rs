@@ -24,8 +24,8 @@ const NET: [&str; 8] = [
 ];
 
 impl Plan {
-    /// The line that the item would need, where what the tool said tells that its sandbox refused it
-    /// something.
+    /// The line that the item would need, where what the tool said tells that its sandbox refused
+    /// it something.
     pub(crate) fn line_to_add(&self, said: &str) -> Option<String> {
         let held = self.confinement()?;
         let lost = said.lines().find_map(|line| lost(held, line));
@@ -101,7 +101,8 @@ fn lost<'a>(held: &'a Confinement, line: &str) -> Option<&'a str> {
     held.missing.iter().find(is_part).filter(|_| is_refusal).map(String::as_str)
 }
 
-/// The place that no grant reaches in which something was to be written, where a line tells of a refusal.
+/// The place that no grant reaches in which something was to be written, where a line tells of a
+/// refusal.
 fn kept<'a>(held: &'a Confinement, line: &str) -> Option<&'a Path> {
     let path = path_in(line).filter(|_| WRITE.iter().any(|word| line.contains(word)))?;
     let kept = held.policy.kept.iter().find(|kept| path.starts_with(&kept.path))?;

@@ -47,8 +47,8 @@ pub(super) fn resolve(
     Ok(resolved)
 }
 
-/// The copies as one. Those of the tool's own space and below are taken whole; a nearer one sets what
-/// the tool lists as `overridable`, and nothing else.
+/// The copies as one. Those of the tool's own space and below are taken whole; a nearer one sets
+/// what the tool lists as `overridable`, and nothing else.
 fn merged(
     tool: &Tool,
     own: Space,

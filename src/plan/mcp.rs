@@ -1,5 +1,5 @@
-//! What a chain that ends at `rye/core/primitives/mcp` asks for: one tool of an MCP server, and what
-//! that tool was when it was signed.
+//! What a chain that ends at `rye/core/primitives/mcp` asks for: one tool of an MCP server, and
+//! what that tool was when it was signed.
 
 use std::path::Path;
 
@@ -32,7 +32,8 @@ pub(crate) struct McpTool {
 }
 
 impl McpTool {
-    /// Takes the block `mcp` out of the chain's merged keys, which says the rest: how to reach the server.
+    /// Takes the block `mcp` out of the chain's merged keys, which says the rest: how to reach the
+    /// server.
     pub(super) fn take(chain: &Chain, config: &mut Map<String, Value>) -> Result<Self, Bad> {
         let block = config.remove("mcp");
         let mut tool = Self::read(block.as_ref())?;
@@ -94,8 +95,8 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<(), String> {
     read.map(|_| ()).map_err(|(pointer, why)| format!("`{pointer}` {why}"))
 }
 
-/// Whether the words of a command line say exactly which code they start: a version or a digest for a
-/// program that fetches packages. Of what lies on this machine it is not known here.
+/// Whether the words of a command line say exactly which code they start: a version or a digest for
+/// a program that fetches packages. Of what lies on this machine it is not known here.
 pub(crate) fn names_exact_code(command: &str, args: &[String]) -> bool {
     fetched(command, args).is_some_and(|(found, is_exact)| found.into_iter().all(is_exact))
 }
@@ -138,8 +139,8 @@ pub(crate) fn script_at(command: &str, args: &[String]) -> Option<usize> {
     (!args[at].starts_with('-')).then_some(at)
 }
 
-/// The options of a program that fetches code, before the word that says which. What any other may do is
-/// not known: it leaves open what runs.
+/// The options of a program that fetches code, before the word that says which. What any other may
+/// do is not known: it leaves open what runs.
 struct Fetcher {
     flags: &'static [&'static str],
     valued: &'static [&'static str],

@@ -11,8 +11,9 @@
 //! - Templates of signed items are expanded in one pass; inserted values are never scanned.
 //! - Commands are argument vectors; nothing passes through a shell.
 //!
-//! Start at `plan.rs`; `machine` is what a run would use of this machine; `record` is the plan as data,
-//! in a file, and what differs between two; `matrix.rs` is the table of what may be asked for at all.
+//! Start at `plan.rs`; `machine` is what a run would use of this machine; `record` is the plan as
+//! data, in a file, and what differs between two; `matrix.rs` is the table of what may be asked for
+//! at all.
 
 mod arguments;
 mod config;

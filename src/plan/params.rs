@@ -16,8 +16,8 @@ use crate::id::{ItemId, Ref};
 
 /// Parameters that fit the tool's schema, defaults applied. Kept once: a clone is the same object.
 ///
-/// Invariant: one JSON object; made by [`Params::check`], or empty. There is no way from here into a
-/// command, an environment or a limit.
+/// Invariant: one JSON object; made by [`Params::check`], or empty. There is no way from here into
+/// a command, an environment or a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Params(Arc<Map<String, Value>>);
 
@@ -25,8 +25,8 @@ impl Params {
     /// Checks what a caller gave, in at most `time` where one is set.
     ///
     /// # Errors
-    /// `plan.invalid_parameters` with every violation; `plan.invalid_schema`; `parse.limit` for more
-    /// values, or a check of more steps, than there may be; `execute.timeout`.
+    /// `plan.invalid_parameters` with every violation; `plan.invalid_schema`; `parse.limit` for
+    /// more values, or a check of more steps, than there may be; `execute.timeout`.
     pub(crate) fn check(
         item: &Ref,
         schema: Option<&Value>,
@@ -141,8 +141,8 @@ pub(crate) fn check_config(
 const BODY_NAMES: [&str; 5] =
     ["item_dir", "project_path", "user_space", "system_space", "params_json"];
 
-/// The names in the body of a tool that is one HTTP request that stand for nothing, each once with the
-/// parameters that may have been meant; for signing. Without a schema anything may be given.
+/// The names in the body of a tool that is one HTTP request that stand for nothing, each once with
+/// the parameters that may have been meant; for signing. Without a schema anything may be given.
 pub(crate) fn unknown_names(
     executor: Option<&ItemId>,
     schema: Option<&Value>,

@@ -1,8 +1,8 @@
 //! What a template of a signed item comes to, piece by piece.
 //!
-//! The private folder of a run is not known while the run is planned, and no text may stand for it: a
-//! folder's name or a caller's value could imitate that text. So it is a piece of its own until the
-//! child is started, and what is judged are the pieces.
+//! The private folder of a run is not known while the run is planned, and no text may stand for it:
+//! a folder's name or a caller's value could imitate that text. So it is a piece of its own until
+//! the child is started, and what is judged are the pieces.
 
 use std::path::{Path, PathBuf};
 

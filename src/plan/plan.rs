@@ -47,7 +47,8 @@ pub(crate) struct Machine<'a> {
     /// Which programs and folders inside the project the person let in.
     pub(crate) trust: &'a TrustStore<'a>,
     pub(crate) project_path: &'a Path,
-    /// The folder that the child works in and knows as its project; the project itself but for tests.
+    /// The folder that the child works in and knows as its project; the project itself but for
+    /// tests.
     pub(crate) workplace: &'a Path,
     pub(crate) user_space: Option<&'a Path>,
     pub(crate) system_space: Option<&'a Path>,
@@ -80,8 +81,9 @@ impl Machine<'_> {
     }
 
     /// Whether a path is, or may become, a file that somebody else can put there. By place: it lies
-    /// below a guarded folder by its text, or by the folder that it is in, whether a file is there or
-    /// not; or a link leads there now. A guarded folder itself, and what holds one, is not a file.
+    /// below a guarded folder by its text, or by the folder that it is in, whether a file is there
+    /// or not; or a link leads there now. A guarded folder itself, and what holds one, is not a
+    /// file.
     pub(super) fn leads_to_foreign_file(&self, path: &Path) -> bool {
         let real = path.parent().and_then(|folder| self.host.real_folder(folder));
         let real = real.zip(path.file_name()).map(|(folder, name)| folder.join(name));
@@ -95,8 +97,8 @@ impl Machine<'_> {
         self.guarded.iter().any(|root| place.starts_with(root))
     }
 
-    /// The host's `PATH` as a child gets it: without relative folders, and without guarded ones but those
-    /// that hold a program which the person let in.
+    /// The host's `PATH` as a child gets it: without relative folders, and without guarded ones but
+    /// those that hold a program which the person let in.
     pub(super) fn child_path(&self) -> Option<String> {
         let is_kept = |it: &Searched| {
             let is_free = || !it.real.as_ref().is_some_and(|real| self.is_guarded(real));
@@ -231,7 +233,8 @@ impl Plan {
             sink.record(Event::Sandbox { in_force: held.to_json() });
         }
         let timeout = limits.timeout(signed_ms, machine.timeout);
-        // A program that never looks at the tool's file needs no copy of it, and a request none at all.
+        // A program that never looks at the tool's file needs no copy of it, and a request none at
+        // all.
         let uses_tree = match &act {
             Act::Process(process, _) => {
                 let filled = context.fill();
@@ -268,8 +271,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What to start, once the verified bytes lie in the folder `pin` and, where it is held, `tmp` is its
-    /// private folder; for a plan that starts something. It is held by what the plan says in any case.
+    /// What to start, once the verified bytes lie in the folder `pin` and, where it is held, `tmp`
+    /// is its private folder; for a plan that starts something. It is held by what the plan says in
+    /// any case.
     pub(crate) fn spawn(&self, pin: Option<&Path>, tmp: Option<&Path>) -> Option<Spawn> {
         let Act::Process(process, spoken) = &self.act else { return None };
         let filled = self.context.fill();
@@ -332,7 +336,8 @@ impl Plan {
         self.context.env.secrets()
     }
 
-    /// The same and the values of all other names that links ask for: what no error shows (core 7.5).
+    /// The same and the values of all other names that links ask for: what no error shows (core
+    /// 7.5).
     pub(crate) fn private_values(&self) -> impl Iterator<Item = &str> {
         self.context.env.private_values()
     }
@@ -402,8 +407,8 @@ impl Plan {
     }
 }
 
-/// What the chain's primitive does, what of this machine it uses, and the time that the signed links
-/// give it, in milliseconds.
+/// What the chain's primitive does, what of this machine it uses, and the time that the signed
+/// links give it, in milliseconds.
 #[expect(clippy::too_many_arguments, reason = "all that a chain's end is made of")]
 fn act(
     chain: &Chain,

@@ -67,7 +67,8 @@ impl Process {
     ///
     /// # Errors
     /// `plan.secret_in_argv`, `plan.no_command`, `plan.program_not_found`, `plan.argument_nul`,
-    /// `plan.argument_too_large`, `plan.variable_too_large`, `plan.bad_config`, `plan.unverified_program`.
+    /// `plan.argument_too_large`, `plan.variable_too_large`, `plan.bad_config`,
+    /// `plan.unverified_program`.
     pub(super) fn of(
         item: &Ref,
         execution: Execution,
@@ -181,9 +182,9 @@ impl Process {
         }
     }
 
-    /// The folders from which Python would load modules beside what it is started with: those of the
-    /// pinned Python files in the command line, and the working directory where that is pinned. Below
-    /// the private folder.
+    /// The folders from which Python would load modules beside what it is started with: those of
+    /// the pinned Python files in the command line, and the working directory where that is pinned.
+    /// Below the private folder.
     pub(super) fn python_folders(&self, filled: &Filled, tree: &Tree) -> Vec<PathBuf> {
         let Expanded { args, cwd } = self.expand(filled);
         let mut found: Vec<PathBuf> = Vec::new();
@@ -203,8 +204,8 @@ impl Process {
         found
     }
 
-    /// Sizes of arguments and variables, and NULs; then the folder, and that no argument names a file
-    /// which no signature covers (core 7.8).
+    /// Sizes of arguments and variables, and NULs; then the folder, and that no argument names a
+    /// file which no signature covers (core 7.8).
     fn check(
         &mut self,
         item: &Ref,
@@ -304,8 +305,8 @@ impl Process {
 }
 
 impl Copy {
-    /// The pinned copy that an argument names by where the file lies, by its text alone: a file that goes
-    /// and comes again is still the one that is listed.
+    /// The pinned copy that an argument names by where the file lies, by its text alone: a file
+    /// that goes and comes again is still the one that is listed.
     fn find(argument: &Pieces, folder: &Path, tree: &Tree) -> Option<Self> {
         if argument.is_private() || folder.as_os_str().is_empty() {
             return None;

@@ -1,8 +1,8 @@
 //! Checking a value against a JSON Schema, in bounded work.
 //!
 //! A schema comes from whoever wrote the item, often from a server of somebody else. So each of its
-//! parts carries a keyword of rye's own that counts: past so many steps, past the call's time, or when
-//! the call is to end, the check is left at once.
+//! parts carries a keyword of rye's own that counts: past so many steps, past the call's time, or
+//! when the call is to end, the check is left at once.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -299,8 +299,8 @@ fn metered<R>(
     })
 }
 
-/// Takes steps of the meter; past its end the check is left, which only unwinding can do from inside of
-/// the validator.
+/// Takes steps of the meter; past its end the check is left, which only unwinding can do from
+/// inside of the validator.
 fn spend(steps: u64) {
     let stop = METER.with_borrow_mut(|meter| {
         let meter = meter.as_mut()?;

@@ -19,8 +19,8 @@ pub(crate) struct ConfigCopy {
 
 /// Gives files that lie beside items, each admitted like an item or listed by one.
 pub(crate) trait Shelf {
-    /// The folder that a root means for an item, and the item's path below it; `None` where the item
-    /// may not use that root.
+    /// The folder that a root means for an item, and the item's path below it; `None` where the
+    /// item may not use that root.
     ///
     /// # Errors
     /// `space.*`

@@ -1,8 +1,9 @@
 //! What a process starts: a program of this machine, or a file of the run's private folder.
 //!
-//! Judged by what a template comes to and not by how it is written: a text that leads into the private
-//! folder must be a file there, and a file that names its interpreter in its first line gets one that
-//! may be used. Otherwise the kernel, or `env`, would choose it by what lies on `PATH`.
+//! Judged by what a template comes to and not by how it is written: a text that leads into the
+//! private folder must be a file there, and a file that names its interpreter in its first line
+//! gets one that may be used. Otherwise the kernel, or `env`, would choose it by what lies on
+//! `PATH`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,8 @@ use crate::id::Ref;
 
 /// What is started.
 pub(super) enum Program {
-    /// An absolute path, found before the run; `permitted` if it lies in the project and you let it in.
+    /// An absolute path, found before the run; `permitted` if it lies in the project and you let it
+    /// in.
     Found { path: PathBuf, permitted: bool },
     /// A signed file, by its path in the private folder.
     Copy(String),

@@ -51,8 +51,8 @@ impl TemplateContext {
         Filled { names, env }
     }
 
-    /// Without them: `{tool_path}` and the like stand for themselves. For what has no private folder,
-    /// and for what is shown.
+    /// Without them: `{tool_path}` and the like stand for themselves. For what has no private
+    /// folder, and for what is shown.
     pub(super) fn fill_without_private(&self) -> Filled {
         let names = self.names.clone();
         let mut env = self.env.resolve(&names);

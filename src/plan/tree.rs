@@ -58,7 +58,8 @@ pub(super) struct Anchored<'a> {
 const MARKERS: [&str; 3] = ["__init__.py", "pyproject.toml", "package.json"];
 
 impl Tree {
-    /// The tree of a chain: the tool with its files, further `modules` of it, and the runtimes' files.
+    /// The tree of a chain: the tool with its files, further `modules` of it, and the runtimes'
+    /// files.
     ///
     /// `modules` are sources that carry a signature line of their own.
     pub(super) fn of(chain: &Chain, anchored: Option<&Anchored<'_>>, modules: &[Source]) -> Self {
@@ -132,8 +133,8 @@ impl Tree {
         self.files.iter().any(|file| Path::new(&file.path).ancestors().skip(1).any(|f| f == path))
     }
 
-    /// The pinned copy of a file, by the path of the original as it is written: what lies there now is
-    /// not asked.
+    /// The pinned copy of a file, by the path of the original as it is written: what lies there now
+    /// is not asked.
     pub(super) fn copy_of(&self, path: &Path) -> Option<&Pinned> {
         let path = plain_path(path);
         let is_it = |file: &&Pinned| file.origin.is_absolute() && file.origin == path;
@@ -176,7 +177,8 @@ impl<'a> Anchored<'a> {
     }
 }
 
-/// `{runtime_lib}`: the folder that the nearest runtime names whose anchor has one, in force or not.
+/// `{runtime_lib}`: the folder that the nearest runtime names whose anchor has one, in force or
+/// not.
 fn lib(chain: &Chain) -> Option<String> {
     let mut links = chain.links().iter().enumerate().skip(1);
     let named = links.find_map(|(at, link)| Some((at, link.tool.anchor.as_ref()?.lib.as_ref()?)));

@@ -118,8 +118,8 @@ impl ExecDriver {
         }
     }
 
-    /// The server of a binding. When there are too many one goes: one that does not run, else the one that
-    /// nobody used for longest, else any.
+    /// The server of a binding. When there are too many one goes: one that does not run, else the
+    /// one that nobody used for longest, else any.
     fn server(&self, key: Digest, make: impl FnOnce() -> Server) -> Arc<Server> {
         let mut servers = self.shared.lock();
         let mut gone = None;
@@ -205,8 +205,8 @@ fn end(gone: Vec<(PersistentChild, Kept)>) {
     drop(kept);
 }
 
-/// What a process was started from, but for the name of the run: two calls share a process if nothing of
-/// it differs.
+/// What a process was started from, but for the name of the run: two calls share a process if
+/// nothing of it differs.
 fn binding(plan: &Plan) -> Digest {
     let mut binding = Binding::default();
     for link in plan.links() {

@@ -1,4 +1,5 @@
-//! What a hook is sent, and what its answer means (exec-protocol 6). Everything that is no answer denies.
+//! What a hook is sent, and what its answer means (exec-protocol 6). Everything that is no answer
+//! denies.
 
 use serde_json::{Map, Value, json};
 

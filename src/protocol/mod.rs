@@ -1,5 +1,5 @@
-//! Protocol: calls of programs that speak the exec protocol (exec-protocol 2 and 3), and of tools of MCP
-//! servers.
+//! Protocol: calls of programs that speak the exec protocol (exec-protocol 2 and 3), and of tools
+//! of MCP servers.
 //!
 //! Sees `execute`, `plan`, `host` and below.
 //!
@@ -11,10 +11,10 @@
 //! - A process that broke the protocol is ended, and no later call hears of it.
 //! - No program is left when the driver is dropped.
 //!
-//! `wire.rs` what is sent and what an answer says · `oneshot.rs` one process a call · `session.rs` the
-//! calls of a server as a state machine without I/O · `server.rs` a server's process and its session ·
-//! `driver.rs` all servers of this process · `binding.rs` what tells one server from another ·
-//! `notes.rs` what programs say on standard error · `mcp` tools of MCP servers ·
+//! `wire.rs` what is sent and what an answer says · `oneshot.rs` one process a call · `session.rs`
+//! the calls of a server as a state machine without I/O · `server.rs` a server's process and its
+//! session · `driver.rs` all servers of this process · `binding.rs` what tells one server from
+//! another · `notes.rs` what programs say on standard error · `mcp` tools of MCP servers ·
 //! `hook.rs` what hooks are sent and answer · `observe.rs` those that are only told
 
 #[cfg(feature = "bench")]

@@ -1,8 +1,8 @@
 //! What a program says on standard error: to the log line by line, and the last of it to whoever is
 //! told of a failure.
 //!
-//! What is kept is as it was said, and masked when it is shown: a secret that comes in two pieces, or
-//! has several lines, is found in the whole.
+//! What is kept is as it was said, and masked when it is shown: a secret that comes in two pieces,
+//! or has several lines, is found in the whole.
 
 use crate::base::limits::{NOTE_LINES, STDERR_TAIL};
 use crate::base::text::escape_line;

@@ -13,8 +13,8 @@ use crate::execute::{Kept, Mask};
 use crate::host::{PersistentChild, Signals, hold_signals};
 use crate::id::Ref;
 
-/// Programs that were told and still run. Dropping it waits for them, each to its own deadline; a signal
-/// that asks this process to end ends them.
+/// Programs that were told and still run. Dropping it waits for them, each to its own deadline; a
+/// signal that asks this process to end ends them.
 #[derive(Default)]
 pub(crate) struct Observers {
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -44,7 +44,8 @@ impl Observers {
     /// A place for one more, which is taken before it is started; `None` while too many run.
     pub(crate) fn place(&self) -> Option<Place> {
         let place = Place(Arc::clone(&self.places));
-        // One is ours. Of two who take the last place at once neither may get it, and none gets one more.
+        // One is ours. Of two who take the last place at once neither may get it, and none gets one
+        // more.
         (Arc::strong_count(&self.places) <= OBSERVERS + 1).then_some(place)
     }
 

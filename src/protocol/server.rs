@@ -1,8 +1,8 @@
 //! One server: its process and its session (exec-protocol 3).
 //!
-//! Nobody reads the pipes while nobody waits: of those who wait for an answer one reads for all, and
-//! hands over when it has its own. So a call costs no change of threads, and a flood is bounded by the
-//! pipe. Before a call is sent, what came in between is read and thrown away.
+//! Nobody reads the pipes while nobody waits: of those who wait for an answer one reads for all,
+//! and hands over when it has its own. So a call costs no change of threads, and a flood is bounded
+//! by the pipe. Before a call is sent, what came in between is read and thrown away.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
@@ -173,8 +173,8 @@ impl Server {
         }
     }
 
-    /// Takes in what a turn brought with the process of this generation, and what of `out` it did not
-    /// take; gives the signal that ends the call.
+    /// Takes in what a turn brought with the process of this generation, and what of `out` it did
+    /// not take; gives the signal that ends the call.
     fn led(
         &self,
         state: &mut State,
@@ -194,8 +194,8 @@ impl Server {
         turn.signal
     }
 
-    /// Waits until a call may be sent: there is a process, it is not at its bound, and nothing of before
-    /// is left in its pipe.
+    /// Waits until a call may be sent: there is a process, it is not at its bound, and nothing of
+    /// before is left in its pipe.
     fn admitted(&self, asked: &Asked<'_>) -> Result<MutexGuard<'_, State>, Lost> {
         let mut state = self.lock();
         // One that never stops talking is asked all the same.
@@ -353,8 +353,8 @@ impl Server {
         reply.map_err(|fault| Lost::Fault(fault, tail))
     }
 
-    /// One call at a time: the process may still answer, so it is replaced. With several the others go
-    /// on, until too many in a row got none.
+    /// One call at a time: the process may still answer, so it is replaced. With several the others
+    /// go on, until too many in a row got none.
     fn timed_out(
         &self,
         mut state: MutexGuard<'_, State>,
@@ -386,8 +386,8 @@ impl Server {
         (state.deaths, state.failures, state.not_before) = (deaths, failures, None);
     }
 
-    /// The process, if no call waits and nobody used it for so long; it is the caller's to end. Never
-    /// waits: a server that is at work is used.
+    /// The process, if no call waits and nobody used it for so long; it is the caller's to end.
+    /// Never waits: a server that is at work is used.
     pub(super) fn let_go_unused(&self, time: Duration) -> Option<(PersistentChild, Kept)> {
         let state = self.at_rest()?;
         let is_unused = state.session.waiting() == 0 && state.used.elapsed() >= time;
@@ -412,8 +412,8 @@ impl Server {
         Some((Arc::into_inner(live.child)?, live.kept))
     }
 
-    /// When it may have been idle long enough, and is looked at again; `None` while it does not run.
-    /// Never waits: a server that is at work is not idle.
+    /// When it may have been idle long enough, and is looked at again; `None` while it does not
+    /// run. Never waits: a server that is at work is not idle.
     pub(super) fn idle_at(&self) -> Option<Instant> {
         let idle = Duration::from_millis(self.spoken.idle_ms);
         let Some(state) = self.at_rest() else { return Some(Instant::now() + idle) };

@@ -1,6 +1,7 @@
 //! The calls of a server as a state machine, without I/O (exec-protocol 3.2, 3.3).
 //!
-//! Ids rise over all processes of a server, so that no process can answer a call that was not its own.
+//! Ids rise over all processes of a server, so that no process can answer a call that was not its
+//! own.
 
 use std::collections::BTreeMap;
 
@@ -233,8 +234,8 @@ mod tests {
     }
 
     proptest! {
-        /// f04: whatever the order of calls, answers, time-outs and deaths, a call gets the answer to
-        /// its own id or none.
+        /// f04: whatever the order of calls, answers, time-outs and deaths, a call gets the answer
+        /// to its own id or none.
         #[test]
         fn f04_a_late_answer_never_reaches_another_call(
             steps in prop::collection::vec((0_u8..5, 0_u64..12), 1..60),

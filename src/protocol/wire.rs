@@ -10,8 +10,8 @@ use crate::execute::{Mask, Outcome, Pending, ProtocolFault, ToolFailure};
 use crate::host::Accesses;
 use crate::parse::json;
 
-/// The request: the parameters, a JSON object as text, as they are or below `args`, beside what a person
-/// said to them.
+/// The request: the parameters, a JSON object as text, as they are or below `args`, beside what a
+/// person said to them.
 pub(super) fn request(params: &[u8], below_args: bool, approval: Option<&Value>) -> String {
     let params = String::from_utf8_lossy(params);
     match (below_args, approval) {

@@ -199,8 +199,8 @@ impl Registry {
         Ok(near(id, known.iter().map(String::as_str), NEAR_NAMES))
     }
 
-    /// Another one than before once somebody else has written, so that who waits reads no more often than
-    /// that.
+    /// Another one than before once somebody else has written, so that who waits reads no more
+    /// often than that.
     ///
     /// # Errors
     /// `registry.io`

@@ -12,7 +12,8 @@ use crate::trace::{Event, Sink};
 
 /// Bytes at a place, not yet admitted.
 ///
-/// Invariant: `bytes` were read once, from `place`, which is where `item` with `ext` lies in `space`.
+/// Invariant: `bytes` were read once, from `place`, which is where `item` with `ext` lies in
+/// `space`.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) item: Ref,
@@ -88,8 +89,8 @@ impl Resolver<'_> {
         roots.filter_map(|root| self.in_root(item, root).transpose()).collect()
     }
 
-    /// The copy of one space, as if it were alone. In the system space a bundle answers for what the
-    /// space itself has not, and two bundles are two files of one id.
+    /// The copy of one space, as if it were alone. In the system space a bundle answers for what
+    /// the space itself has not, and two bundles are two files of one id.
     ///
     /// # Errors
     /// `resolve.ambiguous_file`, `space.*`.
@@ -171,8 +172,8 @@ impl Resolver<'_> {
         Ok(winner)
     }
 
-    /// A copy of a reserved id or of config that is the system's to the byte is passed over; another
-    /// copy of a reserved id is refused unless the person's policy lists it (core 2.3).
+    /// A copy of a reserved id or of config that is the system's to the byte is passed over;
+    /// another copy of a reserved id is refused unless the person's policy lists it (core 2.3).
     ///
     /// # Errors
     /// `resolve.reserved`

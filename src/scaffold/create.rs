@@ -31,9 +31,9 @@ pub(crate) struct Made {
 /// Writes a first version of `item` into a space; its signature is left to its author.
 ///
 /// # Errors
-/// `author.exists` for an item of that id and kind in the space, in whatever language; `sign.reserved`
-/// below `rye/`; `author.language`; `author.io`; `id.malformed` for a directive whose name cannot be one;
-/// `space.symlink` where a folder on the way is a link.
+/// `author.exists` for an item of that id and kind in the space, in whatever language;
+/// `sign.reserved` below `rye/`; `author.language`; `author.io`; `id.malformed` for a directive
+/// whose name cannot be one; `space.symlink` where a folder on the way is a link.
 pub(crate) fn create(
     rye: &Rye,
     item: &Ref,

@@ -32,9 +32,9 @@ pub(crate) enum Shaped {
     Failed(Box<Diagnostic>),
 }
 
-/// Tidies the headers of files, a row for each in their order, and writes them if `write` is given. Files that others signed are
-/// left alone unless they are `named` one by one: a changed file has to be signed again, by whoever
-/// changed it.
+/// Tidies the headers of files, a row for each in their order, and writes them if `write` is given.
+/// Files that others signed are left alone unless they are `named` one by one: a changed file has
+/// to be signed again, by whoever changed it.
 pub(crate) fn format(rye: &Rye, files: &[Found], write: bool, named: bool) -> Vec<Formatted> {
     let shape = |found: &Found| {
         let (item, place) = (found.item.clone(), found.place.clone());

@@ -1,8 +1,8 @@
 //! Where a page ends, and the numbers that it was ranked with.
 //!
-//! A score depends on the file's own words and on a few numbers about all files. The cursor keeps these
-//! numbers, so that a file that did not change has the same score on the next page, whatever else
-//! changed.
+//! A score depends on the file's own words and on a few numbers about all files. The cursor keeps
+//! these numbers, so that a file that did not change has the same score on the next page, whatever
+//! else changed.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

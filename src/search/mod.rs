@@ -8,15 +8,15 @@
 //! Invariants
 //! - Nothing here is trusted or shown: a hit is the place of a file and a number. Whoever shows one
 //!   verifies the file first and shows what the verified file says.
-//! - A cursor holds the numbers that its ranking was made with. So an item that did not change stays
-//!   on its page, whatever other items come, change or go.
+//! - A cursor holds the numbers that its ranking was made with. So an item that did not change
+//!   stays on its page, whatever other items come, change or go.
 //!
 //! Why not the FTS5 of `SQLite`, which is at hand: ten thousand items have some hundred thousand
 //! words, and all of them are looked through in less than a millisecond. FTS5 knows no tolerance of
 //! slips, and its ranking cannot be frozen in a cursor.
 //!
-//! Start at `rank.rs`; `tokenize.rs` splits texts, `segment.rs` holds the words of a root, `cursor.rs`
-//! pages.
+//! Start at `rank.rs`; `tokenize.rs` splits texts, `segment.rs` holds the words of a root,
+//! `cursor.rs` pages.
 
 mod cursor;
 mod error;

@@ -1,9 +1,9 @@
 //! Ranking: BM25 over weighted fields, with prefixes of words and typing slips.
 //!
-//! A word of the query counts in a file by the best matching term: the word itself, a term that begins
-//! with it, or, if no file has either, a term of which it is a slip. The score of a file is the sum
-//! over the words, times the share of the words that it has. So a file with all of the words comes
-//! before a file that repeats one of them.
+//! A word of the query counts in a file by the best matching term: the word itself, a term that
+//! begins with it, or, if no file has either, a term of which it is a slip. The score of a file is
+//! the sum over the words, times the share of the words that it has. So a file with all of the
+//! words comes before a file that repeats one of them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -15,8 +15,8 @@ const NAMESPACE: u32 = 2;
 const TAG: u32 = 2;
 const DESCRIPTION: u32 = 1;
 const PARAMETER: u32 = 1;
-/// How often a word counts in title and description: an author who repeats it more wants to be found,
-/// and does not tell more. In the other fields it counts once.
+/// How often a word counts in title and description: an author who repeats it more wants to be
+/// found, and does not tell more. In the other fields it counts once.
 const REPEATED: u32 = 2;
 
 /// One file, with the words that it is found by.

@@ -44,7 +44,8 @@ fn named(prefix: &str, texts: &[String]) -> Vec<(String, String)> {
 }
 
 proptest! {
-    /// Pages put together are the ranking of what did not change, whatever came and went in between.
+    /// Pages put together are the ranking of what did not change, whatever came and went in
+    /// between.
     #[test]
     fn pages_hold_each_unchanged_item_once_and_in_its_order(
         pages in texts(30),
@@ -130,7 +131,8 @@ fn any_bytes_are_no_cursor_of_a_search() {
                 limit: 5,
                 cursor: Some(&text),
             };
-            // Another position in the same search is one that somebody made up; it shows nothing else.
+            // Another position in the same search is one that somebody made up; it shows nothing
+            // else.
             if let Ok(page) = search(&[&segment], &criteria) {
                 assert!(page.hits.len() <= 2 && page.total == 2, "{text}");
             }

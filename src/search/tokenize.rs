@@ -2,8 +2,9 @@
 
 use crate::base::limits::SEARCH_WORD_BYTES;
 
-/// Calls `each` with the words of `text`, in lower case. A word is a run of letters and digits; a capital
-/// behind a small letter begins a new one. A character of a script without spaces is a word by itself.
+/// Calls `each` with the words of `text`, in lower case. A word is a run of letters and digits; a
+/// capital behind a small letter begins a new one. A character of a script without spaces is a word
+/// by itself.
 pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
     let mut word = String::with_capacity(SEARCH_WORD_BYTES);
     let mut was_small = false;

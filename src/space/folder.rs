@@ -141,9 +141,9 @@ impl Folder<'_> {
         }
     }
 
-    /// Everything below the plain path `within` (nothing: the folder itself) that is no folder, sorted,
-    /// with its path below this folder. Folders that `enter` refuses by their path are passed over.
-    /// `None` if there is more than a tool can have.
+    /// Everything below the plain path `within` (nothing: the folder itself) that is no folder,
+    /// sorted, with its path below this folder. Folders that `enter` refuses by their path are
+    /// passed over. `None` if there is more than a tool can have.
     pub(crate) fn walk(&self, within: &str, enter: &dyn Fn(&str) -> bool) -> Option<Vec<Walked>> {
         let mut found = Vec::new();
         if self.open.is_none() {

@@ -1,10 +1,11 @@
 //! The ground of a call that is not the caller's own: files in it may be somebody else's work.
 //!
 //! In:  where rye is called, and for which project.
-//! Out: a [`ForeignGround`]: the project or the working directory, and the git work trees around it.
+//! Out: a [`ForeignGround`]: the project or the working directory, and the git work trees around
+//! it.
 //!
-//! Whatever decides about trust, and every program that rye starts by its name, lies outside of it. It is
-//! found by folders alone: no variable, such as `GIT_DIR`, makes it smaller.
+//! Whatever decides about trust, and every program that rye starts by its name, lies outside of it.
+//! It is found by folders alone: no variable, such as `GIT_DIR`, makes it smaller.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,8 +27,8 @@ const SHIMS: &str = "shims";
 
 /// See the module.
 ///
-/// Invariant: real paths; none is or holds the home that the user database names, but a project's own
-/// folder, which holds `.ai`.
+/// Invariant: real paths; none is or holds the home that the user database names, but a project's
+/// own folder, which holds `.ai`.
 #[derive(Debug, Default)]
 pub(crate) struct ForeignGround {
     folders: Vec<Folder>,
@@ -104,8 +105,9 @@ impl ForeignGround {
         self.folders.iter().map(|folder| folder.path.as_path())
     }
 
-    /// The folder of the ground that a path lies in, or on its way leads through, by whatever name; of a
-    /// path that need not be there yet. A path that cannot be followed is taken to lie in the first.
+    /// The folder of the ground that a path lies in, or on its way leads through, by whatever name;
+    /// of a path that need not be there yet. A path that cannot be followed is taken to lie in the
+    /// first.
     pub(crate) fn around_path(&self, path: &Path) -> Option<&Path> {
         self.around_known(path, &mut Places::default())
     }
@@ -159,8 +161,8 @@ impl ForeignGround {
         Searched { folder, real, why_not }
     }
 
-    /// The folders of `PATH` from which programs are taken, for what rye starts beside tools; without a
-    /// `PATH` the usual ones.
+    /// The folders of `PATH` from which programs are taken, for what rye starts beside tools;
+    /// without a `PATH` the usual ones.
     pub(crate) fn own_path(&self, vars: &Vars) -> Vec<PathBuf> {
         if vars.get("PATH").is_none() {
             return USUAL.map(PathBuf::from).to_vec();
@@ -185,16 +187,18 @@ fn foreign(folder: PathBuf) -> Option<PathBuf> {
     own.into_iter().all(|own| !own.starts_with(&folder)).then_some(folder)
 }
 
-/// Whether a `.git` lies in the folder, whatever it is. Where anybody may write, such as in `/tmp`, it
-/// counts if the caller or the owner of the folder put it there: nobody else's makes a home foreign.
+/// Whether a `.git` lies in the folder, whatever it is. Where anybody may write, such as in `/tmp`,
+/// it counts if the caller or the owner of the folder put it there: nobody else's makes a home
+/// foreign.
 fn is_work_tree(folder: &Path) -> bool {
     let Ok(git) = fs::symlink_metadata(folder.join(".git")) else { return false };
     let Ok(folder) = fs::metadata(folder) else { return false };
     folder.mode() & 0o002 == 0 || [own_uid(), folder.uid()].contains(&git.uid())
 }
 
-/// The main and the linked work trees of a tree's repository: a file of another branch is as foreign.
-/// Only those that name each other count, so that a clone cannot claim a folder that is not its own.
+/// The main and the linked work trees of a tree's repository: a file of another branch is as
+/// foreign. Only those that name each other count, so that a clone cannot claim a folder that is
+/// not its own.
 fn siblings(tree: &Path) -> Vec<PathBuf> {
     let text = |path: &Path| String::from_utf8(read_small(path, SMALL_TEXT_BYTES)?).ok();
     let real = |path: PathBuf| path.canonicalize().ok();

@@ -29,8 +29,8 @@ impl Opened {
     /// The bytes of a regular file, or `None` where nothing is.
     ///
     /// # Errors
-    /// `space.not_a_file`, `space.too_large`, `space.symlink`: a file that is there but cannot be used
-    /// is an error, never a miss.
+    /// `space.not_a_file`, `space.too_large`, `space.symlink`: a file that is there but cannot be
+    /// used is an error, never a miss.
     pub(super) fn bytes(
         self,
         place: impl FnOnce() -> Place,

@@ -3,16 +3,16 @@
 //! Sees `host` (the environment), `id`, `diagnostic`, `base`. Knows no precedence and no keys.
 //!
 //! In:  the environment, the working directory, `--project`.
-//! Out: [`Spaces`]: up to three [`Root`]s, each of which reads and lists files below itself; and the
-//!      [`ForeignGround`], from which nothing that decides is taken.
+//! Out: [`Spaces`]: up to three [`Root`]s, each of which reads and lists files below itself; and
+//! the [`ForeignGround`], from which nothing that decides is taken.
 //!
 //! Invariants
 //! - A path never leaves its root: the kernel resolves it beneath the root and refuses symlinks.
 //! - Only regular files of bounded size are read; nothing here can block.
 //! - The embedded system space is read through the same door as a folder.
 //!
-//! Start at `roots.rs`, and `ground.rs` for what is not one's own; `join.rs` opens, `entry.rs` lists,
-//! `folder.rs` reads what lies beside an item, `file_type.rs` knows extensions.
+//! Start at `roots.rs`, and `ground.rs` for what is not one's own; `join.rs` opens, `entry.rs`
+//! lists, `folder.rs` reads what lies beside an item, `file_type.rs` knows extensions.
 
 mod awaiting;
 pub(crate) mod baseline;

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use crate::base::limits::PART_PATH_BYTES;
 
-/// A plain path below a folder: no empty segment, no `.` or `..`, no backslash, no control character.
+/// A plain path below a folder: no empty segment, no `.` or `..`, no backslash, no control
+/// character.
 ///
 /// Invariant: joining it to a folder gives a path below that folder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

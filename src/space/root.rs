@@ -121,9 +121,9 @@ impl Root {
         !matches!(open_beneath(ai, folder.trim_end_matches('/'), flags), Err(Errno::NOENT))
     }
 
-    /// The first thing below the folder at a plain relative path, or the folder itself, that cannot be
-    /// looked into or leads elsewhere, with why; for a folder in which nothing may be overlooked. A folder
-    /// that is not there hides nothing.
+    /// The first thing below the folder at a plain relative path, or the folder itself, that cannot
+    /// be looked into or leads elsewhere, with why; for a folder in which nothing may be
+    /// overlooked. A folder that is not there hides nothing.
     pub(crate) fn overlooked(&self, relative: &str) -> Option<String> {
         if self.is_embedded() {
             return None;

@@ -14,8 +14,8 @@ use crate::diagnostic;
 use crate::host::{Places, Vars, own_home, own_uid};
 use crate::id::{BundleName, Space};
 
-/// Where installed bundles lie, below the user space's `.ai`: each in a folder of its name, which holds
-/// an `.ai` of its own.
+/// Where installed bundles lie, below the user space's `.ai`: each in a folder of its name, which
+/// holds an `.ai` of its own.
 pub(crate) const BUNDLES: &str = "bundles";
 
 /// What decides where the roots are.
@@ -100,8 +100,8 @@ pub(crate) struct Consent<'a> {
 
 /// The spaces of one run.
 ///
-/// Invariant: the roots passed the rules of core 2.0 and 2.1: those of user and system lie outside of the
-/// foreign ground; the project root is `None` where it would be or hold the user's own.
+/// Invariant: the roots passed the rules of core 2.0 and 2.1: those of user and system lie outside
+/// of the foreign ground; the project root is `None` where it would be or hold the user's own.
 #[derive(Debug)]
 pub(crate) struct Spaces {
     project: Option<Root>,
@@ -221,7 +221,8 @@ impl Spaces {
         }
     }
 
-    /// The same with one more bundle, to judge what may be installed, in the place of one of its name.
+    /// The same with one more bundle, to judge what may be installed, in the place of one of its
+    /// name.
     pub(crate) fn with_bundle(mut self, root: Root) -> Self {
         self.bundles.retain(|known| known.bundle() != root.bundle());
         self.bundles.push(root);
@@ -292,8 +293,8 @@ fn holds_ai(folder: &Path) -> bool {
     folder.join(".ai").symlink_metadata().is_ok()
 }
 
-/// The bundles that are installed below a user root. What cannot be opened gives no item; `rye bundle
-/// list` tells.
+/// The bundles that are installed below a user root. What cannot be opened gives no item; `rye
+/// bundle list` tells.
 fn bundles(user: &Root) -> Vec<Root> {
     let Ok(folders) = fs::read_dir(user.path(BUNDLES)) else { return Vec::new() };
     let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|stat| stat.is_dir());
@@ -369,8 +370,8 @@ impl UserBase {
         refuse_inside(name, &base, ground, known)?;
         // What is not there yet has no owner.
         if let Ok(stat) = fs::metadata(&base) {
-            // A home may be root's, as `/` is for some services; what lies in it must be yours. A sticky
-            // folder lets nobody rename what is another's.
+            // A home may be root's, as `/` is for some services; what lies in it must be yours. A
+            // sticky folder lets nobody rename what is another's.
             let open = open_to_others(&stat).filter(|_| stat.mode() & 0o1000 == 0);
             if let Some(why) = foreign(&stat).or(open) {
                 return Err(SpaceError::UntrustedRoot { name, path: base, why });
@@ -388,8 +389,8 @@ impl UserBase {
     }
 }
 
-/// The embedded items, or the folder that replaces them: one of the caller's own outside of the ground,
-/// or the project where it is accepted, which is how edits to the shipped items are tried.
+/// The embedded items, or the folder that replaces them: one of the caller's own outside of the
+/// ground, or the project where it is accepted, which is how edits to the shipped items are tried.
 fn system_root(
     at: &Where,
     ground: &ForeignGround,

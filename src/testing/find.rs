@@ -26,8 +26,8 @@ pub(crate) struct Suite {
 /// The specs of a space whose items are asked for, sorted by ref; all of them if nothing is asked.
 ///
 /// # Errors
-/// `verify.project_not_accepted`: nothing of the project was read then. `test.no_spec` for the first
-/// that has none, `id.*`, `space.*`.
+/// `verify.project_not_accepted`: nothing of the project was read then. `test.no_spec` for the
+/// first that has none, `id.*`, `space.*`.
 pub(crate) fn find(rye: &Rye, space: Space, asked: &[Asked]) -> Result<Vec<Suite>, Failure> {
     let mut specs = Vec::new();
     let mut items = BTreeSet::new();

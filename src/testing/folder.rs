@@ -43,8 +43,8 @@ impl Workplace {
         &self.path
     }
 
-    /// The bytes of a file, or `None`. What a tool left behind is foreign: no link is followed, nothing
-    /// but a regular file of bounded size is read.
+    /// The bytes of a file, or `None`. What a tool left behind is foreign: no link is followed,
+    /// nothing but a regular file of bounded size is read.
     ///
     /// # Errors
     /// `space.*`

@@ -9,8 +9,8 @@ use super::judge::Finding;
 use super::run::Verdict;
 use crate::base::text::escape;
 
-/// The report of all suites, each with its verdicts in the order of its cases. A spec that could not
-/// be used is an error of its suite.
+/// The report of all suites, each with its verdicts in the order of its cases. A spec that could
+/// not be used is an error of its suite.
 pub(crate) fn junit(suites: &[(&Suite, Vec<Verdict>)]) -> String {
     let broken = |suite: &Suite| usize::from(suite.cases.is_err());
     let failed = |all: &[Verdict]| all.iter().filter(|one| failure(one).is_some()).count();
@@ -88,8 +88,8 @@ fn seconds(time: Duration) -> String {
     format!("{:.3}", time.as_secs_f64())
 }
 
-/// Text for an element or an attribute. What XML 1.0 cannot hold, and what could hide, is shown as its
-/// number.
+/// Text for an element or an attribute. What XML 1.0 cannot hold, and what could hide, is shown as
+/// its number.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in escape(text).chars() {

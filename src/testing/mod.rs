@@ -6,14 +6,15 @@
 //! Out: for each case what was expected and what came, and a report for CI.
 //!
 //! Invariants
-//! - A spec is data: inputs, files to begin with, and what is expected. It names no item but the one
-//!   that it lies beside, in its own space, and evals, which are verified like any item; and no program,
-//!   variable or folder.
+//! - A spec is data: inputs, files to begin with, and what is expected. It names no item but the
+//!   one that it lies beside, in its own space, and evals, which are verified like any item; and no
+//!   program, variable or folder.
 //! - No spec of a project that is not accepted is read.
 //! - Each case works in a folder of its own, which is gone when it is done.
 //!
-//! Start at `find.rs`, which says what there is to try; `spec.rs` reads one spec, `run.rs` tries the
-//! cases, `judge.rs` compares, `score.rs` has evals score, `folder.rs` is the private folder, `junit.rs` the form for CI.
+//! Start at `find.rs`, which says what there is to try; `spec.rs` reads one spec, `run.rs` tries
+//! the cases, `judge.rs` compares, `score.rs` has evals score, `folder.rs` is the private folder,
+//! `junit.rs` the form for CI.
 
 mod error;
 mod expect;

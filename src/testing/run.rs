@@ -27,9 +27,9 @@ pub(crate) struct Verdict {
     pub(crate) interrupted: Option<i32>,
 }
 
-/// Tries every case of the suites, `jobs` at a time. Each verdict is handed to `tell` in the order of
-/// the suites and their cases, as soon as those before it are there. A signal that asks rye to end ends
-/// the cases that run, and no other is started: those have no verdict. Gives that signal.
+/// Tries every case of the suites, `jobs` at a time. Each verdict is handed to `tell` in the order
+/// of the suites and their cases, as soon as those before it are there. A signal that asks rye to
+/// end ends the cases that run, and no other is started: those have no verdict. Gives that signal.
 pub(crate) fn run(
     rye: &Rye,
     suites: &[Suite],

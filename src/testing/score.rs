@@ -10,8 +10,8 @@ use crate::eval::Asked;
 use crate::pipeline::Rye;
 use crate::trace::Quiet;
 
-/// Adds what each eval found to the verdict. Without an answer there is nothing to score, which is told
-/// where nothing else is.
+/// Adds what each eval found to the verdict. Without an answer there is nothing to score, which is
+/// told where nothing else is.
 pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict: &mut Verdict) {
     if case.evals.is_empty() {
         return;

@@ -12,8 +12,8 @@ pub(crate) trait Sink: Sync {
     /// Takes one event.
     fn record(&self, event: Event);
 
-    /// Takes what a program said on standard error, masked, for who wants to hear it: whole lines while
-    /// it runs where it has no secrets, and the rest at its end.
+    /// Takes what a program said on standard error, masked, for who wants to hear it: whole lines
+    /// while it runs where it has no secrets, and the rest at its end.
     fn said(&self, _item: &Ref, _text: &dyn Fn() -> String) {}
 
     /// Whether anybody reads the events; what costs something to tell is made for a reader alone.

@@ -110,8 +110,8 @@ impl<'a> OwnKeys<'a> {
         Ok(bytes.map(std::borrow::Cow::into_owned))
     }
 
-    /// Nobody else may read the folders of keys, or put another key in the place of this one: all from
-    /// the file `name` up to `.ai` is the caller's own (core 4.1).
+    /// Nobody else may read the folders of keys, or put another key in the place of this one: all
+    /// from the file `name` up to `.ai` is the caller's own (core 4.1).
     fn closed(&self, name: &str) -> Result<(), KeyError> {
         let file = format!("{FOLDER}/{name}");
         for relative in [&file, FOLDER, KEYS, "config", ""] {

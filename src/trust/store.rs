@@ -329,8 +329,8 @@ impl<'a> TrustStore<'a> {
         known.document.as_ref().map(|document| document.owner.clone())
     }
 
-    /// Whether a key is one of yours, and not revoked: the own one, one that it took the place of, or a
-    /// dev key.
+    /// Whether a key is one of yours, and not revoked: the own one, one that it took the place of,
+    /// or a dev key.
     pub(crate) fn is_yours(&self, key: Fingerprint) -> bool {
         let is_own = || self.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
         let was_own = || self.read_about(key, "rotated").is_ok_and(|found| found.is_some());

@@ -166,8 +166,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// An old version of a shipped item keeps its good signature for ever, with the faults that were
-    /// mended since: a folder in the place of the shipped items brings none (core 2.3).
+    /// An old version of a shipped item keeps its good signature for ever, with the faults that
+    /// were mended since: a folder in the place of the shipped items brings none (core 2.3).
     fn not_older_than_shipped(&self, line: &SigLine) -> Result<(), Reason> {
         let Found { item, space, embedded, .. } = self.found;
         if *space != Space::System || *embedded {

@@ -139,8 +139,8 @@ pub(crate) struct Staged {
 ///
 /// # Errors
 /// `sign.embedded`, `sign.bundled`, `sign.reserved`, `sign.dev_key`, `sign.shebang`,
-/// `verify.stray_signature_line`, `parse.*` for text that must not be in an item. Nothing about keys is
-/// ever signed here, in any space and by any door.
+/// `verify.stray_signature_line`, `parse.*` for text that must not be in an item. Nothing about
+/// keys is ever signed here, in any space and by any door.
 pub(crate) fn stage(
     found: Found,
     by: By<'_>,

@@ -3,8 +3,8 @@
 //! - `cargo bench` runs all of it in a few seconds
 //! - `cargo bench --bench line -- --rates` prints the signature library's own rates and nothing
 //!   else, one `name number` a line; `table.sh` reads them
-//! - `cargo bench --bench line -- --overheads` prints microseconds of a bare child and of runs, each
-//!   `name median minimum`
+//! - `cargo bench --bench line -- --overheads` prints microseconds of a bare child and of runs,
+//!   each `name median minimum`
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,10 +1,10 @@
 //! A call through `rye mcp` over pipes (p8 of the performance goals), and its memory at rest (p13):
 //!
 //! - `cargo bench --bench mcp` prints microseconds, `name p50 p99 minimum`
-//! - `cargo bench --bench mcp -- npx -y @modelcontextprotocol/server-everything` beside another server,
-//!   which has a tool `echo` that takes a `message`
-//! - `cargo bench --bench mcp -- --searches HOME PROJECT` prints microseconds of searches in a project
-//!   that is there (p11), `name median minimum`
+//! - `cargo bench --bench mcp -- npx -y @modelcontextprotocol/server-everything` beside another
+//!   server, which has a tool `echo` that takes a `message`
+//! - `cargo bench --bench mcp -- --searches HOME PROJECT` prints microseconds of searches in a
+//!   project that is there (p11), `name median minimum`
 //!
 //! All sides in turn, a block of each a round.
 

@@ -1,8 +1,8 @@
-//! One call of a server beside the bare pipe to the same program and beside one process a call (p7 of
-//! the performance goals):
+//! One call of a server beside the bare pipe to the same program and beside one process a call (p7
+//! of the performance goals):
 //!
-//! - `cargo bench --features bench --bench server` prints microseconds, `name p50 p99 minimum`, and the
-//!   ratios; all sides in turn, a block of each a round
+//! - `cargo bench --features bench --bench server` prints microseconds, `name p50 p99 minimum`, and
+//!   the ratios; all sides in turn, a block of each a round
 //!
 //! The program is this one, started with `--serve`: what it does with a line is next to nothing.
 

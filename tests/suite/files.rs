@@ -1,4 +1,5 @@
-//! Tools of several files (core 7.8, 7.9): one signature covers the tree, and the verified copies run.
+//! Tools of several files (core 7.8, 7.9): one signature covers the tree, and the verified copies
+//! run.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

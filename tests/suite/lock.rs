@@ -17,8 +17,9 @@ pub fn sh(about: &str) -> String {
     MARKER_SH.replace("Leaves a marker", about)
 }
 
-/// Writes a file of the project, signed with the own key at a time; gives its bytes. The line is made
-/// here and not by rye, so that the time can be chosen; then it is remembered as rye does: by use.
+/// Writes a file of the project, signed with the own key at a time; gives its bytes. The line is
+/// made here and not by rye, so that the time can be chosen; then it is remembered as rye does: by
+/// use.
 pub fn put(world: &World, path: &str, text: &str, at: &str) -> Vec<u8> {
     let (item, ext) = (item_of(path), path.rsplit('.').next().unwrap());
     let line = line(&world.own_key(), &item, ext, at, text.as_bytes());

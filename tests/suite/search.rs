@@ -1,5 +1,5 @@
-//! `rye search`, `rye describe` and `rye fetch --query`: what is found, in which order, and what may be
-//! shown of it.
+//! `rye search`, `rye describe` and `rye fetch --query`: what is found, in which order, and what
+//! may be shown of it.
 
 mod hostile;
 
@@ -104,7 +104,8 @@ fn a_page_goes_on_where_the_last_one_ended_whatever_else_comes_and_goes() {
         if cursor.is_none() {
             break;
         }
-        // Others that have the word, and many that have not, so that every number about all changes.
+        // Others that have the word, and many that have not, so that every number about all
+        // changes.
         world.write(&format!(".ai/tools/new/site{turn}.yaml"), tool("site site site site", ""));
         for number in 0..10 {
             let path = format!(".ai/knowledge/acme/n{turn}-{number}.md");

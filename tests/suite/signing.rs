@@ -1,4 +1,5 @@
-//! What signing promises (core 3.8): the file whole or as it was, its mode and owner kept, one line.
+//! What signing promises (core 3.8): the file whole or as it was, its mode and owner kept, one
+//! line.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

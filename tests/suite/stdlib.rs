@@ -313,7 +313,8 @@ fn no_path_leads_out_of_the_project() {
                  /proc/self/environ a\0b no/such/../../../x";
     let paths = paths.split(' ').chain([target.as_str(), sibling.as_str()]);
     for (number, path) in paths.enumerate() {
-        // Each path with the reader, each tool with the first of each sort: starting Python is slow.
+        // Each path with the reader, each tool with the first of each sort: starting Python is
+        // slow.
         let tools = if [0, 4, 7, 14].contains(&number) { 5 } else { 1 };
         for (tool, params) in asks(path).into_iter().take(tools) {
             let said = refusal(&world, tool, &params);

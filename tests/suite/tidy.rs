@@ -125,8 +125,8 @@ fn no_file_is_longer_than_one_idea() {
     }
 }
 
-/// A page without a row would be shown to nobody, and a row that nothing answers explains nothing. A
-/// row without a page does not compile.
+/// A page without a row would be shown to nobody, and a row that nothing answers explains nothing.
+/// A row without a page does not compile.
 #[test]
 fn each_page_of_a_code_has_its_row_and_each_row_is_answered_somewhere() {
     let sources = files("src", "rs");
@@ -182,8 +182,8 @@ fn each_claim_of_the_threat_model_names_tests_that_are_there() {
     assert!(claims > 30, "the rule looked at {claims} claims only");
 }
 
-/// The page of attacks and the tests named by its rows: no row is without a test, and no test is named
-/// by a row that is not there.
+/// The page of attacks and the tests named by its rows: no row is without a test, and no test is
+/// named by a row that is not there.
 #[test]
 fn each_attack_row_has_tests_and_each_attack_test_has_its_row() {
     let page = fs::read_to_string(root().join(".ai/knowledge/rye/spec/attacks.md")).unwrap();
@@ -206,14 +206,16 @@ fn each_attack_row_has_tests_and_each_attack_test_has_its_row() {
     assert!(without.is_empty(), "no test is named by {without:?}");
 }
 
-/// The id that a row of the page or the name of a test begins with, such as `a05` in `a05_a_changed…`.
+/// The id that a row of the page or the name of a test begins with, such as `a05` in
+/// `a05_a_changed…`.
 fn row_id(text: &str) -> Option<&str> {
     let id = text.get(..3)?;
     let is_id = matches!(id.as_bytes(), [b'a'..=b'm', b'0'..=b'9', b'0'..=b'9']);
     (is_id && text[3..].starts_with(['_', ' '])).then_some(id)
 }
 
-/// The comparison names, for each thing that rye does and others do or do not, the test that shows it.
+/// The comparison names, for each thing that rye does and others do or do not, the test that shows
+/// it.
 #[test]
 fn each_feature_that_the_comparison_claims_names_tests_that_are_there() {
     let table = fs::read_to_string(root().join(".ai/knowledge/rye/comparison.md")).unwrap();

@@ -1,4 +1,5 @@
-//! A world for one test: a project, a user space and the real binary, all below one temporary folder.
+//! A world for one test: a project, a user space and the real binary, all below one temporary
+//! folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,8 +18,8 @@ use sha2::{Digest, Sha256};
 mod terminal;
 mod users;
 
-/// The program under test: the one that was built with the tests, or the one that `RYE_UNDER_TEST` names,
-/// such as the static build.
+/// The program under test: the one that was built with the tests, or the one that `RYE_UNDER_TEST`
+/// names, such as the static build.
 pub fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -102,8 +103,8 @@ impl World {
         Self::empty().set_up()
     }
 
-    /// The same below `/var/tmp`: a sandboxed tool has a `/tmp` of its own, in which all that is not granted
-    /// would be there to write.
+    /// The same below `/var/tmp`: a sandboxed tool has a `/tmp` of its own, in which all that is
+    /// not granted would be there to write.
     pub fn new_beside_tmp() -> Self {
         Self::of(tempfile::tempdir_in("/var/tmp").expect("a temporary folder")).set_up()
     }
@@ -120,8 +121,8 @@ impl World {
         world
     }
 
-    /// Lets every tool run without a sandbox, so that a test of something else goes the same way on every
-    /// machine.
+    /// Lets every tool run without a sandbox, so that a test of something else goes the same way on
+    /// every machine.
     pub fn let_out(&self) {
         let text = "sandbox_off: [\"tool:**\"]\n";
         let rest = text.as_bytes();

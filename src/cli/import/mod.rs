@@ -36,26 +36,28 @@ enum Format {
     /// The programs that a `RuntimeConfig` of `PromptKit` binds: tools, evals and hooks
     ///
     /// Each becomes one item, with copies of the files of its command line. All of it is shown, and
-    /// signed once you have said yes or gave `--yes`; without a terminal it is left unsigned. What a
-    /// program loads by itself is not seen: name it in the item's `exec.files`.
+    /// signed once you have said yes or gave `--yes`; without a terminal it is left unsigned. What
+    /// a program loads by itself is not seen: name it in the item's `exec.files`.
     Runtimeconfig(RuntimeConfig),
     /// Items that are signed in the older form
     ///
-    /// Each is checked by the rules of that form and shown with what those do not cover, such as the
-    /// whole prompt of a directive. What they vouch for is signed anew once you have said yes or gave
-    /// `--yes`; all else is told and left out. A key that the folder brings vouches for nothing.
+    /// Each is checked by the rules of that form and shown with what those do not cover, such as
+    /// the whole prompt of a directive. What they vouch for is signed anew once you have said yes
+    /// or gave `--yes`; all else is told and left out. A key that the folder brings vouches for
+    /// nothing.
     Rye(OlderItems),
     /// A skill of the Agent Skills format: a folder with `SKILL.md`
     ///
-    /// It becomes a directive, and its files lie beside a tool of the same name, which gives them out:
-    /// the signatures of the two cover all of it. `rye export skill` gives the skill back.
+    /// It becomes a directive, and its files lie beside a tool of the same name, which gives them
+    /// out: the signatures of the two cover all of it. `rye export skill` gives the skill back.
     Skill(SkillFolder),
     /// The tools of an MCP server
     ///
-    /// The server is started, or asked, once. Each of its tools becomes one item that pins its name,
-    /// title, description, schemas, annotations and icons, and how the server is reached: when one of
-    /// them is another one later, the tool is not called. Name an exact version (`npx -y pkg@1.2.3`,
-    /// `uvx pkg==1.2.3`), an image by its digest, or a file, which is copied and signed with the items.
+    /// The server is started, or asked, once. Each of its tools becomes one item that pins its
+    /// name, title, description, schemas, annotations and icons, and how the server is reached:
+    /// when one of them is another one later, the tool is not called. Name an exact version (`npx
+    /// -y pkg@1.2.3`, `uvx pkg==1.2.3`), an image by its digest, or a file, which is copied and
+    /// signed with the items.
     #[command(
         after_help = "examples:\n  rye import mcp --category time uvx mcp-server-time==2025.9.25\n  \
         rye import mcp --category tickets --secret ACME_TOKEN https://mcp.acme.example/mcp"
@@ -118,15 +120,15 @@ struct Mcp {
     /// A variable of your environment that the server gets; for a URL, its bearer token
     #[arg(long, value_name = "NAME")]
     secret: Vec<String>,
-    /// What of the network the server may reach; by default all for a program that fetches packages, and
-    /// nothing for others
+    /// What of the network the server may reach; by default all for a program that fetches
+    /// packages, and nothing for others
     #[arg(long, value_name = "NET", value_parser = ["none", "loopback", "any"])]
     net: Option<String>,
     /// A folder that the server may write
     #[arg(long, value_name = "PATH")]
     write: Vec<String>,
-    /// A file or folder of this folder that the server loads beside those that the command line names; it
-    /// is copied and signed with them
+    /// A file or folder of this folder that the server loads beside those that the command line
+    /// names; it is copied and signed with them
     #[arg(long, value_name = "PATH")]
     file: Vec<String>,
     /// The folder of the items

@@ -21,7 +21,8 @@ use crate::verify::{
 };
 
 /// Hex digits that name a proposed key at the least. A project chooses its proposals: with eight a
-/// look-alike of a key that you were told costs a day of making pairs, with sixteen nobody makes one.
+/// look-alike of a key that you were told costs a day of making pairs, with sixteen nobody makes
+/// one.
 const PROPOSED_DIGITS: usize = 16;
 
 /// How a key is to be trusted, beside its scope.
@@ -41,7 +42,8 @@ pub(super) fn run(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    // What could be a fingerprint is never a file: a project must not answer for a key by a file name.
+    // What could be a fingerprint is never a file: a project must not answer for a key by a file
+    // name.
     let path = rye.located().cwd.join(key);
     let is_meant =
         path.extension().is_some_and(|ext| ext == "pem" || ext == "toml" || ext == "pub");

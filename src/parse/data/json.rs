@@ -15,7 +15,8 @@ use crate::parse::error::{Fault, PARSE_JSON, PARSE_LIMIT};
 ///
 /// # Errors
 /// `parse.json` for text that is not JSON, a duplicate key or a lone surrogate; `parse.limit` for
-/// nesting deeper than `DATA_DEPTH` or more than `JSON_NODES` values, of which none is built beyond that.
+/// nesting deeper than `DATA_DEPTH` or more than `JSON_NODES` values, of which none is built beyond
+/// that.
 pub(crate) fn json(text: &str) -> Result<Value, Fault> {
     json_of(text, JSON_NODES)
 }

@@ -51,8 +51,8 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Refuses values that hold what a reviewer cannot see: written as escapes, it would pass the look at
-/// the file itself.
+/// Refuses values that hold what a reviewer cannot see: written as escapes, it would pass the look
+/// at the file itself.
 pub(crate) fn plain(value: &Value) -> Result<(), Fault> {
     match value {
         Value::String(text) => plain_text(text),

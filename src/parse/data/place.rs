@@ -1,7 +1,7 @@
 //! Where a node of a YAML document stands.
 //!
-//! The reader keeps no places beside its values, but its errors have one: the document is walked once
-//! more, down to the node that is asked for, and left there.
+//! The reader keeps no places beside its values, but its errors have one: the document is walked
+//! once more, down to the node that is asked for, and left there.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use serde::de::{
 use super::yaml::preamble;
 use crate::base::text::Position;
 
-/// The place of the node at `path` of a text that [`super::yaml`] has read, or of the key before it if
-/// `key` is given; a list's entries are named by their index. `None` if there is no such node.
+/// The place of the node at `path` of a text that [`super::yaml`] has read, or of the key before it
+/// if `key` is given; a list's entries are named by their index. `None` if there is no such node.
 pub(crate) fn yaml_place(text: &str, path: &[String], key: bool) -> Option<Position> {
     let lines = preamble(text).ok()?;
     let joined = format!("{}{text}", lines.concat());

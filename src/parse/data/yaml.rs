@@ -64,9 +64,9 @@ pub(super) fn preamble(text: &str) -> Result<&'static [&'static str], Fault> {
     Ok(if marked { &["%TAG !! !!\n"] } else { &["%TAG !! !!\n", "---\n"] })
 }
 
-/// The remarks at the top, which the reader is spared: it takes longer for them than for most of what
-/// it keeps. Only lines of plain characters, so that none of them ends a line sooner for the reader,
-/// or is one that it refuses.
+/// The remarks at the top, which the reader is spared: it takes longer for them than for most of
+/// what it keeps. Only lines of plain characters, so that none of them ends a line sooner for the
+/// reader, or is one that it refuses.
 fn remarks(text: &str) -> &str {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
     let is_one =
@@ -75,7 +75,8 @@ fn remarks(text: &str) -> &str {
     &text[..length]
 }
 
-/// Where a line of the text stands for the reader: so many lines further down, and so many further up.
+/// Where a line of the text stands for the reader: so many lines further down, and so many further
+/// up.
 #[derive(Clone, Copy)]
 struct Shift {
     before: usize,
@@ -368,7 +369,8 @@ impl<'de> DeserializeSeed<'de> for Exact<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
         match self.0 {
-            // A whole number that the reader holds is exact; its text may have another base or sign.
+            // A whole number that the reader holds is exact; its text may have another base or
+            // sign.
             Value::Number(number) if number.is_i64() || number.is_u64() => {
                 IgnoredAny::deserialize(from).map(drop)
             }

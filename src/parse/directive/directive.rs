@@ -179,7 +179,8 @@ impl Directive {
     }
 }
 
-/// Words parted by commas, or an element each; what else there may be was written for another reader.
+/// Words parted by commas, or an element each; what else there may be was written for another
+/// reader.
 fn tags(metadata: Option<Element<'_>>) -> Vec<String> {
     let Ok(Some(element)) = child(metadata, "tags") else { return Vec::new() };
     let lines: Vec<String> = match element.line() {
@@ -222,7 +223,8 @@ fn extends(root: Element<'_>) -> Result<Option<ItemId>, Fault> {
     id.map(Some).map_err(fault)
 }
 
-/// The length of the signature line at the top of a text, with its line feed; 0 where there is none.
+/// The length of the signature line at the top of a text, with its line feed; 0 where there is
+/// none.
 pub(crate) fn signature_length(text: &str) -> usize {
     let line = text.starts_with("<!-- rye:signed:").then(|| text.find('\n')).flatten();
     line.map_or(0, |feed| feed + 1)

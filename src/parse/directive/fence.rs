@@ -94,7 +94,8 @@ pub(crate) fn metadata_range(text: &str) -> Result<Range<usize>, Fault> {
 /// The title of a Markdown text: its first heading.
 ///
 /// # Errors
-/// `parse.invisible_text`, `parse.control_text`: an entity says what the look at the file passed over.
+/// `parse.invisible_text`, `parse.control_text`: an entity says what the look at the file passed
+/// over.
 pub(crate) fn first_heading(text: &str) -> Result<Option<String>, Fault> {
     Ok(heading(text)?.map(|(title, _)| title))
 }

@@ -25,7 +25,8 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// A `sandbox` block of a header that says this, and of the old one what is said of nothing else.
+    /// A `sandbox` block of a header that says this, and of the old one what is said of nothing
+    /// else.
     fn block(&self, old: Option<&Value>) -> Map<String, Value> {
         let mut block = old.and_then(Value::as_object).cloned().unwrap_or_default();
         let mut fs = block.remove("fs").and_then(|fs| fs.as_object().cloned()).unwrap_or_default();

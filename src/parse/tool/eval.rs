@@ -1,5 +1,5 @@
-//! What an item of `tool_type: eval` says of the request that it is sent (exec-protocol 5). Strict: a
-//! typing error must not change what is judged.
+//! What an item of `tool_type: eval` says of the request that it is sent (exec-protocol 5). Strict:
+//! a typing error must not change what is judged.
 
 use serde_json::{Map, Value};
 

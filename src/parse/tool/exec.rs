@@ -30,7 +30,8 @@ pub(crate) struct Exec {
     pub(crate) max_in_flight: usize,
     /// A call that a server died over may be sent again.
     pub(crate) idempotent: bool,
-    /// How long a server without a call is kept, in milliseconds; `None` where the item does not say.
+    /// How long a server without a call is kept, in milliseconds; `None` where the item does not
+    /// say.
     pub(crate) idle_timeout_ms: Option<u64>,
 }
 

@@ -136,8 +136,8 @@ impl<'m> Fields<'m> {
         Err(Fault::new(PARSE_METADATA, format!("`{pointer}` is not known here{near}")))
     }
 
-    /// Refuses what is one of these keys but for a slip of the hand. Other keys that nobody knows are
-    /// passed over.
+    /// Refuses what is one of these keys but for a slip of the hand. Other keys that nobody knows
+    /// are passed over.
     pub(super) fn no_slip_of(&self, known: &[&str]) -> Result<(), Fault> {
         for key in self.map.keys().filter(|key| !known.contains(&key.as_str())) {
             if let Some(meant) = known.iter().find(|known| damerau_levenshtein(key, known) == 1) {

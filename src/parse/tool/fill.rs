@@ -120,7 +120,8 @@ fn block(text: &str, comment: &str, rows: &Rows<'_>) -> Result<String, String> {
     filled?.ok_or(format!("write `files` into a `{comment} /// rye` block"))
 }
 
-/// The text with the TOML of its `/// rye` block as `edit` makes it; `None` where there is no block.
+/// The text with the TOML of its `/// rye` block as `edit` makes it; `None` where there is no
+/// block.
 ///
 /// # Errors
 /// The block is not closed; what `edit` says.

@@ -1,5 +1,5 @@
-//! What a hook watches, and what it may do about it (exec-protocol 6). Strict: a typing error must not
-//! let anything through.
+//! What a hook watches, and what it may do about it (exec-protocol 6). Strict: a typing error must
+//! not let anything through.
 
 use serde_json::Value;
 

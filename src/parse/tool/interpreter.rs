@@ -56,8 +56,8 @@ const MANAGERS: [(&str, Manager); 5] = [
 
 impl Interpreter {
     /// # Errors
-    /// `parse.metadata` for an unknown type or key, a value of another type, a name that is no plain
-    /// program name and a folder that leaves the project.
+    /// `parse.metadata` for an unknown type or key, a value of another type, a name that is no
+    /// plain program name and a folder that leaves the project.
     pub(super) fn new(fields: &Fields<'_>) -> Result<Self, Fault> {
         let kind = fields.string("type")?;
         let kind = kind.ok_or_else(|| missing(fields, "type"))?;

@@ -26,9 +26,9 @@ const TAGS: &[&str] = &["version", "tool_type", "executor_id", "category", "desc
 /// The header of a JavaScript or, with `types`, a TypeScript file.
 ///
 /// # Errors
-/// `parse.syntax` for a text that is not of the language, `parse.limit` for one that is too large or nests
-/// too deep, those of [`names::header`]; `parse.duplicate_metadata` also for a tag that occurs twice and for
-/// a name given both by a tag and by a declaration.
+/// `parse.syntax` for a text that is not of the language, `parse.limit` for one that is too large
+/// or nests too deep, those of [`names::header`]; `parse.duplicate_metadata` also for a tag that
+/// occurs twice and for a name given both by a tag and by a declaration.
 pub(super) fn header(text: &str, types: bool) -> Result<Map<String, Value>, Fault> {
     let mut map = declared(text, types)?;
     for (tag, words, at) in tags(text) {
@@ -79,7 +79,8 @@ fn read(text: &str, form: SourceType) -> Result<Map<String, Value>, Fault> {
     names::header(text, bindings, |value| literal(text, value))
 }
 
-/// Every binding of a name of the metadata. Bodies of functions and classes have names of their own.
+/// Every binding of a name of the metadata. Bodies of functions and classes have names of their
+/// own.
 #[derive(Default)]
 struct Bindings<'p, 'a> {
     found: Vec<Binding<&'p Expression<'a>>>,

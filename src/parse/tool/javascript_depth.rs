@@ -1,8 +1,9 @@
 //! How deep a JavaScript or TypeScript text may nest, before it is parsed.
 //!
-//! The parser lexes as it goes and tells its tokens afterwards alone, so this file cuts the text into
-//! tokens itself. Where it cannot be sure what a sign means, mostly a slash behind a brace, all that
-//! follows counts as nested: a text may be refused for that, and never be nested deeper than is said.
+//! The parser lexes as it goes and tells its tokens afterwards alone, so this file cuts the text
+//! into tokens itself. Where it cannot be sure what a sign means, mostly a slash behind a brace,
+//! all that follows counts as nested: a text may be refused for that, and never be nested deeper
+//! than is said.
 
 use super::nesting::{Extent, Nesting};
 
@@ -49,9 +50,11 @@ enum Last {
     Comma,
     /// A dot: a name behind it is no keyword.
     Dot,
-    /// A name that is no keyword, a number, a text, or a bracket that closes: an expression may end here.
+    /// A name that is no keyword, a number, a text, or a bracket that closes: an expression may end
+    /// here.
     Operand,
-    /// A name that is a keyword elsewhere: what follows may belong to it, and is never an expression.
+    /// A name that is a keyword elsewhere: what follows may belong to it, and is never an
+    /// expression.
     Name,
     /// A keyword that an expression follows.
     Keyword,
@@ -165,8 +168,9 @@ const CONTINUES: &[&str] = &[
 /// Words that open a statement which holds another one, or a class which may extend another.
 const CLAUSES: &[&str] = &["if", "else", "for", "while", "do", "with", "class", "extends"];
 
-/// What an open `<` of TypeScript counts for: wherever it may open a list of types, the parser reads on
-/// to find out, so that each that stands open is paid for by all that stand open around it.
+/// What an open `<` of TypeScript counts for: wherever it may open a list of types, the parser
+/// reads on to find out, so that each that stands open is paid for by all that stand open around
+/// it.
 const TYPE_WEIGHT: usize = 40;
 
 impl Reader<'_> {
@@ -244,8 +248,8 @@ impl Reader<'_> {
         true
     }
 
-    /// Whether the token that begins here is the first of a statement, behind a semicolon: then what
-    /// stood open in the one before is closed.
+    /// Whether the token that begins here is the first of a statement, behind a semicolon: then
+    /// what stood open in the one before is closed.
     fn ends_statement(&mut self, goes_on: bool) {
         if std::mem::take(&mut self.ended) && !goes_on {
             self.nesting.end_statement();

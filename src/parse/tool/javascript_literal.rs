@@ -145,8 +145,8 @@ fn number(spelled: &str) -> Option<Number> {
     radix(&plain[2..], base, false)
 }
 
-/// Whether a string holds an escape with digits alone, which means one thing in old scripts and is an
-/// error elsewhere; `\0` for NUL is the same everywhere.
+/// Whether a string holds an escape with digits alone, which means one thing in old scripts and is
+/// an error elsewhere; `\0` for NUL is the same everywhere.
 fn holds_octal(spelled: &str) -> bool {
     let mut rest = spelled;
     while let Some((_, behind)) = rest.split_once('\\') {

@@ -54,8 +54,8 @@ impl<V> Binding<V> {
 /// The header that these bindings give.
 ///
 /// # Errors
-/// `parse.duplicate_metadata` for a name that is bound twice, `parse.metadata` for one that is bound in
-/// another way than by a plain assignment of a literal.
+/// `parse.duplicate_metadata` for a name that is bound twice, `parse.metadata` for one that is
+/// bound in another way than by a plain assignment of a literal.
 pub(super) fn header<V>(
     text: &str,
     mut bindings: Vec<Binding<V>>,

@@ -7,7 +7,8 @@
 //! Invariants
 //! - What is counted is never less than what a parser nests: where the tokens leave room for doubt,
 //!   nothing is closed any more.
-//! - A parser, the walk over its tree and the end of that tree run on one stack, whose size is known.
+//! - A parser, the walk over its tree and the end of that tree run on one stack, whose size is
+//!   known.
 
 use std::thread;
 
@@ -101,7 +102,8 @@ impl<B> Nesting<B> {
         self.add(1);
     }
 
-    /// Something that may nest until its own sign or its statement ends it, and how much it counts for.
+    /// Something that may nest until its own sign or its statement ends it, and how much it counts
+    /// for.
     pub(super) fn open_angle(&mut self, weight: usize) {
         self.inner().angles += weight;
         self.add(weight);
@@ -150,8 +152,8 @@ impl<B> Nesting<B> {
 /// Does `work`, which parses a text of this extent, on a stack that holds all of its levels.
 ///
 /// # Errors
-/// `parse.limit` for more than `PROGRAM_NESTING` levels or `PROGRAM_TOKENS` tokens, and where no such
-/// stack can be had.
+/// `parse.limit` for more than `PROGRAM_NESTING` levels or `PROGRAM_TOKENS` tokens, and where no
+/// such stack can be had.
 pub(super) fn on_a_stack_for<T: Send>(
     Extent { depth, tokens }: Extent,
     work: impl FnOnce() -> Result<T, Fault> + Send,

@@ -21,8 +21,9 @@ use crate::parse::error::{Fault, PARSE_ENCODING};
 /// The header of a Python file.
 ///
 /// # Errors
-/// `parse.encoding` for a coding line other than UTF-8, `parse.syntax` for a text that is not Python,
-/// `parse.limit` for one that is too large or nests too deep; else those of [`names::header`].
+/// `parse.encoding` for a coding line other than UTF-8, `parse.syntax` for a text that is not
+/// Python, `parse.limit` for one that is too large or nests too deep; else those of
+/// [`names::header`].
 pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
     coding(text)?;
     tree(text, |module| {
@@ -31,8 +32,8 @@ pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
     })
 }
 
-/// A name of the metadata that a statement of its own binds to one text: where the statement, the name
-/// and the text stand.
+/// A name of the metadata that a statement of its own binds to one text: where the statement, the
+/// name and the text stand.
 pub(crate) struct NamedText {
     pub(crate) statement: Range<usize>,
     pub(crate) name: &'static str,

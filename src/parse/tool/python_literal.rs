@@ -108,8 +108,8 @@ fn number(spelled: &str) -> Option<Number> {
     radix(&plain[2..], base, false)
 }
 
-/// Whether a string was written with half of a surrogate pair: the parser puts U+FFFD in its place, and
-/// Python could not print it.
+/// Whether a string was written with half of a surrogate pair: the parser puts U+FFFD in its place,
+/// and Python could not print it.
 fn holds_surrogate(spelled: &str, read: &str) -> bool {
     const REPLACED: char = '\u{fffd}';
     let said = spelled.to_ascii_lowercase();

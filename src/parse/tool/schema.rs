@@ -35,8 +35,8 @@ const TYPES: &[(&str, &str)] = &[
 /// names that are not declared are refused.
 ///
 /// # Errors
-/// `parse.metadata` for another shape, `parse.duplicate_metadata` for two declarations, `parse.limit`
-/// for a schema that asks for too much work.
+/// `parse.metadata` for another shape, `parse.duplicate_metadata` for two declarations,
+/// `parse.limit` for a schema that asks for too much work.
 pub(super) fn schema(fields: &Fields<'_>) -> Result<Option<Value>, Fault> {
     let schema = declared(fields)?;
     if let Some(Err(why)) = schema.as_ref().map(|schema| bound_schema(schema).map(drop)) {

@@ -1,8 +1,8 @@
 //! How much work a JSON Schema can ask for, before anything is checked against it.
 //!
 //! A reference costs what it leads to, each time that it is met: a schema of a few lines can name
-//! itself twice in each of forty steps. So references are counted out, as aliases of YAML are; one that
-//! leads back to where it stands counts once, since each turn takes a step into the value.
+//! itself twice in each of forty steps. So references are counted out, as aliases of YAML are; one
+//! that leads back to where it stands counts once, since each turn takes a step into the value.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,5 @@
-//! The variables that are rye's own: what a signed item sets, asks for or is given never takes their
-//! place.
+//! The variables that are rye's own: what a signed item sets, asks for or is given never takes
+//! their place.
 
 /// What decides about trust: read by rye, and never handed down, whoever asks for it.
 pub(crate) const KEPT_BACK: [&str; 4] =

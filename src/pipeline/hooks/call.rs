@@ -115,8 +115,8 @@ impl Hooks<'_> {
         Ok(())
     }
 
-    /// A call that came to no answer, as those who judge answers leave it: what it says of itself is
-    /// theirs to withhold.
+    /// A call that came to no answer, as those who judge answers leave it: what it says of itself
+    /// is theirs to withhold.
     pub(in crate::pipeline) fn after_failure(
         &self,
         args: &Map<String, Value>,
@@ -249,7 +249,8 @@ impl Hooks<'_> {
         }
     }
 
-    /// What a hook said beside yes, and that it replaced something, goes with the result of the call.
+    /// What a hook said beside yes, and that it replaced something, goes with the result of the
+    /// call.
     fn note(
         &self,
         armed: &Armed,

@@ -1,6 +1,8 @@
-//! Hooks (exec-protocol 6): who is asked before and after every call of a tool, and what that decides.
+//! Hooks (exec-protocol 6): who is asked before and after every call of a tool, and what that
+//! decides.
 //!
-//! `standing.rs` the hooks that are in force, and asking one · `call.rs` those of one call, in their order
+//! `standing.rs` the hooks that are in force, and asking one · `call.rs` those of one call, in
+//! their order
 
 mod call;
 mod error;

@@ -75,8 +75,8 @@ impl<'a> Lines<'a> {
 }
 
 impl Rye {
-    /// Every hook of every space, broken ones too, and the required ones that are nowhere; in the order
-    /// in which they are asked.
+    /// Every hook of every space, broken ones too, and the required ones that are nowhere; in the
+    /// order in which they are asked.
     ///
     /// # Errors
     /// `space.*`, `verify.trust_unreadable`
@@ -198,8 +198,8 @@ impl Rye {
         Ok(Hooks::new(lines, call, call_id.to_owned(), armed))
     }
 
-    /// Asks one hook, outside of any call; what it said, or why that is no answer, with the last of what
-    /// it said on standard error.
+    /// Asks one hook, outside of any call; what it said, or why that is no answer, with the last of
+    /// what it said on standard error.
     ///
     /// # Errors
     /// `hook.not_a_hook`, and those of a run.

@@ -38,8 +38,8 @@ pub(super) struct Headers(Vec<Header>);
 
 impl Headers {
     /// # Errors
-    /// A name or value that is none, one that is the client's own, one that a parameter would reach,
-    /// and a secret that no link declares.
+    /// A name or value that is none, one that is the client's own, one that a parameter would
+    /// reach, and a secret that no link declares.
     pub(super) fn of(
         config: &Config,
         secrets: &[(String, String)],

@@ -12,7 +12,8 @@ use crate::id::Space;
 use crate::parse::{Interpreter, Search};
 use crate::plan::error::PlanError;
 
-/// The variable of the interpreter that the chain asks for, and the program; `None` if no link asks.
+/// The variable of the interpreter that the chain asks for, and the program; `None` if no link
+/// asks.
 ///
 /// # Errors
 /// `plan.bad_config`, `plan.program_not_found`

@@ -1,7 +1,8 @@
 //! What of this machine a run would use, and whether it may.
 //!
 //! In:  the signed wish for an interpreter or a program, and what the person allowed.
-//! Out: a [`Survey`]: the program chosen, the folders of packages, and what was passed over, with why.
+//! Out: a [`Survey`]: the program chosen, the folders of packages, and what was passed over, with
+//! why.
 //!
 //! Start at `survey.rs`; `program.rs` judges one program, `versions.rs` reads version managers.
 

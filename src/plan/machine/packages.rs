@@ -1,8 +1,8 @@
 //! Folders of packages that the person let in for the tool's own code (core 7.9).
 //!
-//! They are looked for where the language would look, from the tool's own folder up to the folder of
-//! its space, and in no other space: a tool of yours never picks up a project's packages. rye does not
-//! verify what lies in them; they are shown as `external`.
+//! They are looked for where the language would look, from the tool's own folder up to the folder
+//! of its space, and in no other space: a tool of yours never picks up a project's packages. rye
+//! does not verify what lies in them; they are shown as `external`.
 
 use std::path::PathBuf;
 

@@ -4,8 +4,9 @@
 //! Out: a [`Chosen`] program, and what was passed over on the way, each with its reason.
 //!
 //! A program is inside the project by any place on the way to it, by the folder of the `pyvenv.cfg`
-//! that it would read, or by the home which that names. Inside, it is used only if a record of yours
-//! names it as it is. A version manager's shim is never run: it would ask the project what to run.
+//! that it would read, or by the home which that names. Inside, it is used only if a record of
+//! yours names it as it is. A version manager's shim is never run: it would ask the project what to
+//! run.
 
 use std::path::{Path, PathBuf};
 
@@ -97,8 +98,8 @@ impl<'a> Seeker<'a> {
         None
     }
 
-    /// The program at a path, if it may be used; `searched` below the project, where nothing is used
-    /// without a record.
+    /// The program at a path, if it may be used; `searched` below the project, where nothing is
+    /// used without a record.
     pub(in crate::plan) fn at(&mut self, path: &Path, searched: bool) -> Option<Chosen> {
         let look = self.look(path)?;
         self.judge(path.to_owned(), look, searched)
@@ -169,8 +170,8 @@ impl<'a> Seeker<'a> {
     }
 }
 
-/// The program that a run would start: the one that an interpreter's block means, or without one the
-/// program of that name; and what is passed over on the way.
+/// The program that a run would start: the one that an interpreter's block means, or without one
+/// the program of that name; and what is passed over on the way.
 pub(crate) fn find_program(
     machine: &Machine<'_>,
     block: Option<&Interpreter>,

@@ -23,8 +23,8 @@ use crate::trace::{Event, PassedOver, Sink};
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Survey {
-    /// The variable that names the program to the child, if a link asks for one, and the program; none
-    /// where the tool itself is the program.
+    /// The variable that names the program to the child, if a link asks for one, and the program;
+    /// none where the tool itself is the program.
     interpreter: Option<(Option<String>, Chosen)>,
     /// Folders of packages that nobody verified and you allowed.
     external: Vec<PathBuf>,
@@ -46,8 +46,8 @@ impl Survey {
         sink: &dyn Sink,
     ) -> Result<(Self, Process), PlanError> {
         let path = context.fill_without_private().env.remove("PATH").as_ref().map(Pieces::shown);
-        // A tool that is given no `PATH` is still looked for by its name; and where folders were taken
-        // out of it, what lies there is named with the reason.
+        // A tool that is given no `PATH` is still looked for by its name; and where folders were
+        // taken out of it, what lies there is named with the reason.
         let path = path.filter(|path| !context.env.is_of_host(path));
         let path = path.or_else(|| host_path(machine.vars)).unwrap_or_default();
         let mut seek = Seeker::new(machine, &path);

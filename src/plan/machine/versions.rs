@@ -1,12 +1,13 @@
 //! Version managers, read and never run (core 7.6): pyenv and its family, asdf, mise, nvm.
 //!
 //! In:  a shim on `PATH`, or a manager's name, and the name of a program.
-//! Out: the program that the operator's own settings choose, or `System`: go on without the manager.
+//! Out: the program that the operator's own settings choose, or `System`: go on without the
+//! manager.
 //!
 //! The operator's environment speaks first, then a version file of the project if a record of yours
-//! lets it in, then the manager's own settings. A version is one plain name: nothing that is read here
-//! can leave the manager's folder. Reading takes a few small files and no process (under 0.1 ms), so
-//! there is nothing to cache.
+//! lets it in, then the manager's own settings. A version is one plain name: nothing that is read
+//! here can leave the manager's folder. Reading takes a few small files and no process (under 0.1
+//! ms), so there is nothing to cache.
 
 use std::path::{Path, PathBuf};
 

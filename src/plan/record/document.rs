@@ -1,4 +1,5 @@
-//! A plan as data (core 9.1): the one source of `rye plan`, of a dry run's `plan` and of the digest.
+//! A plan as data (core 9.1): the one source of `rye plan`, of a dry run's `plan` and of the
+//! digest.
 //!
 //! Inside is what decides what runs. Not inside: the run's name, times, values of the environment,
 //! secrets, the private folder's path; so the same question has the same answer, byte by byte.
@@ -77,8 +78,8 @@ impl Content {
     }
 }
 
-/// A program for the record: by its digest; one that may be run and not read by what the file system
-/// says of it, which is all that is known.
+/// A program for the record: by its digest; one that may be run and not read by what the file
+/// system says of it, which is all that is known.
 fn by_content(mut program: Value, digest: Option<Digest>) -> Value {
     if let Value::Object(map) = &mut program {
         if digest.is_some() {

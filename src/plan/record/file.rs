@@ -1,9 +1,9 @@
 //! A plan in a file (core 9.1): written to be read and approved, read to be compared.
 //!
-//! The file is canonical JSON: the plan as data, `sha256` over the canonical text of that, and where
-//! they were asked for the parameters as text. It is no authority: whoever can write the file can
-//! write another plan into it, so nothing of it is run. It is compared with the plan that is made
-//! anew from verified items, and that plan is the one that runs.
+//! The file is canonical JSON: the plan as data, `sha256` over the canonical text of that, and
+//! where they were asked for the parameters as text. It is no authority: whoever can write the file
+//! can write another plan into it, so nothing of it is run. It is compared with the plan that is
+//! made anew from verified items, and that plan is the one that runs.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! A server that is reached by its URL, over streamable HTTP: each message is a request of its own.
 //!
-//! Nobody listens between two calls, so nobody would hear that the list of tools changed: it is read
-//! before each call. Nothing is followed: a redirect is an answer that is none.
+//! Nobody listens between two calls, so nobody would hear that the list of tools changed: it is
+//! read before each call. Nothing is followed: a redirect is an answer that is none.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,9 +1,9 @@
 //! What `rye dev` showed and nobody said yes to: `rye sign --all` leaves it alone.
 //!
-//! `<user>/.ai/state/held/<digest of the project's folder>/<digest of an item's place>`: an empty file
-//! for each item. One file a fact, so that two sessions of one project do not write over each other,
-//! and one that is killed leaves what it held back. An item that carries your own signature is not held
-//! back, whatever lies here.
+//! `<user>/.ai/state/held/<digest of the project's folder>/<digest of an item's place>`: an empty
+//! file for each item. One file a fact, so that two sessions of one project do not write over each
+//! other, and one that is killed leaves what it held back. An item that carries your own signature
+//! is not held back, whatever lies here.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -143,8 +143,8 @@ impl Baselines {
     }
 }
 
-/// Keeps the files of the version that is the latest now, and of earlier ones what [`VERSIONS_BYTES`]
-/// leaves room for. What alone is larger is not kept.
+/// Keeps the files of the version that is the latest now, and of earlier ones what
+/// [`VERSIONS_BYTES`] leaves room for. What alone is larger is not kept.
 fn keep_files(folder: &Path, files: &[(Digest, &[u8])]) -> io::Result<()> {
     let size = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
     let mut total: u64 = files.iter().map(|(_, bytes)| size(bytes.len())).sum();

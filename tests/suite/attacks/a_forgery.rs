@@ -1,4 +1,5 @@
-//! Rows a: signatures, keys and claims that are not what they say; and what signing itself promises.
+//! Rows a: signatures, keys and claims that are not what they say; and what signing itself
+//! promises.
 
 use std::fs;
 use std::ops::{Add, Mul};

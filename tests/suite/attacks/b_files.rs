@@ -1,5 +1,5 @@
-//! Rows a12, b05, c05: files that are too large, that are no plain files, or that others can read or
-//! write.
+//! Rows a12, b05, c05: files that are too large, that are no plain files, or that others can read
+//! or write.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};

@@ -1,5 +1,5 @@
-//! Row b08, and what core 2.0 promises: nothing that decides about trust lies in the foreign ground, the
-//! project or working directory and the git work trees around it.
+//! Row b08, and what core 2.0 promises: nothing that decides about trust lies in the foreign
+//! ground, the project or working directory and the git work trees around it.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -29,9 +29,9 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// An `.ai` below `base` as a clone brings it: its maker's public key in the place of the user's own, a
-/// policy that lets tools out of the sandbox, and a tool, all of it signed by the maker. Even the modes
-/// are those of a user space.
+/// An `.ai` below `base` as a clone brings it: its maker's public key in the place of the user's
+/// own, a policy that lets tools out of the sandbox, and a tool, all of it signed by the maker.
+/// Even the modes are those of a user space.
 fn hostile_user_space(base: &Path) {
     let maker = SigningKey::from_bytes(&[66; 32]);
     let pem = maker.verifying_key().to_public_key_pem(LineEnding::LF).unwrap();
@@ -300,7 +300,8 @@ fn a_home_that_is_a_git_work_tree_keeps_working_and_its_clones_stay_foreign() {
     assert_eq!((said.status, said.code().as_str()), REFUSED, "{said:?}");
 }
 
-/// A folder of system items, signed at that time by a key that a document of the user's names for them.
+/// A folder of system items, signed at that time by a key that a document of the user's names for
+/// them.
 fn system_space(world: &World, base: &Path, at: &str) {
     let maker = SigningKey::from_bytes(&[67; 32]);
     for item in ["runtimes/shell/script", "primitives/execute"] {

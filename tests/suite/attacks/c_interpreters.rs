@@ -1,5 +1,5 @@
-//! Rows c03 and c09: interpreters inside a project, found by search, by `PATH` or by a name; and what
-//! core 7.6 promises of the blocks that ask for them.
+//! Rows c03 and c09: interpreters inside a project, found by search, by `PATH` or by a name; and
+//! what core 7.6 promises of the blocks that ask for them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,5 +1,5 @@
-//! Row c09, version managers: shims are never run, and a project's version files count by permission
-//! alone and never lead out of the manager's folder.
+//! Row c09, version managers: shims are never run, and a project's version files count by
+//! permission alone and never lead out of the manager's folder.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,5 @@
-//! Dev mode (core 5.1, rows d06 and d08): what it lets through with a warning, and what it never does.
+//! Dev mode (core 5.1, rows d06 and d08): what it lets through with a warning, and what it never
+//! does.
 
 use std::fs;
 

@@ -305,8 +305,8 @@ fn h06_a_receipt_of_somebody_else_counts_once_you_trust_their_key_and_not_after_
     }
     assert_eq!(reader.rye(&["trust", "revoke", &fingerprint(&key)]).status, 0);
     refused(&reader, &here, &text, "receipt.revoked", "revoked");
-    // Your own, too; and a revoked key writes no more receipts. A policy that it signed would count no
-    // more either.
+    // Your own, too; and a revoked key writes no more receipts. A policy that it signed would count
+    // no more either.
     fs::remove_file(world.home().join(".ai/config/rye/policy.yaml")).unwrap();
     assert_eq!(verify(&world, &path, &[]).status, 0);
     let late = world.outside().join("late.json");

@@ -1,4 +1,5 @@
-//! `rye dev` and whoever else writes the files (row l04): nothing of theirs is signed without a key press.
+//! `rye dev` and whoever else writes the files (row l04): nothing of theirs is signed without a key
+//! press.
 
 use serde_json::json;
 
@@ -6,7 +7,8 @@ use crate::dev::rules::{session, waits};
 use crate::dev::{Dev, OTHER, OTHER_FILE, SAY, SAY_FILE, reword, world};
 use crate::world::World;
 
-/// What each of these repositories begins with: a branch `theirs` that holds another text of the tool.
+/// What each of these repositories begins with: a branch `theirs` that holds another text of the
+/// tool.
 const BRANCHES: &str = "export GIT_CONFIG_NOSYSTEM=1
 git() { command git -c user.name=a -c user.email=a@b.example -c commit.gpgsign=false \
     -c protocol.file.allow=always \"$@\"; }

@@ -1,5 +1,5 @@
-//! Row l01: what a clone puts on `PATH`, in `XDG_RUNTIME_DIR` or into a folder above the working directory
-//! is no program of rye's and no place of its private copies (core 2.0, 7.5, 7.6, 7.9).
+//! Row l01: what a clone puts on `PATH`, in `XDG_RUNTIME_DIR` or into a folder above the working
+//! directory is no program of rye's and no place of its private copies (core 2.0, 7.5, 7.6, 7.9).
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

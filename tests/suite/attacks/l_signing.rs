@@ -1,4 +1,5 @@
-//! What a person sees before signing (rows l02, l03): what is signed was shown, and nothing else is.
+//! What a person sees before signing (rows l02, l03): what is signed was shown, and nothing else
+//! is.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Archives and manifests that somebody else made (attack row h07): nothing of them is written but what
-//! the publisher signed.
+//! Archives and manifests that somebody else made (attack row h07): nothing of them is written but
+//! what the publisher signed.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `rye bundle`: items of one publisher in one file, checked before anything is installed, admitted like
-//! any other item, and taken out by their receipt.
+//! `rye bundle`: items of one publisher in one file, checked before anything is installed, admitted
+//! like any other item, and taken out by their receipt.
 
 mod hostile;
 

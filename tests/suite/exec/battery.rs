@@ -13,7 +13,8 @@ use super::vector::{self, Call, Vector};
 use super::{library, no_file_tells, nothing_is_left, world};
 use crate::world::{World, held};
 
-/// Says to this program that it is to be the library's side of a battery, in the world at this place.
+/// Says to this program that it is to be the library's side of a battery, in the world at this
+/// place.
 const SIDE: &str = "RYE_EXEC_WORLD";
 
 /// The vectors of these rows, by both doors; then nothing is left.

@@ -1,5 +1,5 @@
-//! What is bounded: how many servers there are, how long a request is, and that a host which comes to
-//! its end by itself leaves nothing (exec-protocol 3.1, 3.5).
+//! What is bounded: how many servers there are, how long a request is, and that a host which comes
+//! to its end by itself leaves nothing (exec-protocol 3.1, 3.5).
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Programs that speak the exec protocol (exec-protocol 1 to 3): the vectors of `tests/vectors/exec` by
-//! both doors, what becomes of a server, what an `exec` block may say.
+//! Programs that speak the exec protocol (exec-protocol 1 to 3): the vectors of
+//! `tests/vectors/exec` by both doors, what becomes of a server, what an `exec` block may say.
 
 mod battery;
 mod bounds;
@@ -57,8 +57,8 @@ fn library(base: &Path) -> Rye {
     RyeBuilder::new().vars(vars).cwd(&project).project(&project).build().unwrap()
 }
 
-/// Writes the tool `acme/<name>` with a shell program beside it and signs both; `exec` are more lines
-/// of the block.
+/// Writes the tool `acme/<name>` with a shell program beside it and signs both; `exec` are more
+/// lines of the block.
 fn signed(world: &World, name: &str, mode: &str, exec: &str, script: &str) {
     let program = world.write(&format!(".ai/tools/acme/{name}.files/run.sh"), script);
     fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

@@ -1,4 +1,5 @@
-//! Servers and many callers: pipelined calls, deaths between them, starting again (exec-protocol 3).
+//! Servers and many callers: pipelined calls, deaths between them, starting again (exec-protocol
+//! 3).
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -146,8 +147,8 @@ fn a_server_that_dies_again_and_again_is_started_later_each_time_and_then_left_a
         assert_eq!(got["code"], "protocol.server_exited", "{got}");
         waited.push(start.elapsed());
     }
-    // 0, 0.1, 0.2, 0.4, 0.8 s before the starts, counted from the end before, which is told a moment
-    // later.
+    // 0, 0.1, 0.2, 0.4, 0.8 s before the starts, counted from the end before, which is told a
+    // moment later.
     for (took, least) in waited.iter().zip([0, 80, 160, 340, 740]) {
         assert!(*took >= Duration::from_millis(least), "{waited:?}");
     }

@@ -6,15 +6,16 @@
 //! - `mode: server` for a server; a program below `server/` is one anyhow
 //! - `exec`, repeated: one more line of the `exec` block · `more`, repeated: one of the item
 //! - `by: cli` where only a process that serves rye alone can keep the promise
-//! - `within`: milliseconds that a call may take, the shutdown of its process included; 10 s if not said
+//! - `within`: milliseconds that a call may take, the shutdown of its process included; 10 s if not
+//!   said
 //! - `fill: NAME N`: each call has a parameter of N times `z`
 //! - `call`: the parameters of one call, `{}` if it is not said. Behind it what comes of it:
 //!   `expect: result JSON`, `expect: error TEXT`, `expect: pending`, `expect: code CODE`, or
-//!   `length: N` for a result that is a text of so many bytes; `says`: a part of the message; `tail`: a
-//!   part of `stderr_tail`; `not`: what is in no part of the answer
+//!   `length: N` for a result that is a text of so many bytes; `says`: a part of the message;
+//!   `tail`: a part of `stderr_tail`; `not`: what is in no part of the answer
 //!
-//! The command line makes each call of a one-shot program, and the first one of a server, which ends
-//! with it. The library makes all calls, and keeps the servers between them.
+//! The command line makes each call of a one-shot program, and the first one of a server, which
+//! ends with it. The library makes all calls, and keeps the servers between them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

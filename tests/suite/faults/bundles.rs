@@ -1,5 +1,5 @@
-//! A bundle that is installed in the place of an older one, or taken out: whatever happens in the middle,
-//! the one or the other is there, whole, and what a person changed is kept.
+//! A bundle that is installed in the place of an older one, or taken out: whatever happens in the
+//! middle, the one or the other is there, whole, and what a person changed is kept.
 
 use std::fs;
 
@@ -9,7 +9,8 @@ use crate::world::{MARKER_SH, World};
 
 const EDITED: &str = "#!/bin/bash\necho mine\n";
 
-/// A world with version 1 of a bundle of two tools, one of them edited since, and version 2 beside it.
+/// A world with version 1 of a bundle of two tools, one of them edited since, and version 2 beside
+/// it.
 fn installed() -> World {
     let world = World::new_in_memory();
     let say = |args: &[&str]| {

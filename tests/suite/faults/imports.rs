@@ -1,5 +1,5 @@
-//! An import that is stopped in the middle: an item is there whole or not at all, it is signed or it is
-//! not, and the same import over it ends well.
+//! An import that is stopped in the middle: an item is there whole or not at all, it is signed or
+//! it is not, and the same import over it ends well.
 
 use std::fs;
 

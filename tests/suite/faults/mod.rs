@@ -133,8 +133,8 @@ fn check(
         }
     }
     // Only a process that is gone, or may not remove files any more, leaves some behind; and the
-    // documents of a rotation that is decided wait for the next call, as what is left of a bundle does
-    // in whose place there is another.
+    // documents of a rotation that is decided wait for the next call, as what is left of a bundle
+    // does in whose place there is another.
     let waits = |path: &PathBuf| {
         path.ancestors().any(|p| {
             let is_work =

@@ -241,8 +241,8 @@ impl Info {
 fn wait() -> Option<(pid_t, c_int)> {
     let mut status = 0;
     loop {
-        // SAFETY: `status` is valid for writes. Only children of this thread are waited for, so that
-        // tests on other threads keep theirs.
+        // SAFETY: `status` is valid for writes. Only children of this thread are waited for, so
+        // that tests on other threads keep theirs.
         let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL | libc::__WNOTHREAD) };
         if pid > 0 {
             return Some((pid, status));

@@ -1,5 +1,5 @@
-//! `rye import rye`: items of the older signature form are judged by their own rules, shown with what
-//! those leave uncovered, and signed anew when a person says so.
+//! `rye import rye`: items of the older signature form are judged by their own rules, shown with
+//! what those leave uncovered, and signed anew when a person says so.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! `rye import skill` and `rye export skill`: a skill becomes a signed directive, and a tool that gives
-//! out its files; what comes back is the skill.
+//! `rye import skill` and `rye export skill`: a skill becomes a signed directive, and a tool that
+//! gives out its files; what comes back is the skill.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -98,7 +98,8 @@ fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
     assert_eq!(said.status, 0, "{said:?}");
     let (was, mut is) = (tree(&skill(&world)), tree(&world.project().join("out/pdf-forms")));
     assert_eq!(was.keys().collect::<Vec<_>>(), is.keys().collect::<Vec<_>>());
-    // The front matter says the same, though its quotes may be others; all else is the same to the byte.
+    // The front matter says the same, though its quotes may be others; all else is the same to the
+    // byte.
     let (text, _) = is.remove("SKILL.md").unwrap();
     let text = String::from_utf8(text).unwrap();
     let split = |text: &str| {

@@ -1,7 +1,7 @@
 //! Sessions on record: what each side says, line by line.
 //!
-//! A line begins with `-->` for the editor's messages and `<--` for the server's, each one JSON value.
-//! `$project` stands for the project's folder and `"[..]"` for any value.
+//! A line begins with `-->` for the editor's messages and `<--` for the server's, each one JSON
+//! value. `$project` stands for the project's folder and `"[..]"` for any value.
 
 use std::fs;
 use std::path::Path;

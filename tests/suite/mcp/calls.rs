@@ -350,7 +350,8 @@ fn a_long_run_tells_that_it_runs_and_what_a_tool_says_beside_its_data_is_logged_
     let lines: Vec<_> = logged.iter().map(|m| m["data"].as_str().unwrap()).collect();
     assert_eq!(lines, ["to ***", "second"]);
     assert!(logged.iter().all(|m| m["logger"] == "tool:acme/long"));
-    // A client that wants to hear of errors alone hears of none of it, and without a token of no time.
+    // A client that wants to hear of errors alone hears of none of it, and without a token of no
+    // time.
     client.kept.clear();
     client.ask("logging/setLevel", &json!({"level": "error"}));
     let (said, _) = client.call("rye_execute", json!({"item_id": "tool:acme/long"}));

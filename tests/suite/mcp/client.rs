@@ -108,8 +108,8 @@ impl Client {
         said["result"].clone()
     }
 
-    /// A call of one of rye's own tools in the world's project: what it said, and whether that is an
-    /// error. The text is the same as the structure.
+    /// A call of one of rye's own tools in the world's project: what it said, and whether that is
+    /// an error. The text is the same as the structure.
     #[track_caller]
     pub fn call(&mut self, name: &str, mut arguments: Value) -> (Value, bool) {
         arguments["project_path"] = self.project.clone().into();

@@ -249,7 +249,8 @@ fn a_search_finds_each_change_of_a_file_while_it_is_served() {
             assert!(begun.elapsed() < PATIENCE, "{animal}: {:?}", find(animal));
         }
     };
-    // Another file, one in a folder that comes, one that is written in its place, and none any more.
+    // Another file, one in a folder that comes, one that is written in its place, and none any
+    // more.
     world.signed(".ai/knowledge/acme/more.md", &page("zebra"));
     comes_to("zebra", &["knowledge:acme/more"]);
     world.signed(".ai/tools/new/deep/mark.sh", &MARKER_SH.replace("Leaves", "Lemur leaves"));

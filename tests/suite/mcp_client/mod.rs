@@ -43,8 +43,8 @@ fn world() -> World {
     with_new_items(world).env("SHOP_TOKEN", "hush")
 }
 
-/// While the items that these tests are of ship without a signature, they are signed here by a key that
-/// the world trusts for them.
+/// While the items that these tests are of ship without a signature, they are signed here by a key
+/// that the world trusts for them.
 fn with_new_items(world: World) -> World {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(".ai");
     let path = |item: &str| format!("tools/rye/core/{item}.yaml");

@@ -223,7 +223,8 @@ fn without_a_network_no_socket_has_an_address_that_leads_out() {
     for level in levels("without_a_network_no_socket_has_an_address_that_leads_out") {
         let (said, status) = does(&world, "net_none", level, code);
         assert_eq!((&said["data"], status), (&serde_json::json!([]), 0), "{level}: {said}");
-        // A pair that is a pipe is let through; of a pair of datagrams each could send elsewhere too.
+        // A pair that is a pipe is let through; of a pair of datagrams each could send elsewhere
+        // too.
         let pair = |kind: &str| {
             does(&world, "net_none", level, &format!("socket.socketpair(type=socket.{kind})"))
         };

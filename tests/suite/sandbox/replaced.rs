@@ -144,8 +144,8 @@ fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
         let (said, status) = does(&world, "commits", BWRAP, &code);
         assert_eq!(status, 1, "{name}: {said}");
     }
-    // A link at an open name would lead git where it writes next; and beside a spoilt `.git` the project
-    // would be the repository.
+    // A link at an open name would lead git where it writes next; and beside a spoilt `.git` the
+    // project would be the repository.
     doer(&world, "both", "[sandbox]\ngit = \"write\"\n[sandbox.fs]\nwrite = [\"{project_path}\"]");
     let (said, status) = does(&world, "both", BWRAP, "os.mkdir('other')");
     assert_eq!(status, 0, "{said}");

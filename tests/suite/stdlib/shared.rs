@@ -1,5 +1,5 @@
-//! The modules that the shipped tools share: nothing stands twice, each tool lists what it runs, and
-//! no module is an item.
+//! The modules that the shipped tools share: nothing stands twice, each tool lists what it runs,
+//! and no module is an item.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,8 @@ fn source(path: &str) -> String {
         .unwrap()
 }
 
-/// A function or class of a shipped tool: the file, its name and its lines without white space around.
+/// A function or class of a shipped tool: the file, its name and its lines without white space
+/// around.
 #[derive(Clone)]
 struct Definition {
     file: String,

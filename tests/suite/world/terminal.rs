@@ -16,8 +16,8 @@ struct Typed<'a> {
 }
 
 impl World {
-    /// Runs rye as a program that rye started would, on a terminal, at which a person types `answer`;
-    /// what it shows is the output.
+    /// Runs rye as a program that rye started would, on a terminal, at which a person types
+    /// `answer`; what it shows is the output.
     pub fn rye_below_a_run_at_a_terminal(&self, answer: &str, args: &[&str]) -> Said {
         let typed = Typed { answer, ..Typed::default() };
         self.at_a_terminal(&typed, args, &[("RYE_RUN_ID", "run-of-a-test")])

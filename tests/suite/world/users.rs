@@ -6,8 +6,8 @@ use std::process::Command;
 use super::{World, program, write};
 
 impl World {
-    /// The same world where the user database names this one's home as the caller's; `None`, which is
-    /// said, on a machine where that cannot be tried.
+    /// The same world where the user database names this one's home as the caller's; `None`, which
+    /// is said, on a machine where that cannot be tried.
     pub fn at_home(self) -> Option<Self> {
         let home = self.home();
         self.where_home_is(&home)
