@@ -1,7 +1,7 @@
 //! The system space: every file of the repository's `.ai`, in the binary.
 //!
 //! Generated: `UPDATE=1 cargo test` writes it, and a test compares it with the folder.
-//! Sorted by path. The digest beside a path is for readers: a change to an item shows here.
+//! Sorted by path.
 
 /// One file, with its path below `.ai`.
 pub(super) struct File {
