@@ -135,7 +135,7 @@ fn every_signature_that_counts_is_computed_the_shipped_ones_too() {
     };
     let (status, good) = verified();
     assert_eq!(status, 0, "the copy itself is good: {good:?}");
-    assert!(good.len() > 100, "{} items are shipped", good.len());
+    assert!(good.len() > 50, "{} items are shipped", good.len());
     // One letter of each signature is another; nothing else changes.
     let files = walkdir::WalkDir::new(root.join(".ai")).into_iter().filter_map(Result::ok);
     for file in files.filter(|file| file.file_type().is_file()) {

@@ -85,7 +85,11 @@ fn left(is_left: impl Fn(&str) -> bool) -> Vec<String> {
 
 #[test]
 fn a_comment_line_has_at_most_100_columns() {
-    let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > 100;
+    // A row of a table is one line.
+    let is_wide = |line: &str| {
+        let line_is_comment = line.trim_start().starts_with("//");
+        line_is_comment && !line.contains("//! |") && line.chars().count() > 100
+    };
     assert!(is_wide(&format!("// {}", "x".repeat(98))) && !is_wide(&"x".repeat(101)));
     let wide = left(is_wide);
     assert!(wide.len() <= WIDE_COMMENTS, "{} are too wide: {wide:#?}", wide.len());

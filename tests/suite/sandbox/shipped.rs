@@ -60,8 +60,8 @@ fn a_tool_in_each_language_and_a_server_of_the_exec_protocol_start_at_each_level
     world.signed(
         ".ai/tools/js.js",
         "// /// rye\n// version = \"1.0.0\"\n// executor_id = \"rye/core/runtimes/node/node\"\n\
-         // description = \"x\"\n// ///\nconsole.log(require('fs').readFileSync('/proc/self/status',
-         // 'utf8').match(/Seccomp:.*/)[0]);\n",
+         // description = \"x\"\n// ///\nconsole.log(require('fs').readFileSync('/proc/self/status', 'utf8')\
+         .match(/Seccomp:.*/)[0]);\n",
     );
     let server = "import json, sys\nfor line in sys.stdin:\n    said = json.loads(line)\n    \
                   text = [l for l in open('/proc/self/status') if l.startswith('Seccomp:')][0]\n    \
