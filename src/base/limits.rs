@@ -48,6 +48,9 @@ pub(crate) const CHECK_STEPS: u64 = 20_000_000;
 /// Most steps of listing all that is wrong with one value; beyond it the first fault is told.
 /// What is listed counts by its size, so that it stays below 16 MiB.
 pub(crate) const LIST_STEPS: u64 = 2_000_000;
+/// Most violations of a schema that an answer lists, and bytes of their places and messages.
+pub(crate) const VIOLATIONS: usize = 100;
+pub(crate) const VIOLATIONS_BYTES: usize = 64 << 10;
 /// How long a value is checked at most where the caller sets no time, in milliseconds.
 pub(crate) const CHECK_MS: u64 = 10_000;
 /// Most bytes of a compiled pattern of a schema, and of the table that runs it.

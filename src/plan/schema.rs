@@ -14,7 +14,8 @@ use serde_json::{Map, Value};
 
 use super::error::Violation;
 use crate::base::limits::{
-    CHECK_MS, CHECK_STEPS, LIST_STEPS, SCHEMA_PATTERN_BYTES, SCHEMA_PATTERN_STEPS,
+    CHECK_MS, CHECK_STEPS, LIST_STEPS, SCHEMA_PATTERN_BYTES, SCHEMA_PATTERN_STEPS, VIOLATIONS,
+    VIOLATIONS_BYTES,
 };
 use crate::host::Signals;
 use crate::parse::{Subschemas, bound_schema};
@@ -95,7 +96,8 @@ impl Schema {
         validator.map(Self).map_err(|error| NoSchema::Malformed(brief(&error)))
     }
 
-    /// What of a value does not fit; all of it, but for values that take long to go through.
+    /// What of a value does not fit: the first [`VIOLATIONS`], of [`VIOLATIONS_BYTES`] in all, and a
+    /// line that says so where there are more. Only one where listing them takes too many steps.
     ///
     /// # Errors
     /// [`Stop`]
@@ -110,7 +112,7 @@ impl Schema {
         }
         // Each fault that is listed is kept, with its place, until all are.
         let fault = FAULT_STEPS + steps_to_keep(longest_place(value));
-        let all = || self.0.iter_errors(value).map(|error| violation(&error)).collect();
+        let all = || listed(self.0.iter_errors(value).map(|error| violation(&error)));
         match metered(LIST_STEPS, fault, until, all) {
             Err(Stop::Steps) => {}
             other => return other,
@@ -129,6 +131,21 @@ impl Schema {
 
 fn violation(error: &ValidationError<'_>) -> Violation {
     Violation { pointer: error.instance_path().to_string(), message: brief(error) }
+}
+
+/// As many as an answer lists.
+fn listed(all: impl Iterator<Item = Violation>) -> Vec<Violation> {
+    let (mut listed, mut bytes) = (Vec::new(), 0);
+    for violation in all {
+        bytes += violation.pointer.len() + violation.message.len();
+        if listed.len() == VIOLATIONS || bytes > VIOLATIONS_BYTES {
+            let message = "more does not fit than is listed here".into();
+            listed.push(Violation { pointer: String::new(), message });
+            break;
+        }
+        listed.push(violation);
+    }
+    listed
 }
 
 /// The beginning of a message, which else repeats all of a value.

@@ -157,6 +157,55 @@ fn l05_listing_what_is_wrong_takes_no_more_memory_the_oftener_a_schema_names_its
 }
 
 #[test]
+fn l05_what_is_wrong_is_listed_up_to_a_bound_in_memory_and_in_the_answer() {
+    let world = World::new();
+    let same = json!({"$ref": "#/$defs/a"});
+    let part = json!({
+        "type": "object", "properties": {"x": same},
+        "additionalProperties": {"allOf": [same, same]},
+    });
+    world.signed(
+        ".ai/tools/acme/twice.yaml",
+        &tool(&json!({"$ref": "#/$defs/a", "$defs": {"a": part}})),
+    );
+    world.works("tool:acme/twice");
+    let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+    let args = ["execute", "tool:acme/twice", "--params", "-", "--json"];
+    let say = |depth| world.rye_in(&world.project(), &args, nested(depth).as_bytes());
+    let listed = |said: &Value| {
+        let lists = said["data"].as_array().or_else(|| said["data"]["violations"].as_array());
+        lists.map_or(0, Vec::len)
+    };
+    let few = say(2).json();
+    assert!(listed(&few) > 1, "{few}");
+    let own = peak_kib(&world, &args, nested(1).as_bytes());
+    for depth in [9, 12, 14, 17, 24] {
+        let said = say(depth);
+        assert_eq!(said.code(), "plan.invalid_parameters");
+        let count = listed(&said.json());
+        assert!((1..=101).contains(&count), "{count} at depth {depth}");
+        assert!(said.stdout.len() < 256 << 10, "{} bytes", said.stdout.len());
+        let input = nested(depth);
+        let peak = peak_kib(&world, &args, input.as_bytes());
+        let most = own + ((10 * input.len() as u64 + (32 << 20)) >> 10);
+        assert!(peak <= most, "{peak} KiB, and {own} for one level, at depth {depth}");
+    }
+    // What repeats long names is bounded by its bytes.
+    let names: Vec<String> = (0..90).map(|at| format!("{at}{}", "n".repeat(1_000))).collect();
+    let props: Map<String, Value> =
+        names.iter().map(|name| (name.clone(), json!({"type": "integer"}))).collect();
+    world.signed(".ai/tools/acme/long.yaml", &tool(&json!({"properties": props})));
+    let given: Map<String, Value> =
+        names.iter().map(|name| (name.clone(), json!("text"))).collect();
+    let args = ["execute", "tool:acme/long", "--params", "-", "--json"];
+    let given = Value::Object(given).to_string();
+    let said = world.rye_in(&world.project(), &args, given.as_bytes());
+    assert_eq!(said.code(), "plan.invalid_parameters", "{said:?}");
+    let count = listed(&said.json());
+    assert!((2..90).contains(&count), "{count}");
+}
+
+#[test]
 fn l05_a_trust_document_of_thousands_of_patterns_takes_no_more_than_its_size() {
     let (author, world) = (World::new(), World::new());
     let document = author.rye(&["keys", "export", "--document", "ada"]).stdout;
