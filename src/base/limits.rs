@@ -110,8 +110,8 @@ pub(crate) const SANDBOX_MOUNTS: usize = 1_000;
 /// bytes of each: git itself follows ten includes in a row.
 pub(crate) const GIT_SETTINGS: usize = 64;
 pub(crate) const GIT_SETTINGS_BYTES: u64 = 1 << 20;
-/// New items that one run may leave (`items: write`), and their bytes: they are held in memory
-/// while they are taken over, and a person reads each.
+/// New items that one run may leave (`items: write`), with folders and hidden names, and the bytes
+/// of the items: they are held in memory while they are taken over, and a person reads each.
 pub(crate) const NEW_ITEMS: usize = 1_000;
 pub(crate) const NEW_ITEMS_BYTES: usize = 64 << 20;
 /// Different things that are remembered of what a watched child did; a build touches some

@@ -1,19 +1,29 @@
 //! New items of a tool that may make some (`items: write`).
 //!
 //! The tool puts them into a private folder. When it is done, what is not there yet is taken over
-//! into the project; the items that are there are never open to it, at any level.
+//! into the project; the items that are there are never open to it, at any level, and none of them
+//! stops working by what is new.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::base::bytes::{Bounded, read_at_most, write_new};
 use crate::base::limits::{ID_SEGMENTS, ITEM_BYTES, NEW_ITEMS, NEW_ITEMS_BYTES};
+use crate::id::{Kind, Space};
+use crate::parse::listed_files;
+use crate::space::FileTypes;
+use crate::verify::Listed;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -29,97 +39,213 @@ pub(super) fn make(private: &Path, kinds: &[PathBuf]) -> io::Result<()> {
 /// Puts each file of the private folder into its place in the project. Hidden files stay behind.
 ///
 /// # Errors
-/// Nothing is taken over where one of them is there already, is not a regular file or is too large.
-/// Else what the file system says; those before it are in their places then.
+/// Nothing is taken over where one of them is there already, is not a regular file, is too large or
+/// would stop an item that is there; else what the file system says. Nothing stays in place then.
 pub(super) fn take_over(private: &Path, kinds: &[PathBuf]) -> io::Result<()> {
-    let mut items = Vec::new();
-    for kind in kinds {
-        let Some(name) = kind.file_name() else { continue };
+    let mut made = Made { items: Vec::new(), names: 0, bytes: 0 };
+    for name in kinds.iter().filter_map(|kind| kind.file_name()) {
         let folder = openat(CWD, private.join(name), FOLDER, Mode::empty())?;
-        collect(&folder, kind, &PathBuf::new(), &mut items)?;
+        made.collect(&folder, Path::new(name))?;
     }
-    for item in &items {
-        if std::fs::symlink_metadata(item.kind.join(&item.path)).is_ok() {
-            return Err(item.told("is there already, and a tool makes new items only"));
+    let Some(path) = kinds.first().and_then(|kind| kind.parent()) else { return Ok(()) };
+    if made.items.is_empty() {
+        return Ok(());
+    }
+    // Where the space lies may be a link of the person's own (core 1.5).
+    let root = openat(CWD, path, FOLDER - OFlags::NOFOLLOW, Mode::empty())?;
+    let mut there = There::of(path, kinds)?;
+    made.items.iter().try_for_each(|item| there.admit(&root, item))?;
+    let mut placed = Vec::new();
+    let done = made.items.iter().try_for_each(|item| item.place(&root, &mut placed));
+    if done.is_err() {
+        for (path, flags) in placed.iter().rev() {
+            let folder = folder_of(&root, path);
+            let _ = folder.and_then(|f| unlinkat(f, path.file_name().unwrap_or_default(), *flags));
         }
     }
-    items.iter().try_for_each(Item::place)
+    done
 }
 
-struct Item<'a> {
-    /// The project's folder of its kind.
-    kind: &'a Path,
-    /// Below that.
+/// Opens the folder that holds what lies at `path` below `root`; no step follows a link.
+fn folder_of(root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let mut folder = openat(root, ".", FOLDER, Mode::empty())?;
+    for name in path.parent().into_iter().flat_map(Path::components) {
+        folder = openat(&folder, name.as_os_str(), FOLDER, Mode::empty())?;
+    }
+    Ok(folder)
+}
+
+fn told(path: &Path, why: &str) -> io::Error {
+    io::Error::other(format!("`.ai/{}` {why}", path.display()))
+}
+
+fn not_made(path: &Path, error: &io::Error) -> io::Error {
+    told(path, &format!("cannot be made: {error}"))
+}
+
+struct Item {
+    /// Below `.ai`.
     path: PathBuf,
     bytes: Vec<u8>,
 }
 
-impl Item<'_> {
-    fn told(&self, why: &str) -> io::Error {
-        let path = self.kind.join(&self.path);
-        io::Error::other(format!("`{}` {why}", path.display()))
-    }
-
-    /// No step follows a link, wherever it leads.
-    fn place(&self) -> io::Result<()> {
-        let root = self.kind.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        // Where the space lies may be a link of the person's own (core 1.5).
-        let mut folder = openat(CWD, root, FOLDER - OFlags::NOFOLLOW, Mode::empty())?;
-        let below = self.kind.file_name().map(Path::new).into_iter().chain(self.path.parent());
-        for name in below.flat_map(Path::components) {
-            let name = name.as_os_str();
+impl Item {
+    /// What is made is added to `placed`, with the flags that remove it.
+    fn place(&self, root: &OwnedFd, placed: &mut Vec<(PathBuf, AtFlags)>) -> io::Result<()> {
+        let failed = |error: io::Error| not_made(&self.path, &error);
+        let mut steps: Vec<&Path> = self.path.ancestors().skip(1).collect();
+        steps.pop();
+        for step in steps.into_iter().rev() {
+            let folder = folder_of(root, step).map_err(|error| failed(error.into()))?;
+            let name = step.file_name().unwrap_or_default();
             match mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(self.told(&io::Error::from(error).to_string())),
+                Ok(()) => placed.push((step.to_owned(), AtFlags::REMOVEDIR)),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(failed(error.into())),
             }
-            let next = openat(&folder, name, FOLDER, Mode::empty());
-            folder = next.map_err(|error| self.told(&io::Error::from(error).to_string()))?;
         }
-        let name = self.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = folder_of(root, &self.path).map_err(|error| failed(error.into()))?;
+        let name = self.path.file_name().unwrap_or_default();
         let path = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
-        write_new(&path, &self.bytes, 0o644).map_err(|error| self.told(&error.to_string()))
+        write_new(&path, &self.bytes, 0o644).map_err(failed)?;
+        placed.push((self.path.clone(), AtFlags::empty()));
+        Ok(())
     }
 }
 
-/// Adds what lies in the folder, which is `below` in its kind's.
-fn collect<'a>(
-    folder: &OwnedFd,
-    kind: &'a Path,
-    below: &Path,
-    items: &mut Vec<Item<'a>>,
-) -> io::Result<()> {
-    for entry in Dir::read_from(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name.to_bytes().starts_with(b".") {
-            continue;
-        }
-        let name: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(name.to_bytes());
-        let mut item = Item { kind, path: below.join(name), bytes: Vec::new() };
-        let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let is_folder = FileType::from_raw_mode(stat.st_mode).is_dir();
-        let flags = if is_folder { FOLDER } else { OFlags::NOFOLLOW | OFlags::NONBLOCK };
-        let opened = openat(folder, name, flags | OFlags::CLOEXEC, Mode::empty());
-        let opened = opened.map_err(|_| item.told("is not a regular file"))?;
-        if is_folder {
-            if item.path.components().count() >= ID_SEGMENTS {
-                return Err(item.told("lies too deep for an item"));
+/// What of the project a new item must leave as it is.
+struct There {
+    /// Paths below `.ai` without their extensions: two files of one are one ambiguous item.
+    ids: BTreeSet<PathBuf>,
+    /// Tools that list files, each with its path from the folder that holds `.ai`.
+    listing: Vec<(String, Listed)>,
+}
+
+impl There {
+    fn of(root: &Path, kinds: &[PathBuf]) -> io::Result<Self> {
+        let mut there = Self { ids: BTreeSet::new(), listing: Vec::new() };
+        let mut folders: Vec<_> =
+            kinds.iter().filter_map(|kind| kind.file_name()).map(PathBuf::from).collect();
+        while let Some(folder) = folders.pop() {
+            let entries = match std::fs::read_dir(root.join(&folder)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                entries => entries.map_err(|error| told(&folder, &error.to_string()))?,
+            };
+            for entry in entries {
+                let entry = entry?;
+                let (path, file_type) = (folder.join(entry.file_name()), entry.file_type()?);
+                if file_type.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                if file_type.is_file() && path.starts_with(Kind::Tool.folder()) {
+                    there.listing.extend(listing(root, &path));
+                }
+                there.ids.insert(path.with_extension(""));
             }
-            collect(&opened, kind, &item.path, items)?;
-            continue;
         }
-        if !FileType::from_raw_mode(fstat(&opened)?.st_mode).is_file() {
-            return Err(item.told("is not a regular file"));
-        }
-        match read_at_most(&mut std::fs::File::from(opened), ITEM_BYTES, 0)? {
-            Bounded::All(bytes) => item.bytes = bytes,
-            Bounded::More => return Err(item.told("is too large for an item")),
-        }
-        items.push(item);
-        let bytes: usize = items.iter().map(|item| item.bytes.len()).sum();
-        if items.len() > NEW_ITEMS || bytes > NEW_ITEMS_BYTES {
-            return Err(io::Error::other("it made more items than one run may"));
-        }
+        Ok(there)
     }
-    Ok(())
+
+    /// # Errors
+    /// One sentence that names the item: it is there already, or would stop others.
+    fn admit(&mut self, root: &OwnedFd, item: &Item) -> io::Result<()> {
+        let path = &item.path;
+        let name = path.file_name().unwrap_or_default();
+        let found = folder_of(root, path)
+            .and_then(|folder| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW));
+        match found {
+            Ok(_) => return Err(told(path, "is there already, and a tool makes new items only")),
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(not_made(path, &error.into())),
+        }
+        if path.starts_with(Path::new(Kind::Tool.folder()).join("hooks")) {
+            return Err(told(path, "would be a hook, which every call asks; a person makes those"));
+        }
+        if !self.ids.insert(path.with_extension("")) {
+            return Err(told(path, "would be a second file of an item"));
+        }
+        let whole = format!(".ai/{}", path.display());
+        for (tool, listed) in &self.listing {
+            let folder = listed.root.folder(tool, Space::Project);
+            let below = folder.and_then(|folder| whole.strip_prefix(folder));
+            if below.is_some_and(|below| listed.means(below.trim_start_matches('/'))) {
+                return Err(told(path, &format!("would be one of the files that `{tool}` lists")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The tool at `path` below `root`, if it lists files.
+fn listing(root: &Path, path: &Path) -> Option<(String, Listed)> {
+    let file_type = FileTypes::default().find(Kind::Tool, path.extension()?.to_str()?)?;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = openat(CWD, root.join(path), flags, Mode::empty()).ok()?;
+    let Bounded::All(bytes) = read_at_most(&mut std::fs::File::from(opened), ITEM_BYTES, 0).ok()?
+    else {
+        return None;
+    };
+    let listed = listed_files(std::str::from_utf8(&bytes).ok()?, &file_type.header)?;
+    Some((format!(".ai/{}", path.to_str()?), listed))
+}
+
+/// What a run made.
+struct Made {
+    items: Vec<Item>,
+    /// Names that were looked at, those of folders and hidden files among them.
+    names: usize,
+    bytes: usize,
+}
+
+impl Made {
+    /// Adds what lies in the folder, which is `below` in `.ai`.
+    fn collect(&mut self, folder: &OwnedFd, below: &Path) -> io::Result<()> {
+        for entry in Dir::read_from(folder)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            self.names += 1;
+            if self.names > NEW_ITEMS {
+                return Err(too_many());
+            }
+            if name.as_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = below.join(name);
+            let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let is_folder = FileType::from_raw_mode(stat.st_mode).is_dir();
+            let flags = if is_folder { FOLDER } else { OFlags::NOFOLLOW | OFlags::NONBLOCK };
+            let opened = openat(folder, name, flags | OFlags::CLOEXEC, Mode::empty());
+            let opened = opened.map_err(|_| told(&path, "is not a regular file"))?;
+            if is_folder {
+                // The first is the folder of the kind.
+                if path.components().count() > ID_SEGMENTS {
+                    return Err(told(&path, "lies too deep for an item"));
+                }
+                self.collect(&opened, &path)?;
+                continue;
+            }
+            if !FileType::from_raw_mode(fstat(&opened)?.st_mode).is_file() {
+                return Err(told(&path, "is not a regular file"));
+            }
+            match read_at_most(&mut std::fs::File::from(opened), ITEM_BYTES, 0)? {
+                Bounded::All(bytes) => {
+                    self.bytes += bytes.len();
+                    self.items.push(Item { path, bytes });
+                }
+                Bounded::More => return Err(told(&path, "is too large for an item")),
+            }
+            if self.bytes > NEW_ITEMS_BYTES {
+                return Err(too_many());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn too_many() -> io::Error {
+    io::Error::other("it made more items than one run may")
 }

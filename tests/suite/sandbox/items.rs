@@ -1,11 +1,14 @@
 //! `items: write`: a tool makes new items and changes none.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use serde_json::json;
 
-use super::{BWRAP, doer, does, levels, works};
+use super::{BWRAP, doer, does, levels, not_run, works};
 use crate::world::World;
 
 const ADDS: &str = "[sandbox]\nitems = \"write\"";
@@ -85,6 +88,134 @@ fn no_link_of_the_project_leads_a_new_item_out_of_it() {
         }
         let mut there = fs::read_dir(world.outside().join("elsewhere")).unwrap();
         assert!(there.next().is_none(), "{level}");
+    }
+}
+
+/// Everything below a folder, by path.
+fn tree(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.is_symlink() {
+                folders.push(path.clone());
+            }
+            found.insert(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn new_items_come_all_or_none_also_where_one_has_no_room() {
+    for level in levels("new_items_come_all_or_none_also_where_one_has_no_room") {
+        let world = World::new().held();
+        doer(&world, "adds", ADDS);
+        doer(&world, "acme/other", "");
+        let adds = |code: &str| does(&world, "adds", level, code);
+        let (said, status) = adds(&[makes("tools/a/one.py"), makes("tools/z/two.py")].join("; "));
+        assert_eq!(status, 0, "untouched: {said}");
+        let before = tree(&world.project().join(".ai"));
+        // A file stands where a folder would be; names on both sides of it come in any order.
+        let code = ["b/c/n.py", "acme/other.py/z.py", "y/n.py", "0.py", "zz.py"]
+            .map(|path| makes(&format!("tools/{path}")))
+            .join("; ");
+        let (said, status) = adds(&code);
+        assert_eq!(status, 1, "{level}: {said}");
+        assert!(said["error"].as_str().unwrap().contains("acme/other.py/z.py"), "{said}");
+        assert_eq!(tree(&world.project().join(".ai")), before, "{level}");
+    }
+}
+
+/// The same with a disk of its own for the project's knowledge, which holds 64 KiB.
+fn does_on_a_small_disk(world: &World, level: &str, code: &str) -> Output {
+    let script = "mount -t tmpfs -o size=64k tmpfs .ai/knowledge && exec \"$@\"";
+    let code = format!("code={code}");
+    let rye = world.command(&["execute", "adds", "--sandbox", level, "--json", "-i", &code]);
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(rye.get_program()).args(rye.get_args());
+    command.current_dir(world.project());
+    for (name, value) in rye.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.output().unwrap()
+}
+
+#[test]
+fn what_was_placed_goes_again_where_a_later_place_fails() {
+    let test = "what_was_placed_goes_again_where_a_later_place_fails";
+    let can = Command::new("unshare").args(["--mount", "true"]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        return not_run(test, "every level", "no mounts of one's own");
+    }
+    for level in levels(test) {
+        let world = World::new().held();
+        doer(&world, "adds", ADDS);
+        world.write(".ai/knowledge/there.md", "there");
+        let makes_both = |bytes: usize| {
+            let large = format!("; open(at, 'w').write('x' * {bytes})");
+            [makes("tools/a/b/one.py"), makes("knowledge/c/large.md")].join("; ") + &large
+        };
+        let before = tree(&world.project().join(".ai"));
+        let said = does_on_a_small_disk(&world, level, &makes_both(1 << 20));
+        let text = String::from_utf8_lossy(&said.stdout);
+        assert!(!said.status.success() && text.contains("large.md"), "{level}: {said:?}");
+        assert_eq!(tree(&world.project().join(".ai")), before, "{level}");
+        let said = does_on_a_small_disk(&world, level, &makes_both(10));
+        assert!(said.status.success(), "with room: {level}: {said:?}");
+        assert!(world.project().join(".ai/tools/a/b/one.py").is_file());
+    }
+}
+
+#[test]
+fn no_new_item_stops_one_that_is_there() {
+    for level in levels("no_new_item_stops_one_that_is_there") {
+        let world = World::new().held();
+        doer(&world, "adds", ADDS);
+        doer(&world, "acme/other", "");
+        let listing = "files = [\"lib/**\"]\n[sandbox.fs]\nread = [\"{project_path}\"]";
+        world.write(".ai/tools/acme/lib/a.txt", "a");
+        doer(&world, "acme/lists", listing);
+        let adds = |code: &str| does(&world, "adds", level, code);
+        let run = |name: &str| does(&world, name, level, "pass").1;
+        let (said, status) = adds(&makes("tools/acme/new.py"));
+        assert_eq!((status, run("acme/other"), run("acme/lists")), (0, 0, 0), "untouched: {said}");
+        let before = tree(&world.project().join(".ai"));
+        for path in [
+            "tools/hooks/h.py",
+            "tools/acme/other.sh",
+            "tools/acme/lib/b.txt",
+            "tools/acme/lib/deep/b.py",
+        ] {
+            let (said, status) = adds(&makes(path));
+            assert_eq!(status, 1, "{level} {path}: {said}");
+            assert!(said["error"].as_str().unwrap().contains(path), "{said}");
+        }
+        let twice = [makes("tools/two.py"), makes("tools/two.sh")].join("; ");
+        assert_eq!(adds(&twice).1, 1, "{level}: two new files of one id");
+        assert_eq!(tree(&world.project().join(".ai")), before, "{level}");
+        assert_eq!((run("acme/other"), run("acme/lists")), (0, 0), "{level}");
+    }
+}
+
+#[test]
+fn folders_and_hidden_names_count_among_new_items() {
+    for level in levels("folders_and_hidden_names_count_among_new_items") {
+        let world = World::new().held();
+        doer(&world, "adds", ADDS);
+        let many = |count: usize, step: &str| {
+            let code = format!(
+                "at = os.environ['RYE_NEW_ITEMS'] + '/knowledge/'\n\
+                 for n in range({count}): {step}"
+            );
+            let (said, status) = does(&world, "adds", level, &code);
+            (status, said["error"].as_str().unwrap_or_default().contains("more items"))
+        };
+        for step in ["os.mkdir(at + str(n))", "open(at + f'.{n}', 'w')"] {
+            assert_eq!(many(900, step), (0, false), "untouched: {step}");
+            assert_eq!(many(1_001, step), (1, true), "{level}: {step}");
+        }
     }
 }
 
