@@ -14,7 +14,7 @@ use crate::id::{Pattern, Query, Space};
 use crate::parse::Severity;
 use crate::pipeline::{Other, PassedOver, Rye, SignReport, Signed, StagedRow, ToSign, Which};
 use crate::resolve::Found;
-use crate::verify::KeyPair;
+use crate::verify::{KeyPair, PartFinding};
 
 /// Sign items with your own key
 ///
@@ -269,7 +269,7 @@ fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, Counts) {
 
 /// What was signed, or would be: the item, its space, whose signature went, the digest, the file.
 fn changed(report: &SignReport, check: bool, out: &mut Out) {
-    let Signed::Changed { digest, was, replaces, warnings } = &report.signed else { return };
+    let Signed::Changed { digest, was, replaces, warnings, files } = &report.signed else { return };
     let verb = if check { "would sign" } else { "signed" };
     let digest = &digest.to_string()[..12];
     let was = was.filter(|_| check).map(|code| format!("  ({code})")).unwrap_or_default();
@@ -285,9 +285,22 @@ fn changed(report: &SignReport, check: bool, out: &mut Out) {
             let text = out.paint().style(Style::Warning, &text);
             out.line(&text);
         }
+        for (word, path) in files.iter().filter_map(file) {
+            out.line(&format!("  {word}  {}", escape_line(path)));
+        }
     }
     for warning in warnings.iter().filter(|w| w.severity == Severity::Warning) {
         out.warn(&format!("{}: {}", report.item, escape_line(&warning.message)));
+    }
+}
+
+/// A listed file that is not as the header said before: what became of it, and its path.
+fn file(finding: &PartFinding) -> Option<(&'static str, &str)> {
+    match finding {
+        PartFinding::Extra(path) => Some(("added", path)),
+        PartFinding::Changed(path) => Some(("changed", path)),
+        PartFinding::Missing(path) => Some(("gone", path)),
+        _ => None,
     }
 }
 
@@ -320,9 +333,11 @@ pub(super) fn row(report: &SignReport, check: bool) -> Value {
     let mut row = json!({"item_id": report.item, "space": space, "path": path});
     let signer = |other: &Other| json!({"key": other.key, "owner": other.owner});
     let more = match &report.signed {
-        Signed::Changed { digest, was, replaces, warnings } => json!({
+        Signed::Changed { digest, was, replaces, warnings, files } => json!({
             "status": if check { "would_sign" } else { "signed" },
             "sha256": digest, "was": was, "replaces": replaces.as_ref().map(signer),
+            "files": files.iter().filter_map(file)
+                .map(|(word, path)| json!({"path": path, "change": word})).collect::<Vec<_>>(),
             "warnings": warnings.iter().map(crate::parse::Finding::to_json).collect::<Vec<_>>(),
         }),
         Signed::UpToDate => json!({"status": "up_to_date"}),

@@ -22,8 +22,8 @@ use crate::resolve::Found;
 use crate::space::baseline::HeldBack;
 use crate::trace::Quiet;
 use crate::verify::{
-    By, KeyPair, Scan, SignError, Source, TrustStore, VERIFY_DEV_SIGNATURE, VERIFY_UNTRUSTED,
-    admit, digest_to_sign, scan,
+    By, KeyPair, PartFinding, Scan, SignError, Source, TrustStore, VERIFY_DEV_SIGNATURE,
+    VERIFY_UNTRUSTED, admit, digest_to_sign, scan,
 };
 
 /// A file that is to be signed.
@@ -81,6 +81,8 @@ pub(crate) enum Signed {
         /// Whose signature this one takes the place of.
         replaces: Option<Other>,
         warnings: Vec<Finding>,
+        /// Listed files that are not as the header said before.
+        files: Vec<PartFinding>,
     },
     /// It carries your valid signature already.
     UpToDate,
@@ -142,7 +144,8 @@ impl Ready {
     fn signed(self) -> Signed {
         let Self { unwritten, was, replaces, .. } = self;
         let digest = unwritten.source().digest();
-        Signed::Changed { digest, was, replaces, warnings: unwritten.findings }
+        let Unwritten { findings: warnings, files, .. } = unwritten;
+        Signed::Changed { digest, was, replaces, warnings, files }
     }
 }
 

@@ -90,6 +90,8 @@ pub(super) struct Unwritten {
     pub(super) staged: Staged,
     pub(super) item: Item,
     pub(super) findings: Vec<Finding>,
+    /// Listed files that are not as its header said before.
+    pub(super) files: Vec<PartFinding>,
 }
 
 impl Unwritten {
@@ -192,13 +194,13 @@ impl Rye {
         let may = may_shadow || own_config;
         let found_in = found.space;
         let staged = stage(found.clone(), by, trust.now(), may)?;
-        let staged = match self.with_digests(staged.source())? {
+        let (staged, files) = match self.with_digests(staged.source())? {
             // The header lists the files as they are now; what is signed says so.
-            Some(text) => {
+            Some((text, files)) => {
                 let filled = Found { bytes: Cow::Owned(text.into_bytes()), ..found };
-                stage(filled, by, trust.now(), may)?
+                (stage(filled, by, trust.now(), may)?, files)
             }
-            None => staged,
+            None => (staged, Vec::new()),
         };
         let source = staged.source();
         let (parsed, mut findings) = judge_content(source, staged.added_lines())?;
@@ -209,11 +211,12 @@ impl Rye {
             let (item, place) = (source.item().clone(), source.place());
             return Err(Unsignable { item, place, findings }.into());
         }
-        Ok(Unwritten { staged, item: parsed, findings })
+        Ok(Unwritten { staged, item: parsed, findings, files })
     }
 
-    /// The text of a tool with the digests of its `files`; `None` if it lists none.
-    fn with_digests(&self, source: &Source) -> Result<Option<String>, Failure> {
+    /// The text of a tool with the digests of its `files`, and which of them are not as the header
+    /// said before; `None` if it lists none.
+    fn with_digests(&self, source: &Source) -> Result<Option<(String, Vec<PartFinding>)>, Failure> {
         // What does not parse is reported by the checks that follow.
         let Ok(Item::Tool(tool)) = Item::parse(source) else { return Ok(None) };
         let Some(listed) = &tool.files else { return Ok(None) };
@@ -230,7 +233,15 @@ impl Rye {
             cannot(findings.collect())
         })?;
         let text = fill(source.text(), &source.header_style(), listed, &digests);
-        text.map(Some).map_err(|why| cannot(vec![Finding::error(why)]))
+        let text = text.map_err(|why| cannot(vec![Finding::error(why)]))?;
+        let was = &listed.digests;
+        let now = digests.iter().filter_map(|(path, digest)| match was.get(path) {
+            None | Some(None) => Some(PartFinding::Extra(path.to_string())),
+            Some(Some(old)) => (old != digest).then(|| PartFinding::Changed(path.to_string())),
+        });
+        let gone = was.keys().filter(|path| !digests.contains_key(*path));
+        let gone = gone.map(|path| PartFinding::Missing(path.to_string()));
+        Ok(Some((text, now.chain(gone).collect())))
     }
 
     /// Whose valid signature a file carries.

@@ -450,6 +450,31 @@ fn a_header_hides_no_item_that_its_signer_may_not_sign_and_no_config() {
 }
 
 #[test]
+fn signing_names_each_file_that_a_pattern_adds_and_what_changed_or_went() {
+    let world = World::new();
+    package(&world);
+    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    let files = |said: &Value| said["items"][0]["files"].clone();
+    let (_, said) = world.json(&["sign", COUNT]);
+    assert_eq!(files(&said), json!([]), "untouched: {said}");
+    let lib = ".ai/tools/acme/words/lib";
+    world.write(&format!("{lib}/planted.py"), "");
+    world.write(&format!("{lib}/words.py"), "def count(text, stop):\n    return 2\n");
+    fs::remove_file(world.project().join(".ai/tools/acme/words/data/stop.json")).unwrap();
+    let (_, said) = world.json(&["sign", "--check", COUNT]);
+    let want = json!([
+        {"path": "lib/planted.py", "change": "added"},
+        {"path": "lib/words.py", "change": "changed"},
+        {"path": "data/stop.json", "change": "gone"},
+    ]);
+    assert_eq!(files(&said), want, "{said}");
+    let said = world.rye(&["sign", COUNT]).stdout;
+    for line in ["  added  lib/planted.py", "  changed  lib/words.py", "  gone  data/stop.json"] {
+        assert!(said.lines().any(|said| said == line), "{said}");
+    }
+}
+
+#[test]
 fn a_pattern_looks_only_where_its_files_can_lie() {
     let world = World::new();
     // More than a walk may meet, beside the one folder that is meant.
