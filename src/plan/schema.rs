@@ -96,8 +96,8 @@ impl Schema {
         validator.map(Self).map_err(|error| NoSchema::Malformed(brief(&error)))
     }
 
-    /// What of a value does not fit: the first [`VIOLATIONS`], of [`VIOLATIONS_BYTES`] in all, and a
-    /// line that says so where there are more. Only one where listing them takes too many steps.
+    /// What of a value does not fit: the first [`VIOLATIONS`], of [`VIOLATIONS_BYTES`] in all, and
+    /// a line that says so where there are more. Only one where listing them takes too many steps.
     ///
     /// # Errors
     /// [`Stop`]
