@@ -97,7 +97,7 @@ pub(crate) struct Policy {
     pub(crate) new_items: Vec<PathBuf>,
     /// Whether the project's repository is among `write`.
     pub(crate) commits: bool,
-    /// Placeholders in the repository that a killed run may have left.
+    /// Placeholders in the project and its repository that a killed run may have left.
     pub(crate) abandoned: Vec<PathBuf>,
     pub(crate) net: Net,
     pub(crate) caps: Caps,

@@ -5,7 +5,11 @@
 pub(super) type Name = (&'static str, bool);
 
 /// Below a project's folder: whoever writes these decides what its next user runs.
-pub(super) const OF_PROJECT: [Name; 2] = [(".ai", true), GIT];
+pub(super) const OF_PROJECT: [Name; 3] = [(".ai", true), GIT, HEAD];
+
+/// Where `.git` is missing or spoilt, git takes the project itself for a repository if this says
+/// which branch it is on. A placeholder is empty, with which git takes it for none.
+pub(super) const HEAD: Name = ("HEAD", false);
 
 /// The repository of the project.
 pub(super) const GIT: Name = (".git", true);
@@ -13,7 +17,7 @@ pub(super) const GIT: Name = (".git", true);
 /// What stays closed of the repository where an item may write it: what git runs, reads as
 /// settings, or goes on with. Folders are kept whole, since a file that git replaces by another is
 /// a new file.
-pub(super) const OF_GIT: [Name; 13] = [
+pub(super) const OF_GIT: [Name; 12] = [
     (".git/hooks", true),
     (".git/config", false),
     (".git/config.worktree", false),
@@ -30,8 +34,6 @@ pub(super) const OF_GIT: [Name; 13] = [
     // Older ways to say where a name fetches from and pushes to.
     (".git/remotes", true),
     (".git/branches", true),
-    // Where `.git` is spoilt, git takes the project itself for a repository, if this is there.
-    ("refs", true),
 ];
 
 /// Below a home: what its shells and sessions start with, and the programs that they find first.

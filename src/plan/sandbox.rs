@@ -12,7 +12,7 @@ use super::git_settings;
 use super::machine::{Chosen, Survey};
 use super::plan::Machine;
 use super::protected::{
-    GIT, HOST_KEYS, Name, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
+    GIT, HEAD, HOST_KEYS, Name, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
 };
 use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
@@ -244,10 +244,11 @@ fn policy(
         kept,
         hidden,
         new_items: new_items.into_iter().flatten().collect(),
-        abandoned: match commits {
-            Some(_) => Vec::new(),
-            None => OF_GIT.iter().map(|(name, _)| places.project.join(name)).collect(),
-        },
+        abandoned: OF_GIT
+            .iter()
+            .chain([&HEAD])
+            .map(|(name, _)| places.project.join(name))
+            .collect(),
         commits: commits.is_some(),
         net,
         caps: declared().fold(Caps::default(), |caps, sandbox| caps.and(sandbox.caps)),

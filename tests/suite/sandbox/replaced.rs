@@ -152,12 +152,12 @@ fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
     for code in [
         "os.symlink('config', '.git/COMMIT_EDITMSG')",
         "os.symlink('x', 'link'); os.rename('link', '.git/COMMIT_EDITMSG')",
-        "os.makedirs('refs/heads')",
+        "open('HEAD', 'w')",
     ] {
         let (said, status) = does(&world, "both", BWRAP, code);
         assert_eq!(status, 1, "{code}: {said}");
     }
-    assert!(!world.project().join("refs").exists(), "refs is left");
+    assert!(!world.project().join("HEAD").exists(), "HEAD is left");
     let (said, _) = does(&world, "commits", BWRAP, "os.rename('.git', 'gone')");
     assert_eq!(said["code"], "execute.tool_failed", "{said}");
     for name in ["modules", "rebase-merge", "rebase-apply", "sequencer", "commondir"] {
@@ -166,6 +166,53 @@ fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
     let (said, _) = does(&world, "commits", BWRAP, "pass");
     let missing = &said["metadata"]["sandbox"]["missing"];
     assert_eq!(missing, &serde_json::json!(["replaced places"]), "what is not held is said");
+}
+
+/// Makes a repository of the working directory, whose settings name a program.
+const BARE: &str = "import os
+for folder in ('objects', 'refs/heads'): os.makedirs(folder, exist_ok=True)
+open('evil.sh', 'w').write('#!/bin/sh\\ntouch ' + os.getcwd() + '/ran\\n')
+os.chmod('evil.sh', 0o755)
+open('config', 'w').write('[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = .\\n'
+    + '\\tfsmonitor = ' + os.getcwd() + '/evil.sh\\n')
+if os.path.exists('.git/HEAD'): os.rename('.git/HEAD', '.git/gone')
+open('HEAD', 'w').write('ref: refs/heads/main\\n')
+";
+
+/// Whether `git status` of a person runs what was planted.
+fn status_runs_it(world: &World) -> bool {
+    let mut status = Command::new("git");
+    status.arg("status").current_dir(world.project()).env("HOME", world.home());
+    status.output().unwrap();
+    fs::remove_file(world.project().join("ran")).is_ok()
+}
+
+#[test]
+fn no_tool_makes_a_repository_of_the_project_itself() {
+    let test = "no_tool_makes_a_repository_of_the_project_itself";
+    if !works(test, BWRAP) {
+        return;
+    }
+    for (has_git, header) in [(false, ""), (true, ""), (true, "[sandbox]\ngit = \"write\"\n")] {
+        let world = World::new().held();
+        doer(&world, "makes", &format!("{header}[sandbox.fs]\nwrite = [\"{{project_path}}\"]"));
+        let plain = World::new();
+        let made = Command::new("python3").args(["-c", BARE]).current_dir(plain.project()).status();
+        assert!(made.unwrap().success() && status_runs_it(&plain), "git runs it");
+        if has_git {
+            git(&world, &["init", "-q"]);
+        }
+        let (said, status) = does(&world, "makes", BWRAP, BARE);
+        assert_eq!(status, 1, "{said}");
+        let ran = status_runs_it(&world);
+        assert!(!ran && world.project().join("evil.sh").exists(), "{has_git} {header}: {said}");
+        assert!(!world.project().join("HEAD").exists(), "HEAD is left");
+        // A person's own file of that name is read as ever, and not written.
+        fs::write(world.project().join("HEAD"), "mine").unwrap();
+        assert_eq!(does(&world, "makes", BWRAP, "print(open('HEAD').read())").1, 0);
+        assert_eq!(does(&world, "makes", BWRAP, "open('HEAD', 'w')").1, 1);
+        assert_eq!(world.read("HEAD"), b"mine");
+    }
 }
 
 #[test]
@@ -263,7 +310,7 @@ fn what_a_killed_run_left_in_a_repository_goes_with_any_run_in_that_project() {
         for name in ["rebase-merge", "rebase-apply", "sequencer", "modules", "commondir"] {
             assert!(!world.project().join(".git").join(name).exists(), "{name} is left at {level}");
         }
-        assert!(!world.project().join("refs").exists());
+        assert!(!world.project().join("HEAD").exists());
         fs::remove_file(world.project().join("build/runs")).unwrap();
         git(&world, &["status"]);
     }
