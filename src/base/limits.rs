@@ -106,10 +106,11 @@ pub(crate) const EXEC_KEPT: usize = EXEC_SERVERS - OBSERVERS;
 /// What lies in the shared `/tmp` and is shown to a run that is watched; each takes `bwrap` a
 /// moment.
 pub(crate) const SANDBOX_MOUNTS: usize = 1_000;
-/// Files of settings of git that are looked through before a tool may write a repository, and the
-/// bytes of each: git itself follows ten includes in a row.
+/// Files of settings of git that are looked through before a tool may write a repository, the bytes
+/// of all that git says of them, and the seconds that it may take.
 pub(crate) const GIT_SETTINGS: usize = 64;
-pub(crate) const GIT_SETTINGS_BYTES: u64 = 1 << 20;
+pub(crate) const GIT_SETTINGS_BYTES: usize = 4 << 20;
+pub(crate) const GIT_SETTINGS_TIME: u64 = 30;
 /// New items that one run may leave (`items: write`), with folders and hidden names, and the bytes
 /// of the items: they are held in memory while they are taken over, and a person reads each.
 pub(crate) const NEW_ITEMS: usize = 1_000;

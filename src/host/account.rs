@@ -30,6 +30,12 @@ pub(crate) fn own_home() -> Option<PathBuf> {
     HOME.get_or_init(find).clone()
 }
 
+/// The home that the user database names for a user.
+pub(crate) fn home_of(name: &str) -> Option<PathBuf> {
+    let users = read("/etc/passwd")?;
+    users.lines().filter_map(User::of).find(|user| user.name == name).map(|user| user.home.into())
+}
+
 /// Whether a group has no member but the caller: the one of the caller's own name, as most systems
 /// make it for each user.
 pub(crate) fn is_own_private_group(gid: u32) -> bool {

@@ -30,7 +30,7 @@ mod unix;
 mod vars;
 mod watch;
 
-pub(crate) use account::{is_own_private_group, own_home, own_uid};
+pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid};
 pub(crate) use host::{ChildEvent, Ended, Host, ResolvedPath, Spawn};
 pub(crate) use kernel::{
     can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,

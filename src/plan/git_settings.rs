@@ -3,13 +3,19 @@
 //! What decides what git runs stays closed by its place, so no tool writes it. A person's settings
 //! can name more such places in the repository: a file that is included, a folder of hooks, a
 //! program. A tool that could write there would have git run what it wrote, so it is not started.
+//!
+//! Git itself says what the settings are. Files that it would include under a condition that does
+//! not hold now are named to it until there are no more of them.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
-use crate::base::limits::{GIT_SETTINGS, GIT_SETTINGS_BYTES};
-use crate::base::text::escape_line;
-use crate::host::Kept;
+use crate::base::limits::{GIT_SETTINGS, GIT_SETTINGS_BYTES, GIT_SETTINGS_TIME};
+use crate::base::text::{brief_line, escape_line};
+use crate::host::{Kept, Restrict, Spawn, home_of};
 
 use super::plan::Machine;
 
@@ -22,8 +28,9 @@ pub(super) struct Places<'a> {
 
 impl Places<'_> {
     /// Why the repository must not be written: a word of the settings of the repository, of these
-    /// homes or of the machine leads to a place that is open in it. Settings are read with all that
-    /// they include, whatever the condition is, and a word is anything that may be a path.
+    /// homes, of the machine or of the caller's environment leads to a place that is open in it, or
+    /// git cannot say what they are. Settings are read with all that they include, whatever the
+    /// condition is, and a word is anything that may be a path.
     pub(super) fn open_to_a_tool<'h>(
         &self,
         homes: impl Iterator<Item = &'h PathBuf>,
@@ -33,41 +40,103 @@ impl Places<'_> {
         let of_home =
             homes.flat_map(|home| [".gitconfig", ".config/git/config"].map(|n| home.join(n)));
         let xdg = machine.vars.path("XDG_CONFIG_HOME").map(|folder| folder.join("git/config"));
+        let files = own.into_iter().chain(of_home).chain(xdg).chain(["/etc/gitconfig".into()]);
+        let mut files: BTreeSet<OsString> = files.map(PathBuf::into_os_string).collect();
         let home = machine.vars.path("HOME");
-        let mut left: Vec<PathBuf> = own.into_iter().chain(of_home).chain(xdg).collect();
-        left.push("/etc/gitconfig".into());
-        let mut seen = BTreeSet::new();
-        while let Some(file) = left.pop() {
-            if !seen.insert(file.clone()) {
-                continue;
-            }
-            if seen.len() > GIT_SETTINGS {
+        loop {
+            let known = files.len();
+            if known > GIT_SETTINGS {
                 return Some("your git settings include too many files to look through".into());
             }
-            let Some(bytes) = machine.host.read(&file, GIT_SETTINGS_BYTES) else { continue };
-            let text = String::from_utf8_lossy(&bytes).replace("\\\n", "");
-            let mut is_in_include = false;
-            for line in text.lines() {
-                let Setting { section, key, value } = setting(line);
-                is_in_include = section.map_or(is_in_include, names_includes);
-                let is_include = is_in_include && key.eq_ignore_ascii_case("path");
-                let from = if is_include { file.parent() } else { None };
-                let at = |word: &str| named(word, from.unwrap_or(self.project), home.as_deref());
-                let whole = value.trim_matches(|c: char| c.is_whitespace() || c == '"');
-                let words = value.split(|c: char| c.is_whitespace() || "\"'=;|&()<>!,".contains(c));
+            let said = match self.ask(&files, machine) {
+                Ok(said) => said,
+                Err(why) => return Some(format!("`git: write`, and your git settings: {why}")),
+            };
+            for Setting { origin, key, value } in settings(&said) {
+                let file = origin.strip_prefix(b"file:").map(OsStr::from_bytes).map(Path::new);
+                let is_include = key.starts_with(b"include") && key.ends_with(b".path");
+                let folder = file.and_then(Path::parent).filter(|_| is_include);
+                let from = self.project.join(folder.unwrap_or(Path::new("")));
+                let text = String::from_utf8_lossy(value);
+                let whole = text.strip_prefix(":(optional)").unwrap_or(&text).trim();
+                let words = text.split(|c: char| c.is_whitespace() || "\"'=;|&()<>!,".contains(c));
                 let mut words = words.chain([whole]).filter(|word| !word.is_empty());
-                if let Some(word) = words.find(|word| self.is_open(&at(word), machine)) {
+                let is_open = |word: &&str| {
+                    let path = named(word, &from, home.as_deref());
+                    path.is_none_or(|path| self.is_open(&path, machine))
+                };
+                if let Some(word) = words.find(is_open) {
                     return Some(format!(
                         "`git: write`, and `{}` names `{}`, which lies in the repository: git would \
                          use what the tool writes there",
-                        file.display(),
+                        escape_line(&String::from_utf8_lossy(
+                            file.map_or(origin, |file| { file.as_os_str().as_bytes() })
+                        )),
                         escape_line(word)
                     ));
                 }
-                left.extend(is_include.then(|| at(whole)));
+                if is_include {
+                    // Git expands a home by itself.
+                    let path = match value.starts_with(b"~") {
+                        true => OsStr::from_bytes(value).to_owned(),
+                        false => from.join(OsStr::from_bytes(value)).into_os_string(),
+                    };
+                    files.insert(path);
+                }
+            }
+            if files.len() == known {
+                return None;
             }
         }
-        None
+    }
+
+    /// What git says of all settings, these files included: of one that is not there it says
+    /// nothing, and it fails where one cannot be read.
+    fn ask(&self, files: &BTreeSet<OsString>, machine: &Machine<'_>) -> Result<Vec<u8>, String> {
+        let program = machine.ground.find_program(machine.vars, "git");
+        let program = program.ok_or("there is no `git` to ask for them")?;
+        let mut args: Vec<OsString> = vec!["--git-dir".into(), self.repository.into()];
+        for file in files {
+            let mut include = OsString::from("include.path=");
+            include.push(file);
+            args.extend(["-c".into(), include]);
+        }
+        args.extend(["config", "--list", "-z", "--show-origin", "--includes"].map(Into::into));
+        // Those that would leave files out are not passed on.
+        let is_passed = |name: &str| {
+            matches!(name, "HOME" | "XDG_CONFIG_HOME")
+                || name.starts_with("GIT_CONFIG_") && name != "GIT_CONFIG_NOSYSTEM"
+        };
+        let names = machine.vars.names().filter(|name| is_passed(name));
+        let value = |name: &str| machine.vars.get(name).unwrap_or_default().to_owned();
+        let mut env: std::collections::BTreeMap<_, _> =
+            names.map(|name| (name.to_owned(), value(name))).collect();
+        env.insert("LC_ALL".into(), "C".into());
+        let spawn = Spawn {
+            program,
+            args,
+            env,
+            cwd: self.project.to_owned(),
+            stdin: Vec::new(),
+            timeout: Duration::from_secs(GIT_SETTINGS_TIME),
+            output_cap: GIT_SETTINGS_BYTES,
+            stderr_end: None,
+            stops_at_cap: true,
+            digests_output: false,
+            cell: None,
+            restrict: Restrict::default(),
+            holds_another: false,
+            watched: false,
+        };
+        let ended = machine.host.run(&spawn, &mut |_| {}).map_err(|error| error.to_string())?;
+        if ended.stdout_truncated {
+            return Err("they are too large to look through".into());
+        }
+        match ended.exit_code {
+            Some(0) => Ok(ended.stdout),
+            _ if ended.timed_out => Err("git did not say in time what they are".into()),
+            _ => Err(brief_line(&String::from_utf8_lossy(&ended.stderr))),
+        }
     }
 
     /// It lies in the repository, by its name or in truth, and is not kept.
@@ -81,40 +150,35 @@ impl Places<'_> {
     }
 }
 
-/// A line of settings; what is not there is empty.
-#[derive(Debug, PartialEq, Eq)]
+/// A setting as git lists it.
 struct Setting<'a> {
-    /// Of which section this line is the first.
-    section: Option<&'a str>,
-    key: &'a str,
-    value: &'a str,
+    /// The file that it stands in, after `file:`; else `command line:`.
+    origin: &'a [u8],
+    /// Its section and its own name are in small letters.
+    key: &'a [u8],
+    value: &'a [u8],
 }
 
-/// A section may stand before the first of its settings, and a line without a key is a value.
-fn setting(line: &str) -> Setting<'_> {
-    let line = line.trim_start();
-    let (section, line) = match line.strip_prefix('[').map(|rest| rest.split_once(']')) {
-        Some(Some((section, rest))) => (Some(section), rest.trim_start()),
-        Some(None) => (None, ""),
-        None => (None, line),
-    };
-    if line.starts_with(['#', ';']) {
-        return Setting { section, key: "", value: "" };
+fn settings(said: &[u8]) -> impl Iterator<Item = Setting<'_>> {
+    let mut parts = said.split(|byte| *byte == 0);
+    std::iter::from_fn(move || {
+        let (origin, setting) = (parts.next()?, parts.next()?);
+        let mut halves = setting.splitn(2, |byte| *byte == b'\n');
+        let key = halves.next().unwrap_or_default();
+        Some(Setting { origin, key, value: halves.next().unwrap_or_default() })
+    })
+}
+
+/// The place that a word names, as git would look for it; nothing is asked of the disk. `None`
+/// where only git knows that.
+fn named(word: &str, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    if word.starts_with("%(prefix)/") {
+        return None;
     }
-    let (key, value) = line.split_once('=').unwrap_or(("", line));
-    Setting { section, key: key.trim(), value }
-}
-
-/// The settings of this section are files that are read as well: `include`, `includeIf "…"`.
-fn names_includes(section: &str) -> bool {
-    section.get(..7).is_some_and(|name| name.eq_ignore_ascii_case("include"))
-}
-
-/// The place that a word names, as git would look for it; nothing is asked of the disk.
-fn named(word: &str, from: &Path, home: Option<&Path>) -> PathBuf {
-    let path = match (word.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => from.join(word),
+    let path = match word.strip_prefix('~').and_then(|word| word.split_once('/')) {
+        Some(("", rest)) => home?.join(rest),
+        Some((user, rest)) => home_of(user)?.join(rest),
+        None => from.join(word),
     };
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -124,39 +188,29 @@ fn named(word: &str, from: &Path, home: Option<&Path>) -> PathBuf {
             other => out.push(other),
         }
     }
-    out
+    Some(out)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Setting, named, setting};
+    use super::named;
     use std::path::Path;
-
-    #[test]
-    fn a_line_of_settings_is_a_key_and_a_value_table() {
-        for (line, want) in [
-            ("\thooksPath = .git/mine", (None, "hooksPath", " .git/mine")),
-            ("[core] hooksPath=x", (Some("core"), "hooksPath", "x")),
-            ("[includeIf \"gitdir:/p/.git\"]", (Some("includeIf \"gitdir:/p/.git\""), "", "")),
-            ("bare", (None, "", "bare")),
-            ("# path = x", (None, "", "")),
-        ] {
-            let (section, key, value) = want;
-            assert_eq!(setting(line), Setting { section, key, value }, "{line}");
-        }
-    }
 
     #[test]
     fn a_word_is_a_place_as_git_looks_for_it_table() {
         let home = Some(Path::new("/h"));
         for (word, want) in [
-            ("mine", "/p/.git/mine"),
-            ("../x", "/p/x"),
-            ("./a/../../.git/x", "/p/.git/x"),
-            ("~/x", "/h/x"),
-            ("/abs", "/abs"),
+            ("mine", Some("/p/.git/mine")),
+            ("../x", Some("/p/x")),
+            ("./a/../../.git/x", Some("/p/.git/x")),
+            ("~/x", Some("/h/x")),
+            ("~root/x", Some("/root/x")),
+            ("~nobody-knows/x", None),
+            ("%(prefix)/x", None),
+            ("/abs", Some("/abs")),
         ] {
-            assert_eq!(named(word, Path::new("/p/.git"), home), Path::new(want), "{word}");
+            let got = named(word, Path::new("/p/.git"), home);
+            assert_eq!(got.as_deref(), want.map(Path::new), "{word}");
         }
     }
 }

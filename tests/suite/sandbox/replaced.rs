@@ -247,6 +247,9 @@ fn settings_that_lead_into_a_repository_keep_a_tool_from_writing_it() {
     let more = format!("[includeIf \"onbranch:never\"]\n\tpath = {}\n", included.display());
     let into = format!("[include]\n\tpath = {}/.git/more\n", world.project().display());
     fs::write(&included, &into).unwrap();
+    let of_user =
+        format!("[core]\n\thooksPath = ~root/..{}/.git/mine\n", world.project().display());
+    let behind = format!("#{}\n[core]\n\thooksPath = .git/mine\n", "x".repeat(2 << 20));
     for (file, text) in [
         (&config, "[include]\n\tpath = more\n"),
         (&config, "[Include] path = \"./more\"\n"),
@@ -256,6 +259,12 @@ fn settings_that_lead_into_a_repository_keep_a_tool_from_writing_it() {
         (&config, "[core]\n\tHOOKSPATH = \\\n.git/mine\n"),
         (&config, "[core]\n\tfsmonitor = .git/mine.sh\n"),
         (&config, "[alias]\n\td = !.git/mine.sh\n"),
+        (&config, "[core]\n\thooksPath = .git/mine#comment\n"),
+        (&config, "[core]\n\thooksPath = .g\"it/mi\"ne\n"),
+        (&config, "[core]\n\thooksPath = .git/mi\\\r\nne\n"),
+        (&config, of_user.as_str()),
+        (&config, behind.as_str()),
+        (&home, "\u{feff}[core] hooksPath = .git/mine\n"),
         (&home, "[core]\n\thooksPath = .git/mine\n"),
         (&home, &into),
     ] {
@@ -271,6 +280,25 @@ fn settings_that_lead_into_a_repository_keep_a_tool_from_writing_it() {
         assert!(said["error"].as_str().unwrap().contains("names `"), "{said}");
         fs::write(file, was).unwrap();
     }
+    let elsewhere = world.outside().join("settings");
+    fs::write(&elsewhere, "[core]\n\thooksPath = .git/mine\n").unwrap();
+    let elsewhere = elsewhere.to_str().unwrap();
+    for vars in [
+        &[("GIT_CONFIG_GLOBAL", elsewhere)][..],
+        &[("GIT_CONFIG_SYSTEM", elsewhere)],
+        &[
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_KEY_0", "core.hooksPath"),
+            ("GIT_CONFIG_VALUE_0", ".git/mine"),
+        ],
+    ] {
+        let args = ["execute", "commits", "--sandbox", BWRAP, "--json", "-i", plant];
+        let said = world.rye_env(&world.project(), &args, b"", vars);
+        assert_eq!(said.json()["code"], "sandbox.bad_grant", "{vars:?}");
+    }
+    // Of what git itself refuses to read nothing is known.
+    fs::write(&config, format!("{before}[core\n")).unwrap();
+    assert_eq!(run().1["code"], "sandbox.bad_grant");
     // What is kept anyway, what lies elsewhere and what only sounds like it are no reason.
     let fine = "[core]\n\thooksPath = .git/hooks\n\tworktree = ..\n\
                 [include]\n\tpath = ../.gitconfig\n[difftool \"x\"]\n\tpath = more\n# .git/mine\n\
