@@ -111,6 +111,8 @@ pub(crate) const SANDBOX_MOUNTS: usize = 1_000;
 pub(crate) const GIT_SETTINGS: usize = 64;
 pub(crate) const GIT_SETTINGS_BYTES: usize = 4 << 20;
 pub(crate) const GIT_SETTINGS_TIME: u64 = 30;
+/// Bytes of git's index that a tool may leave: a million files take about 100 MiB.
+pub(crate) const GIT_INDEX_BYTES: usize = 512 << 20;
 /// New items that one run may leave (`items: write`), with folders and hidden names, and the bytes
 /// of the items: they are held in memory while they are taken over, and a person reads each.
 pub(crate) const NEW_ITEMS: usize = 1_000;

@@ -1,5 +1,6 @@
 //! The seam: how a program that speaks the exec protocol is called.
 
+use super::git_index::GitIndex;
 use super::primitive::Running;
 use super::{ExecuteError, Outcome, new_items};
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ pub(crate) struct Kept {
     _tmp: Option<PrivateDir>,
     /// Where one that may make new items puts them.
     new_items: Option<PrivateDir>,
+    /// The copy of git's index of one that may write a repository.
+    index: Option<GitIndex>,
     _mark: Option<PrivateDir>,
 }
 
@@ -77,14 +80,22 @@ pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept
         Ok(private)
     });
     let new_items = new_items.transpose().map_err(pin_error)?;
+    let commits = plan.confinement().and_then(|held| held.policy.commits.as_ref());
+    let index = commits.map(|commits| {
+        let private = PrivateDir::new(running.runtime, running.pin_fallback)?;
+        let at = private.path().to_owned();
+        GitIndex::copied(private, commits).map_err(|source| PrivateDirError { at, source })
+    });
+    let index = index.transpose().map_err(pin_error)?;
     let spawn = plan.spawn(pin.as_ref().map(PrivateDir::path), tmp.as_ref().map(PrivateDir::path));
     let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
     if let Some(cell) = &mut spawn.cell {
         cell.new_items = new_items.as_ref().map(|private| private.path().to_owned());
+        cell.index = index.as_ref().map(|index| index.folder().to_owned());
     }
     spawn.digests_output = running.witness.is_some();
     let mark = running.pin_fallback.and_then(PrivateDir::mark);
-    Ok((spawn, Kept { _pin: pin, _tmp: tmp, new_items, _mark: mark }))
+    Ok((spawn, Kept { _pin: pin, _tmp: tmp, new_items, index, _mark: mark }))
 }
 
 /// What `bwrap` says where it could not make the sandbox, in which nothing was started then.
@@ -122,7 +133,9 @@ pub(crate) fn run_once(
     tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
     // The private folders of a run are no part of what its program needs.
     let own = spawn.cell.iter().filter(|_| spawn.watched);
-    let own = own.flat_map(|cell| cell.pin.iter().chain(&cell.tmp).chain(&cell.new_items));
+    let own = own.flat_map(|cell| {
+        cell.pin.iter().chain(&cell.tmp).chain(&cell.new_items).chain(&cell.index)
+    });
     let real = |path: &PathBuf| running.host.real_folder(path);
     let own: Vec<_> = own.flat_map(|path| [Some(path.clone()), real(path)]).flatten().collect();
     let ended = running.host.run(spawn, &mut |heard| match heard {
@@ -139,6 +152,11 @@ pub(crate) fn run_once(
     if let (Some(made), Some(held), true) = (&kept.new_items, plan.confinement(), is_done) {
         let taken = new_items::take_over(made.path(), &held.policy.new_items);
         taken.map_err(|source| ExecuteError::NewItems { item: item(), source })?;
+    }
+    // What was committed is committed, however the tool ended, and the index belongs to it.
+    if let Some(index) = &kept.index {
+        let taken = index.take_over(running.host);
+        taken.map_err(|source| ExecuteError::GitIndex { item: item(), source })?;
     }
     drop(kept);
     let ended = Ended { accesses: ended.accesses.outside(&own), ..ended };

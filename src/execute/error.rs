@@ -63,6 +63,8 @@ pub(crate) enum ExecuteError {
     Sandbox { item: Ref, why: String },
     #[error("what `{item}` made is not taken over: {}", escape_line(&.source.to_string()))]
     NewItems { item: Ref, source: io::Error },
+    #[error("the git index of `{item}` is not taken over: {}", escape_line(&.source.to_string()))]
+    GitIndex { item: Ref, source: io::Error },
     #[error("`{item}`: its plan is for another primitive than the one that its chain ends at")]
     OtherPlan { item: Ref },
 }
@@ -126,7 +128,7 @@ impl Diagnose for ExecuteError {
             Self::Protocol { fault, .. } => fault.code(),
             Self::Mcp { fault, .. } => fault.code(),
             Self::Sandbox { .. } => SANDBOX_FAILED,
-            Self::NewItems { .. } => EXECUTE_TOOL_FAILED,
+            Self::NewItems { .. } | Self::GitIndex { .. } => EXECUTE_TOOL_FAILED,
             Self::OtherPlan { .. } => EXECUTE_SPAWN,
         }
     }
@@ -142,6 +144,11 @@ impl Diagnose for ExecuteError {
             Self::NewItems { .. } => {
                 "a tool makes regular files that are not there yet, in the folder that \
                  `RYE_NEW_ITEMS` names; see `rye fetch knowledge:rye/sandbox`"
+                    .into()
+            }
+            Self::GitIndex { .. } => {
+                "the index is as it was before the run; see what the tool did with `git log` and \
+                 `git status`"
                     .into()
             }
             Self::Sandbox { .. } => {
@@ -172,6 +179,7 @@ impl Diagnose for ExecuteError {
         | Self::Mcp { item, .. }
         | Self::Sandbox { item, .. }
         | Self::NewItems { item, .. }
+        | Self::GitIndex { item, .. }
         | Self::OtherPlan { item }
         | Self::PrivateDir { item, .. }) = self;
         Some(item.to_string())

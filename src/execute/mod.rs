@@ -8,12 +8,13 @@
 //! A [`Primitive`] is the act at the end of a chain; `subprocess.rs`, `http.rs` and `mcp.rs` are
 //! built here, others are registered from above. A program that speaks the exec protocol is called
 //! by way of the seam [`Driver`]. `mask.rs` keeps secrets out of what is shown of a failure;
-//! `new_items.rs` takes over what a tool made of them.
+//! `new_items.rs` takes over what a tool made of them, `git_index.rs` its copy of git's index.
 
 mod answer;
 mod driver;
 mod error;
 mod fault;
+mod git_index;
 mod http;
 mod mask;
 mod mcp;

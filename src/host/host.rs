@@ -41,6 +41,29 @@ pub(crate) struct Spawn {
     pub(crate) watched: bool,
 }
 
+impl Spawn {
+    /// A program of the machine that is asked for something: it reads nothing, and what it says is
+    /// not more than `most` bytes.
+    pub(crate) fn asking(program: &Path, cwd: &Path, most: usize, timeout: Duration) -> Self {
+        Self {
+            program: program.to_owned(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            cwd: cwd.to_owned(),
+            stdin: Vec::new(),
+            timeout,
+            output_cap: most,
+            stderr_end: None,
+            stops_at_cap: true,
+            digests_output: false,
+            cell: None,
+            restrict: Restrict::default(),
+            holds_another: false,
+            watched: false,
+        }
+    }
+}
+
 /// How a child ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Ended {

@@ -41,8 +41,8 @@ pub(crate) use net::{Answer, Call, NetFault, Way};
 pub(crate) use os::Os;
 pub(crate) use persistent::{IoRound, PersistentChild};
 pub(crate) use policy::{
-    CODES, CannotConfine, Caps, Cell, Confinement, Kept, Lacking, Ladder, Level, Net, Policy,
-    SANDBOX_FAILED,
+    CODES, CannotConfine, Caps, Cell, Commits, Confinement, Kept, Lacking, Ladder, Level, Net,
+    Policy, SANDBOX_FAILED,
 };
 pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;

@@ -95,12 +95,20 @@ pub(crate) struct Policy {
     /// The folders of items for which the tool may make new ones. It writes them to a private
     /// folder, and they are taken over when the run ends.
     pub(crate) new_items: Vec<PathBuf>,
-    /// Whether the project's repository is among `write`.
-    pub(crate) commits: bool,
+    /// The project's repository, if it is among `write`.
+    pub(crate) commits: Option<Commits>,
     /// Placeholders in the project and its repository that a killed run may have left.
     pub(crate) abandoned: Vec<PathBuf>,
     pub(crate) net: Net,
     pub(crate) caps: Caps,
+}
+
+/// A repository that a child may write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Commits {
+    pub(crate) repository: PathBuf,
+    /// The program that judges its index.
+    pub(crate) git: PathBuf,
 }
 
 /// A path that is never written.
@@ -167,6 +175,8 @@ pub(crate) struct Cell {
     pub(crate) tmp: Option<PathBuf>,
     /// A private folder for new items, if the policy allows some.
     pub(crate) new_items: Option<PathBuf>,
+    /// A private folder with a copy of the repository's `index`, if the child may write that.
+    pub(crate) index: Option<PathBuf>,
 }
 
 /// Which level is wanted.

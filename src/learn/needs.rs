@@ -272,7 +272,7 @@ mod tests {
             kept: vec![Kept { path: "/p/.git/hooks".into(), is_folder: true }],
             hidden: vec!["/h/.ai/config/keys".into()],
             new_items: Vec::new(),
-            commits: false,
+            commits: None,
             abandoned: Vec::new(),
             net: Net::None,
             caps: Caps::default(),

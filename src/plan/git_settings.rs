@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::base::limits::{GIT_SETTINGS, GIT_SETTINGS_BYTES, GIT_SETTINGS_TIME};
 use crate::base::text::{brief_line, escape_line};
-use crate::host::{Kept, Restrict, Spawn, home_of};
+use crate::host::{Kept, Spawn, home_of};
 
 use super::plan::Machine;
 
@@ -112,22 +112,9 @@ impl Places<'_> {
         let mut env: std::collections::BTreeMap<_, _> =
             names.map(|name| (name.to_owned(), value(name))).collect();
         env.insert("LC_ALL".into(), "C".into());
-        let spawn = Spawn {
-            program,
-            args,
-            env,
-            cwd: self.project.to_owned(),
-            stdin: Vec::new(),
-            timeout: Duration::from_secs(GIT_SETTINGS_TIME),
-            output_cap: GIT_SETTINGS_BYTES,
-            stderr_end: None,
-            stops_at_cap: true,
-            digests_output: false,
-            cell: None,
-            restrict: Restrict::default(),
-            holds_another: false,
-            watched: false,
-        };
+        let time = Duration::from_secs(GIT_SETTINGS_TIME);
+        let asked = Spawn::asking(&program, self.project, GIT_SETTINGS_BYTES, time);
+        let spawn = Spawn { args, env, ..asked };
         let ended = machine.host.run(&spawn, &mut |_| {}).map_err(|error| error.to_string())?;
         if ended.stdout_truncated {
             return Err("they are too large to look through".into());

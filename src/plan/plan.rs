@@ -297,6 +297,7 @@ impl Plan {
                 pin: pin.map(Path::to_owned),
                 tmp: tmp.map(Path::to_owned),
                 new_items: None,
+                index: None,
             }),
             restrict: Restrict::default(),
             holds_another: false,

@@ -17,10 +17,12 @@ pub(super) const GIT: Name = (".git", true);
 /// What stays closed of the repository where an item may write it: what git runs, reads as
 /// settings, or goes on with. Folders are kept whole, since a file that git replaces by another is
 /// a new file.
-pub(super) const OF_GIT: [Name; 12] = [
+pub(super) const OF_GIT: [Name; 13] = [
     (".git/hooks", true),
     (".git/config", false),
     (".git/config.worktree", false),
+    // Of a repository that it names git follows the settings; a tool has a copy, which is judged.
+    (".git/index", false),
     // Says where git finds the others.
     (".git/commondir", false),
     // `attributes`, by which git picks filters and drivers.

@@ -16,7 +16,7 @@ use super::protected::{
 };
 use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
-use crate::host::{CannotConfine, Caps, Confinement, Kept, Ladder, Level, Net, Policy};
+use crate::host::{CannotConfine, Caps, Commits, Confinement, Kept, Ladder, Level, Net, Policy};
 use crate::id::Space;
 
 /// What the caller wants of the sandbox.
@@ -203,6 +203,7 @@ fn policy(
     write.extend(commits.clone());
     let is_learned = machine.sandbox == Wanted::Learn;
     let kept = places.kept(is_learned || !write.is_empty(), commits.is_some());
+    let git = commits.as_ref().and_then(|_| machine.ground.find_program(machine.vars, "git"));
     if let Some(repository) = &commits {
         let homes = [&places.home, &places.user].into_iter().flatten();
         let places = git_settings::Places { project: &places.project, repository, kept: &kept };
@@ -249,7 +250,7 @@ fn policy(
             .chain([&HEAD])
             .map(|(name, _)| places.project.join(name))
             .collect(),
-        commits: commits.is_some(),
+        commits: commits.zip(git).map(|(repository, git)| Commits { repository, git }),
         net,
         caps: declared().fold(Caps::default(), |caps, sandbox| caps.and(sandbox.caps)),
     })
@@ -388,6 +389,13 @@ impl<'a> Places<'a> {
         let session = self.machine.vars.path("XDG_RUNTIME_DIR");
         if let Some(session) = session.and_then(|path| self.machine.host.real_folder(&path)) {
             keep(&session, &[("rye", true)]);
+        }
+        if commits {
+            // An index that is split lies in part in such a file.
+            let repository = self.project.join(GIT.0);
+            let names = self.machine.host.names(&repository).into_iter();
+            let parts = names.filter(|name| name.starts_with("sharedindex."));
+            kept.extend(parts.map(|name| Kept { path: repository.join(name), is_folder: false }));
         }
         kept.sort_by(|a, b| a.path.cmp(&b.path));
         // What lies in another one comes right after it, and is kept with it.

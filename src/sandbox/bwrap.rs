@@ -105,7 +105,8 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
         mounts.push(Mount::of("--tmpfs", OWN_TMP));
     }
     mounts.extend(cell.pin.iter().map(|pin| Mount::of("--ro-bind", pin)));
-    mounts.extend(cell.tmp.iter().chain(&cell.new_items).map(|own| Mount::of("--bind", own)));
+    let own = cell.tmp.iter().chain(&cell.new_items).chain(&cell.index);
+    mounts.extend(own.map(|own| Mount::of("--bind", own)));
     for kept in &policy.kept {
         keep(kept, policy, &mut points, &mut mounts)?;
     }

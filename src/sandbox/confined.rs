@@ -73,9 +73,9 @@ impl Host for Confined {
 
     fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild> {
         let Some(cell) = &spawn.cell else { return self.host.start(spawn) };
-        if cell.new_items.is_some() {
-            let why = "new items (`items: write`) are taken over when a program ends, and this one \
-                       serves many calls";
+        if cell.new_items.is_some() || cell.index.is_some() {
+            let why = "new items (`items: write`) and git's index (`git: write`) are taken over when \
+                       a program ends, and this one serves many calls";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         let (held, needs) = held(spawn, cell)?;
@@ -143,6 +143,9 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, Needs)> {
     held.env.insert("TMPDIR".into(), tmp.into());
     if let Some(folder) = &cell.new_items {
         held.env.insert("RYE_NEW_ITEMS".into(), folder.into());
+    }
+    if let Some(folder) = &cell.index {
+        held.env.insert("GIT_INDEX_FILE".into(), folder.join("index").into());
     }
     let more = if *level == Level::Bwrap { OF_BWRAP } else { 0 };
     let asks = policy.caps.memory_mb.or(policy.caps.processes).is_some();
@@ -229,7 +232,7 @@ mod tests {
             kept: vec![Kept { path: "/p/.ai".into(), is_folder: true }],
             hidden: Vec::new(),
             new_items: Vec::new(),
-            commits: false,
+            commits: None,
             abandoned: Vec::new(),
             net: Net::None,
             caps: Caps::default(),

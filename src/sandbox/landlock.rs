@@ -152,11 +152,11 @@ pub(super) fn inside(cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetEr
     }
     // If a symbolic link lies where git writes a file, git follows it. Git itself makes no links
     // there, so a tool that commits may make none.
-    let granted = if *commits { writing() & !AccessFs::MakeSym } else { writing() };
+    let granted = if commits.is_some() { writing() & !AccessFs::MakeSym } else { writing() };
     for path in write {
         ruleset = allow(ruleset, path, granted)?;
     }
-    for path in cell.tmp.iter().chain(&cell.new_items) {
+    for path in cell.tmp.iter().chain(&cell.new_items).chain(&cell.index) {
         ruleset = allow(ruleset, path, writing())?;
     }
     Ok(ruleset.into())
@@ -195,7 +195,7 @@ fn build(policy: &Policy, cell: &Cell) -> Result<Option<OwnedFd>, landlock::Rule
     for path in DEVICES_OF_ALL {
         ruleset = allow(ruleset, Path::new(path), device)?;
     }
-    for path in policy.write.iter().chain(&cell.tmp).chain(&cell.new_items) {
+    for path in policy.write.iter().chain(&cell.tmp).chain(&cell.new_items).chain(&cell.index) {
         ruleset = allow(ruleset, path, writing())?;
     }
     Ok(ruleset.into())

@@ -62,7 +62,7 @@ impl MountPoints {
                 false => {
                     let mut create = OpenOptions::new();
                     let file = create.write(true).create_new(true).mode(0o600).open(path);
-                    file.and_then(|mut file| file.write_all(said(path).as_bytes()))
+                    file.and_then(|mut file| file.write_all(said(path)))
                 }
             };
             match made {
@@ -97,7 +97,7 @@ impl Drop for MountPoints {
                 continue;
             }
             let Ok(stat) = fs::symlink_metadata(&path) else { continue };
-            let is_same = fs::read(&path).is_ok_and(|text| text == said(&path).as_bytes());
+            let is_same = fs::read(&path).is_ok_and(|text| text == said(&path));
             let is_empty_file = stat.is_file() && is_same && is_ours(&stat);
             // Removing a folder fails if it is not empty. Its time is not checked, because creating
             // and removing something in it changes that.
@@ -127,8 +127,14 @@ pub(super) fn sweep(places: &[PathBuf]) {
 
 /// The content of a placeholder file: nothing, except where git refuses an empty file. There it
 /// says what git assumes without the file.
-fn said(path: &Path) -> &'static str {
-    if path.ends_with(".git/commondir") { ".\n" } else { "" }
+fn said(path: &Path) -> &'static [u8] {
+    // An index of no entries, and its digest.
+    const INDEX: &[u8] = b"DIRC\0\0\0\x02\0\0\0\0\x39\xd8\x90\x13\x9e\xe5\x35\x6c\x7e\xf5\x72\x21\x6c\xeb\xcd\x27\xaa\x41\xf9\xdf";
+    match path {
+        _ if path.ends_with(".git/commondir") => b".\n",
+        _ if path.ends_with(".git/index") => INDEX,
+        _ => b"",
+    }
 }
 
 /// Whether the place can never be created by a tool: the disk is read only, the file system takes

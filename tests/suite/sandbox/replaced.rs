@@ -128,6 +128,7 @@ fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
         "hooks/post-commit",
         "config",
         "config.worktree",
+        "index",
         "commondir",
         "info/attributes",
         "modules/lib/config",
@@ -166,6 +167,76 @@ fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
     let (said, _) = does(&world, "commits", BWRAP, "pass");
     let missing = &said["metadata"]["sandbox"]["missing"];
     assert_eq!(missing, &serde_json::json!(["replaced places"]), "what is not held is said");
+}
+
+#[test]
+fn no_tool_gives_git_an_index_that_names_a_repository_of_the_tool() {
+    let test = "no_tool_gives_git_an_index_that_names_a_repository_of_the_tool";
+    if !works(test, BWRAP) {
+        return;
+    }
+    let world = World::new().held();
+    doer(&world, "commits", "[sandbox]\ngit = \"write\"");
+    fs::write(world.project().join("a"), "a").unwrap();
+    git(&world, &["init", "-q"]);
+    let index = world.project().join(".git/index");
+    let plants = |link: &str, at: &str| {
+        format!(
+            "import hashlib
+index = os.environ.get('GIT_INDEX_FILE', '.git/index')
+def g(*a): return subprocess.run(['git', *a], check=True, capture_output=True, text=True).stdout.strip()
+m = os.getcwd() + '/.git/mine'
+if not os.path.exists(m):
+  env = {{k: v for k, v in os.environ.items() if k != 'GIT_INDEX_FILE'}}
+  def n(*a): subprocess.run(['git', *a], check=True, env=env)
+  n('init', '-q', m)
+  n('-C', m, '-c', 'user.name=a', '-c', 'user.email=a', 'commit', '-q', '--allow-empty', '-m', 'x')
+  open(m + '/evil.sh', 'w').write('#!/bin/sh\\ntouch {ran}\\n')
+  os.chmod(m + '/evil.sh', 0o755)
+  open(m + '/.git/config', 'a').write('[core]\\n\\tfsmonitor = ' + m + '/evil.sh\\n')
+h = open(m + '/.git/refs/heads/' + os.listdir(m + '/.git/refs/heads')[0]).read().strip()
+g('update-index', '--add', '--cacheinfo', '160000,' + h + ',{link}')
+b = open(index, 'rb').read()[:-20].replace(b'{link}', b'{at}')
+open(index, 'wb').write(b + hashlib.sha1(b).digest())
+",
+            ran = world.project().join("ran").display()
+        )
+    };
+    // By a person it works, and git follows it.
+    let at = world.project();
+    let code = format!("import os, subprocess\n{}", plants("0git/mine", ".git/mine"));
+    let made =
+        Command::new("python3").args(["-c", &code]).current_dir(&at).env("HOME", "/").status();
+    assert!(made.unwrap().success() && status_runs_it(&world), "git runs it");
+    for has_index in [false, true] {
+        fs::remove_dir_all(at.join(".git")).unwrap();
+        git(&world, &["init", "-q"]);
+        if has_index {
+            git(&world, &["add", "a"]);
+        }
+        let before = fs::read(&index).ok();
+        for (link, at) in [("0git/mine", ".git/mine"), ("0git/mine", ".GIT/mine"), ("sub", "sub")] {
+            let (said, _) = does(&world, "commits", BWRAP, &plants(link, at));
+            assert_eq!(said["code"], "execute.tool_failed", "{at}: {said}");
+            assert!(said.to_string().contains("it names "), "{at}: {said}");
+            assert!(world.project().join(".git/mine/evil.sh").exists(), "it was planted");
+            assert_eq!(fs::read(&index).ok(), before, "the index is as it was");
+            assert!(!status_runs_it(&world), "{at}");
+            fs::remove_file(&index).ok();
+            if let Some(before) = &before {
+                fs::write(&index, before).unwrap();
+            }
+        }
+    }
+    let add = "subprocess.run(['git', 'add', 'a'], check=True)";
+    fs::write(at.join("a"), "other").unwrap();
+    fs::write(at.join(".git/index.lock"), "").unwrap();
+    let (said, _) = does(&world, "commits", BWRAP, add);
+    assert_eq!(said["code"], "execute.tool_failed", "another has the lock: {said}");
+    fs::remove_file(at.join(".git/index.lock")).unwrap();
+    let (said, status) = does(&world, "commits", BWRAP, add);
+    assert_eq!(status, 0, "{said}");
+    git(&world, &["diff", "--quiet", "a"]);
 }
 
 /// Makes a repository of the working directory, whose settings name a program.
