@@ -23,7 +23,8 @@ use crate::verify::{DevMode, TrustError, TrustStore};
 /// ```
 /// # fn main() -> Result<(), rye::Failure> {
 /// let rye = rye::RyeBuilder::new().project("/").build()?;
-/// let request = rye::Request::new("tool:rye/file-system/read").dry_run(true).param("path", "etc/hostname");
+/// let request = rye::Request::new("tool:rye/file-system/read");
+/// let request = request.dry_run(true).param("path", "etc/hostname");
 /// let report = rye.run_json(&request);
 /// assert_eq!(report["status"], "validation_passed");
 /// # Ok(())
