@@ -3,6 +3,7 @@
 use super::error::{ChainError, Fault};
 use super::fetch::Fetch;
 use super::link::{Link, Role};
+use super::primitive::Primitive;
 use crate::base::limits::CHAIN_LINKS;
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::{Item, Tool};
@@ -16,10 +17,11 @@ use crate::verify::Source;
 #[derive(Debug)]
 pub(crate) struct Chain {
     links: Vec<Link>,
+    primitive: Primitive,
 }
 
 impl Chain {
-    /// Follows executor ids from `tool` to a primitive that `is_primitive` knows.
+    /// Follows executor ids from `tool` to a primitive.
     ///
     /// # Errors
     /// `chain.*`; `validate.space_order` for an executor that only a nearer space holds; whatever a
@@ -28,12 +30,11 @@ impl Chain {
         source: Source,
         tool: Tool,
         fetch: &dyn Fetch,
-        is_primitive: &dyn Fn(&ItemId) -> bool,
         sink: &dyn Sink,
     ) -> Result<Self, ChainError> {
         let mut links = vec![Link { role: Role::Tool, source, tool }];
-        match follow(&mut links, fetch, is_primitive, sink) {
-            Ok(()) => Ok(Self { links }),
+        match follow(&mut links, fetch, sink) {
+            Ok(primitive) => Ok(Self { links, primitive }),
             Err(fault) => {
                 let links = links.iter().map(|link| link.item().id.clone()).collect();
                 Err(ChainError { links, fault })
@@ -49,8 +50,8 @@ impl Chain {
         &self.links[0]
     }
 
-    pub(crate) fn primitive(&self) -> &Link {
-        &self.links[self.links.len() - 1]
+    pub(crate) fn primitive(&self) -> Primitive {
+        self.primitive
     }
 
     /// Plain ids, the tool's first.
@@ -62,9 +63,8 @@ impl Chain {
 fn follow(
     links: &mut Vec<Link>,
     fetch: &dyn Fetch,
-    is_primitive: &dyn Fn(&ItemId) -> bool,
     sink: &dyn Sink,
-) -> Result<(), Fault> {
+) -> Result<Primitive, Fault> {
     let first = &links[0];
     if let Some(what @ ("runtime" | "primitive")) = first.tool.tool_type.as_deref() {
         return Err(Fault::NotATool { item: first.item().clone(), what: what.to_owned() });
@@ -77,7 +77,7 @@ fn follow(
             executor: by.tool.executor.as_ref().map(ItemId::to_string),
         });
         let Some(executor) = by.tool.executor.clone() else {
-            return end(links, is_primitive);
+            return end(links);
         };
         if let Some(at) = links.iter().position(|link| link.item().id == executor) {
             let mut path: Vec<_> = links[at..].iter().map(|l| l.item().id.clone()).collect();
@@ -93,16 +93,16 @@ fn follow(
 }
 
 /// Only the last link may be a primitive, and it must be one.
-fn end(links: &mut [Link], is_primitive: &dyn Fn(&ItemId) -> bool) -> Result<(), Fault> {
+fn end(links: &mut [Link]) -> Result<Primitive, Fault> {
     let several = links.len() > 1;
     let last = links.len() - 1;
     let link = &mut links[last];
     let is_one = link.tool.tool_type.as_deref() == Some("primitive");
-    if several && is_one && is_primitive(&link.item().id) {
-        link.role = Role::Primitive;
-        return Ok(());
-    }
-    Err(Fault::UnknownPrimitive { item: link.item().clone() })
+    let primitive = Primitive::from_id(&link.item().id).filter(|_| several && is_one);
+    let unknown = || Fault::UnknownPrimitive { item: link.item().clone() };
+    let primitive = primitive.ok_or_else(unknown)?;
+    link.role = Role::Primitive;
+    Ok(primitive)
 }
 
 fn next(by: &Link, executor: &ItemId, fetch: &dyn Fetch) -> Result<Link, Fault> {

@@ -12,11 +12,13 @@ mod error;
 mod extends;
 mod fetch;
 mod link;
+mod primitive;
 
 #[cfg(feature = "lsp")]
 pub(crate) use build::may_be_executor;
 pub(crate) use build::{Chain, executors};
-pub(crate) use error::{CODES, ChainError, Fault, VALIDATE_SPACE_ORDER};
+pub(crate) use error::{CODES, VALIDATE_SPACE_ORDER};
 pub(crate) use extends::{Lineage, lineage};
 pub(crate) use fetch::Fetch;
 pub(crate) use link::{Link, Role};
+pub(crate) use primitive::Primitive;

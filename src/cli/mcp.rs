@@ -18,8 +18,7 @@ use crate::diagnostic::Failure;
 use crate::host::Vars;
 use crate::id::Pattern;
 use crate::mcp::{Door, Ended, Listen, McpError, Setup, serve};
-use crate::pipeline::{RyeBuilder, SearchIndex};
-use crate::protocol::ExecDriver;
+use crate::pipeline::{KeptServers, RyeBuilder, SearchIndex};
 
 /// Serve agents over the model context protocol
 ///
@@ -83,12 +82,12 @@ fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
     let expose = args.expose.iter().map(|text| super::value_parsers::pattern(text));
     let expose = expose.collect::<Result<Vec<Pattern>, _>>()?;
     // Kept over calls, so that servers of the exec protocol are.
-    let driver = Arc::new(ExecDriver::default());
+    let servers = Arc::<KeptServers>::default();
     let search_index = Arc::<SearchIndex>::default();
     let (vars, kept) = (Vars::of_process(), Arc::clone(&search_index));
     let project = move |project: &Path| {
         let builder = RyeBuilder::of(vars.clone()).project(project);
-        builder.driver(Box::new(Arc::clone(&driver))).search_index(Arc::clone(&kept)).build()
+        builder.servers(Arc::clone(&servers)).search_index(Arc::clone(&kept)).build()
     };
     Ok(Setup {
         roots,

@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::fault::{ProtocolFault, seconds};
-use super::mcp::McpFault;
+use super::mcp_fault::McpFault;
+use super::protocol_fault::{ProtocolFault, seconds};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};
 use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED};
@@ -65,8 +65,6 @@ pub(crate) enum ExecuteError {
     NewItems { item: Ref, source: io::Error },
     #[error("the git index of `{item}` is not taken over: {}", escape_line(&.source.to_string()))]
     GitIndex { item: Ref, source: io::Error },
-    #[error("`{item}`: its plan is for another primitive than the one that its chain ends at")]
-    OtherPlan { item: Ref },
 }
 
 /// Why a request came to no answer; to stand behind the server's name.
@@ -78,7 +76,7 @@ pub(crate) enum HttpFault {
     ForeignRedirect { to: String },
     #[error("redirects to `{}`, which is not encrypted", escape_line(.to))]
     WeakerRedirect { to: String },
-    #[error("redirects to something that is no `http` or `https` URL")]
+    #[error("redirects to something that is not a valid `http` or `https` URL")]
     BadRedirect,
     #[error("redirects more often than the tool allows")]
     TooManyRedirects,
@@ -129,7 +127,6 @@ impl Diagnose for ExecuteError {
             Self::Mcp { fault, .. } => fault.code(),
             Self::Sandbox { .. } => SANDBOX_FAILED,
             Self::NewItems { .. } | Self::GitIndex { .. } => EXECUTE_TOOL_FAILED,
-            Self::OtherPlan { .. } => EXECUTE_SPAWN,
         }
     }
 
@@ -155,7 +152,6 @@ impl Diagnose for ExecuteError {
                 "see what works here with `rye doctor`; `--sandbox landlock` takes the other level"
                     .into()
             }
-            Self::OtherPlan { .. } => "this is a bug in rye; `rye why` shows the chain".into(),
             Self::Interrupted { .. } => "nothing of it is left running".into(),
             Self::Spawn { source, .. } if source.raw_os_error() == Some(NO_FORMAT) => {
                 "its first line must name what reads it, such as `#!/bin/sh`; mend it and sign the tool"
@@ -180,7 +176,6 @@ impl Diagnose for ExecuteError {
         | Self::Sandbox { item, .. }
         | Self::NewItems { item, .. }
         | Self::GitIndex { item, .. }
-        | Self::OtherPlan { item }
         | Self::PrivateDir { item, .. }) = self;
         Some(item.to_string())
     }

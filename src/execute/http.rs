@@ -4,40 +4,35 @@
 use std::time::{Duration, Instant};
 
 use super::answer::outcome;
+use super::child::Running;
 use super::error::{ExecuteError, HttpFault};
 use super::mask::Mask;
 use super::outcome::Outcome;
-use super::primitive::{Primitive, Running};
 use crate::base::limits::BACKOFF_MAX_MS;
 use crate::base::{Address, random};
 use crate::host::{Answer, Call, NetFault, Way};
-use crate::plan::{HTTP_CLIENT, HttpRequest, Plan};
+use crate::plan::{HttpRequest, Plan};
 use crate::trace::Event;
 
-/// See the module.
-pub(crate) struct HttpClient;
-
-impl Primitive for HttpClient {
-    fn id(&self) -> &'static str {
-        HTTP_CLIENT
+/// Sends the request, and again as far as the plan allows.
+///
+/// # Errors
+/// `execute.*`
+pub(crate) fn http_request(
+    plan: &Plan,
+    request: &HttpRequest,
+    running: &Running<'_>,
+) -> Result<Outcome, ExecuteError> {
+    let start = Instant::now();
+    let until = start + plan.timeout();
+    let secrets = request.secrets.iter().map(|(_, value)| value.as_str());
+    let mask = Mask::of(secrets.chain(plan.private_values()));
+    let mut talk = Talk { plan, request, mask, running, until, sent: 0, tries: 0 };
+    let answer = talk.whole()?;
+    if let Some(witness) = running.witness {
+        witness.heard(&answer);
     }
-
-    fn run(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
-        let start = Instant::now();
-        let Some(request) = plan.request() else {
-            return Err(ExecuteError::OtherPlan { item: plan.item().clone() });
-        };
-        let until = start + plan.timeout();
-        let mask = Mask::of(
-            request.secrets.iter().map(|(_, value)| value.as_str()).chain(plan.private_values()),
-        );
-        let mut talk = Talk { plan, request, mask, running, until, sent: 0, tries: 0 };
-        let answer = talk.whole()?;
-        if let Some(witness) = running.witness {
-            witness.heard(&answer);
-        }
-        Ok(outcome(&answer, &talk.mask, talk.sent, start.elapsed()))
-    }
+    Ok(outcome(&answer, &talk.mask, talk.sent, start.elapsed()))
 }
 
 /// One request with everything that follows from it.

@@ -98,7 +98,7 @@ impl Outcome {
 
     /// Of a program that judges what others do: it has no way to be told what a person decided, so
     /// to ask for one is to fail.
-    pub(super) fn without_waiting(self) -> Self {
+    pub(crate) fn without_waiting(self) -> Self {
         let Some(pending) = &self.pending else { return self };
         let message = match pending.message.is_empty() {
             true => "it asks for a person, and nobody can be asked here".to_owned(),

@@ -1,53 +1,47 @@
 //! The primitive `rye/core/primitives/execute`: a subprocess (core 7.11).
 
-use super::driver::{Call, prepare, run_once};
+use super::child::{Running, prepare, run_once};
 use super::error::ExecuteError;
 use super::mask::Mask;
 use super::outcome::{Outcome, shown_stderr, stderr_tail};
-use super::primitive::{Primitive, Running};
-use crate::plan::Plan;
+use crate::plan::{Plan, Process};
 
-/// See the module.
-pub(crate) struct Subprocess;
-
-impl Primitive for Subprocess {
-    fn id(&self) -> &'static str {
-        "rye/core/primitives/execute"
+/// Starts the process and reads what it says to its end.
+///
+/// # Errors
+/// `execute.*`
+pub(crate) fn subprocess(
+    plan: &Plan,
+    process: &Process,
+    running: &Running<'_>,
+) -> Result<Outcome, ExecuteError> {
+    let (spawn, kept) = prepare(plan, process, running)?;
+    let mask = Mask::of(plan.secrets());
+    let of_errors = Mask::of(plan.private_values());
+    // A part of a secret is not known as one: with secrets everything is told at the end.
+    let is_live = plan.secrets().next().is_none();
+    let mut line = Vec::new();
+    let ended = run_once(plan, &spawn, kept, running, &mut |bytes| {
+        if !is_live {
+            return;
+        }
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        line.extend_from_slice(&bytes[..end]);
+        if end > 0 {
+            let lines = std::mem::take(&mut line);
+            running.sink.said(plan.item(), &|| String::from_utf8_lossy(&lines).into_owned());
+        }
+        line.extend_from_slice(&bytes[end..]);
+    })?;
+    if !is_live && !ended.stderr.is_empty() {
+        running.sink.said(plan.item(), &|| shown_stderr(&ended, &mask));
+    } else if !line.is_empty() {
+        running.sink.said(plan.item(), &|| String::from_utf8_lossy(&line).into_owned());
     }
-
-    fn run(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
-        if let Some(spoken) = plan.spoken() {
-            let outcome = running.driver.call(Call { plan, spoken, running })?;
-            return Ok(if spoken.below_args { outcome } else { outcome.without_waiting() });
-        }
-        let (spawn, kept) = prepare(plan, running)?;
-        let mask = Mask::of(plan.secrets());
-        let of_errors = Mask::of(plan.private_values());
-        // A part of a secret is not known as one: with secrets everything is told at the end.
-        let is_live = plan.secrets().next().is_none();
-        let mut line = Vec::new();
-        let ended = run_once(plan, &spawn, kept, running, &mut |bytes| {
-            if !is_live {
-                return;
-            }
-            let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            line.extend_from_slice(&bytes[..end]);
-            if end > 0 {
-                let lines = std::mem::take(&mut line);
-                running.sink.said(plan.item(), &|| String::from_utf8_lossy(&lines).into_owned());
-            }
-            line.extend_from_slice(&bytes[end..]);
-        })?;
-        if !is_live && !ended.stderr.is_empty() {
-            running.sink.said(plan.item(), &|| shown_stderr(&ended, &mask));
-        } else if !line.is_empty() {
-            running.sink.said(plan.item(), &|| String::from_utf8_lossy(&line).into_owned());
-        }
-        if ended.timed_out {
-            let (item, after) = (plan.item().clone(), plan.timeout());
-            let stderr_tail = stderr_tail(&ended, &of_errors);
-            return Err(ExecuteError::Timeout { item, after, stderr_tail });
-        }
-        Ok(Outcome::of(&ended, &mask, &of_errors))
+    if ended.timed_out {
+        let (item, after) = (plan.item().clone(), plan.timeout());
+        let stderr_tail = stderr_tail(&ended, &of_errors);
+        return Err(ExecuteError::Timeout { item, after, stderr_tail });
     }
+    Ok(Outcome::of(&ended, &mask, &of_errors))
 }

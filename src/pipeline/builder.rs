@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use super::act::KeptServers;
 use super::index::SearchIndex;
 use super::rye::{Rye, now};
 use crate::diagnostic::Failure;
-use crate::execute::{Driver, HttpClient, McpClient, Primitive, Subprocess};
 use crate::host::{Host, Os, Vars};
 use crate::id::{BundleName, Space};
-use crate::protocol::{ExecDriver, Observers};
+use crate::protocol::Observers;
 use crate::sandbox::Confined;
 use crate::space::{Consent, FileTypes, ProjectIdentity, Root, Spaces, Where};
 use crate::verify::{DevMode, TrustStore};
@@ -26,8 +26,7 @@ pub struct RyeBuilder {
     bundle: Option<(BundleName, PathBuf)>,
     strict: bool,
     host: Box<dyn Host + Send>,
-    primitives: Vec<Box<dyn Primitive>>,
-    driver: Box<dyn Driver>,
+    servers: Arc<KeptServers>,
     search_index: Arc<SearchIndex>,
 }
 
@@ -45,7 +44,7 @@ impl RyeBuilder {
 
     /// The same where the environment was read already.
     pub(crate) fn of(vars: Vars) -> Self {
-        let bare = Self {
+        Self {
             vars,
             cwd: None,
             project: None,
@@ -53,12 +52,9 @@ impl RyeBuilder {
             bundle: None,
             strict: false,
             host: Box::new(Confined::new(Box::new(Os::new(false)))),
-            primitives: Vec::new(),
-            driver: Box::<ExecDriver>::default(),
+            servers: Arc::default(),
             search_index: Arc::default(),
-        };
-        let bare = bare.primitive(Box::new(Subprocess)).primitive(Box::new(HttpClient));
-        bare.primitive(Box::new(McpClient))
+        }
     }
 
     /// Another environment than the process's, such as a test's.
@@ -97,22 +93,16 @@ impl RyeBuilder {
         Self { host: Box::new(Confined::new(host)), ..self }
     }
 
-    /// Another way to speak with programs, such as one that is shared.
+    /// Programs and MCP servers that somebody keeps between facades.
     #[cfg(feature = "mcp")]
-    pub(crate) fn driver(self, driver: Box<dyn Driver>) -> Self {
-        Self { driver, ..self }
+    pub(crate) fn servers(self, servers: Arc<KeptServers>) -> Self {
+        Self { servers, ..self }
     }
 
     /// The words of items that somebody keeps between searches.
     #[cfg(feature = "mcp")]
     pub(crate) fn search_index(self, search_index: Arc<SearchIndex>) -> Self {
         Self { search_index, ..self }
-    }
-
-    /// One more act that a chain may end in.
-    pub(crate) fn primitive(mut self, primitive: Box<dyn Primitive>) -> Self {
-        self.primitives.push(primitive);
-        self
     }
 
     /// The embedded items alone: nothing of this machine is looked at.
@@ -127,8 +117,7 @@ impl RyeBuilder {
             dev: DevMode(false),
             refuses_dev_keys: false,
             host: self.host,
-            primitives: self.primitives,
-            driver: self.driver,
+            servers: self.servers,
             observers: Observers::default(),
             search_index: self.search_index,
             suggested: AtomicUsize::default(),
@@ -164,7 +153,6 @@ impl RyeBuilder {
             Some((name, folder)) => spaces.with_bundle(Root::of_bundle(name, folder)?),
             None => spaces,
         };
-        let (host, primitives, driver) = (self.host, self.primitives, self.driver);
         let types = TrustStore::new(spaces.get(Space::User), now()).file_types();
         let (types, types_fault) = match types {
             Ok(types) => (types, None),
@@ -184,9 +172,8 @@ impl RyeBuilder {
             types_fault,
             dev,
             refuses_dev_keys: false,
-            host,
-            primitives,
-            driver,
+            host: self.host,
+            servers: self.servers,
             observers: Observers::default(),
             search_index: self.search_index,
             suggested: AtomicUsize::default(),

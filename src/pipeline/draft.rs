@@ -135,9 +135,8 @@ impl Rye {
             // Without an executor the findings say that it cannot run.
             Item::Tool(tool) if !tool.is_link() => {
                 let Some(executor) = &tool.executor else { return };
-                let is_primitive = |id: &ItemId| self.is_primitive(id);
                 let built =
-                    Chain::build(source, tool.as_ref().clone(), &line, &is_primitive, &Quiet);
+                    Chain::build(source, tool.as_ref().clone(), &line, &Quiet);
                 let chain = match built {
                     Ok(chain) => chain,
                     Err(error) => return draft.note(&Failure::from(error), Some(executor)),

@@ -13,7 +13,7 @@ use super::sign::parallel;
 use crate::chain::Chain;
 use crate::diagnostic::Failure;
 use crate::diagnostic::{Diagnose, Diagnostic, Place};
-use crate::id::{Fingerprint, ItemId, Kind, Pattern, Query, Ref, Space};
+use crate::id::{Fingerprint, Kind, Pattern, Query, Ref, Space};
 use crate::lock::Pin;
 use crate::parse::Item;
 use crate::plan::{Params, Plan, Survey, find_program};
@@ -251,8 +251,7 @@ impl Rye {
     ) -> Result<Vec<Detail>, Failure> {
         match item {
             Item::Tool(tool) if !tool.is_link() => {
-                let is_primitive = |id: &ItemId| self.is_primitive(id);
-                let chain = Chain::build(source, *tool, &line, &is_primitive, &Quiet)?;
+                let chain = Chain::build(source, *tool, &line, &Quiet)?;
                 let links = chain.links().iter();
                 Ok(links.map(|l| Detail::of(&l.source, l.tool.version.clone())).collect())
             }
@@ -344,9 +343,8 @@ impl Rye {
         item: &Item,
     ) -> Option<Result<Survey, Diagnostic>> {
         let Item::Tool(tool) = item else { return None };
-        let is_primitive = |id: &ItemId| self.is_primitive(id);
         let (source, tool) = (source.clone(), tool.as_ref().clone());
-        let chain = Chain::build(source, tool, &line, &is_primitive, &Quiet).ok()?;
+        let chain = Chain::build(source, tool, &line, &Quiet).ok()?;
         if chain.links().len() == 1 {
             return None;
         }

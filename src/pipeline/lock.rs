@@ -8,7 +8,7 @@ use super::rye::Rye;
 use super::sign::parallel;
 use crate::chain::{Chain, lineage};
 use crate::diagnostic::Failure;
-use crate::id::{ItemId, Kind, Query, Ref, Space};
+use crate::id::{Kind, Query, Ref, Space};
 use crate::lock::{Broken, Lock, LockError, Pin, Seen};
 use crate::parse::Item;
 use crate::plan::dependencies;
@@ -255,8 +255,7 @@ impl Rye {
     ) -> Result<Vec<R>, Failure> {
         match item {
             Item::Tool(tool) if !tool.is_link() => {
-                let is_primitive = |id: &ItemId| self.is_primitive(id);
-                let chain = Chain::build(source, *tool, &line, &is_primitive, &Quiet)?;
+                let chain = Chain::build(source, *tool, &line, &Quiet)?;
                 let links = chain.links().iter();
                 let links = links.map(|link| each(&link.source, link.tool.version.clone()));
                 let beside = dependencies(&chain, &line, &Quiet)?;

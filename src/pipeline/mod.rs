@@ -2,7 +2,8 @@
 //!
 //! Sees every step. Holds the logic of none.
 //!
-//! Start at `run.rs`, which is the line from a reference to a report; `line.rs` fetches one item,
+//! Start at `run.rs`, which is the line from a reference to a report; `act.rs` chooses what carries
+//! out a plan, `line.rs` fetches one item,
 //! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
 //! `hooks.rs` is who is asked around every call, `pending.rs` what waits for a person,
 //! `reach.rs` looks at all that is in reach, `lock.rs` writes the lock, `diff.rs` compares
@@ -10,6 +11,7 @@
 //! `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet,
 //! `search.rs` finds items by words and describes one.
 
+mod act;
 mod batch;
 mod builder;
 mod bundled;
@@ -57,6 +59,8 @@ codes! {
     HOOK_UNUSABLE = "hook.unusable", Refused;
 }
 
+#[cfg(feature = "mcp")]
+pub(crate) use act::KeptServers;
 pub(crate) use batch::{Other, PassedOver, SignReport, Signed, StagedRow, ToSign, Which};
 pub(crate) use builder::located;
 pub(crate) use diff::{Against, PastVersion};

@@ -183,8 +183,7 @@ impl Rye {
             Item::Tool(tool) if tool.is_link() => links(watch, &source, tool.executor.clone()),
             Item::Tool(tool) => {
                 reach.survey = self.survey_tool(line, &source, &Item::Tool(tool.clone()));
-                let is_primitive = |id: &ItemId| self.is_primitive(id);
-                match Chain::build(source, *tool, watch, &is_primitive, &Quiet) {
+                match Chain::build(source, *tool, watch, &Quiet) {
                     Err(error) => Some(Diagnostic::from(&error)),
                     Ok(chain) => {
                         match dependencies(&chain, &line, &Quiet) {

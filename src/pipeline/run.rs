@@ -1,6 +1,6 @@
 //! The line, from a reference to a report.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -15,9 +15,8 @@ use crate::base::{Digest, random};
 use crate::chain::{Chain, Lineage, lineage};
 use crate::diagnostic::Failure;
 use crate::eval::{self, EvalError};
-use crate::execute::{ExecuteError, Outcome, Running, Witness};
-use crate::host::PrivateDir;
-use crate::id::{Kind, Query, Ref, Space};
+use crate::execute::Outcome;
+use crate::id::{Kind, Query, Space};
 use crate::interpolate::{bind, render};
 use crate::parse::{Context, Directive, Item, Tool};
 use crate::plan::{
@@ -197,8 +196,7 @@ impl Rye {
         request: &Request,
         reached: &mut Reached,
     ) -> Result<Report, Failure> {
-        let is_primitive = |id: &crate::id::ItemId| self.is_primitive(id);
-        let chain = Chain::build(source, tool, &line, &is_primitive, line.sink)?;
+        let chain = Chain::build(source, tool, &line, line.sink)?;
         reached.chain = chain.ids();
         let asked = Asked { target: request.target.clone(), thread: request.thread.clone() };
         let valid = ValidChain::judge(chain, &asked, line.sink)?;
@@ -335,7 +333,7 @@ impl Rye {
         sink: &dyn Sink,
     ) -> Result<(Outcome, Written), Failure> {
         let witness = notary.as_ref().map(|notary| &notary.witness);
-        let result = self.execute(plan, witness, approval, sink)?;
+        let result = self.execute(plan, witness, approval, sink);
         let written = notary.map(|notary| notary.write(plan, run_id, &result, warnings));
         let written = written.unwrap_or_default();
         match (result, written.lost) {
@@ -343,41 +341,6 @@ impl Rye {
             (Err(_), Some(lost)) => Err(lost.into()),
             (Err(error), None) => Err(error.into()),
         }
-    }
-
-    /// What an act may use.
-    pub(super) fn running<'a>(
-        &'a self,
-        pin_fallback: Option<&'a Path>,
-        witness: Option<&'a Witness>,
-        approval: Option<&'a Value>,
-        sink: &'a dyn Sink,
-    ) -> Running<'a> {
-        let (host, driver) = (self.host.as_ref(), self.driver.as_ref());
-        let (vars, runtime) = (&self.at.vars, self.runtime_folder());
-        Running { host, vars, runtime, pin_fallback, sink, driver, approval, witness }
-    }
-
-    /// # Errors
-    /// `chain.unknown_primitive`; how the act itself ended is the inner result.
-    pub(super) fn execute(
-        &self,
-        plan: &Plan,
-        witness: Option<&Witness>,
-        approval: Option<&Value>,
-        sink: &dyn Sink,
-    ) -> Result<Result<Outcome, ExecuteError>, Failure> {
-        let fallback = self.user_base().map(PrivateDir::home);
-        let running = self.running(fallback.as_deref(), witness, approval, sink);
-        // The chain ended at a primitive that is registered, so it is found here.
-        let primitive =
-            self.primitive(plan.primitive()).ok_or_else(|| crate::chain::ChainError {
-                links: Vec::new(),
-                fault: crate::chain::Fault::UnknownPrimitive {
-                    item: Ref::new(Kind::Tool, plan.primitive().clone()),
-                },
-            })?;
-        Ok(primitive.run(plan, &running))
     }
 }
 

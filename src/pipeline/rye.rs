@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use super::act::KeptServers;
 use super::index::SearchIndex;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
-use crate::execute::{Driver, Primitive};
 use crate::host::Host;
-use crate::id::{ItemId, Space};
+use crate::id::Space;
 use crate::protocol::Observers;
 use crate::space::baseline::Baselines;
 use crate::space::{FileTypes, Spaces, Where};
@@ -41,9 +41,8 @@ pub struct Rye {
     /// What a dev key signed does not count, as for `rye verify --ci`.
     pub(super) refuses_dev_keys: bool,
     pub(super) host: Box<dyn Host + Send>,
-    pub(super) primitives: Vec<Box<dyn Primitive>>,
-    /// Speaks with programs over the exec protocol; the servers it keeps end with it.
-    pub(super) driver: Box<dyn Driver>,
+    /// Programs and MCP servers that serve many calls; they end with the last facade.
+    pub(super) servers: Arc<KeptServers>,
     /// Hooks that are told of a call and still run; they are waited for when this is dropped.
     pub(super) observers: Observers,
     /// What items are found by, kept between searches.
@@ -105,14 +104,6 @@ impl Rye {
         let spaces = [Space::User, Space::System].into_iter().filter_map(|s| self.spaces.get(s));
         let spaces = spaces.filter(|root| !root.is_embedded()).map(|root| root.path(""));
         ground.chain(spaces.filter_map(|path| path.canonicalize().ok())).collect()
-    }
-
-    pub(super) fn is_primitive(&self, id: &ItemId) -> bool {
-        self.primitives.iter().any(|primitive| primitive.id() == id.as_str())
-    }
-
-    pub(super) fn primitive(&self, id: &ItemId) -> Option<&dyn Primitive> {
-        self.primitives.iter().map(AsRef::as_ref).find(|p| p.id() == id.as_str())
     }
 
     pub(super) fn baselines(&self) -> Option<Baselines> {

@@ -6,16 +6,13 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::http::Bad;
-use crate::base::Digest;
+use crate::base::{Address, Digest};
 use crate::base::canon::exact;
 use crate::base::text::escape_line;
 use crate::chain::Chain;
 use crate::parse::bound_schema;
 
-/// The item id of the primitive.
-pub(crate) const MCP_CLIENT: &str = "rye/core/primitives/mcp";
-
-/// The item id of the runtime that comes with it.
+/// The item id of the runtime that comes with the primitive.
 pub(crate) const MCP_TOOL: &str = "rye/core/runtimes/mcp/tool";
 
 /// What is pinned in `config.mcp`, beside the tool's name; the input schema is the item's own.
@@ -78,6 +75,15 @@ pub(super) fn request(mut config: Map<String, Value>) -> Result<Map<String, Valu
     config.insert("max_redirects".into(), 0.into());
     config.insert("retry".into(), json!({"attempts": 1}));
     Ok(config)
+}
+
+/// What is said to a server of another machine is encrypted.
+pub(super) fn check_encryption(address: &Address) -> Result<(), Bad> {
+    if address.is_https() || address.is_loopback() {
+        return Ok(());
+    }
+    let why = "is not encrypted: an MCP server of another machine is reached by `https`";
+    Err(("/config/url", why.into()))
 }
 
 /// What is wrong with a tool's own `config`; for signing.

@@ -15,6 +15,7 @@
 //! data, in a file, and what differs between two; `matrix.rs` is the table of what may be asked for
 //! at all.
 
+mod act;
 mod arguments;
 mod config;
 mod dependencies;
@@ -47,20 +48,20 @@ mod template;
 mod template_context;
 mod tree;
 
+pub(crate) use act::{Act, McpServer};
 pub(crate) use arguments::reads_as_file;
 pub(crate) use dependencies::dependencies;
 pub(crate) use error::{CODES, EXECUTE_TIMEOUT, PlanError};
 pub(crate) use exec::Spoken;
-pub(crate) use http::{HTTP_CLIENT, HttpRequest};
+pub(crate) use http::HttpRequest;
 pub(crate) use machine::{Survey, file_identity, find_program};
 pub(crate) use matrix::{Cell, MatrixError, Target, Thread};
-pub(crate) use mcp::{
-    MCP_CLIENT, MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, script_at,
-};
+pub(crate) use mcp::{MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, script_at};
 pub(crate) use params::{
     Params, check_config, check_examples, check_schema, misfits, typed, unknown_names,
 };
 pub(crate) use plan::{Machine, Plan};
+pub(crate) use process::Process;
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;
 pub(crate) use sandbox::{Ground, PRIVATE, Wanted};

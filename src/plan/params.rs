@@ -6,12 +6,13 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::error::PlanError;
-use super::http::{HTTP_CLIENT, HTTP_REQUEST};
-use super::mcp::{MCP_CLIENT, MCP_TOOL};
+use super::http::HTTP_REQUEST;
+use super::mcp::MCP_TOOL;
 use super::schema::Schema;
 use crate::base::canon::exact_object;
 use crate::base::limits::{NEAR_NAMES, PARAMS_NODES};
 use crate::base::text::near;
+use crate::chain::Primitive;
 use crate::id::{ItemId, Ref};
 
 /// Parameters that fit the tool's schema, defaults applied. Kept once: a clone is the same object.
@@ -126,15 +127,22 @@ pub(crate) fn check_config(
     executor: Option<&ItemId>,
     config: &Map<String, Value>,
 ) -> Result<(), String> {
-    let ends_in_http = |id: &ItemId| matches!(id.as_str(), HTTP_CLIENT | HTTP_REQUEST);
-    if executor.is_some_and(ends_in_http) {
+    if executor.is_some_and(is_http) {
         return super::http::check(config);
     }
-    if executor.is_some_and(|id| matches!(id.as_str(), MCP_CLIENT | MCP_TOOL)) {
+    let is_mcp =
+        |id: &ItemId| id.as_str() == MCP_TOOL || Primitive::from_id(id) == Some(Primitive::Mcp);
+    if executor.is_some_and(is_mcp) {
         return super::mcp::check(config);
     }
     let read = super::config::Execution::read(config);
     read.map(|_| ()).map_err(|(pointer, why)| format!("`{pointer}` {why}"))
+}
+
+/// Whether a tool with this executor is one HTTP request.
+fn is_http(executor: &ItemId) -> bool {
+    executor.as_str() == HTTP_REQUEST
+        || Primitive::from_id(executor) == Some(Primitive::HttpClient)
 }
 
 /// What stands for something in a request's body besides parameters.
@@ -148,7 +156,7 @@ pub(crate) fn unknown_names(
     schema: Option<&Value>,
     config: &Map<String, Value>,
 ) -> Vec<(String, Vec<String>)> {
-    let is_request = executor.is_some_and(|id| matches!(id.as_str(), HTTP_CLIENT | HTTP_REQUEST));
+    let is_request = executor.is_some_and(is_http);
     let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
     let (Some(body), Some(properties), true) = (config.get("body"), properties, is_request) else {
         return Vec::new();

@@ -6,18 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
+use super::act::{Act, McpServer};
 use super::arguments::plain_path;
 use super::config::{Execution, merged};
 use super::deps;
 use super::env::Env;
 use super::error::PlanError;
-use super::exec::{self, Spoken};
-use super::http::{HTTP_CLIENT, Http, HttpRequest};
+use super::exec;
+use super::http::Http;
 use super::layered::{self, Limits};
 use super::machine::{Survey, file_identity};
-use super::mcp::{self, MCP_CLIENT, McpTool};
+use super::mcp::{self, McpTool};
 use super::params::Params;
 use super::pieces::Pieces;
 use super::process::Process;
@@ -30,9 +29,9 @@ use super::tree::{Anchored, Pinned, Tree};
 use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
-use crate::chain::Chain;
+use crate::chain::{Chain, Primitive};
 use crate::host::{Cell, Confinement, Host, ResolvedPath, Restrict, Spawn, Vars};
-use crate::id::{ItemId, Ref};
+use crate::id::Ref;
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::space::{ForeignGround, NotSearched, Searched};
 use crate::trace::{Event, Sink};
@@ -134,10 +133,7 @@ impl Machine<'_> {
 /// known yet, so templates stay templates; [`Plan::spawn`] expands them once it is.
 pub(crate) struct Plan {
     item: Ref,
-    primitive: ItemId,
     pub(super) act: Act,
-    /// The tool of an MCP server that is meant, where the act leads to one.
-    pub(super) mcp: Option<McpTool>,
     pub(super) context: TemplateContext,
     pub(super) survey: Survey,
     /// What holds the process, if it is one and held.
@@ -157,13 +153,6 @@ pub(crate) struct Plan {
     /// There where the plan is for the record.
     pub(super) content: Option<Content>,
     digest: OnceCell<Digest>,
-}
-
-/// What the end of the chain is asked to do.
-pub(crate) enum Act {
-    /// A process; where it speaks the exec protocol, how.
-    Process(Process, Option<Spoken>),
-    Http(Http),
 }
 
 impl Plan {
@@ -208,26 +197,11 @@ impl Plan {
             env,
             places: Some(tree.places().clone()),
         };
-        let mut keys = merged(chain);
-        let bad = |(pointer, why)| PlanError::BadConfig { item: item.clone(), pointer, why };
-        let is_mcp = chain.primitive().item().id.as_str() == MCP_CLIENT;
-        let mcp = is_mcp.then(|| McpTool::take(chain, &mut keys)).transpose().map_err(bad)?;
-        if is_mcp && keys.contains_key("url") {
-            keys = mcp::request(keys).map_err(bad)?;
-        }
         let (survey, act, signed_ms) =
-            act(chain, &keys, &params, &mut context, &tree, anchored.as_ref(), machine, sink)?;
-        if let (true, Act::Http(http)) = (is_mcp, &act) {
-            let to = &http.request.address;
-            if !to.is_https() && !to.is_loopback() {
-                let why =
-                    "is not encrypted: an MCP server of another machine is reached by `https`";
-                return Err(bad(("/config/url", why.into())));
-            }
-        }
-        let (confinement, ground) = match &act {
-            Act::Process(..) => sandbox::of(chain, &survey, machine)?,
-            Act::Http(_) => (None, None),
+            act(chain, &params, &mut context, &tree, anchored.as_ref(), machine, sink)?;
+        let (confinement, ground) = match act.process() {
+            Some(_) => sandbox::of(chain, &survey, machine)?,
+            None => (None, None),
         };
         if let Some(held) = &confinement {
             sink.record(Event::Sandbox { in_force: held.to_json() });
@@ -235,22 +209,17 @@ impl Plan {
         let timeout = limits.timeout(signed_ms, machine.timeout);
         // A program that never looks at the tool's file needs no copy of it, and a request none at
         // all.
-        let uses_tree = match &act {
-            Act::Process(process, _) => {
-                let filled = context.fill();
-                let mut set = filled.env.iter().filter(|(name, _)| *name != PIN_VAR);
-                process.uses_private(&filled) || set.any(|(_, value)| value.is_private())
-            }
-            Act::Http(_) => false,
-        };
+        let uses_tree = act.process().is_some_and(|process| {
+            let filled = context.fill();
+            let mut set = filled.env.iter().filter(|(name, _)| *name != PIN_VAR);
+            process.uses_private(&filled) || set.any(|(_, value)| value.is_private())
+        });
         context.places = context.places.filter(|_| uses_tree);
         let content = Content::of(&act, &survey, machine);
         let plan = Self {
             item,
-            primitive: chain.primitive().item().id.clone(),
             timeout,
             act,
-            mcp,
             context,
             survey,
             confinement,
@@ -271,26 +240,35 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What to start, once the verified bytes lie in the folder `pin` and, where it is held, `tmp`
-    /// is its private folder; for a plan that starts something. It is held by what the plan says in
-    /// any case.
-    pub(crate) fn spawn(&self, pin: Option<&Path>, tmp: Option<&Path>) -> Option<Spawn> {
-        let Act::Process(process, spoken) = &self.act else { return None };
+    /// What to do.
+    pub(crate) fn act(&self) -> &Act {
+        &self.act
+    }
+
+    /// What to start for the process of this plan, once the verified bytes lie in the folder `pin`
+    /// and, where it is held, `tmp` is its private folder. It is held by what the plan says in any
+    /// case.
+    pub(crate) fn spawn(
+        &self,
+        process: &Process,
+        pin: Option<&Path>,
+        tmp: Option<&Path>,
+    ) -> Spawn {
         let filled = self.context.fill();
         // Without a folder nothing names it.
         let place = pin.unwrap_or(Path::new(""));
         let started = process.start(&filled, place);
         let variable = |(name, value): (String, Pieces)| (name, value.render(place).into());
-        Some(Spawn {
+        Spawn {
             program: started.program,
             args: started.args.into_iter().map(OsString::from).collect(),
             env: filled.env.into_iter().map(variable).collect(),
             cwd: started.cwd,
             stdin: started.input.into_bytes(),
             timeout: self.timeout,
-            output_cap: spoken.as_ref().map_or(OUTPUT_BYTES, |spoken| spoken.max_output_bytes),
-            stderr_end: spoken.as_ref().map(|_| OUTPUT_BYTES),
-            stops_at_cap: spoken.is_some(),
+            output_cap: OUTPUT_BYTES,
+            stderr_end: None,
+            stops_at_cap: false,
             digests_output: false,
             cell: self.confinement.as_ref().map(|confinement| Cell {
                 confinement: Arc::clone(confinement),
@@ -302,33 +280,12 @@ impl Plan {
             restrict: Restrict::default(),
             holds_another: false,
             watched: self.ground.is_some(),
-        })
+        }
     }
 
     /// The parameters that an MCP server's tool is called with, as JSON.
     pub(crate) fn arguments(&self) -> String {
         self.params.text()
-    }
-
-    /// What to send; for a plan that sends something.
-    pub(crate) fn request(&self) -> Option<&HttpRequest> {
-        match &self.act {
-            Act::Http(http) => Some(&http.request),
-            Act::Process(..) => None,
-        }
-    }
-
-    /// How the program is spoken to, where it speaks the exec protocol.
-    pub(crate) fn spoken(&self) -> Option<&Spoken> {
-        match &self.act {
-            Act::Process(_, spoken) => spoken.as_ref(),
-            Act::Http(_) => None,
-        }
-    }
-
-    /// The tool of an MCP server that is meant, where the act leads to one.
-    pub(crate) fn mcp(&self) -> Option<&McpTool> {
-        self.mcp.as_ref()
     }
 
     /// The values of declared secrets and of what an `exec` block names, for whoever shows what the
@@ -345,10 +302,6 @@ impl Plan {
 
     pub(crate) fn item(&self) -> &Ref {
         &self.item
-    }
-
-    pub(crate) fn primitive(&self) -> &ItemId {
-        &self.primitive
     }
 
     /// The files of the private folder, the tool first; none if nothing looks at them.
@@ -410,10 +363,8 @@ impl Plan {
 
 /// What the chain's primitive does, what of this machine it uses, and the time that the signed
 /// links give it, in milliseconds.
-#[expect(clippy::too_many_arguments, reason = "all that a chain's end is made of")]
 fn act(
     chain: &Chain,
-    config: &Map<String, Value>,
     params: &Params,
     context: &mut TemplateContext,
     tree: &Tree,
@@ -421,22 +372,45 @@ fn act(
     machine: &Machine<'_>,
     sink: &dyn Sink,
 ) -> Result<(Survey, Act, Option<u64>), PlanError> {
-    let primitive = chain.primitive().item().id.as_str();
-    if primitive == HTTP_CLIENT || (primitive == MCP_CLIENT && config.contains_key("url")) {
-        let http = Http::of(chain, config, params, context)?;
-        let signed_ms = http.timeout_ms;
-        return Ok((Survey::default(), Act::Http(http), signed_ms));
+    let mut config = merged(chain);
+    let mut tool = None;
+    match chain.primitive() {
+        Primitive::Execute => {}
+        Primitive::HttpClient => {
+            let http = Http::of(chain, &config, params, context)?;
+            let signed_ms = http.timeout_ms;
+            return Ok((Survey::default(), Act::Http(http), signed_ms));
+        }
+        Primitive::Mcp => {
+            let item = chain.tool().item();
+            let bad = |(pointer, why)| PlanError::BadConfig { item: item.clone(), pointer, why };
+            let taken = McpTool::take(chain, &mut config).map_err(bad)?;
+            if config.contains_key("url") {
+                let http = mcp::request(config).map_err(bad)?;
+                let http = Http::of(chain, &http, params, context)?;
+                mcp::check_encryption(&http.request.address).map_err(bad)?;
+                let signed_ms = http.timeout_ms;
+                let act = Act::Mcp(McpServer::Url(http), taken);
+                return Ok((Survey::default(), act, signed_ms));
+            }
+            tool = Some(taken);
+        }
     }
     let (mut execution, spoken) = match exec::of(chain, machine)? {
         Some((execution, spoken)) => (execution, Some(spoken)),
-        None => (Execution::of(chain, config)?, None),
+        None => (Execution::of(chain, &config)?, None),
     };
     let signed_ms = execution.timeout_ms;
     if let Some(Anchored { anchor, .. }) = anchored {
         execution.cwd = anchor.cwd.clone().unwrap_or(execution.cwd);
     }
     let (survey, process) = Survey::make(chain, execution, context, tree, machine, sink)?;
-    Ok((survey, Act::Process(process, spoken), signed_ms))
+    let act = match (tool, spoken) {
+        (Some(tool), _) => Act::Mcp(McpServer::Program(process), tool),
+        (None, Some(spoken)) => Act::Exec(process, spoken),
+        (None, None) => Act::Process(process),
+    };
+    Ok((survey, act, signed_ms))
 }
 
 impl std::fmt::Debug for Plan {

@@ -2,7 +2,7 @@
 
 use crate::base::Digest;
 use crate::host::Spawn;
-use crate::plan::Plan;
+use crate::plan::{Plan, Process};
 
 /// Everything that tells one kept process from another, each part behind its length.
 #[derive(Default)]
@@ -15,10 +15,10 @@ impl Binding {
         self.0.extend(part);
     }
 
-    /// The process that a plan starts, and what holds it; nothing where it starts none. Variables
-    /// `of_one_run` have another value each time and are none of it.
-    pub(super) fn add_start(&mut self, plan: &Plan, of_one_run: &[&str]) {
-        let Some(Spawn { program, args, env, cwd, .. }) = plan.spawn(None, None) else { return };
+    /// The process that a plan starts, and what holds it. Variables `of_one_run` have another value
+    /// each time and are none of it.
+    pub(super) fn add_start(&mut self, plan: &Plan, process: &Process, of_one_run: &[&str]) {
+        let Spawn { program, args, env, cwd, .. } = plan.spawn(process, None, None);
         self.add(program.as_os_str().as_encoded_bytes());
         self.add(cwd.as_os_str().as_encoded_bytes());
         self.add(args.len().to_le_bytes());

@@ -2,16 +2,25 @@
 
 use super::notes::Notes;
 use super::wire::{Answer, answer, one_line, one_object, outcome, request, shown};
+use crate::base::limits::OUTPUT_BYTES;
 use crate::execute::{
-    Call, ExecuteError, Mask, Outcome, ProtocolFault, prepare, run_once, status_text,
+    ExecuteError, Mask, Outcome, ProtocolFault, Running, prepare, run_once, status_text,
 };
 use crate::host::Ended;
+use crate::plan::{Plan, Process, Spoken};
 
 /// # Errors
 /// `protocol.*`, `execute.*`
-pub(super) fn call(call: &Call<'_>) -> Result<Outcome, ExecuteError> {
-    let Call { plan, spoken, running } = call;
-    let (mut spawn, kept) = prepare(plan, running)?;
+pub(super) fn call(
+    plan: &Plan,
+    process: &Process,
+    spoken: &Spoken,
+    running: &Running<'_>,
+) -> Result<Outcome, ExecuteError> {
+    let (mut spawn, kept) = prepare(plan, process, running)?;
+    spawn.output_cap = spoken.max_output_bytes;
+    spawn.stderr_end = Some(OUTPUT_BYTES);
+    spawn.stops_at_cap = true;
     spawn.stdin = one_line(request(&spawn.stdin, spoken.below_args, running.approval));
     let ended = run_once(plan, &spawn, kept, running, &mut |_| ())?;
     let mask = Mask::of(plan.private_values());

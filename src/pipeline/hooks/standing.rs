@@ -21,7 +21,7 @@ use crate::parse::{Hook, HookKind, Item, Tool};
 use crate::pipeline::line::Line;
 use crate::pipeline::rules::HookRules;
 use crate::pipeline::rye::Rye;
-use crate::plan::{Machine, Params, Plan};
+use crate::plan::{Act, Machine, Params, Plan};
 use crate::protocol::{Told, Verdict, envelope, verdict};
 use crate::resolve::Found;
 use crate::space::Root;
@@ -248,9 +248,8 @@ impl Rye {
         armed: &Armed,
         payload: Map<String, Value>,
     ) -> Result<Plan, Failure> {
-        let is_primitive = |id: &ItemId| self.is_primitive(id);
         let (source, tool) = (armed.source.clone(), armed.tool.clone());
-        let chain = Chain::build(source, tool, &line, &is_primitive, &Quiet)?;
+        let chain = Chain::build(source, tool, &line, &Quiet)?;
         let asked = Asked { target: "local".into(), thread: "inline".into() };
         let valid = ValidChain::judge(chain, &asked, &Quiet)?;
         let run_id = crate::pipeline::run::run_id();
@@ -270,7 +269,7 @@ impl Rye {
         payload: Map<String, Value>,
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
         let plan = self.plan_hook(line, armed, payload)?;
-        let ended = self.execute(&plan, None, None, &Quiet)?;
+        let ended = self.execute(&plan, None, None, &Quiet);
         // What it says of a call is shown to whoever made it.
         let mask = Mask::of(plan.private_values());
         Ok(ended.map(|outcome| Outcome { data: mask.value(outcome.data.clone()), ..outcome }))
@@ -288,7 +287,10 @@ impl Rye {
         let place = self.observers.place().ok_or_else(busy)?;
         let fallback = self.user_base().map(PrivateDir::home);
         let running = self.running(fallback.as_deref(), None, None, &Quiet);
-        let (spawn, kept) = prepare(&plan, &running)?;
+        let Act::Exec(process, _) = plan.act() else {
+            return Err(HookError::NotAHook { item: plan.item().clone() }.into());
+        };
+        let (spawn, kept) = prepare(&plan, process, &running)?;
         let item = plan.item().clone();
         let child = self.host.start(&spawn).map_err(|source| ExecuteError::Spawn {
             item: item.clone(),

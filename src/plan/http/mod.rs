@@ -32,10 +32,7 @@ pub(super) use config::Bad;
 use config::Config;
 use headers::Headers;
 
-/// The item id of the primitive.
-pub(crate) const HTTP_CLIENT: &str = "rye/core/primitives/http_client";
-
-/// The item id of the runtime that comes with it.
+/// The item id of the runtime that comes with the primitive.
 pub(super) const HTTP_REQUEST: &str = "rye/core/runtimes/http/request";
 
 /// A request, ready to be sent. Has no `Debug`: it holds secrets.
@@ -59,7 +56,7 @@ pub(crate) struct HttpRequest {
 
 /// One request and what is shown of it.
 pub(crate) struct Http {
-    pub(super) request: HttpRequest,
+    pub(crate) request: HttpRequest,
     /// What the links give; `None` where none says.
     pub(super) timeout_ms: Option<u64>,
     shown: Map<String, Value>,

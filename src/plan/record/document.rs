@@ -6,14 +6,16 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::base::{Digest, Timestamp, canon};
 use crate::chain::Link;
 use crate::id::{Fingerprint, Ref, Space};
+use crate::plan::act::Act;
 use crate::plan::error::PlanError;
 use crate::plan::machine::Survey;
-use crate::plan::plan::{Act, Machine, Plan};
+use crate::plan::plan::{Machine, Plan};
+use crate::plan::process::Process;
 use crate::plan::tree::Pinned;
 use crate::verify::Source;
 
@@ -66,10 +68,7 @@ impl Content {
         }
         let digest = |path: &Path| machine.host.digest_file(path).ok();
         let interpreter = survey.program();
-        let started = match act {
-            Act::Process(process, _) => process.found(),
-            Act::Http(_) => None,
-        };
+        let started = act.process().and_then(Process::found);
         let other = started.filter(|path| interpreter.is_none_or(|known| known.path != **path));
         Some(Self {
             interpreter: interpreter.and_then(|known| digest(known.look.real())),
@@ -103,15 +102,7 @@ impl Plan {
 
     /// A key is written once, here or in the act's own part.
     fn document(&self, content: Option<&Content>) -> Value {
-        let mut out: Map<String, Value> = match &self.act {
-            Act::Process(process, spoken) => {
-                let mut out = process.document(&self.context);
-                out.extend(spoken.iter().map(|spoken| ("exec".to_owned(), spoken.to_json())));
-                out
-            }
-            Act::Http(http) => http.to_json(),
-        };
-        out.extend(self.mcp().map(|tool| ("mcp".to_owned(), tool.to_json())));
+        let mut out = self.act.document(&self.context);
         let rows = [
             ("format", json!(FORMAT)),
             ("item", json!(self.item())),

@@ -1,6 +1,6 @@
 //! Tools of MCP servers (mcp.md "Client"), as a program of its own or over streamable HTTP.
 //!
-//! In:  a plan whose chain ends at `rye/core/primitives/mcp`, by way of the seam `Driver`.
+//! In:  a plan whose chain ends at `rye/core/primitives/mcp`, and how its server is reached.
 //! Out: an `Outcome`, or a `mcp.*` fault.
 //!
 //! Invariants
@@ -24,4 +24,4 @@ mod wire;
 
 pub(crate) use http::Remote;
 pub(crate) use offer::{At, Offer, offer};
-pub(super) use sessions::Sessions;
+pub(crate) use sessions::Sessions;

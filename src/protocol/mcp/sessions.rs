@@ -1,6 +1,7 @@
 //! All sessions of this process: one for each server, kept until the process ends.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::base::sync::unpoisoned;
 use crate::execute::{ExecuteError, Mask, McpFault, Outcome, Running, prepare};
 use crate::host::{PersistentChild, Signals};
 use crate::parse::json;
-use crate::plan::{McpTool, Plan};
+use crate::plan::{McpServer, McpTool, Plan};
 use crate::protocol::binding::Binding;
 use crate::protocol::wire::{Answer, outcome};
 use crate::trace::Event;
@@ -33,13 +34,20 @@ type Slot = Mutex<Option<Session>>;
 impl Sessions {
     /// # Errors
     /// `mcp.*`, `execute.*`
-    pub(crate) fn call(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
+    pub(crate) fn call(
+        &self,
+        plan: &Plan,
+        server: &McpServer,
+        signed: &McpTool,
+        running: &Running<'_>,
+    ) -> Result<Outcome, ExecuteError> {
         let begin = Instant::now();
         let item = || plan.item().clone();
-        let other = || ExecuteError::OtherPlan { item: item() };
-        let signed = plan.mcp().ok_or_else(other)?;
         let mask = Mask::of(plan.private_values());
-        let program = || plan.spawn(None, None).map(|spawn| spawn.program).unwrap_or_default();
+        let program = || match server {
+            McpServer::Program(process) => plan.spawn(process, None, None).program,
+            McpServer::Url(_) => PathBuf::new(),
+        };
         // Signals are listened for before a thread starts, so that they come here.
         let signals = Signals::listen().map_err(|source| ExecuteError::Spawn {
             item: item(),
@@ -55,10 +63,12 @@ impl Sessions {
             signals: &signals,
         };
         let arguments = arguments(plan);
-        let slot = self.slot(key(plan));
+        let slot = self.slot(key(plan, server));
         let mut tail = String::new();
         let answer = held(&slot, &talk).and_then(|mut slot| {
-            called(&mut slot, plan, running, signed, &arguments, &talk, &mut tail)
+            called(&mut slot, signed, &arguments, &talk, &mut tail, &|| {
+                carrier(plan, server, running)
+            })
         });
         match answer {
             Ok(answer) => Ok(outcome(answer, &mask, String::new(), begin.elapsed())),
@@ -142,19 +152,18 @@ fn held<'s>(slot: &'s Slot, talk: &Talk<'_>) -> Result<MutexGuard<'s, Option<Ses
 /// The call, on the session that is there or on another one: a server may have ended since.
 fn called(
     slot: &mut Option<Session>,
-    plan: &Plan,
-    running: &Running<'_>,
     signed: &McpTool,
     arguments: &Value,
     talk: &Talk<'_>,
     tail: &mut String,
+    connect: &dyn Fn() -> Result<Box<dyn Carrier>, Lost>,
 ) -> Result<Answer, Lost> {
     for is_last in [false, true] {
         let was_there = slot.is_some();
         let session = match slot {
             Some(session) => session,
             None => {
-                let session = slot.insert(Session::new(carrier(plan, running)?));
+                let session = slot.insert(Session::new(connect()?));
                 match session.greet(talk) {
                     Ok(()) => session,
                     Err(lost) => return Err(given_up(slot, lost, talk, tail)),
@@ -190,12 +199,19 @@ fn given_up(slot: &mut Option<Session>, lost: Lost, talk: &Talk<'_>, tail: &mut 
     lost
 }
 
-fn carrier(plan: &Plan, running: &Running<'_>) -> Result<Box<dyn Carrier>, Lost> {
-    if let Some(request) = plan.request() {
-        let (address, headers) = (request.address.clone(), request.headers.clone());
-        return Ok(Box::new(Http::new(Remote { address, headers })));
-    }
-    let (mut spawn, kept) = prepare(plan, running).map_err(Lost::NotStarted)?;
+fn carrier(
+    plan: &Plan,
+    server: &McpServer,
+    running: &Running<'_>,
+) -> Result<Box<dyn Carrier>, Lost> {
+    let process = match server {
+        McpServer::Program(process) => process,
+        McpServer::Url(http) => {
+            let (address, headers) = (http.request.address.clone(), http.request.headers.clone());
+            return Ok(Box::new(Http::new(Remote { address, headers })));
+        }
+    };
+    let (mut spawn, kept) = prepare(plan, process, running).map_err(Lost::NotStarted)?;
     spawn.env.retain(|name, _| !OF_ONE_RUN.contains(&name.as_str()));
     let child = running.host.start(&spawn).map_err(|source| {
         let (item, program) = (plan.item().clone(), spawn.program.clone());
@@ -211,20 +227,20 @@ fn arguments(plan: &Plan) -> Value {
 }
 
 /// What a server is: two calls share a session if nothing of it differs.
-fn key(plan: &Plan) -> Digest {
+fn key(plan: &Plan, server: &McpServer) -> Digest {
     let mut binding = Binding::default();
-    match plan.request() {
-        Some(request) => {
+    match server {
+        McpServer::Url(http) => {
             binding.add("http");
-            binding.add(request.address.as_str());
-            for (name, value) in &request.headers {
+            binding.add(http.request.address.as_str());
+            for (name, value) in &http.request.headers {
                 binding.add(name);
                 binding.add(value);
             }
         }
-        None => {
+        McpServer::Program(process) => {
             binding.add("stdio");
-            binding.add_start(plan, &OF_ONE_RUN);
+            binding.add_start(plan, process, &OF_ONE_RUN);
         }
     }
     // The first is the item itself, which no server looks at.

@@ -1,28 +1,12 @@
-//! The primitive `rye/core/primitives/mcp`: one tool of an MCP server, and what goes wrong with it.
+//! What goes wrong with a tool of an MCP server.
 
 use serde_json::{Value, json};
 
-use super::ExecuteError;
 use super::error::{MCP_BAD_ANSWER, MCP_OUTPUT_SCHEMA, MCP_SERVER_FAILED, MCP_TOOL_CHANGED};
-use super::fault::seconds;
-use super::outcome::Outcome;
-use super::primitive::{Primitive, Running};
+use super::protocol_fault::seconds;
 use crate::base::text::brief_line;
 use crate::diagnostic::Code;
-use crate::plan::{EXECUTE_TIMEOUT, MCP_CLIENT, Plan};
-
-/// See the module. The driver keeps the sessions, one a server.
-pub(crate) struct McpClient;
-
-impl Primitive for McpClient {
-    fn id(&self) -> &'static str {
-        MCP_CLIENT
-    }
-
-    fn run(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
-        running.driver.mcp(plan, running)
-    }
-}
+use crate::plan::EXECUTE_TIMEOUT;
 
 /// One field of a tool that is another one than was signed.
 #[derive(Debug, Clone, PartialEq)]

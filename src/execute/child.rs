@@ -1,21 +1,30 @@
-//! The seam: how a program that speaks the exec protocol is called.
+//! The child of a run: its private folders, its start and its end.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
 
 use super::git_index::GitIndex;
-use super::primitive::Running;
-use super::{ExecuteError, Outcome, new_items};
-use std::path::PathBuf;
-
+use super::{ExecuteError, Witness, new_items};
 use crate::base::text::brief_line;
-use crate::host::{ChildEvent, Ended, Level, PrivateDir, PrivateDirError, Spawn};
-use crate::plan::{Pinned, Plan, Spoken};
-use crate::trace::Event;
+use crate::host::{ChildEvent, Ended, Host, Level, PrivateDir, PrivateDirError, Spawn, Vars};
+use crate::plan::{Pinned, Plan, Process};
+use crate::trace::{Event, Sink};
 
-/// One call of a program that speaks the exec protocol. Its plan's standard input holds the
-/// parameters as JSON and nothing around them.
-pub(crate) struct Call<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) spoken: &'a Spoken,
-    pub(crate) running: &'a Running<'a>,
+/// What an act may use while it runs.
+pub(crate) struct Running<'a> {
+    pub(crate) host: &'a dyn Host,
+    pub(crate) vars: &'a Vars,
+    /// The session's runtime folder, where private folders go, if it is outside of the foreign
+    /// ground.
+    pub(crate) runtime: Option<&'a Path>,
+    /// Where private folders go when there is none.
+    pub(crate) pin_fallback: Option<&'a Path>,
+    pub(crate) sink: &'a dyn Sink,
+    /// That a person approved what a program asked for: its id, who, and when.
+    pub(crate) approval: Option<&'a Value>,
+    /// Told what the act did, where a receipt of the run is wanted.
+    pub(crate) witness: Option<&'a Witness>,
 }
 
 /// The private folder of a run and its mark: there as long as the program runs.
@@ -31,38 +40,15 @@ pub(crate) struct Kept {
     _mark: Option<PrivateDir>,
 }
 
-/// Speaks with programs over the exec protocol, and keeps those that serve many calls.
-pub(crate) trait Driver: Send + Sync {
-    /// # Errors
-    /// `protocol.*`, `execute.*`
-    fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError>;
-
-    /// Calls the tool of an MCP server that a plan is for. A driver that does not say how knows
-    /// none.
-    ///
-    /// # Errors
-    /// `mcp.*`, `execute.*`
-    fn mcp(&self, plan: &Plan, _running: &Running<'_>) -> Result<Outcome, ExecuteError> {
-        Err(ExecuteError::OtherPlan { item: plan.item().clone() })
-    }
-}
-
-/// One that several facades share, so that what it keeps outlives each of them.
-impl<D: Driver + ?Sized> Driver for std::sync::Arc<D> {
-    fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError> {
-        self.as_ref().call(call)
-    }
-
-    fn mcp(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
-        self.as_ref().mcp(plan, running)
-    }
-}
-
 /// Writes the verified bytes to a private folder, and says what to start there.
 ///
 /// # Errors
 /// `execute.pin`, `execute.spawn`
-pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept), ExecuteError> {
+pub(crate) fn prepare(
+    plan: &Plan,
+    process: &Process,
+    running: &Running<'_>,
+) -> Result<(Spawn, Kept), ExecuteError> {
     let item = || plan.item().clone();
     let pin_error = |source: PrivateDirError| ExecuteError::PrivateDir { item: item(), source };
     let pin = match plan.pinned() {
@@ -87,8 +73,9 @@ pub(crate) fn prepare(plan: &Plan, running: &Running<'_>) -> Result<(Spawn, Kept
         GitIndex::copied(private, commits).map_err(|source| PrivateDirError { at, source })
     });
     let index = index.transpose().map_err(pin_error)?;
-    let spawn = plan.spawn(pin.as_ref().map(PrivateDir::path), tmp.as_ref().map(PrivateDir::path));
-    let mut spawn = spawn.ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
+    let (pin_path, tmp_path) =
+        (pin.as_ref().map(PrivateDir::path), tmp.as_ref().map(PrivateDir::path));
+    let mut spawn = plan.spawn(process, pin_path, tmp_path);
     if let Some(cell) = &mut spawn.cell {
         cell.new_items = new_items.as_ref().map(|private| private.path().to_owned());
         cell.index = index.as_ref().map(|index| index.folder().to_owned());

@@ -7,7 +7,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::binding::Binding;
-use super::mcp::Sessions;
 use super::oneshot;
 use super::server::{Asked, Lost, Server};
 use super::session::fits;
@@ -15,59 +14,65 @@ use super::wire::{outcome, request};
 use crate::base::Digest;
 use crate::base::limits::EXEC_KEPT;
 use crate::base::sync::unpoisoned;
-use crate::execute::{
-    Call, Driver, ExecuteError, Kept, Mask, Outcome, ProtocolFault, Running, prepare,
-};
+use crate::execute::{ExecuteError, Kept, Mask, Outcome, ProtocolFault, Running, prepare};
 use crate::host::{PersistentChild, Signals};
 use crate::parse::ExecMode;
-use crate::plan::Plan;
+use crate::plan::{Plan, Process, Spoken};
 
 /// Speaks with programs over the exec protocol. Dropping it ends every server it started.
 #[derive(Default)]
-pub(crate) struct ExecDriver {
+pub(crate) struct Servers {
     shared: Arc<Shared>,
     /// Ends servers that nobody used for long; started with the first server.
     keeper: Mutex<Option<JoinHandle<()>>>,
-    mcp: Sessions,
 }
 
 #[derive(Default)]
 struct Shared {
-    servers: Mutex<Servers>,
+    servers: Mutex<Table>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Servers {
-    of: HashMap<Digest, Arc<Server>>,
+struct Table {
+    by_binding: HashMap<Digest, Arc<Server>>,
     is_closed: bool,
 }
 
-impl Driver for ExecDriver {
-    fn call(&self, call: Call<'_>) -> Result<Outcome, ExecuteError> {
-        let outcome = match call.spoken.mode {
-            ExecMode::OneShot => oneshot::call(&call),
-            ExecMode::Server => self.serve(&call),
+impl Servers {
+    /// Calls the program of a plan, whose standard input holds the parameters as JSON and nothing
+    /// around them.
+    ///
+    /// # Errors
+    /// `protocol.*`, `execute.*`
+    pub(crate) fn call(
+        &self,
+        plan: &Plan,
+        process: &Process,
+        spoken: &Spoken,
+        running: &Running<'_>,
+    ) -> Result<Outcome, ExecuteError> {
+        let outcome = match spoken.mode {
+            ExecMode::OneShot => oneshot::call(plan, process, spoken, running),
+            ExecMode::Server => self.serve(plan, process, spoken, running),
         }?;
-        if call.running.approval.is_some() && outcome.pending.is_some() {
-            let (item, fault) = (call.plan.item().clone(), ProtocolFault::PendingAgain);
+        if running.approval.is_some() && outcome.pending.is_some() {
+            let (item, fault) = (plan.item().clone(), ProtocolFault::PendingAgain);
             return Err(ExecuteError::Protocol { item, fault, stderr_tail: String::new() });
         }
-        Ok(outcome)
+        Ok(if spoken.below_args { outcome } else { outcome.without_waiting() })
     }
 
-    fn mcp(&self, plan: &Plan, running: &Running<'_>) -> Result<Outcome, ExecuteError> {
-        self.mcp.call(plan, running)
-    }
-}
-
-impl ExecDriver {
-    fn serve(&self, call: &Call<'_>) -> Result<Outcome, ExecuteError> {
-        let Call { plan, spoken, running } = *call;
+    fn serve(
+        &self,
+        plan: &Plan,
+        process: &Process,
+        spoken: &Spoken,
+        running: &Running<'_>,
+    ) -> Result<Outcome, ExecuteError> {
         let begin = Instant::now();
         let item = || plan.item().clone();
-        let spawn =
-            plan.spawn(None, None).ok_or_else(|| ExecuteError::OtherPlan { item: item() })?;
+        let spawn = plan.spawn(process, None, None);
         let request = request(&spawn.stdin, spoken.below_args, running.approval);
         fits(&request).map_err(|fault| ExecuteError::Protocol {
             item: item(),
@@ -78,13 +83,13 @@ impl ExecDriver {
             let program = spawn.program.clone();
             ExecuteError::Spawn { item: item(), program, source }
         };
-        let server = self.server(binding(plan), || Server::new(item(), spoken.clone()));
+        let server = self.server(binding(plan, process), || Server::new(item(), spoken.clone()));
         // Signals are listened for before a thread starts, so that they come here.
         let signals = Signals::listen().map_err(spawn_error)?;
         let has_started = Cell::new(false);
         let start = || -> Result<(PersistentChild, Kept), ExecuteError> {
             has_started.set(true);
-            let (spawn, kept) = prepare(plan, running)?;
+            let (spawn, kept) = prepare(plan, process, running)?;
             let child = running.host.start(&spawn).map_err(spawn_error)?;
             Ok((child, kept))
         };
@@ -123,15 +128,15 @@ impl ExecDriver {
     fn server(&self, key: Digest, make: impl FnOnce() -> Server) -> Arc<Server> {
         let mut servers = self.shared.lock();
         let mut gone = None;
-        if servers.of.len() >= EXEC_KEPT && !servers.of.contains_key(&key) {
-            let stopped = servers.of.iter().find(|(_, server)| !server.is_running());
-            let unused = servers.of.iter();
+        if servers.by_binding.len() >= EXEC_KEPT && !servers.by_binding.contains_key(&key) {
+            let stopped = servers.by_binding.iter().find(|(_, server)| !server.is_running());
+            let unused = servers.by_binding.iter();
             let unused = unused.filter_map(|(key, server)| Some((server.unused_since()?, *key)));
             let key = stopped.map(|(key, _)| *key).or_else(|| unused.min().map(|(_, key)| key));
-            let key = key.or_else(|| servers.of.keys().next().copied());
-            gone = key.and_then(|key| servers.of.remove(&key));
+            let key = key.or_else(|| servers.by_binding.keys().next().copied());
+            gone = key.and_then(|key| servers.by_binding.remove(&key));
         }
-        let server = Arc::clone(servers.of.entry(key).or_insert_with(|| Arc::new(make())));
+        let server = Arc::clone(servers.by_binding.entry(key).or_insert_with(|| Arc::new(make())));
         drop(servers);
         // One that is at work ends with its last call.
         end(gone.and_then(|server| server.let_go_unused(Duration::ZERO)).into_iter().collect());
@@ -150,18 +155,18 @@ impl ExecDriver {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Servers> {
+    fn lock(&self) -> MutexGuard<'_, Table> {
         unpoisoned(self.servers.lock())
     }
 
-    /// Ends what was idle for long enough, until the driver is dropped.
+    /// Ends what was idle for long enough, until this is dropped.
     fn keep(&self) {
         let mut servers = self.lock();
         while !servers.is_closed {
-            let next = servers.of.values().filter_map(|server| server.idle_at()).min();
+            let next = servers.by_binding.values().filter_map(|server| server.idle_at()).min();
             if next.is_some_and(|next| next <= Instant::now()) {
                 let gone: Vec<_> =
-                    servers.of.values().filter_map(|server| server.let_go_idle()).collect();
+                    servers.by_binding.values().filter_map(|server| server.let_go_idle()).collect();
                 drop(servers);
                 end(gone);
                 servers = self.lock();
@@ -179,11 +184,11 @@ impl Shared {
     }
 }
 
-impl Drop for ExecDriver {
+impl Drop for Servers {
     fn drop(&mut self) {
         let mut servers = self.shared.lock();
         servers.is_closed = true;
-        let all: Vec<_> = servers.of.drain().collect();
+        let all: Vec<_> = servers.by_binding.drain().collect();
         drop(servers);
         self.shared.changed.notify_all();
         end(all.iter().filter_map(|(_, server)| server.let_go()).collect());
@@ -207,12 +212,12 @@ fn end(gone: Vec<(PersistentChild, Kept)>) {
 
 /// What a process was started from, but for the name of the run: two calls share a process if
 /// nothing of it differs.
-fn binding(plan: &Plan) -> Digest {
+fn binding(plan: &Plan, process: &Process) -> Digest {
     let mut binding = Binding::default();
     for link in plan.links() {
         binding.add(link.item.to_string());
         binding.add(link.sha256.to_string());
     }
-    binding.add_start(plan, &["RYE_RUN_ID"]);
+    binding.add_start(plan, process, &["RYE_RUN_ID"]);
     binding.digest()
 }

@@ -1,0 +1,26 @@
+//! The primitives of this build.
+
+use crate::id::ItemId;
+
+/// What the end of a chain does. Each has an item of its own in the system space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Primitive {
+    /// A process.
+    Execute,
+    /// One HTTP request.
+    HttpClient,
+    /// One tool of an MCP server.
+    Mcp,
+}
+
+impl Primitive {
+    /// The primitive with this item id.
+    pub(crate) fn from_id(id: &ItemId) -> Option<Self> {
+        match id.as_str() {
+            "rye/core/primitives/execute" => Some(Self::Execute),
+            "rye/core/primitives/http_client" => Some(Self::HttpClient),
+            "rye/core/primitives/mcp" => Some(Self::Mcp),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What a plan asks for.
+
+use serde_json::{Map, Value};
+
+use super::exec::Spoken;
+use super::http::Http;
+use super::mcp::McpTool;
+use super::process::Process;
+use super::template_context::TemplateContext;
+
+/// What the end of a chain is asked to do, with all that only such an act has.
+pub(crate) enum Act {
+    /// A process that is started, and read to its end.
+    Process(Process),
+    /// A program that speaks the exec protocol, and how.
+    Exec(Process, Spoken),
+    Http(Http),
+    /// One tool of an MCP server.
+    Mcp(McpServer, McpTool),
+}
+
+/// How an MCP server is reached.
+pub(crate) enum McpServer {
+    Program(Process),
+    Url(Http),
+}
+
+impl Act {
+    /// The process that is started, if one is.
+    pub(super) fn process(&self) -> Option<&Process> {
+        match self {
+            Self::Process(process)
+            | Self::Exec(process, _)
+            | Self::Mcp(McpServer::Program(process), _) => Some(process),
+            Self::Http(_) | Self::Mcp(McpServer::Url(_), _) => None,
+        }
+    }
+
+    /// This act's part of the plan as data.
+    pub(super) fn document(&self, context: &TemplateContext) -> Map<String, Value> {
+        let mut out = match self {
+            Self::Process(process)
+            | Self::Exec(process, _)
+            | Self::Mcp(McpServer::Program(process), _) => process.document(context),
+            Self::Http(http) | Self::Mcp(McpServer::Url(http), _) => http.to_json(),
+        };
+        match self {
+            Self::Exec(_, spoken) => drop(out.insert("exec".into(), spoken.to_json())),
+            Self::Mcp(_, tool) => drop(out.insert("mcp".into(), tool.to_json())),
+            Self::Process(_) | Self::Http(_) => {}
+        }
+        out
+    }
+}
