@@ -28,19 +28,20 @@
 //! | 9 | `validate` | the chain, judged |
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
-//! | 12 | `report` `protocol` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
-//! | 13 | `pipeline` | the facade [`Rye`] |
-//! | 14 | `scaffold` | new items and tidy headers |
-//! | 14 | `bundle` | items of one publisher in one file |
-//! | 14 | `dev` | the project, watched: what you change is signed for half a day |
-//! | 14 | `git` | what is about to be committed |
-//! | 14 | `graph` | pictures of what runs |
-//! | 14 | `import` | foreign configurations as items |
-//! | 14 | `learn` | what a tool needs of the machine, seen in one run |
-//! | 14 | `lsp` | what an editor shows of items that are being written |
-//! | 14 | `mcp` | agents speak with rye over the model context protocol |
-//! | 14 | `testing` | test specs beside items |
-//! | 15 | `cli` | one file a verb; the only place that wires |
+//! | 12 | `report` `exec` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
+//! | 13 | `mcp_client` | calls of tools of MCP servers |
+//! | 14 | `pipeline` | the facade [`Rye`] |
+//! | 15 | `scaffold` | new items and tidy headers |
+//! | 15 | `bundle` | items of one publisher in one file |
+//! | 15 | `dev` | the project, watched: what you change is signed for half a day |
+//! | 15 | `git` | what is about to be committed |
+//! | 15 | `graph` | pictures of what runs |
+//! | 15 | `import` | foreign configurations as items |
+//! | 15 | `learn` | what a tool needs of the machine, seen in one run |
+//! | 15 | `lsp` | what an editor shows of items that are being written |
+//! | 15 | `mcp` | agents speak with rye over the model context protocol |
+//! | 15 | `testing` | test specs beside items |
+//! | 16 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module stands one floor above the highest that it names. So it names only lower floors, and
 //! modules of one floor do not see each other. A test holds that.
@@ -97,6 +98,7 @@ mod cli;
 mod dev;
 mod diagnostic;
 mod eval;
+mod exec;
 mod execute;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
@@ -113,10 +115,10 @@ mod lock;
 mod lsp;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod mcp_client;
 mod parse;
 mod pipeline;
 mod plan;
-mod protocol;
 mod registry;
 mod report;
 mod resolve;

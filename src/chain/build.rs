@@ -60,11 +60,7 @@ impl Chain {
     }
 }
 
-fn follow(
-    links: &mut Vec<Link>,
-    fetch: &dyn Fetch,
-    sink: &dyn Sink,
-) -> Result<Primitive, Fault> {
+fn follow(links: &mut Vec<Link>, fetch: &dyn Fetch, sink: &dyn Sink) -> Result<Primitive, Fault> {
     let first = &links[0];
     if let Some(what @ ("runtime" | "primitive")) = first.tool.tool_type.as_deref() {
         return Err(Fault::NotATool { item: first.item().clone(), what: what.to_owned() });

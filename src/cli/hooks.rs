@@ -9,9 +9,9 @@ use super::input::read_object;
 use super::out::Out;
 use crate::base::text::{escape, escape_line, near};
 use crate::diagnostic::{Failure, Style};
+use crate::exec::Verdict;
 use crate::id::{Kind, Query, Ref};
 use crate::pipeline::HookStanding;
-use crate::protocol::Verdict;
 
 /// See and try the hooks that judge calls of tools
 #[derive(clap::Args)]

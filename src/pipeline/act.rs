@@ -5,10 +5,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::rye::Rye;
+use crate::exec::Servers;
 use crate::execute::{ExecuteError, Outcome, Running, Witness, http_request, subprocess};
 use crate::host::PrivateDir;
+use crate::mcp_client::Sessions;
 use crate::plan::{Act, Plan};
-use crate::protocol::{Servers, Sessions};
 use crate::trace::Sink;
 
 /// The programs and MCP servers that serve many calls. Several facades may share it; what it keeps

@@ -135,8 +135,7 @@ impl Rye {
             // Without an executor the findings say that it cannot run.
             Item::Tool(tool) if !tool.is_link() => {
                 let Some(executor) = &tool.executor else { return };
-                let built =
-                    Chain::build(source, tool.as_ref().clone(), &line, &Quiet);
+                let built = Chain::build(source, tool.as_ref().clone(), &line, &Quiet);
                 let chain = match built {
                     Ok(chain) => chain,
                     Err(error) => return draft.note(&Failure::from(error), Some(executor)),

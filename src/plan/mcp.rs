@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::http::Bad;
-use crate::base::{Address, Digest};
 use crate::base::canon::exact;
 use crate::base::text::escape_line;
+use crate::base::{Address, Digest};
 use crate::chain::Chain;
 use crate::parse::bound_schema;
 

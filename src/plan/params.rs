@@ -141,8 +141,7 @@ pub(crate) fn check_config(
 
 /// Whether a tool with this executor is one HTTP request.
 fn is_http(executor: &ItemId) -> bool {
-    executor.as_str() == HTTP_REQUEST
-        || Primitive::from_id(executor) == Some(Primitive::HttpClient)
+    executor.as_str() == HTTP_REQUEST || Primitive::from_id(executor) == Some(Primitive::HttpClient)
 }
 
 /// What stands for something in a request's body besides parameters.

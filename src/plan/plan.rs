@@ -248,12 +248,7 @@ impl Plan {
     /// What to start for the process of this plan, once the verified bytes lie in the folder `pin`
     /// and, where it is held, `tmp` is its private folder. It is held by what the plan says in any
     /// case.
-    pub(crate) fn spawn(
-        &self,
-        process: &Process,
-        pin: Option<&Path>,
-        tmp: Option<&Path>,
-    ) -> Spawn {
+    pub(crate) fn spawn(&self, process: &Process, pin: Option<&Path>, tmp: Option<&Path>) -> Spawn {
         let filled = self.context.fill();
         // Without a folder nothing names it.
         let place = pin.unwrap_or(Path::new(""));

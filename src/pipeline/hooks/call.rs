@@ -9,10 +9,10 @@ use super::error::HookError;
 use super::standing::{Armed, Lines};
 use crate::base::Digest;
 use crate::diagnostic::Failure;
+use crate::exec::{Verdict, envelope, verdict};
 use crate::execute::{ExecuteError, Outcome};
 use crate::id::Ref;
 use crate::parse::Phase;
-use crate::protocol::{Verdict, envelope, verdict};
 use crate::report::HookNote;
 use crate::trace::Event;
 

@@ -30,7 +30,7 @@ pub(super) fn one_line(request: String) -> Vec<u8> {
 
 /// What an answer says.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Result(Value),
     /// The text of the error, and the whole answer.
     Error(String, Value),
@@ -41,7 +41,7 @@ pub(super) enum Answer {
 ///
 /// # Errors
 /// One sentence.
-pub(super) fn message(text: &str) -> Result<Value, String> {
+pub(crate) fn message(text: &str) -> Result<Value, String> {
     if has_more_values(text.as_bytes(), MESSAGE_NODES) {
         return Err(format!("it holds more than {MESSAGE_NODES} values"));
     }
@@ -104,7 +104,7 @@ pub(super) fn shown(bytes: &[u8], mask: &Mask) -> String {
 const MUTE: &str = "it failed and did not say why";
 
 /// An answer as the outcome of a run; what is told of a failure holds no secret.
-pub(super) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Duration) -> Outcome {
+pub(crate) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Duration) -> Outcome {
     let (data, failure, pending) = match answer {
         Answer::Result(data) => (data, None, None),
         Answer::Error(message, data) => {

@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::wire::{VERSIONS, bad, called, changes, notification, request, result, tool};
 use crate::base::limits::{MCP_ANSWER_BYTES, MCP_CANCEL_MS, MCP_LIST_PAGES, MCP_LIST_TOOLS};
+use crate::exec::Answer;
 use crate::execute::{ExecuteError, Mask, McpFault};
 use crate::host::{Host, Signals, Vars};
 use crate::id::Ref;
 use crate::plan::McpTool;
-use crate::protocol::wire::Answer;
 
 /// How often a list is read that changes while it is read.
 const LISTS: usize = 3;

@@ -11,7 +11,7 @@ use crate::id::Ref;
 
 /// The log of one program, bounded in lines and in what is kept.
 #[derive(Default)]
-pub(super) struct Notes {
+pub(crate) struct Notes {
     /// The last of what was said, secrets and all.
     said: Vec<u8>,
     /// Something was said before that, and is kept no more.
@@ -26,12 +26,12 @@ const KEPT: usize = 4 * STDERR_TAIL;
 
 impl Notes {
     /// Of a program whose first words are not known.
-    pub(super) fn amid() -> Self {
+    pub(crate) fn amid() -> Self {
         Self { is_cut: true, ..Self::default() }
     }
 
     /// Takes what was said.
-    pub(super) fn take(&mut self, item: &Ref, bytes: &[u8], mask: &Mask) {
+    pub(crate) fn take(&mut self, item: &Ref, bytes: &[u8], mask: &Mask) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             for piece in piece.chunks(STDERR_TAIL) {
                 self.said.extend_from_slice(piece);
@@ -68,7 +68,7 @@ impl Notes {
     }
 
     /// The last of what was said; of a program that `may_go_on` the end may be part of a secret.
-    pub(super) fn tail(&mut self, item: &Ref, mask: &Mask, may_go_on: bool) -> String {
+    pub(crate) fn tail(&mut self, item: &Ref, mask: &Mask, may_go_on: bool) -> String {
         if self.told < self.said.len() {
             self.end_line(item, mask);
         }

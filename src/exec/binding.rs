@@ -6,10 +6,10 @@ use crate::plan::{Plan, Process};
 
 /// Everything that tells one kept process from another, each part behind its length.
 #[derive(Default)]
-pub(super) struct Binding(Vec<u8>);
+pub(crate) struct Binding(Vec<u8>);
 
 impl Binding {
-    pub(super) fn add(&mut self, part: impl AsRef<[u8]>) {
+    pub(crate) fn add(&mut self, part: impl AsRef<[u8]>) {
         let part = part.as_ref();
         self.0.extend(part.len().to_le_bytes());
         self.0.extend(part);
@@ -17,7 +17,7 @@ impl Binding {
 
     /// The process that a plan starts, and what holds it. Variables `of_one_run` have another value
     /// each time and are none of it.
-    pub(super) fn add_start(&mut self, plan: &Plan, process: &Process, of_one_run: &[&str]) {
+    pub(crate) fn add_start(&mut self, plan: &Plan, process: &Process, of_one_run: &[&str]) {
         let Spawn { program, args, env, cwd, .. } = plan.spawn(process, None, None);
         self.add(program.as_os_str().as_encoded_bytes());
         self.add(cwd.as_os_str().as_encoded_bytes());
@@ -32,7 +32,7 @@ impl Binding {
         self.add(plan.sandbox().to_string());
     }
 
-    pub(super) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         Digest::of(&self.0)
     }
 }

@@ -136,8 +136,8 @@ fn reply(map: &mut Map<String, Value>) -> Result<Answer, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::{Heard, Session};
+    use crate::exec::wire::Answer;
     use crate::execute::Mask;
-    use crate::protocol::wire::Answer;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 

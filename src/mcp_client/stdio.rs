@@ -8,9 +8,9 @@ use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
 use crate::base::limits::{MCP_ANSWER_BYTES, MCP_REPLY_BYTES};
 use crate::base::lines::{Framer, Line};
+use crate::exec::Notes;
 use crate::execute::{Kept, McpFault};
 use crate::host::{IoRound, PersistentChild};
-use crate::protocol::notes::Notes;
 
 /// Looks at what came between two calls, each at what a pipe holds.
 const DRAIN_TURNS: usize = 16;

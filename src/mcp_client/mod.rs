@@ -1,6 +1,9 @@
-//! Tools of MCP servers (mcp.md "Client"), as a program of its own or over streamable HTTP.
+//! MCP client: calls of tools of MCP servers (mcp.md "Client"), which are programs of their own
+//! or answer over streamable HTTP.
 //!
-//! In:  a plan whose chain ends at `rye/core/primitives/mcp`, and how its server is reached.
+//! Sees `exec`, `execute`, `plan`, `host` and below.
+//!
+//! In:  a plan whose chain ends at `rye/core/primitives/mcp`.
 //! Out: an `Outcome`, or a `mcp.*` fault.
 //!
 //! Invariants

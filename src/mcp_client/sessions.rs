@@ -13,12 +13,11 @@ use super::stdio::Stdio;
 use crate::base::Digest;
 use crate::base::limits::{EXEC_KEPT, MCP_TURN_MS};
 use crate::base::sync::unpoisoned;
+use crate::exec::{Answer, Binding, outcome};
 use crate::execute::{ExecuteError, Mask, McpFault, Outcome, Running, prepare};
 use crate::host::{PersistentChild, Signals};
 use crate::parse::json;
 use crate::plan::{McpServer, McpTool, Plan};
-use crate::protocol::binding::Binding;
-use crate::protocol::wire::{Answer, outcome};
 use crate::trace::Event;
 
 /// What only one run of one item has; a server serves many.

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::exec::{Answer, message};
 use crate::execute::{Change, McpFault};
 use crate::plan::McpTool;
-use crate::protocol::wire::{Answer, message};
 
 /// The protocol that is asked for, and those that are understood.
 pub(super) const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -196,8 +196,8 @@ pub(super) fn called(
 #[cfg(test)]
 mod tests {
     use super::{called, changes, heard, tool};
+    use crate::exec::Answer;
     use crate::execute::McpFault;
-    use crate::protocol::wire::Answer;
     use serde_json::{Value, json};
 
     fn listed() -> Value {
