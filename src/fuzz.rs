@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// A function that any bytes must satisfy.
-pub type Target = fn(&[u8]);
+pub type FuzzTarget = fn(&[u8]);
 
 /// Every target by its name, which its corpus has too; sorted.
-pub const TARGETS: &[(&str, Target)] = &[
+pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("bundle", bundle::fuzz::bundle),
     ("canonical", base::fuzz::canonical),
     ("directive", parse::fuzz::directive),
@@ -82,7 +82,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::panic::catch_unwind;
 
-    use super::{TARGETS, Target, inputs};
+    use super::{FuzzTarget, TARGETS, inputs};
 
     #[test]
     fn every_target_has_a_corpus_and_every_corpus_a_target() {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     /// The inputs of a target that break its promises.
-    fn broken(name: &str, target: Target) -> Vec<String> {
+    fn broken(name: &str, target: FuzzTarget) -> Vec<String> {
         let breaks = |(_, input): &(String, Vec<u8>)| catch_unwind(|| target(input)).is_err();
         let broken = inputs(name).into_iter().filter(breaks);
         broken.map(|(input, _)| format!("{name}/{input}")).collect()
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_target_that_is_not_satisfied_fails() {
-        let target: Target = |data| assert!(data.is_empty(), "not empty");
+        let target: FuzzTarget = |data| assert!(data.is_empty(), "not empty");
         let want = inputs("name").iter().filter(|(_, input)| !input.is_empty()).count();
         assert!(want > 100);
         assert_eq!(broken("name", target).len(), want);

@@ -9,9 +9,9 @@ use super::input::Inputs;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
-use crate::host::{Ladder, Level};
+use crate::host::{Ladder, SandboxLevel};
 use crate::pipeline::{Request, Rye};
-use crate::plan::{PlanFile, Wanted};
+use crate::plan::{PlanFile, SandboxChoice};
 use crate::report::{Report, trace_text};
 use crate::trace::{Quiet, Recorded, Sink};
 
@@ -50,7 +50,7 @@ pub(super) struct Args {
     timeout: Option<Duration>,
     /// How the tool is held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it out
     #[arg(long, default_value = "auto", value_name = "LEVEL", value_parser = wanted)]
-    sandbox: Wanted,
+    sandbox: SandboxChoice,
     /// Run only what this file of `rye plan` says; refuse if anything is different now
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
@@ -63,12 +63,12 @@ pub(super) struct Args {
     receipt: Option<PathBuf>,
 }
 
-pub(super) fn wanted(text: &str) -> Result<Wanted, String> {
+pub(super) fn wanted(text: &str) -> Result<SandboxChoice, String> {
     Ok(match text {
-        "auto" => Wanted::Auto,
-        "off" => Wanted::Off,
-        "bwrap" => Wanted::On(Ladder::Only(Level::Bwrap)),
-        "landlock" => Wanted::On(Ladder::Only(Level::Landlock)),
+        "auto" => SandboxChoice::Auto,
+        "off" => SandboxChoice::Off,
+        "bwrap" => SandboxChoice::On(Ladder::Only(SandboxLevel::Bwrap)),
+        "landlock" => SandboxChoice::On(Ladder::Only(SandboxLevel::Landlock)),
         _ => return Err("it is `auto`, `bwrap`, `landlock` or `off`".into()),
     })
 }

@@ -9,7 +9,7 @@ use super::input::read_object;
 use super::out::Out;
 use crate::base::text::{escape, escape_line, near};
 use crate::diagnostic::{Failure, Style};
-use crate::exec::Verdict;
+use crate::exec::HookVerdict;
 use crate::id::{Kind, Query, Ref};
 use crate::pipeline::HookStanding;
 
@@ -139,13 +139,13 @@ fn test(
     }
     let verdict = context.rye()?.try_hook(&item, phase, &payload)?;
     let (allows, fields, text) = match verdict {
-        Ok(Verdict::Allow { metadata, replace }) => {
+        Ok(HookVerdict::Allow { metadata, replace }) => {
             let shown =
                 replace.as_ref().map(|it| format!(", and replaces {}", Value::from(it.clone())));
             let text = format!("allows{}", shown.unwrap_or_default());
             (true, json!({"allow": true, "metadata": metadata, "replace": replace}), text)
         }
-        Ok(Verdict::Deny { reason, enforced, metadata }) => {
+        Ok(HookVerdict::Deny { reason, enforced, metadata }) => {
             let text = format!("denies: {}", escape_line(&reason));
             let fields = json!({
                 "allow": false, "reason": reason, "enforced": enforced, "metadata": metadata,

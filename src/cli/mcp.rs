@@ -84,7 +84,7 @@ fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
     // Kept over calls, so that servers of the exec protocol are.
     let servers = Arc::<KeptServers>::default();
     let search_index = Arc::<SearchIndex>::default();
-    let (vars, kept) = (Vars::of_process(), Arc::clone(&search_index));
+    let (vars, kept) = (Vars::from_process(), Arc::clone(&search_index));
     let project = move |project: &Path| {
         let builder = RyeBuilder::of(vars.clone()).project(project);
         builder.servers(Arc::clone(&servers)).search_index(Arc::clone(&kept)).build()

@@ -15,7 +15,7 @@ use crate::base::limits::PLAN_BYTES;
 use crate::base::staged::Staged;
 use crate::diagnostic::Failure;
 use crate::pipeline::Request;
-use crate::plan::{PlanError, PlanFile, Wanted};
+use crate::plan::{PlanError, PlanFile, SandboxChoice};
 use crate::report::Report;
 use crate::trace::Quiet;
 
@@ -39,7 +39,7 @@ pub(super) struct Args {
     /// How the tool is to be held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it
     /// out
     #[arg(long, default_value = "auto", value_name = "LEVEL", value_parser = wanted)]
-    sandbox: Wanted,
+    sandbox: SandboxChoice,
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use super::server::{Asked, Lost, Server};
 use crate::base::limits::{EXEC_IDLE_MS, OUTPUT_BYTES};
-use crate::execute::{ExecuteError, Kept, Mask};
+use crate::execute::{ExecuteError, Mask, RunFolders};
 use crate::host::{Host, Os, Restrict, Signals, Spawn};
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::ExecMode;
-use crate::plan::Spoken;
+use crate::plan::ExecOptions;
 use crate::trace::Quiet;
 
 pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> Vec<Duration> {
     let item = "bench/server".parse().map(|id: ItemId| Ref::new(Kind::Tool, id));
     let item = item.unwrap_or_else(|_| unreachable!("the id is well-formed"));
-    let spoken = Spoken {
+    let spoken = ExecOptions {
         mode: ExecMode::Server,
         below_args: true,
         as_it_is: false,
@@ -45,13 +45,13 @@ pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> 
     let start = || {
         let program = program.to_owned();
         let lost = |source| ExecuteError::Spawn { item: item.clone(), program, source };
-        Ok((host.start(&spawn).map_err(lost)?, Kept::default()))
+        Ok((host.start(&spawn).map_err(lost)?, RunFolders::default()))
     };
     let call = || {
         let begin = Instant::now();
         // As a call of the driver does.
         let signals = Signals::listen().ok();
-        let mask = Mask::of(std::iter::empty());
+        let mask = Mask::new(std::iter::empty());
         let asked = Asked {
             request: "{\"args\":{\"text\":\"a short text\"}}",
             deadline: begin + spawn.timeout,

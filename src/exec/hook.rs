@@ -41,7 +41,7 @@ fn go_name(key: &str) -> String {
 
 /// What a hook that filters said.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum HookVerdict {
     Allow {
         metadata: Value,
         /// What is to stand in the place of what it was shown.
@@ -57,7 +57,7 @@ pub(crate) enum Verdict {
 
 /// # Errors
 /// One clause that says why the answer is none; it denies.
-pub(crate) fn verdict(answer: &Value, hook: &Hook) -> Result<Verdict, String> {
+pub(crate) fn verdict(answer: &Value, hook: &Hook) -> Result<HookVerdict, String> {
     const KEYS: [&str; 5] = ["allow", "reason", "enforced", "metadata", "replace"];
     let answer = answer.as_object().ok_or("its answer is no JSON object")?;
     if let Some(key) = answer.keys().find(|key| !KEYS.contains(&key.as_str())) {
@@ -94,15 +94,15 @@ pub(crate) fn verdict(answer: &Value, hook: &Hook) -> Result<Verdict, String> {
     };
     match allow {
         true if enforced => Err("it allows what it says it has dealt with".into()),
-        true => Ok(Verdict::Allow { metadata, replace }),
+        true => Ok(HookVerdict::Allow { metadata, replace }),
         false if replace.is_some() => Err("it denies and replaces".into()),
-        false => Ok(Verdict::Deny { reason, enforced, metadata }),
+        false => Ok(HookVerdict::Deny { reason, enforced, metadata }),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Verdict, envelope, verdict};
+    use super::{HookVerdict, envelope, verdict};
     use crate::parse::{Hook, hook_of};
     use serde_json::{Value, json};
 
@@ -116,13 +116,13 @@ mod tests {
     #[test]
     fn the_answers_that_decide() {
         let allow = |replace: Option<Value>| {
-            Ok(Verdict::Allow {
+            Ok(HookVerdict::Allow {
                 metadata: json!({}),
                 replace: replace.map(|it| it.as_object().unwrap().clone()),
             })
         };
         let deny = |reason: &str, enforced| {
-            Ok(Verdict::Deny { reason: reason.into(), enforced, metadata: json!({}) })
+            Ok(HookVerdict::Deny { reason: reason.into(), enforced, metadata: json!({}) })
         };
         let replaces = hook("replaces: true");
         for (answer, want) in [
@@ -137,7 +137,7 @@ mod tests {
             assert_eq!(verdict(&answer, &replaces), want, "{answer}");
         }
         let with = verdict(&json!({"allow": true, "metadata": {"a": 1}}), &replaces);
-        assert_eq!(with, Ok(Verdict::Allow { metadata: json!({"a": 1}), replace: None }));
+        assert_eq!(with, Ok(HookVerdict::Allow { metadata: json!({"a": 1}), replace: None }));
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
             json!({"deny": false}),
         ] {
             let got = verdict(&answer, &plain);
-            assert!(!matches!(got, Ok(Verdict::Allow { .. })), "{answer}: {got:?}");
+            assert!(!matches!(got, Ok(HookVerdict::Allow { .. })), "{answer}: {got:?}");
         }
     }
 

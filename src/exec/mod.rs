@@ -12,25 +12,25 @@
 //!
 //! `wire.rs` what is sent and what an answer says · `oneshot.rs` one process a call · `session.rs`
 //! the calls of a server as a state machine without I/O · `server.rs` a server's process and its
-//! session · `servers.rs` all servers of this process · `binding.rs` what tells one server from
-//! another · `notes.rs` what programs say on standard error · `hook.rs` what hooks are sent and
-//! answer · `observe.rs` those that are only told
+//! session · `servers.rs` all servers of this process · `server_key.rs` what tells one server from
+//! another · `stderr.rs` what programs say on standard error · `hook.rs` what hooks are sent and
+//! answer · `notify.rs` those that are only told
 
 #[cfg(feature = "bench")]
 pub(crate) mod bench;
-mod binding;
 mod hook;
-mod notes;
-mod observe;
+mod notify;
 mod oneshot;
 mod server;
+mod server_key;
 mod servers;
 mod session;
+mod stderr;
 mod wire;
 
-pub(crate) use binding::Binding;
-pub(crate) use hook::{Verdict, envelope, verdict};
-pub(crate) use notes::Notes;
-pub(crate) use observe::{Observers, Told};
+pub(crate) use hook::{HookVerdict, envelope, verdict};
+pub(crate) use notify::{Notification, Observers};
+pub(crate) use server_key::ServerKey;
 pub(crate) use servers::Servers;
+pub(crate) use stderr::StderrLog;
 pub(crate) use wire::{Answer, message, outcome};

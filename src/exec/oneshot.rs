@@ -1,21 +1,21 @@
 //! One process a call (exec-protocol 2).
 
-use super::notes::Notes;
+use super::stderr::StderrLog;
 use super::wire::{Answer, answer, one_line, one_object, outcome, request, shown};
 use crate::base::limits::OUTPUT_BYTES;
 use crate::execute::{
-    ExecuteError, Mask, Outcome, ProtocolFault, Running, prepare, run_once, status_text,
+    ExecuteError, Mask, Outcome, ProtocolFault, RunContext, prepare, run_once, status_text,
 };
-use crate::host::Ended;
-use crate::plan::{Plan, Process, Spoken};
+use crate::host::ChildResult;
+use crate::plan::{ExecOptions, Plan, Process};
 
 /// # Errors
 /// `protocol.*`, `execute.*`
 pub(super) fn call(
     plan: &Plan,
     process: &Process,
-    spoken: &Spoken,
-    running: &Running<'_>,
+    spoken: &ExecOptions,
+    running: &RunContext<'_>,
 ) -> Result<Outcome, ExecuteError> {
     let (mut spawn, kept) = prepare(plan, process, running)?;
     spawn.output_cap = spoken.max_output_bytes;
@@ -23,8 +23,8 @@ pub(super) fn call(
     spawn.stops_at_cap = true;
     spawn.stdin = one_line(request(&spawn.stdin, spoken.below_args, running.approval));
     let ended = run_once(plan, &spawn, kept, running, &mut |_| ())?;
-    let mask = Mask::of(plan.private_values());
-    let mut notes = if ended.stderr_truncated { Notes::amid() } else { Notes::default() };
+    let mask = Mask::new(plan.private_values());
+    let mut notes = if ended.stderr_truncated { StderrLog::amid() } else { StderrLog::default() };
     notes.take(plan.item(), &ended.stderr, &mask);
     let tail = notes.tail(plan.item(), &mask, false);
     if !tail.is_empty() {
@@ -49,7 +49,12 @@ pub(super) fn call(
 }
 
 /// A status other than 0 is an error, whatever was said.
-fn read(ended: &Ended, cap: usize, as_it_is: bool, mask: &Mask) -> Result<Answer, ProtocolFault> {
+fn read(
+    ended: &ChildResult,
+    cap: usize,
+    as_it_is: bool,
+    mask: &Mask,
+) -> Result<Answer, ProtocolFault> {
     if ended.stdout_truncated {
         return Err(ProtocolFault::OutputTooLarge { cap });
     }

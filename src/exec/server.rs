@@ -7,18 +7,18 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use super::notes::Notes;
 use super::session::{Heard, Reply, Session};
+use super::stderr::StderrLog;
 use super::wire::Answer;
 use crate::base::limits::{
     EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINES,
 };
 use crate::base::lines::{Framer, Line};
 use crate::base::sync::unpoisoned;
-use crate::execute::{ExecuteError, Kept, Mask, ProtocolFault, status_text};
+use crate::execute::{ExecuteError, Mask, ProtocolFault, RunFolders, status_text};
 use crate::host::{IoRound, PersistentChild, Signals};
 use crate::id::Ref;
-use crate::plan::Spoken;
+use crate::plan::ExecOptions;
 use crate::trace::{Event, Sink};
 
 /// What one call needs.
@@ -32,7 +32,7 @@ pub(super) struct Asked<'a> {
     pub(super) sink: &'a dyn Sink,
     pub(super) signals: Option<&'a Signals>,
     /// Starts the process.
-    pub(super) start: &'a dyn Fn() -> Result<(PersistentChild, Kept), ExecuteError>,
+    pub(super) start: &'a dyn Fn() -> Result<(PersistentChild, RunFolders), ExecuteError>,
 }
 
 /// Why a call came to nothing.
@@ -46,7 +46,7 @@ pub(super) enum Lost {
 /// One server of one binding.
 pub(super) struct Server {
     item: Ref,
-    spoken: Spoken,
+    spoken: ExecOptions,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -58,7 +58,7 @@ struct State {
     generation: u64,
     /// Somebody reads for all.
     is_led: bool,
-    notes: Notes,
+    notes: StderrLog,
     /// Lines that concerned nobody since the last call began.
     skipped: usize,
     deaths: Vec<Instant>,
@@ -74,7 +74,7 @@ struct Live {
     framer: Framer,
     /// What is still to be written.
     out: Vec<u8>,
-    kept: Kept,
+    kept: RunFolders,
 }
 
 /// Looks at what came between two calls, each at what a pipe holds.
@@ -85,13 +85,13 @@ const MINUTE: Duration = Duration::from_mins(1);
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 
 impl Server {
-    pub(super) fn new(item: Ref, spoken: Spoken) -> Self {
+    pub(super) fn new(item: Ref, spoken: ExecOptions) -> Self {
         let state = State {
             session: Session::default(),
             live: None,
             generation: 0,
             is_led: false,
-            notes: Notes::default(),
+            notes: StderrLog::default(),
             skipped: 0,
             deaths: Vec::new(),
             failures: 0,
@@ -250,7 +250,7 @@ impl Server {
         asked.sink.record(Event::ServerStarted { item_id: self.item.clone(), pid: child.pid() });
         state.generation += 1;
         state.timeouts = 0;
-        state.notes = Notes::default();
+        state.notes = StderrLog::default();
         state.live = Some(Live {
             child: Arc::new(child),
             framer: Framer::new(EXEC_LINE_BYTES.min(self.spoken.max_output_bytes)),
@@ -388,23 +388,23 @@ impl Server {
 
     /// The process, if no call waits and nobody used it for so long; it is the caller's to end.
     /// Never waits: a server that is at work is used.
-    pub(super) fn let_go_unused(&self, time: Duration) -> Option<(PersistentChild, Kept)> {
+    pub(super) fn let_go_unused(&self, time: Duration) -> Option<(PersistentChild, RunFolders)> {
         let state = self.at_rest()?;
         let is_unused = state.session.waiting() == 0 && state.used.elapsed() >= time;
         if is_unused { self.without(state) } else { None }
     }
 
     /// The same if it was idle for as long as the item says.
-    pub(super) fn let_go_idle(&self) -> Option<(PersistentChild, Kept)> {
+    pub(super) fn let_go_idle(&self) -> Option<(PersistentChild, RunFolders)> {
         self.let_go_unused(Duration::from_millis(self.spoken.idle_ms))
     }
 
     /// The process, whatever it does; it is the caller's to end.
-    pub(super) fn let_go(&self) -> Option<(PersistentChild, Kept)> {
+    pub(super) fn let_go(&self) -> Option<(PersistentChild, RunFolders)> {
         self.without(self.lock())
     }
 
-    fn without(&self, mut state: MutexGuard<'_, State>) -> Option<(PersistentChild, Kept)> {
+    fn without(&self, mut state: MutexGuard<'_, State>) -> Option<(PersistentChild, RunFolders)> {
         let live = state.live.take()?;
         let how = "rye ended it".to_owned();
         state.session.fail(&ProtocolFault::ServerExited { how });
@@ -447,13 +447,13 @@ mod tests {
     use super::{Asked, Server};
     use crate::execute::{ExecuteError, Mask};
     use crate::host::IoRound;
-    use crate::plan::Spoken;
+    use crate::plan::ExecOptions;
     use crate::trace::Quiet;
 
     #[test]
     fn a_signal_that_came_with_the_last_words_of_a_replaced_process_ends_the_call() {
         let item: crate::id::Ref = "tool:acme/x".parse().unwrap();
-        let spoken = Spoken {
+        let spoken = ExecOptions {
             mode: crate::parse::ExecMode::Server,
             below_args: true,
             as_it_is: false,
@@ -462,7 +462,7 @@ mod tests {
             idempotent: false,
             idle_ms: 1,
         };
-        let mask = Mask::of(std::iter::empty());
+        let mask = Mask::new(std::iter::empty());
         let start = || {
             let (program, source) = (PathBuf::new(), std::io::Error::other("no process"));
             Err(ExecuteError::Spawn { item: item.clone(), program, source })

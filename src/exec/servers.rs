@@ -6,18 +6,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::binding::Binding;
 use super::oneshot;
 use super::server::{Asked, Lost, Server};
+use super::server_key::ServerKey;
 use super::session::fits;
 use super::wire::{outcome, request};
 use crate::base::Digest;
 use crate::base::limits::EXEC_KEPT;
 use crate::base::sync::unpoisoned;
-use crate::execute::{ExecuteError, Kept, Mask, Outcome, ProtocolFault, Running, prepare};
+use crate::execute::{ExecuteError, Mask, Outcome, ProtocolFault, RunContext, RunFolders, prepare};
 use crate::host::{PersistentChild, Signals};
 use crate::parse::ExecMode;
-use crate::plan::{Plan, Process, Spoken};
+use crate::plan::{ExecOptions, Plan, Process};
 
 /// Speaks with programs over the exec protocol. Dropping it ends every server it started.
 #[derive(Default)]
@@ -49,8 +49,8 @@ impl Servers {
         &self,
         plan: &Plan,
         process: &Process,
-        spoken: &Spoken,
-        running: &Running<'_>,
+        spoken: &ExecOptions,
+        running: &RunContext<'_>,
     ) -> Result<Outcome, ExecuteError> {
         let outcome = match spoken.mode {
             ExecMode::OneShot => oneshot::call(plan, process, spoken, running),
@@ -67,8 +67,8 @@ impl Servers {
         &self,
         plan: &Plan,
         process: &Process,
-        spoken: &Spoken,
-        running: &Running<'_>,
+        spoken: &ExecOptions,
+        running: &RunContext<'_>,
     ) -> Result<Outcome, ExecuteError> {
         let begin = Instant::now();
         let item = || plan.item().clone();
@@ -87,14 +87,14 @@ impl Servers {
         // Signals are listened for before a thread starts, so that they come here.
         let signals = Signals::listen().map_err(spawn_error)?;
         let has_started = Cell::new(false);
-        let start = || -> Result<(PersistentChild, Kept), ExecuteError> {
+        let start = || -> Result<(PersistentChild, RunFolders), ExecuteError> {
             has_started.set(true);
             let (spawn, kept) = prepare(plan, process, running)?;
             let child = running.host.start(&spawn).map_err(spawn_error)?;
             Ok((child, kept))
         };
         self.keep();
-        let mask = Mask::of(plan.private_values());
+        let mask = Mask::new(plan.private_values());
         let asked = Asked {
             request: &request,
             deadline: begin + plan.timeout(),
@@ -200,7 +200,7 @@ impl Drop for Servers {
 }
 
 /// Ends all at once; their private folders go when they are gone.
-fn end(gone: Vec<(PersistentChild, Kept)>) {
+fn end(gone: Vec<(PersistentChild, RunFolders)>) {
     if gone.is_empty() {
         return;
     }
@@ -213,7 +213,7 @@ fn end(gone: Vec<(PersistentChild, Kept)>) {
 /// What a process was started from, but for the name of the run: two calls share a process if
 /// nothing of it differs.
 fn binding(plan: &Plan, process: &Process) -> Digest {
-    let mut binding = Binding::default();
+    let mut binding = ServerKey::default();
     for link in plan.links() {
         binding.add(link.item.to_string());
         binding.add(link.sha256.to_string());

@@ -142,7 +142,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn hear(session: &mut Session, line: &str) -> Heard {
-        session.hear(line.as_bytes(), &Mask::of(std::iter::empty()))
+        session.hear(line.as_bytes(), &Mask::new(std::iter::empty()))
     }
 
     #[test]

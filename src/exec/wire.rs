@@ -139,7 +139,7 @@ mod tests {
     use std::time::Duration;
 
     fn none() -> Mask {
-        Mask::of(std::iter::empty())
+        Mask::new(std::iter::empty())
     }
 
     #[test]

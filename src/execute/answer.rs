@@ -7,14 +7,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::mask::Mask;
-use super::outcome::{Http, Outcome, ToolFailure, reported_error, tail};
-use crate::host::{Accesses, Answer};
+use super::outcome::{HttpMetadata, Outcome, ToolFailure, reported_error, tail};
+use super::redact::Mask;
+use crate::host::{Accesses, HttpAnswer};
 use crate::parse::json;
 
 /// A status from 400 on, and `{"success": false, …}`, are a failure of the tool. What is told of a
 /// failure holds no value of a declared secret, also where the server gave it back.
-pub(super) fn outcome(answer: &Answer, mask: &Mask, attempts: u32, duration: Duration) -> Outcome {
+pub(super) fn outcome(
+    answer: &HttpAnswer,
+    mask: &Mask,
+    attempts: u32,
+    duration: Duration,
+) -> Outcome {
     let text = std::str::from_utf8(&answer.body).ok();
     let value: Option<Value> = text.filter(|_| !answer.truncated).and_then(|text| json(text).ok());
     let reported = value.as_ref().and_then(|value| reported_error(value, mask));
@@ -35,13 +40,13 @@ pub(super) fn outcome(answer: &Answer, mask: &Mask, attempts: u32, duration: Dur
         truncated: answer.truncated,
         failure,
         pending: None,
-        http: Some(Http { status: answer.status, attempts, is_wrapped: !is_whole_json }),
+        http: Some(HttpMetadata { status: answer.status, attempts, is_wrapped: !is_whole_json }),
         accesses: Accesses::default(),
     }
 }
 
 /// `{"status", "headers", "body"}`; bytes that are no UTF-8 in base64, which `encoding` says.
-fn wrapped(answer: &Answer) -> Value {
+fn wrapped(answer: &HttpAnswer) -> Value {
     let mut headers: Map<String, Value> = Map::new();
     for (name, value) in &answer.headers {
         let value = Value::from(String::from_utf8_lossy(value));

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::git_index::GitIndex;
-use super::{ExecuteError, Witness, new_items};
+use super::{ExecuteError, OutputWitness, new_items};
 use crate::base::text::brief_line;
-use crate::host::{ChildEvent, Ended, Host, Level, PrivateDir, PrivateDirError, Spawn, Vars};
+use crate::host::{
+    ChildEvent, ChildResult, Host, PrivateDir, PrivateDirError, SandboxLevel, Spawn, Vars,
+};
 use crate::plan::{Pinned, Plan, Process};
 use crate::trace::{Event, Sink};
 
 /// What an act may use while it runs.
-pub(crate) struct Running<'a> {
+pub(crate) struct RunContext<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) vars: &'a Vars,
     /// The session's runtime folder, where private folders go, if it is outside of the foreign
@@ -24,12 +26,12 @@ pub(crate) struct Running<'a> {
     /// That a person approved what a program asked for: its id, who, and when.
     pub(crate) approval: Option<&'a Value>,
     /// Told what the act did, where a receipt of the run is wanted.
-    pub(crate) witness: Option<&'a Witness>,
+    pub(crate) witness: Option<&'a OutputWitness>,
 }
 
 /// The private folder of a run and its mark: there as long as the program runs.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct RunFolders {
     _pin: Option<PrivateDir>,
     /// Where a confined program may write whatever it likes.
     _tmp: Option<PrivateDir>,
@@ -47,8 +49,8 @@ pub(crate) struct Kept {
 pub(crate) fn prepare(
     plan: &Plan,
     process: &Process,
-    running: &Running<'_>,
-) -> Result<(Spawn, Kept), ExecuteError> {
+    running: &RunContext<'_>,
+) -> Result<(Spawn, RunFolders), ExecuteError> {
     let item = || plan.item().clone();
     let pin_error = |source: PrivateDirError| ExecuteError::PrivateDir { item: item(), source };
     let pin = match plan.pinned() {
@@ -82,19 +84,19 @@ pub(crate) fn prepare(
     }
     spawn.digests_output = running.witness.is_some();
     let mark = running.pin_fallback.and_then(PrivateDir::mark);
-    Ok((spawn, Kept { _pin: pin, _tmp: tmp, new_items, index, _mark: mark }))
+    Ok((spawn, RunFolders { _pin: pin, _tmp: tmp, new_items, index, _mark: mark }))
 }
 
 /// What `bwrap` says where it could not make the sandbox, in which nothing was started then.
-fn not_set_up(spawn: &Spawn, ended: &Ended) -> Option<String> {
-    let cell = spawn.cell.as_ref().filter(|cell| cell.confinement.level == Level::Bwrap);
+fn not_set_up(spawn: &Spawn, ended: &ChildResult) -> Option<String> {
+    let cell = spawn.cell.as_ref().filter(|cell| cell.confinement.level == SandboxLevel::Bwrap);
     let is_one = cell.is_some() && ended.exit_code == Some(1) && ended.stdout.is_empty();
     let said = std::str::from_utf8(&ended.stderr).ok().filter(|_| is_one)?;
     Some(brief_line(said.strip_prefix("bwrap: ")?.trim()))
 }
 
 /// The private folder with these files.
-fn pinned(files: &[Pinned], running: &Running<'_>) -> Result<PrivateDir, PrivateDirError> {
+fn pinned(files: &[Pinned], running: &RunContext<'_>) -> Result<PrivateDir, PrivateDirError> {
     let pin = PrivateDir::new(running.runtime, running.pin_fallback)?;
     for file in files {
         let written = pin.write(&file.path, &file.bytes, file.is_program);
@@ -111,10 +113,10 @@ fn pinned(files: &[Pinned], running: &Running<'_>) -> Result<PrivateDir, Private
 pub(crate) fn run_once(
     plan: &Plan,
     spawn: &Spawn,
-    kept: Kept,
-    running: &Running<'_>,
+    kept: RunFolders,
+    running: &RunContext<'_>,
     says: &mut dyn FnMut(&[u8]),
-) -> Result<Ended, ExecuteError> {
+) -> Result<ChildResult, ExecuteError> {
     let item = || plan.item().clone();
     let sink = running.sink;
     tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
@@ -146,7 +148,7 @@ pub(crate) fn run_once(
         taken.map_err(|source| ExecuteError::GitIndex { item: item(), source })?;
     }
     drop(kept);
-    let ended = Ended { accesses: ended.accesses.outside(&own), ..ended };
+    let ended = ChildResult { accesses: ended.accesses.outside(&own), ..ended };
     sink.record(Event::Exit {
         exit_code: ended.exit_code,
         signal: ended.signal,

@@ -4,13 +4,13 @@
 use std::time::{Duration, Instant};
 
 use super::answer::outcome;
-use super::child::Running;
+use super::child::RunContext;
 use super::error::{ExecuteError, HttpFault};
-use super::mask::Mask;
 use super::outcome::Outcome;
+use super::redact::Mask;
 use crate::base::limits::BACKOFF_MAX_MS;
 use crate::base::{Address, random};
-use crate::host::{Answer, Call, NetFault, Way};
+use crate::host::{HttpAnswer, HttpCall, NetFault, NetSettings};
 use crate::plan::{HttpRequest, Plan};
 use crate::trace::Event;
 
@@ -21,12 +21,12 @@ use crate::trace::Event;
 pub(crate) fn http_request(
     plan: &Plan,
     request: &HttpRequest,
-    running: &Running<'_>,
+    running: &RunContext<'_>,
 ) -> Result<Outcome, ExecuteError> {
     let start = Instant::now();
     let until = start + plan.timeout();
     let secrets = request.secrets.iter().map(|(_, value)| value.as_str());
-    let mask = Mask::of(secrets.chain(plan.private_values()));
+    let mask = Mask::new(secrets.chain(plan.private_values()));
     let mut talk = Talk { plan, request, mask, running, until, sent: 0, tries: 0 };
     let answer = talk.whole()?;
     if let Some(witness) = running.witness {
@@ -40,7 +40,7 @@ struct Talk<'a> {
     plan: &'a Plan,
     request: &'a HttpRequest,
     mask: Mask,
-    running: &'a Running<'a>,
+    running: &'a RunContext<'a>,
     until: Instant,
     /// Requests sent so far.
     sent: u32,
@@ -49,9 +49,9 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    fn whole(&mut self) -> Result<Answer, ExecuteError> {
+    fn whole(&mut self) -> Result<HttpAnswer, ExecuteError> {
         let request = self.request;
-        let mut call = Call {
+        let mut call = HttpCall {
             method: request.method,
             url: request.address.as_str().to_owned(),
             headers: request.headers.clone(),
@@ -59,7 +59,7 @@ impl Talk<'_> {
             until: self.until,
             connect_timeout: request.connect_timeout,
             body_cap: request.body_cap,
-            way: Way::of(self.running.vars, &request.address),
+            way: NetSettings::from_vars(self.running.vars, &request.address),
         };
         let mut at = request.address.clone();
         let mut hops = 0;
@@ -72,12 +72,12 @@ impl Talk<'_> {
             hops += 1;
             at = self.next(&at, &location)?;
             redirected(&mut call, answer.status, &at);
-            call.way = Way::of(self.running.vars, &at);
+            call.way = NetSettings::from_vars(self.running.vars, &at);
         }
     }
 
     /// Sends the request until there is an answer to keep, or no try is left.
-    fn tried(&mut self, call: &Call, at: &Address) -> Result<Answer, ExecuteError> {
+    fn tried(&mut self, call: &HttpCall, at: &Address) -> Result<HttpAnswer, ExecuteError> {
         loop {
             self.tries += 1;
             self.sent += 1;
@@ -178,7 +178,7 @@ impl Talk<'_> {
 }
 
 /// What the next request is after a redirect (RFC 9110, 15.4).
-fn redirected(call: &mut Call, status: u16, to: &Address) {
+fn redirected(call: &mut HttpCall, status: u16, to: &Address) {
     to.as_str().clone_into(&mut call.url);
     let becomes_get = match status {
         303 => call.method != "HEAD",
@@ -193,14 +193,14 @@ fn redirected(call: &mut Call, status: u16, to: &Address) {
 }
 
 /// Where an answer says that the thing is now.
-fn location(answer: &Answer) -> Option<String> {
+fn location(answer: &HttpAnswer) -> Option<String> {
     if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
         return None;
     }
     header(answer, "location")
 }
 
-fn header(answer: &Answer, name: &str) -> Option<String> {
+fn header(answer: &HttpAnswer, name: &str) -> Option<String> {
     let found = answer.headers.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| String::from_utf8_lossy(value).trim().to_owned())
 }
@@ -211,7 +211,7 @@ fn is_busy(status: u16) -> bool {
 }
 
 /// `Retry-After`, as seconds or as a date.
-fn retry_after(answer: &Answer) -> Option<Duration> {
+fn retry_after(answer: &HttpAnswer) -> Option<Duration> {
     let text = header(answer, "retry-after")?;
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         // More than a number holds is longer than anybody waits.

@@ -10,7 +10,7 @@ use crate::plan::EXECUTE_TIMEOUT;
 
 /// One field of a tool that is another one than was signed.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Change {
+pub(crate) struct ToolChange {
     /// A pointer, such as `input_schema/properties/zone`.
     pub(crate) field: String,
     /// `None` where it was not there.
@@ -18,7 +18,7 @@ pub(crate) struct Change {
     pub(crate) new: Option<Value>,
 }
 
-impl Change {
+impl ToolChange {
     fn side(value: Option<&Value>) -> String {
         match value {
             None => "nothing".into(),
@@ -41,7 +41,7 @@ impl Change {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum McpFault {
     #[error("was not called: its server's tool `{}` is another one than was signed: {}", brief_line(.tool), sentences(.changes))]
-    ToolChanged { tool: String, changes: Vec<Change> },
+    ToolChanged { tool: String, changes: Vec<ToolChange> },
     #[error("cannot be asked at its MCP server: {}", brief_line(.why))]
     ServerFailed { why: String },
     #[error("was answered what is no answer of an MCP server: {}", brief_line(.why))]
@@ -53,8 +53,8 @@ pub(crate) enum McpFault {
 }
 
 /// The first of them; all are in the data.
-fn sentences(changes: &[Change]) -> String {
-    let mut said: Vec<String> = changes.iter().take(3).map(Change::sentence).collect();
+fn sentences(changes: &[ToolChange]) -> String {
+    let mut said: Vec<String> = changes.iter().take(3).map(ToolChange::sentence).collect();
     if changes.len() > said.len() {
         said.push(format!("and {} more", changes.len() - said.len()));
     }
@@ -93,6 +93,6 @@ impl McpFault {
     /// Every change, whole.
     pub(super) fn data(&self) -> Option<Value> {
         let Self::ToolChanged { changes, .. } = self else { return None };
-        Some(changes.iter().map(Change::to_json).collect())
+        Some(changes.iter().map(ToolChange::to_json).collect())
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! `subprocess.rs` and `http.rs` are acts; `exec` and `mcp_client` have the others, for which
 //! `child.rs` starts what they speak with. Which act a plan asks for, its `Act` says, and the
-//! facade matches it (`pipeline/act.rs`). `mask.rs` keeps secrets out of what is shown of a
+//! facade matches it (`pipeline/act.rs`). `redact.rs` keeps secrets out of what is shown of a
 //! failure; `new_items.rs` takes over what a tool made of them, `git_index.rs` its copy of git's
 //! index.
 
@@ -16,20 +16,20 @@ mod child;
 mod error;
 mod git_index;
 mod http;
-mod mask;
 mod mcp_fault;
 mod new_items;
 mod outcome;
+mod output_digest;
 mod protocol_fault;
+mod redact;
 mod subprocess;
-mod witness;
 
-pub(crate) use child::{Kept, Running, prepare, run_once};
+pub(crate) use child::{RunContext, RunFolders, prepare, run_once};
 pub(crate) use error::{CODES, EXECUTE_TOOL_FAILED, ExecuteError, net as net_fault};
 pub(crate) use http::http_request;
-pub(crate) use mask::Mask;
-pub(crate) use mcp_fault::{Change, McpFault};
+pub(crate) use mcp_fault::{McpFault, ToolChange};
 pub(crate) use outcome::{Outcome, Pending, ToolFailure, status_text};
+pub(crate) use output_digest::{OutputDigest, OutputWitness};
 pub(crate) use protocol_fault::ProtocolFault;
+pub(crate) use redact::Mask;
 pub(crate) use subprocess::subprocess;
-pub(crate) use witness::{Output, Witness};

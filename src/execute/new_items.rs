@@ -53,7 +53,7 @@ pub(super) fn take_over(private: &Path, kinds: &[PathBuf]) -> io::Result<()> {
     }
     // Where the space lies may be a link of the person's own (core 1.5).
     let root = openat(CWD, path, FOLDER - OFlags::NOFOLLOW, Mode::empty())?;
-    let mut there = There::of(path, kinds)?;
+    let mut there = There::new(path, kinds)?;
     made.items.iter().try_for_each(|item| there.admit(&root, item))?;
     let mut placed = Vec::new();
     let done = made.items.iter().try_for_each(|item| item.place(&root, &mut placed));
@@ -122,7 +122,7 @@ struct There {
 }
 
 impl There {
-    fn of(root: &Path, kinds: &[PathBuf]) -> io::Result<Self> {
+    fn new(root: &Path, kinds: &[PathBuf]) -> io::Result<Self> {
         let mut there = Self { ids: BTreeSet::new(), listing: Vec::new() };
         let mut folders: Vec<_> =
             kinds.iter().filter_map(|kind| kind.file_name()).map(PathBuf::from).collect();

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::mask::Mask;
+use super::redact::Mask;
 use crate::base::limits::STDERR_TAIL;
-use crate::host::{Accesses, Ended};
+use crate::host::{Accesses, ChildResult};
 use crate::parse::json as read_json;
 
 /// The result of a run that came to its own end.
@@ -24,14 +24,14 @@ pub(crate) struct Outcome {
     /// The tool waits for a person.
     pub(crate) pending: Option<Pending>,
     /// Where the tool was an HTTP request.
-    pub(crate) http: Option<Http>,
+    pub(crate) http: Option<HttpMetadata>,
     /// What it did, where it was watched.
     pub(crate) accesses: Accesses,
 }
 
 /// How an HTTP request went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Http {
+pub(crate) struct HttpMetadata {
     pub(crate) status: u16,
     /// Requests that were sent, tries and redirects included.
     pub(crate) attempts: u32,
@@ -59,7 +59,7 @@ pub(crate) struct ToolFailure {
 impl Outcome {
     /// Reads a child's end as core 7.12 says. A result is shown by `mask`, and a failure, all of
     /// it, by `of_errors`.
-    pub(super) fn of(ended: &Ended, mask: &Mask, of_errors: &Mask) -> Self {
+    pub(super) fn from_child(ended: &ChildResult, mask: &Mask, of_errors: &Mask) -> Self {
         // Strictly: one JSON value in UTF-8, or it is text.
         let whole = std::str::from_utf8(&ended.stdout).ok().filter(|_| !ended.stdout_truncated);
         let value: Option<Value> = whole.and_then(|text| read_json(text).ok());
@@ -146,7 +146,7 @@ pub(super) fn reported_error(value: &Value, mask: &Mask) -> Option<String> {
 }
 
 /// How a child ended, for people.
-pub(crate) fn status_text(ended: &Ended) -> String {
+pub(crate) fn status_text(ended: &ChildResult) -> String {
     match (ended.exit_code, ended.signal) {
         (Some(code), _) => format!("the tool ended with status {code}"),
         (None, Some(signal)) => format!("the tool was ended by signal {signal}"),
@@ -155,13 +155,13 @@ pub(crate) fn status_text(ended: &Ended) -> String {
 }
 
 /// What may be shown of standard error, all of it.
-pub(super) fn shown_stderr(ended: &Ended, mask: &Mask) -> String {
+pub(super) fn shown_stderr(ended: &ChildResult, mask: &Mask) -> String {
     let bytes = mask.bytes(&ended.stderr, ended.stderr_truncated);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The end of what may be shown of standard error.
-pub(super) fn stderr_tail(ended: &Ended, mask: &Mask) -> String {
+pub(super) fn stderr_tail(ended: &ChildResult, mask: &Mask) -> String {
     tail(&shown_stderr(ended, mask))
 }
 
@@ -177,18 +177,18 @@ pub(super) fn tail(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Mask, Outcome};
-    use crate::host::Ended;
+    use crate::host::ChildResult;
     use serde_json::json;
 
     fn outcome(stdout: &str, code: i32) -> Outcome {
-        let ended = Ended {
+        let ended = ChildResult {
             stdout: stdout.into(),
             stderr: b"note\n".to_vec(),
             exit_code: Some(code),
-            ..Ended::default()
+            ..ChildResult::default()
         };
-        let mask = Mask::of(["hush"].into_iter());
-        Outcome::of(&ended, &mask, &mask)
+        let mask = Mask::new(["hush"].into_iter());
+        Outcome::from_child(&ended, &mask, &mask)
     }
 
     #[test]
@@ -241,10 +241,10 @@ mod tests {
                 Err(_) => json!({"why": ["is", secret], secret: {"deep": format!("x{secret}y")}}),
             };
             let stdout = json!({"success": false, "error": error}).to_string().into_bytes();
-            let ended = Ended { stdout, exit_code: Some(0), ..Ended::default() };
+            let ended = ChildResult { stdout, exit_code: Some(0), ..ChildResult::default() };
             let told = |known: &str| {
-                let mask = Mask::of([known].into_iter());
-                Outcome::of(&ended, &mask, &mask).failure.unwrap().message
+                let mask = Mask::new([known].into_iter());
+                Outcome::from_child(&ended, &mask, &mask).failure.unwrap().message
             };
             let spelt = json!(secret).to_string();
             let spelt = spelt.trim_matches('"');

@@ -1,9 +1,9 @@
 //! The primitive `rye/core/primitives/execute`: a subprocess (core 7.11).
 
-use super::child::{Running, prepare, run_once};
+use super::child::{RunContext, prepare, run_once};
 use super::error::ExecuteError;
-use super::mask::Mask;
 use super::outcome::{Outcome, shown_stderr, stderr_tail};
+use super::redact::Mask;
 use crate::plan::{Plan, Process};
 
 /// Starts the process and reads what it says to its end.
@@ -13,11 +13,11 @@ use crate::plan::{Plan, Process};
 pub(crate) fn subprocess(
     plan: &Plan,
     process: &Process,
-    running: &Running<'_>,
+    running: &RunContext<'_>,
 ) -> Result<Outcome, ExecuteError> {
     let (spawn, kept) = prepare(plan, process, running)?;
-    let mask = Mask::of(plan.secrets());
-    let of_errors = Mask::of(plan.private_values());
+    let mask = Mask::new(plan.secrets());
+    let of_errors = Mask::new(plan.private_values());
     // A part of a secret is not known as one: with secrets everything is told at the end.
     let is_live = plan.secrets().next().is_none();
     let mut line = Vec::new();
@@ -43,5 +43,5 @@ pub(crate) fn subprocess(
         let stderr_tail = stderr_tail(&ended, &of_errors);
         return Err(ExecuteError::Timeout { item, after, stderr_tail });
     }
-    Ok(Outcome::of(&ended, &mask, &of_errors))
+    Ok(Outcome::from_child(&ended, &mask, &of_errors))
 }

@@ -33,7 +33,11 @@ pub(crate) fn own_home() -> Option<PathBuf> {
 /// The home that the user database names for a user.
 pub(crate) fn home_of(name: &str) -> Option<PathBuf> {
     let users = read("/etc/passwd")?;
-    users.lines().filter_map(User::of).find(|user| user.name == name).map(|user| user.home.into())
+    users
+        .lines()
+        .filter_map(User::parse)
+        .find(|user| user.name == name)
+        .map(|user| user.home.into())
 }
 
 /// Whether a group has no member but the caller: the one of the caller's own name, as most systems
@@ -44,7 +48,7 @@ pub(crate) fn is_own_private_group(gid: u32) -> bool {
         let user = user(&users, own_uid())?;
         let others = users
             .lines()
-            .filter_map(User::of)
+            .filter_map(User::parse)
             .any(|other| other.gid == gid && other.uid != user.uid);
         let is_private = is_private_to(&read("/etc/group")?, gid, user.name);
         Some(user.gid == gid && is_private && !others)
@@ -62,7 +66,7 @@ struct User<'a> {
 }
 
 impl<'a> User<'a> {
-    fn of(line: &'a str) -> Option<Self> {
+    fn parse(line: &'a str) -> Option<Self> {
         let fields: Vec<&str> = line.split(':').collect();
         let [name, _, uid, gid, _, home, _] = fields.as_slice() else { return None };
         Some(Self { name, uid: uid.parse().ok()?, gid: gid.parse().ok()?, home })
@@ -71,7 +75,7 @@ impl<'a> User<'a> {
 
 /// The first line for a user id, as the C library takes it.
 fn user(users: &str, uid: u32) -> Option<User<'_>> {
-    users.lines().filter_map(User::of).find(|user| user.uid == uid)
+    users.lines().filter_map(User::parse).find(|user| user.uid == uid)
 }
 
 /// Whether the group of an id has the name of a user and names nobody else (group(5)).

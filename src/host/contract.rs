@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::{ChildEvent, Ended, Host, Os, Spawn};
+use super::{ChildEvent, ChildResult, Host, Os, Spawn};
 use crate::base::Digest;
 
 const MIB: usize = 1 << 20;
@@ -41,7 +41,7 @@ fn short(script: &str) -> Spawn {
 }
 
 #[track_caller]
-fn run(host: &dyn Host, spawn: &Spawn) -> Ended {
+fn run(host: &dyn Host, spawn: &Spawn) -> ChildResult {
     host.run(spawn, &mut |_| ()).unwrap()
 }
 

@@ -13,12 +13,12 @@ use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 
 use super::exchange_fault::fault;
-use super::net::{Answer, Call, NetFault, Way, listen};
+use super::net::{HttpAnswer, HttpCall, NetFault, NetSettings, listen};
 use super::unix::Signals;
 use crate::base::limits::{HEADERS_BYTES, NET_GRACE_MS};
 
 /// Carries one request out and gives the answer, whatever its status.
-pub(super) fn exchange(call: &Call) -> Result<Answer, NetFault> {
+pub(super) fn exchange(call: &HttpCall) -> Result<HttpAnswer, NetFault> {
     let broken = |error: io::Error| NetFault::Broken(error.to_string());
     let signals = Signals::listen().map_err(broken)?;
     let agent = agent(call)?;
@@ -43,7 +43,7 @@ pub(super) fn exchange(call: &Call) -> Result<Answer, NetFault> {
     Err(signal.map_or(NetFault::TimedOut, NetFault::Interrupted))
 }
 
-fn agent(call: &Call) -> Result<Agent, NetFault> {
+fn agent(call: &HttpCall) -> Result<Agent, NetFault> {
     let mut tls = TlsConfig::builder()
         .provider(TlsProvider::Rustls)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
@@ -70,7 +70,7 @@ fn agent(call: &Call) -> Result<Agent, NetFault> {
     Ok(config.build().new_agent())
 }
 
-fn talk(agent: &Agent, call: &Call) -> Result<Answer, NetFault> {
+fn talk(agent: &Agent, call: &HttpCall) -> Result<HttpAnswer, NetFault> {
     let mut request = ureq::http::Request::builder().method(call.method).uri(&call.url);
     for (name, value) in &call.headers {
         request = request.header(name, value);
@@ -90,10 +90,15 @@ fn talk(agent: &Agent, call: &Call) -> Result<Answer, NetFault> {
     reading.map_err(|error| failed(error.into()))?;
     let truncated = read.len() > call.body_cap;
     read.truncate(call.body_cap);
-    Ok(Answer { status: head.status.as_u16(), headers: headers.collect(), body: read, truncated })
+    Ok(HttpAnswer {
+        status: head.status.as_u16(),
+        headers: headers.collect(),
+        body: read,
+        truncated,
+    })
 }
 
-impl Way {
+impl NetSettings {
     fn proxy(&self) -> Result<Option<ureq::Proxy>, NetFault> {
         let Some(url) = &self.proxy else { return Ok(None) };
         let refuse =

@@ -6,10 +6,10 @@ use std::time::Instant;
 use rustls::CertificateError;
 use ureq::Timeout;
 
-use super::net::{Call, NetFault};
+use super::net::{HttpCall, NetFault};
 
 /// What the library's error means. Where a proxy leads the way, it is the one that was not reached.
-pub(super) fn fault(error: ureq::Error, call: &Call) -> NetFault {
+pub(super) fn fault(error: ureq::Error, call: &HttpCall) -> NetFault {
     let fault = of_error(error, call);
     match (fault, call.way.proxy_for(&call.url)) {
         (NetFault::Unreachable(why), Some(proxy)) => {
@@ -19,7 +19,7 @@ pub(super) fn fault(error: ureq::Error, call: &Call) -> NetFault {
     }
 }
 
-fn of_error(error: ureq::Error, call: &Call) -> NetFault {
+fn of_error(error: ureq::Error, call: &HttpCall) -> NetFault {
     match error {
         ureq::Error::Timeout(_) if Instant::now() >= call.until => NetFault::TimedOut,
         ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {

@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::net::{Answer, Call, NetFault};
+use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::persistent::PersistentChild;
-use super::policy::{CannotConfine, Cell, Confinement, Ladder, Policy};
+use super::policy::{CannotConfine, ChildSandbox, Confinement, Ladder, Policy};
 use super::unix::Restrict;
 use super::watch::Accesses;
 use crate::base::{Digest, Digesting};
@@ -32,7 +32,7 @@ pub(crate) struct Spawn {
     /// Digest everything that comes out, also what is not kept.
     pub(crate) digests_output: bool,
     /// Its sandbox; a host that cannot confine refuses the child.
-    pub(crate) cell: Option<Cell>,
+    pub(crate) cell: Option<ChildSandbox>,
     /// The restrictions that it applies before it executes its program.
     pub(crate) restrict: Restrict,
     /// The tool is a child of this program, as of `bwrap`; a request to end goes to the tool.
@@ -66,7 +66,7 @@ impl Spawn {
 
 /// How a child ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct ChildResult {
     pub(crate) exit_code: Option<i32>,
     pub(crate) signal: Option<i32>,
     pub(crate) stdout: Vec<u8>,
@@ -160,7 +160,7 @@ pub(crate) trait Host: Sync {
     /// the same signal and then killed; when this returns, nothing of the group runs. The child has
     /// the given environment and folder, three streams and no other descriptor, and every signal is
     /// let through and at its default. `hears` is told of it while it runs.
-    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<Ended>;
+    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<ChildResult>;
 
     /// Starts a child that others talk with while it runs, in its own process group, with the given
     /// environment and folder, three streams and no other descriptor. The default refuses.
@@ -180,7 +180,7 @@ pub(crate) trait Host: Sync {
     ///
     /// Promises: past the deadline, or when this process is asked to end, the connection is closed.
     /// A host that does not say how has no network.
-    fn call(&self, _call: &Call) -> Result<Answer, NetFault> {
+    fn call(&self, _call: &HttpCall) -> Result<HttpAnswer, NetFault> {
         Err(NetFault::NoNetwork)
     }
 

@@ -45,11 +45,11 @@ struct Way {
 /// What lies at the places of some paths. Each place is asked of the disk once, however many paths
 /// lead through it, so this lives no longer than one question does.
 #[derive(Default)]
-pub(crate) struct Places(HashMap<PathBuf, Option<Place>>);
+pub(crate) struct PathLookup(HashMap<PathBuf, Option<FileAt>>);
 
 /// What lies at one place.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct FileAt {
     /// Device and inode.
     pub(crate) id: (u64, u64),
     pub(crate) is_folder: bool,
@@ -57,18 +57,18 @@ pub(crate) struct Place {
     target: Option<PathBuf>,
 }
 
-impl Places {
+impl PathLookup {
     /// Every place that a path leads through, and the one that it leads to, there or not; `None` if
     /// it leads through more links than the kernel follows.
-    pub(crate) fn of(&mut self, path: &Path) -> Option<Vec<PathBuf>> {
+    pub(crate) fn passed(&mut self, path: &Path) -> Option<Vec<PathBuf>> {
         let way = walk(path, |place| self.at(place)?.target.clone());
         way.map(|way| way.passed)
     }
 
     /// What lies there; a link is not followed.
-    pub(crate) fn at(&mut self, place: &Path) -> Option<&Place> {
+    pub(crate) fn at(&mut self, place: &Path) -> Option<&FileAt> {
         if !self.0.contains_key(place) {
-            self.0.insert(place.to_owned(), Place::of(place));
+            self.0.insert(place.to_owned(), FileAt::from_disk(place));
         }
         self.0.get(place).and_then(Option::as_ref)
     }
@@ -80,8 +80,8 @@ impl Places {
     }
 }
 
-impl Place {
-    fn of(place: &Path) -> Option<Self> {
+impl FileAt {
+    fn from_disk(place: &Path) -> Option<Self> {
         let stat = fs::symlink_metadata(place).ok()?;
         let target = if stat.is_symlink() { fs::read_link(place).ok() } else { None };
         Some(Self { id: (stat.dev(), stat.ino()), is_folder: stat.is_dir(), target })
@@ -146,7 +146,7 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Places, look, names, read};
+    use super::{PathLookup, look, names, read};
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -180,7 +180,7 @@ mod tests {
         symlink("a/b", top.join("link")).unwrap();
         symlink("loop", top.join("loop")).unwrap();
         let through = |path: &str| {
-            let all = Places::default().of(&top.join(path))?;
+            let all = PathLookup::default().passed(&top.join(path))?;
             let below = all.iter().filter_map(|place| place.strip_prefix(&top).ok());
             let below = below.map(|place| place.display().to_string());
             Some(below.filter(|place| !place.is_empty()).collect::<Vec<_>>())
@@ -198,13 +198,13 @@ mod tests {
             let path = top.join(path);
             let real = real.map(|real| top.join(real));
             assert_eq!(
-                (Places::default().real(&path), path.canonicalize().ok()),
+                (PathLookup::default().real(&path), path.canonicalize().ok()),
                 (real.clone(), real)
             );
         }
         assert_eq!(through("loop/x"), None);
-        assert_eq!(Places::default().of("/".as_ref()), Some(vec![]));
-        assert_eq!(Places::default().real("/".as_ref()), Some("/".into()));
+        assert_eq!(PathLookup::default().passed("/".as_ref()), Some(vec![]));
+        assert_eq!(PathLookup::default().real("/".as_ref()), Some("/".into()));
     }
 
     #[test]

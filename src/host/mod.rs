@@ -31,18 +31,18 @@ mod vars;
 mod watch;
 
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid};
-pub(crate) use host::{ChildEvent, Ended, Host, ResolvedPath, Spawn};
+pub(crate) use host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
 pub(crate) use kernel::{
     can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
     landlock_version,
 };
-pub(crate) use look::{Places, read as read_small};
-pub(crate) use net::{Answer, Call, NetFault, Way};
+pub(crate) use look::{PathLookup, read as read_small};
+pub(crate) use net::{HttpAnswer, HttpCall, NetFault, NetSettings};
 pub(crate) use os::Os;
 pub(crate) use persistent::{IoRound, PersistentChild};
 pub(crate) use policy::{
-    CODES, CannotConfine, Caps, Cell, Commits, Confinement, Kept, Lacking, Ladder, Level, Net,
-    Policy, SANDBOX_FAILED,
+    CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, KeptPath, Lacking, Ladder, Net,
+    Policy, SANDBOX_FAILED, SandboxLevel,
 };
 pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;

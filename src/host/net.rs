@@ -18,7 +18,7 @@ use crate::base::Address;
 /// One request. Inert until a [`super::Host`] takes it.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nobody there to read it"))]
-pub(crate) struct Call {
+pub(crate) struct HttpCall {
     pub(crate) method: &'static str,
     /// An absolute `http` or `https` URL.
     pub(crate) url: String,
@@ -29,11 +29,11 @@ pub(crate) struct Call {
     pub(crate) connect_timeout: Duration,
     /// Bytes kept of the answer's body; the rest is not read.
     pub(crate) body_cap: usize,
-    pub(crate) way: Way,
+    pub(crate) way: NetSettings,
 }
 
 /// What came back.
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     /// Names in lower case, in the order of the answer.
     pub(crate) headers: Vec<(String, Vec<u8>)>,
@@ -44,18 +44,18 @@ pub(crate) struct Answer {
 /// The operator's settings for the way out: a proxy, and whose certificates are believed.
 #[derive(Clone, Default)]
 #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nobody there to read it"))]
-pub(crate) struct Way {
+pub(crate) struct NetSettings {
     pub(super) proxy: Option<String>,
     pub(super) no_proxy: Option<String>,
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR`; without either, the machine's own store.
     pub(super) certificates: (Option<PathBuf>, Option<PathBuf>),
 }
 
-impl Way {
+impl NetSettings {
     /// From rye's own environment, which no project writes. To this machine itself no proxy leads:
     /// on another one the address would mean another server, and a secret would go there in the
     /// open.
-    pub(crate) fn of(vars: &Vars, to: &Address) -> Self {
+    pub(crate) fn from_vars(vars: &Vars, to: &Address) -> Self {
         let first = |names: &[&str]| names.iter().find_map(|name| vars.text(name)).map(Into::into);
         let proxy = match to.is_https() {
             _ if to.is_loopback() => None,

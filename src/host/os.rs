@@ -9,10 +9,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use super::host::{ChildEvent, Ended, Host, ResolvedPath, Spawn};
+use super::host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
 use super::look;
 #[cfg(feature = "http")]
-use super::net::{Answer, Call, NetFault};
+use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::persistent::{PersistentChild, forget, start_known, sweep_others};
 use super::unix::{Signals, Started, reap, reset_sigchld};
 use super::watch::Watch;
@@ -55,7 +55,7 @@ impl Host for Os {
     }
 
     #[cfg(feature = "http")]
-    fn call(&self, call: &Call) -> Result<Answer, NetFault> {
+    fn call(&self, call: &HttpCall) -> Result<HttpAnswer, NetFault> {
         super::exchange::exchange(call)
     }
 
@@ -84,7 +84,7 @@ impl Host for Os {
         PersistentChild::start(spawn, self.adopt())
     }
 
-    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<Ended> {
+    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<ChildResult> {
         unconfined(spawn)?;
         let start = Instant::now();
         let preexisting = self.adopt();
@@ -100,7 +100,7 @@ impl Host for Os {
             sweep_others(&preexisting);
         }
         let accesses = watch.filter(|_| ended.is_ok()).map(Watch::end).unwrap_or_default();
-        ended.map(|ended| Ended { accesses, ..ended })
+        ended.map(|ended| ChildResult { accesses, ..ended })
     }
 }
 
@@ -138,7 +138,7 @@ struct Running<'a> {
     holds_another: bool,
     start: Instant,
     deadline: Instant,
-    ended: Ended,
+    ended: ChildResult,
     reaped: bool,
 }
 
@@ -166,10 +166,10 @@ impl<'a> Running<'a> {
             holds_another: spawn.holds_another,
             start,
             deadline: start + spawn.timeout,
-            ended: Ended {
+            ended: ChildResult {
                 stdout_digest: spawn.digests_output.then(Digesting::default),
                 stderr_digest: spawn.digests_output.then(Digesting::default),
-                ..Ended::default()
+                ..ChildResult::default()
             },
             reaped: false,
         };
@@ -184,7 +184,7 @@ impl<'a> Running<'a> {
         mut self,
         signals: &Signals,
         hears: &mut dyn FnMut(ChildEvent<'_>),
-    ) -> io::Result<Ended> {
+    ) -> io::Result<ChildResult> {
         let pidfd = pidfd_open(self.pid, PidfdFlags::empty())?;
         let mut phase = Phase::Running;
         loop {
@@ -293,13 +293,13 @@ impl<'a> Running<'a> {
     }
 
     fn read_outputs(&mut self, hears: &mut dyn FnMut(ChildEvent<'_>)) {
-        let Ended { stdout, stdout_truncated, stdout_digest, .. } = &mut self.ended;
+        let ChildResult { stdout, stdout_truncated, stdout_digest, .. } = &mut self.ended;
         if let Some(pipe) = &self.stdout
             && drained(pipe, stdout, Kept::First(self.cap), stdout_truncated, stdout_digest)
         {
             self.stdout = None;
         }
-        let Ended { stderr, stderr_truncated, stderr_digest, .. } = &mut self.ended;
+        let ChildResult { stderr, stderr_truncated, stderr_digest, .. } = &mut self.ended;
         let kept = self.stderr_end.map_or(Kept::First(self.cap), Kept::Last);
         let heard = stderr.len();
         if let Some(pipe) = &self.stderr
@@ -314,13 +314,14 @@ impl<'a> Running<'a> {
 
     /// Kills the rest of the group, then reaps the child, after which the group's id could be
     /// reused.
-    fn finish(mut self) -> io::Result<Ended> {
+    fn finish(mut self) -> io::Result<ChildResult> {
         let _ = kill_process_group(self.pid, Signal::KILL);
         let status = reap(self.pid.as_raw_nonzero().get());
         forget(self.pid);
         let status = status?;
         self.reaped = true;
-        let mut ended = Ended { duration: self.start.elapsed(), ..std::mem::take(&mut self.ended) };
+        let mut ended =
+            ChildResult { duration: self.start.elapsed(), ..std::mem::take(&mut self.ended) };
         if let Some(end) = self.stderr_end {
             let over = ended.stderr.len().saturating_sub(end);
             ended.stderr.drain(..over);
@@ -330,7 +331,7 @@ impl<'a> Running<'a> {
             tracing::warn!(pid = %self.pid, "a child that may not be killed still runs");
             return Ok(ended);
         };
-        Ok(Ended {
+        Ok(ChildResult {
             exit_code: status.exit_code,
             signal: status.signal,
             max_rss_kib: status.max_rss_kib,

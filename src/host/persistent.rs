@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-use super::host::{Ended, Spawn};
+use super::host::{ChildResult, Spawn};
 use super::os::{ask_below, sweep};
 use super::unix::{
     Signals, Started, block_all_signals, forget_group, kill_group_on_signal, reap, start,
@@ -219,7 +219,7 @@ impl PersistentChild {
     }
 
     /// Kills the group, and says how the child ended.
-    pub(crate) fn kill(mut self) -> Ended {
+    pub(crate) fn kill(mut self) -> ChildResult {
         self.end_now()
     }
 
@@ -262,7 +262,7 @@ impl PersistentChild {
         poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 
-    fn end_now(&mut self) -> Ended {
+    fn end_now(&mut self) -> ChildResult {
         self.is_reaped = true;
         // Wait a moment, so that a child that is ending by itself has its own status.
         let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
@@ -280,12 +280,12 @@ impl PersistentChild {
         }
         let mut last = Vec::new();
         read_some(&self.stderr, &mut last, LAST_PIECES);
-        Ended {
+        ChildResult {
             exit_code: status.as_ref().and_then(|status| status.exit_code),
             signal: status.as_ref().and_then(|status| status.signal),
             max_rss_kib: status.as_ref().map_or(0, |status| status.max_rss_kib),
             stderr: last,
-            ..Ended::default()
+            ..ChildResult::default()
         }
     }
 }

@@ -15,14 +15,14 @@ use crate::diagnostic::{Code, Diagnose, codes};
 /// A level of the sandbox, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Level {
+pub(crate) enum SandboxLevel {
     /// Namespaces of its own, by `bwrap`.
     Bwrap,
     /// Landlock for files, seccomp for the network.
     Landlock,
 }
 
-impl Level {
+impl SandboxLevel {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Bwrap => "bwrap",
@@ -89,7 +89,7 @@ pub(crate) struct Policy {
     /// Whether `/tmp` is private even if the shared one is granted.
     pub(crate) own_tmp: bool,
     /// Never written, even inside a grant, whether they exist or not.
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<KeptPath>,
     /// Never read.
     pub(crate) hidden: Vec<PathBuf>,
     /// The folders of items for which the tool may make new ones. It writes them to a private
@@ -113,7 +113,7 @@ pub(crate) struct Commits {
 
 /// A path that is never written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct KeptPath {
     pub(crate) path: PathBuf,
     /// What to create if it does not exist.
     pub(crate) is_folder: bool,
@@ -125,7 +125,7 @@ pub(crate) struct Kept {
 /// policy but what `missing` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Confinement {
-    pub(crate) level: Level,
+    pub(crate) level: SandboxLevel,
     pub(crate) policy: Policy,
     /// What the level does not enforce or does not give, by name.
     pub(crate) missing: Vec<String>,
@@ -143,7 +143,7 @@ impl Confinement {
             read.iter().chain(write).any(|path| path.starts_with(shared))
                 || write.iter().any(|path| shared.starts_with(path))
         };
-        self.level == Level::Bwrap && (*own_tmp || !is_granted())
+        self.level == SandboxLevel::Bwrap && (*own_tmp || !is_granted())
     }
 
     /// The form in results, plans, traces and receipts.
@@ -167,7 +167,7 @@ impl Confinement {
 
 /// One run of a confined child.
 #[derive(Debug, Clone)]
-pub(crate) struct Cell {
+pub(crate) struct ChildSandbox {
     pub(crate) confinement: Arc<Confinement>,
     /// The folder of the run's verified bytes, if there are any.
     pub(crate) pin: Option<PathBuf>,
@@ -185,13 +185,13 @@ pub(crate) enum Ladder {
     /// The strongest that works here.
     #[default]
     Auto,
-    Only(Level),
+    Only(SandboxLevel),
 }
 
 /// Why a level does not work on this machine, and the mend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Lacking {
-    pub(crate) level: Level,
+    pub(crate) level: SandboxLevel,
     pub(crate) why: String,
     pub(crate) mend: String,
 }
@@ -207,7 +207,7 @@ pub(crate) enum CannotConfine {
         .level.as_str(), shown(.kept), shown(.granted)
     )]
     CannotProtect {
-        level: Level,
+        level: SandboxLevel,
         granted: PathBuf,
         kept: PathBuf,
         verb: &'static str,
@@ -264,7 +264,7 @@ impl Diagnose for CannotConfine {
                 let mends: Vec<_> = lacking.iter().map(|lacking| lacking.mend.as_str()).collect();
                 format!("{}; `rye doctor` tells more", mends.join("; or "))
             }
-            Self::CannotProtect { level: Level::Bwrap, .. } => {
+            Self::CannotProtect { level: SandboxLevel::Bwrap, .. } => {
                 "name narrower folders in the item's `sandbox`, and sign it again".into()
             }
             Self::CannotProtect { lacking, .. } => {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(crate) struct Vars(Arc<BTreeMap<OsString, OsString>>);
 
 impl Vars {
-    pub(crate) fn of_process() -> Self {
+    pub(crate) fn from_process() -> Self {
         std::env::vars_os().collect()
     }
 

@@ -20,7 +20,7 @@ use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::execute::McpFault;
 use crate::host::{PrivateDir, Restrict, Spawn};
 use crate::id::{ItemId, Kind, Ref, Space};
-use crate::mcp_client::{At, Offer, Remote, offer};
+use crate::mcp_client::{McpAddress, McpOffer, Remote, offer};
 use crate::parse::{fill, listed_files, yaml};
 use crate::pipeline::Rye;
 use crate::plan::{
@@ -73,7 +73,7 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, Fa
     let item = Ref::new(Kind::Tool, import.category.clone());
     let values: Vec<String> = launch.secrets.iter().map(|(_, value)| value.clone()).collect();
     let asked = offer(&launch.at, rye.host(), &rye.located().vars, &values, &item);
-    let Offer { server, tools } = asked.map_err(|(fault, stderr_tail)| {
+    let McpOffer { server, tools } = asked.map_err(|(fault, stderr_tail)| {
         let (server, is_copy) = (import.words.join(" "), launch.copies.is_some());
         ImportError::Server { server, fault, stderr_tail, is_copy }
     })?;
@@ -136,7 +136,7 @@ struct Sandbox {
 
 /// How the server is reached, now and by the items.
 struct Launch {
-    at: At,
+    at: McpAddress,
     secrets: Vec<(String, String)>,
     /// The `config` of the items, but for `mcp`.
     config: Map<String, Value>,
@@ -204,7 +204,7 @@ impl Launch {
         }
         let remarks = vec![EXTERNAL_URL.to_owned()];
         Ok(Self {
-            at: At::Url(Remote { address, headers }),
+            at: McpAddress::Url(Remote { address, headers }),
             secrets,
             config,
             files: BTreeMap::new(),
@@ -283,7 +283,7 @@ impl Launch {
         let script = script.map(|at| args[at].as_str()).filter(|_| !is_copied);
         reads.extend(script.and_then(|script| package_of(Path::new(script), Path::new(&home))));
         Ok(Self {
-            at: At::Program(Box::new(spawn)),
+            at: McpAddress::Program(Box::new(spawn)),
             secrets,
             config,
             files: taking.files,

@@ -10,7 +10,7 @@ use crate::host::can_watch;
 use crate::id::{Query, Ref};
 use crate::parse::{Needs, declare};
 use crate::pipeline::{Request, Rye};
-use crate::plan::{Plan, Wanted};
+use crate::plan::{Plan, SandboxChoice};
 use crate::report::{Report, ToolReport};
 use crate::resolve::Found;
 use crate::trace::Sink;
@@ -41,11 +41,11 @@ pub(crate) fn learn(
     sink: &dyn Sink,
 ) -> Result<Learned, Failure> {
     can_watch().map_err(|source| LearnError::CannotWatch { source })?;
-    request.sandbox = Wanted::Learn;
+    request.sandbox = SandboxChoice::Learn;
     // Nothing is sent or handed over before it is known to be a process.
     let tried = rye.run(&request.clone().dry_run(true), start, sink)?;
     let (item, space) = match &tried {
-        Report::Tool(tool) if tool.plan.ground().is_some() => {
+        Report::Tool(tool) if tool.plan.base_policy().is_some() => {
             (tool.item.clone(), tool.details.first().map(|detail| detail.space))
         }
         Report::Tool(tool) => return Err(LearnError::NoProcess { item: tool.item.clone() }.into()),
@@ -69,7 +69,9 @@ pub(crate) fn learn(
 fn seen(tool: &ToolReport) -> Option<Needed> {
     let ToolReport { plan, outcome, .. } = tool;
     let write = &Plan::confinement(plan)?.policy.write;
-    Some(needed(&outcome.as_ref()?.accesses, plan.ground()?, write, &|path| plan.as_template(path)))
+    Some(needed(&outcome.as_ref()?.accesses, plan.base_policy()?, write, &|path| {
+        plan.as_template(path)
+    }))
 }
 
 fn changed(found: &Found, needs: &Needs) -> (Result<String, String>, String) {

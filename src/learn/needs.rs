@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::base::text::escape_line;
 use crate::host::{Access, Accesses, Net};
 use crate::parse::Needs;
-use crate::plan::{Ground, PRIVATE};
+use crate::plan::{BasePolicy, PRIVATE};
 
 /// What is to be declared, and what is to be said beside it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,11 +23,11 @@ const OWN: [&str; 3] = [PRIVATE, "/dev", "/proc"];
 /// where every run has a place of its own; `template` says a path as an item does.
 pub(super) fn needed(
     accesses: &Accesses,
-    ground: &Ground,
+    base: &BasePolicy,
     shown: &[PathBuf],
     template: &dyn Fn(&Path) -> String,
 ) -> Needed {
-    let seen = Seen { accesses: &accesses.all, ground, shown };
+    let seen = Seen { accesses: &accesses.all, base, shown };
     let mut remarks = seen.refused();
     if accesses.more {
         remarks.push("it did more than is remembered, so something may be missing here".into());
@@ -56,7 +56,7 @@ pub(super) fn needed(
     let needs = Needs {
         read: read.iter().filter_map(|path| named(path, false)).collect(),
         write: write.iter().filter_map(|(path, is_made)| named(path, *is_made)).collect(),
-        net: (net != ground.policy.net).then_some(net),
+        net: (net != base.policy.net).then_some(net),
     };
     Needed { needs, remarks }
 }
@@ -81,7 +81,7 @@ fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
 
 struct Seen<'a> {
     accesses: &'a BTreeSet<Access>,
-    ground: &'a Ground,
+    base: &'a BasePolicy,
     shown: &'a [PathBuf],
 }
 
@@ -93,12 +93,12 @@ impl Seen<'_> {
     }
 
     fn is_wide(&self, path: &Path) -> bool {
-        self.ground.wide.iter().any(|wide| wide.starts_with(path))
+        self.base.wide.iter().any(|wide| wide.starts_with(path))
     }
 
     /// What may be written; `true` for a folder that is made when a run begins.
     fn write(&self) -> BTreeMap<PathBuf, bool> {
-        let policy = &self.ground.policy;
+        let policy = &self.base.policy;
         let (mut grants, mut files) = (BTreeMap::new(), BTreeSet::new());
         let above = |path: &Path| path.parent().unwrap_or(path).to_owned();
         // Python remembers what it compiled, where it may.
@@ -143,7 +143,7 @@ impl Seen<'_> {
 
     /// What may be read; nothing where the default, the project, is enough.
     fn read(&self, write: &[PathBuf]) -> Vec<PathBuf> {
-        let Ground { policy, project, reads_project, .. } = self.ground;
+        let BasePolicy { policy, project, reads_project, .. } = self.base;
         let mut given = vec![policy.base.as_slice(), write, policy.write.as_slice()];
         if !reads_project {
             given.push(&policy.read);
@@ -235,7 +235,7 @@ impl Seen<'_> {
 
     /// What it wanted and no declaration gives.
     fn refused(&self) -> Vec<String> {
-        let policy = &self.ground.policy;
+        let policy = &self.base.policy;
         let said = |access: &Access| match access {
             Access::Refused(path)
                 if policy.kept.iter().any(|kept| path.starts_with(&kept.path)) =>
@@ -257,10 +257,10 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::{Needed, needed};
-    use crate::host::{Access, Accesses, Caps, Kept, Net, Policy};
-    use crate::plan::Ground;
+    use crate::host::{Access, Accesses, Caps, KeptPath, Net, Policy};
+    use crate::plan::BasePolicy;
 
-    fn ground(reads_project: bool) -> Ground {
+    fn base(reads_project: bool) -> BasePolicy {
         let policy = Policy {
             base: vec!["/usr".into(), "/etc".into()],
             read: vec!["/p".into()],
@@ -269,7 +269,7 @@ mod tests {
             partial_read: false,
             partial_write: false,
             own_tmp: true,
-            kept: vec![Kept { path: "/p/.git/hooks".into(), is_folder: true }],
+            kept: vec![KeptPath { path: "/p/.git/hooks".into(), is_folder: true }],
             hidden: vec!["/h/.ai/config/keys".into()],
             new_items: Vec::new(),
             commits: None,
@@ -277,7 +277,7 @@ mod tests {
             net: Net::None,
             caps: Caps::default(),
         };
-        Ground {
+        BasePolicy {
             policy,
             reads_project,
             project: "/p".into(),
@@ -288,7 +288,7 @@ mod tests {
     fn learned(accesses: &[Access]) -> Needed {
         let accesses = Accesses { all: accesses.iter().cloned().collect(), more: false };
         let shown = ["/".into(), "/tmp/shown".into()];
-        needed(&accesses, &ground(true), &shown, &|path| path.display().to_string())
+        needed(&accesses, &base(true), &shown, &|path| path.display().to_string())
     }
 
     fn read(path: &str) -> Access {

@@ -12,8 +12,8 @@ use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
 use crate::base::Address;
 use crate::base::limits::{CONNECT_TIMEOUT_MS, MCP_ANSWER_BYTES};
-use crate::execute::{Kept, McpFault};
-use crate::host::{Answer, Call, NetFault, PersistentChild, Way};
+use crate::execute::{McpFault, RunFolders};
+use crate::host::{HttpAnswer, HttpCall, NetFault, NetSettings, PersistentChild};
 
 /// Where a server is, and what it is sent beside each message.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(crate) struct Remote {
     pub(crate) headers: Vec<(String, String)>,
 }
 
-pub(super) struct Http {
+pub(super) struct HttpCarrier {
     remote: Remote,
     /// The session that the server named.
     session: Option<String>,
@@ -35,12 +35,12 @@ pub(super) struct Http {
 /// Longest name of a session, in bytes.
 const SESSION_BYTES: usize = 1024;
 
-impl Http {
+impl HttpCarrier {
     pub(super) fn new(remote: Remote) -> Self {
         Self { remote, session: None, version: None, is_known: false, list_changed: false }
     }
 
-    fn send(&self, message: &Value, talk: &Talk<'_>) -> Result<Answer, Lost> {
+    fn send(&self, message: &Value, talk: &Talk<'_>) -> Result<HttpAnswer, Lost> {
         let own = ["content-type", "accept", "mcp-session-id", "mcp-protocol-version"];
         let headers = self.remote.headers.iter();
         let mut headers: Vec<(String, String)> =
@@ -54,7 +54,7 @@ impl Http {
         if let Some(version) = &self.version {
             add("mcp-protocol-version", version);
         }
-        let call = Call {
+        let call = HttpCall {
             method: "POST",
             url: self.remote.address.as_str().to_owned(),
             headers,
@@ -62,7 +62,7 @@ impl Http {
             until: talk.until,
             connect_timeout: Duration::from_millis(CONNECT_TIMEOUT_MS),
             body_cap: MCP_ANSWER_BYTES,
-            way: Way::of(talk.vars, &self.remote.address),
+            way: NetSettings::from_vars(talk.vars, &self.remote.address),
         };
         let answer = talk.host.call(&call).map_err(|fault| match fault {
             NetFault::TimedOut => Lost::TimedOut,
@@ -83,7 +83,7 @@ impl Http {
     }
 
     /// The messages of an answer: one, or those of a stream of events.
-    fn messages(answer: &Answer) -> Result<Vec<String>, McpFault> {
+    fn messages(answer: &HttpAnswer) -> Result<Vec<String>, McpFault> {
         if answer.truncated {
             return Err(bad(format!("an answer has more than {MCP_ANSWER_BYTES} bytes")));
         }
@@ -109,12 +109,12 @@ fn events(text: &str) -> Vec<String> {
     text.split("\n\n").map(data).filter(|data| !data.is_empty()).collect()
 }
 
-fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
+fn header<'a>(answer: &'a HttpAnswer, name: &str) -> Option<&'a str> {
     let found = answer.headers.iter().find(|(known, _)| known == name)?;
     std::str::from_utf8(&found.1).ok()
 }
 
-impl Carrier for Http {
+impl Carrier for HttpCarrier {
     fn ask(
         &mut self,
         message: &Value,
@@ -165,7 +165,7 @@ impl Carrier for Http {
         String::new()
     }
 
-    fn end(self: Box<Self>) -> Option<(PersistentChild, Kept)> {
+    fn end(self: Box<Self>) -> Option<(PersistentChild, RunFolders)> {
         None
     }
 }

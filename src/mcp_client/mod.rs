@@ -26,5 +26,5 @@ mod stdio;
 mod wire;
 
 pub(crate) use http::Remote;
-pub(crate) use offer::{At, Offer, offer};
+pub(crate) use offer::{McpAddress, McpOffer, offer};
 pub(crate) use sessions::Sessions;

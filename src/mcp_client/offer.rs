@@ -2,25 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use super::http::{Http, Remote};
+use super::http::{HttpCarrier, Remote};
 use super::session::{Carrier, Lost, Session, Talk};
 use super::sessions::{end, masked};
-use super::stdio::Stdio;
+use super::stdio::StdioCarrier;
 use crate::base::limits::MCP_IMPORT_MS;
-use crate::execute::{Kept, Mask, McpFault};
+use crate::execute::{Mask, McpFault, RunFolders};
 use crate::host::{Host, Signals, Spawn, Vars};
 use crate::id::Ref;
 use crate::plan::McpTool;
 
 /// Where a server is.
-pub(crate) enum At {
+pub(crate) enum McpAddress {
     Program(Box<Spawn>),
     Url(Remote),
 }
 
 /// What a server says of itself.
 #[derive(Debug)]
-pub(crate) struct Offer {
+pub(crate) struct McpOffer {
     /// Its name and version, without secrets.
     pub(crate) server: String,
     /// Sorted by name, each as it was said.
@@ -32,31 +32,31 @@ pub(crate) struct Offer {
 /// # Errors
 /// Why not, and the end of what it said on standard error, both without secrets.
 pub(crate) fn offer(
-    at: &At,
+    at: &McpAddress,
     host: &dyn Host,
     vars: &Vars,
     secrets: &[String],
     item: &Ref,
-) -> Result<Offer, (McpFault, String)> {
+) -> Result<McpOffer, (McpFault, String)> {
     let failed = |why: String| (McpFault::ServerFailed { why }, String::new());
-    let mask = Mask::of(secrets.iter().map(String::as_str));
+    let mask = Mask::new(secrets.iter().map(String::as_str));
     let signals = Signals::listen().map_err(|error| failed(error.to_string()))?;
     let time = Duration::from_millis(MCP_IMPORT_MS);
     let talk =
         Talk { host, vars, item, mask: &mask, until: Instant::now() + time, signals: &signals };
     let carrier: Box<dyn Carrier> = match at {
-        At::Url(remote) => Box::new(Http::new(remote.clone())),
-        At::Program(spawn) => {
+        McpAddress::Url(remote) => Box::new(HttpCarrier::new(remote.clone())),
+        McpAddress::Program(spawn) => {
             let child = host.start(spawn).map_err(|error| {
                 failed(format!("`{}` could not be started: {error}", spawn.program.display()))
             })?;
-            Box::new(Stdio::new(child, Kept::default()))
+            Box::new(StdioCarrier::new(child, RunFolders::default()))
         }
     };
     let mut session = Session::new(carrier);
     let listed = session.greet(&talk).and_then(|()| {
         let tools = session.tools(&talk)?.values().cloned().collect();
-        Ok(Offer { server: mask.text(&session.server), tools })
+        Ok(McpOffer { server: mask.text(&session.server), tools })
     });
     let tail = session.carrier.tail(&talk);
     end(vec![session]);

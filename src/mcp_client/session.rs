@@ -70,7 +70,7 @@ pub(super) trait Carrier: Send {
     fn tail(&mut self, talk: &Talk<'_>) -> String;
 
     /// The process to be ended, where there is one.
-    fn end(self: Box<Self>) -> Option<(crate::host::PersistentChild, crate::execute::Kept)>;
+    fn end(self: Box<Self>) -> Option<(crate::host::PersistentChild, crate::execute::RunFolders)>;
 }
 
 /// One conversation.

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::http::{Http, Remote};
+use super::http::{HttpCarrier, Remote};
 use super::session::{Carrier, Lost, Session, Talk};
-use super::stdio::Stdio;
+use super::stdio::StdioCarrier;
 use crate::base::Digest;
 use crate::base::limits::{EXEC_KEPT, MCP_TURN_MS};
 use crate::base::sync::unpoisoned;
-use crate::exec::{Answer, Binding, outcome};
-use crate::execute::{ExecuteError, Mask, McpFault, Outcome, Running, prepare};
+use crate::exec::{Answer, ServerKey, outcome};
+use crate::execute::{ExecuteError, Mask, McpFault, Outcome, RunContext, prepare};
 use crate::host::{PersistentChild, Signals};
 use crate::parse::json;
 use crate::plan::{McpServer, McpTool, Plan};
@@ -38,11 +38,11 @@ impl Sessions {
         plan: &Plan,
         server: &McpServer,
         signed: &McpTool,
-        running: &Running<'_>,
+        running: &RunContext<'_>,
     ) -> Result<Outcome, ExecuteError> {
         let begin = Instant::now();
         let item = || plan.item().clone();
-        let mask = Mask::of(plan.private_values());
+        let mask = Mask::new(plan.private_values());
         let program = || match server {
             McpServer::Program(process) => plan.spawn(process, None, None).program,
             McpServer::Url(_) => PathBuf::new(),
@@ -201,13 +201,13 @@ fn given_up(slot: &mut Option<Session>, lost: Lost, talk: &Talk<'_>, tail: &mut 
 fn carrier(
     plan: &Plan,
     server: &McpServer,
-    running: &Running<'_>,
+    running: &RunContext<'_>,
 ) -> Result<Box<dyn Carrier>, Lost> {
     let process = match server {
         McpServer::Program(process) => process,
         McpServer::Url(http) => {
             let (address, headers) = (http.request.address.clone(), http.request.headers.clone());
-            return Ok(Box::new(Http::new(Remote { address, headers })));
+            return Ok(Box::new(HttpCarrier::new(Remote { address, headers })));
         }
     };
     let (mut spawn, kept) = prepare(plan, process, running).map_err(Lost::NotStarted)?;
@@ -217,7 +217,7 @@ fn carrier(
         Lost::NotStarted(ExecuteError::Spawn { item, program, source })
     })?;
     running.sink.record(Event::ServerStarted { item_id: plan.item().clone(), pid: child.pid() });
-    Ok(Box::new(Stdio::new(child, kept)))
+    Ok(Box::new(StdioCarrier::new(child, kept)))
 }
 
 /// The parameters as the tool gets them.
@@ -227,7 +227,7 @@ fn arguments(plan: &Plan) -> Value {
 
 /// What a server is: two calls share a session if nothing of it differs.
 fn key(plan: &Plan, server: &McpServer) -> Digest {
-    let mut binding = Binding::default();
+    let mut binding = ServerKey::default();
     match server {
         McpServer::Url(http) => {
             binding.add("http");

@@ -8,25 +8,25 @@ use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
 use crate::base::limits::{MCP_ANSWER_BYTES, MCP_REPLY_BYTES};
 use crate::base::lines::{Framer, Line};
-use crate::exec::Notes;
-use crate::execute::{Kept, McpFault};
+use crate::exec::StderrLog;
+use crate::execute::{McpFault, RunFolders};
 use crate::host::{IoRound, PersistentChild};
 
 /// Looks at what came between two calls, each at what a pipe holds.
 const DRAIN_TURNS: usize = 16;
 
-pub(super) struct Stdio {
+pub(super) struct StdioCarrier {
     child: PersistentChild,
-    kept: Kept,
+    kept: RunFolders,
     framer: Framer,
-    notes: Notes,
+    notes: StderrLog,
     list_changed: bool,
     is_over: bool,
 }
 
-impl Stdio {
-    pub(super) fn new(child: PersistentChild, kept: Kept) -> Self {
-        let (framer, notes) = (Framer::new(MCP_ANSWER_BYTES), Notes::default());
+impl StdioCarrier {
+    pub(super) fn new(child: PersistentChild, kept: RunFolders) -> Self {
+        let (framer, notes) = (Framer::new(MCP_ANSWER_BYTES), StderrLog::default());
         Self { child, kept, framer, notes, list_changed: false, is_over: false }
     }
 
@@ -74,7 +74,7 @@ fn ended() -> Lost {
     McpFault::ServerFailed { why: "it ended before it answered".into() }.into()
 }
 
-impl Carrier for Stdio {
+impl Carrier for StdioCarrier {
     fn ask(
         &mut self,
         message: &Value,
@@ -138,7 +138,7 @@ impl Carrier for Stdio {
         self.notes.tail(talk.item, talk.mask, false)
     }
 
-    fn end(self: Box<Self>) -> Option<(PersistentChild, Kept)> {
+    fn end(self: Box<Self>) -> Option<(PersistentChild, RunFolders)> {
         Some((self.child, self.kept))
     }
 }

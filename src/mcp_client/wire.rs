@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::exec::{Answer, message};
-use crate::execute::{Change, McpFault};
+use crate::execute::{McpFault, ToolChange};
 use crate::plan::McpTool;
 
 /// The protocol that is asked for, and those that are understood.
@@ -112,10 +112,10 @@ pub(super) fn tool(listed: &Value) -> Result<McpTool, McpFault> {
 }
 
 /// What is different between what was signed and what is there.
-pub(super) fn changes(signed: &McpTool, now: Option<&McpTool>) -> Vec<Change> {
+pub(super) fn changes(signed: &McpTool, now: Option<&McpTool>) -> Vec<ToolChange> {
     let Some(now) = now else {
         let old = Some(signed.name.as_str().into());
-        return vec![Change { field: "name".into(), old, new: None }];
+        return vec![ToolChange { field: "name".into(), old, new: None }];
     };
     let mut found = Vec::new();
     let (old, new) = (&signed.pins, &now.pins);
@@ -130,7 +130,7 @@ fn differ(
     old: Option<&Value>,
     new: Option<&Value>,
     depth: usize,
-    found: &mut Vec<Change>,
+    found: &mut Vec<ToolChange>,
 ) {
     if old == new || found.len() >= CHANGES {
         return;
@@ -143,7 +143,7 @@ fn differ(
         }
         return;
     }
-    found.push(Change { field, old: old.cloned(), new: new.cloned() });
+    found.push(ToolChange { field, old: old.cloned(), new: new.cloned() });
 }
 
 /// What a call of a tool came to; `schema` is what was signed of its output.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::rye::Rye;
 use crate::exec::Servers;
-use crate::execute::{ExecuteError, Outcome, Running, Witness, http_request, subprocess};
+use crate::execute::{ExecuteError, Outcome, OutputWitness, RunContext, http_request, subprocess};
 use crate::host::PrivateDir;
 use crate::mcp_client::Sessions;
 use crate::plan::{Act, Plan};
@@ -28,7 +28,7 @@ impl Rye {
     pub(super) fn execute(
         &self,
         plan: &Plan,
-        witness: Option<&Witness>,
+        witness: Option<&OutputWitness>,
         approval: Option<&Value>,
         sink: &dyn Sink,
     ) -> Result<Outcome, ExecuteError> {
@@ -46,11 +46,11 @@ impl Rye {
     pub(super) fn running<'a>(
         &'a self,
         pin_fallback: Option<&'a Path>,
-        witness: Option<&'a Witness>,
+        witness: Option<&'a OutputWitness>,
         approval: Option<&'a Value>,
         sink: &'a dyn Sink,
-    ) -> Running<'a> {
+    ) -> RunContext<'a> {
         let (vars, runtime) = (&self.at.vars, self.runtime_folder());
-        Running { host: self.host(), vars, runtime, pin_fallback, sink, approval, witness }
+        RunContext { host: self.host(), vars, runtime, pin_fallback, sink, approval, witness }
     }
 }

@@ -39,7 +39,7 @@ impl Default for RyeBuilder {
 impl RyeBuilder {
     /// The environment and working directory of this process.
     pub fn new() -> Self {
-        Self::of(Vars::of_process())
+        Self::of(Vars::from_process())
     }
 
     /// The same where the environment was read already.
@@ -184,5 +184,5 @@ impl RyeBuilder {
 /// Where this process stands, for the one verb that must work where no facade can be built.
 pub(crate) fn located(project: Option<PathBuf>) -> Where {
     let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-    Where { vars: Vars::of_process(), cwd, project }
+    Where { vars: Vars::from_process(), cwd, project }
 }

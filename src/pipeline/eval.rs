@@ -77,7 +77,7 @@ fn read(tool: ToolReport) -> Result<Judged, Failure> {
     if let Some(failure) = outcome.failure {
         return Err(errored(failure.message, failure.tail));
     }
-    let mask = Mask::of(tool.plan.private_values());
+    let mask = Mask::new(tool.plan.private_values());
     Judged::read(&outcome.data, &mask).map_err(|fault| {
         let (item, stderr_tail) = (tool.item.clone(), String::new());
         ExecuteError::Protocol { item, fault, stderr_tail }.into()

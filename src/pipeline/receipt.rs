@@ -10,7 +10,7 @@ use crate::base::Digest;
 use crate::base::staged::Staged;
 use crate::diagnostic::Diagnose;
 use crate::diagnostic::Failure;
-use crate::execute::{EXECUTE_TOOL_FAILED, ExecuteError, Outcome, Witness};
+use crate::execute::{EXECUTE_TOOL_FAILED, ExecuteError, Outcome, OutputWitness};
 use crate::id::Fingerprint;
 use crate::plan::{Plan, PlanFile};
 use crate::report::{Ran, Receipt, ReceiptError, Warned};
@@ -25,7 +25,7 @@ pub(super) struct Notary {
     pair: KeyPair,
     plan_digest: Digest,
     files: Vec<Staged>,
-    pub(super) witness: Witness,
+    pub(super) witness: OutputWitness,
     started_at: jiff::Timestamp,
 }
 
@@ -107,7 +107,7 @@ impl Rye {
         let files = files.collect::<Result<_, _>>()?;
         let started_at = jiff::Timestamp::now();
         let plan_digest = plan.digest()?;
-        Ok(Some(Notary { pair, plan_digest, files, witness: Witness::default(), started_at }))
+        Ok(Some(Notary { pair, plan_digest, files, witness: OutputWitness::default(), started_at }))
     }
 
     /// Checks a receipt: its form, whose it is, that they signed it, and what it is of.

@@ -20,7 +20,8 @@ use crate::id::{Kind, Query, Space};
 use crate::interpolate::{bind, render};
 use crate::parse::{Context, Directive, Item, Tool};
 use crate::plan::{
-    Cell, Machine, MatrixError, Params, Plan, PlanError, PlanFile, Target, Thread, Wanted, typed,
+    MatrixError, Params, Plan, PlanContext, PlanError, PlanFile, RunMode, SandboxChoice, Target,
+    Thread, typed,
 };
 use crate::report::{Detail, DirectiveReport, Report, ToolReport, Warned, error_json};
 use crate::trace::{Event, Quiet, Sink, Warnings};
@@ -54,7 +55,7 @@ pub struct Request {
     /// project. Items still come from the project. Where the tool asks a person there, nobody is.
     pub(crate) workplace: Option<PathBuf>,
     /// What the caller wants of the sandbox.
-    pub(crate) sandbox: Wanted,
+    pub(crate) sandbox: SandboxChoice,
     /// The item is an eval, whose parameters are made from this and from what it says of itself.
     pub(crate) eval: Option<eval::Asked>,
 }
@@ -77,7 +78,7 @@ impl Request {
             receipt: None,
             for_record: false,
             workplace: None,
-            sandbox: Wanted::Auto,
+            sandbox: SandboxChoice::Auto,
             eval: None,
         }
     }
@@ -155,7 +156,7 @@ impl Rye {
         reached: &mut Reached,
         sink: &dyn Sink,
     ) -> Result<Report, Failure> {
-        let cell = Cell {
+        let cell = RunMode {
             target: request.target.parse::<Target>()?,
             thread: request.thread.parse::<Thread>()?,
             detached: request.detached,
@@ -226,7 +227,7 @@ impl Rye {
         let args = params.clone();
         let receipts = self.receipts(request, line.trust, &run_id)?;
         let for_record = request.for_record || !receipts.is_empty();
-        let mut machine = Machine {
+        let mut machine = PlanContext {
             run_id: &run_id,
             timeout: request.timeout,
             sandbox: request.sandbox,
@@ -301,12 +302,12 @@ impl Rye {
     }
 
     /// This machine, as a plan sees it.
-    pub(super) fn machine<'a>(&'a self, line: &'a Line<'a>) -> Machine<'a> {
+    pub(super) fn machine<'a>(&'a self, line: &'a Line<'a>) -> PlanContext<'a> {
         let system = self.spaces.get(Space::System).filter(|root| !root.is_embedded());
-        Machine {
+        PlanContext {
             vars: &self.at.vars,
             host: self.host.as_ref(),
-            shelf: line,
+            plan_source: line,
             trust: line.trust,
             project_path: self.spaces.project_path(),
             workplace: self.spaces.project_path(),
@@ -316,7 +317,7 @@ impl Rye {
             guarded: self.guarded(),
             run_id: "",
             project_shortens: true,
-            sandbox: Wanted::Auto,
+            sandbox: SandboxChoice::Auto,
             timeout: None,
             for_record: false,
         }

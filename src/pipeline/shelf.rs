@@ -6,11 +6,11 @@ use super::line::Line;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Item;
-use crate::plan::{ConfigCopy, PlanError, Shelf};
+use crate::plan::{ConfigCopy, PlanError, PlanSource};
 use crate::space::{Folder, SpaceError};
 use crate::verify::{PartsRoot, Source};
 
-impl Shelf for Line<'_> {
+impl PlanSource for Line<'_> {
     fn parts_folder<'s>(
         &'s self,
         source: &Source,

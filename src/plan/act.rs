@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::exec::Spoken;
-use super::http::Http;
+use super::exec::ExecOptions;
+use super::http::HttpPlan;
 use super::mcp::McpTool;
 use super::process::Process;
 use super::template_context::TemplateContext;
@@ -13,8 +13,8 @@ pub(crate) enum Act {
     /// A process that is started, and read to its end.
     Process(Process),
     /// A program that speaks the exec protocol, and how.
-    Exec(Process, Spoken),
-    Http(Http),
+    Exec(Process, ExecOptions),
+    Http(HttpPlan),
     /// One tool of an MCP server.
     Mcp(McpServer, McpTool),
 }
@@ -22,7 +22,7 @@ pub(crate) enum Act {
 /// How an MCP server is reached.
 pub(crate) enum McpServer {
     Program(Process),
-    Url(Http),
+    Url(HttpPlan),
 }
 
 impl Act {

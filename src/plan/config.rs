@@ -35,7 +35,10 @@ impl Execution {
 
     /// # Errors
     /// `plan.bad_config`
-    pub(super) fn of(chain: &Chain, config: &Map<String, Value>) -> Result<Self, PlanError> {
+    pub(super) fn from_config(
+        chain: &Chain,
+        config: &Map<String, Value>,
+    ) -> Result<Self, PlanError> {
         Self::read(config).map_err(|(pointer, why)| PlanError::BadConfig {
             item: chain.tool().item().clone(),
             pointer,

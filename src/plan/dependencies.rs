@@ -1,9 +1,9 @@
 //! What a run takes from the spaces beside its chain.
 
+use super::config_layers;
 use super::deps;
 use super::error::PlanError;
-use super::layered;
-use super::shelf::Shelf;
+use super::plan_source::PlanSource;
 use super::tree::Anchored;
 use crate::chain::Chain;
 use crate::trace::Sink;
@@ -16,12 +16,12 @@ use crate::verify::Source;
 /// Those of [`super::Plan::build`] that are about these files.
 pub(crate) fn dependencies(
     chain: &Chain,
-    shelf: &dyn Shelf,
+    plan_source: &dyn PlanSource,
     sink: &dyn Sink,
 ) -> Result<Vec<Source>, PlanError> {
-    let anchored = Anchored::of(chain, shelf, sink)?;
-    let modules = deps::modules(chain, anchored.as_ref(), shelf, sink)?;
-    let resolved = layered::resolve(chain, shelf, sink)?;
-    let (_, limited_by) = layered::limits(chain.tool().item(), shelf, sink)?;
+    let anchored = Anchored::find(chain, plan_source, sink)?;
+    let modules = deps::modules(chain, anchored.as_ref(), plan_source, sink)?;
+    let resolved = config_layers::resolve(chain, plan_source, sink)?;
+    let (_, limited_by) = config_layers::limits(chain.tool().item(), plan_source, sink)?;
     Ok([modules, resolved.sources, limited_by].concat())
 }

@@ -1,7 +1,7 @@
 //! `verify_deps`: every module in reach of the tool is covered by a signature (core 7.8).
 
 use super::error::PlanError;
-use super::shelf::Shelf;
+use super::plan_source::PlanSource;
 use super::tree::{Anchored, join};
 use crate::base::limits::PARTS;
 use crate::chain::Chain;
@@ -19,7 +19,7 @@ use crate::verify::{PartFinding, PartsRoot, Source};
 pub(super) fn modules(
     chain: &Chain,
     anchored: Option<&Anchored<'_>>,
-    shelf: &dyn Shelf,
+    plan_source: &dyn PlanSource,
     sink: &dyn Sink,
 ) -> Result<Vec<Source>, PlanError> {
     let asked = chain.links().iter().find_map(|link| link.tool.verify_deps.as_ref());
@@ -31,7 +31,7 @@ pub(super) fn modules(
         (DepsScope::Anchor, Some(anchored)) => anchored.anchor.root,
         _ => PartsRoot::ToolDir,
     };
-    let Some((folder, own)) = shelf.parts_folder(tool, root)? else {
+    let Some((folder, own)) = plan_source.parts_folder(tool, root)? else {
         return Err(refused(tool, vec![PartFinding::NoFolder]));
     };
     let recursive = asked.recursive && asked.scope != DepsScope::ToolSiblings;
@@ -54,7 +54,7 @@ pub(super) fn modules(
             findings.push(PartFinding::Unusable(file.path));
             continue;
         }
-        match shelf.admit_beside(tool, &path)? {
+        match plan_source.admit_beside(tool, &path)? {
             Some(source) => sources.push(source),
             None => findings.push(PartFinding::Uncovered(file.path)),
         }

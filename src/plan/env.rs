@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::dotenv::{self, EnvFault};
 use super::error::PlanError;
 use super::pieces::Pieces;
-use super::shelf::Shelf;
+use super::plan_source::PlanSource;
 use super::template::{Names, Scope, variables};
 use crate::chain::{Chain, Role};
 use crate::host::Vars;
@@ -57,18 +57,18 @@ impl Env {
     ///
     /// # Errors
     /// `plan.missing_secret`
-    pub(super) fn of(
+    pub(super) fn new(
         chain: &Chain,
         vars: &Vars,
         path: Option<String>,
         own: Vec<(&'static str, String)>,
-        shelf: &dyn Shelf,
+        plan_source: &dyn PlanSource,
         sink: &dyn Sink,
     ) -> Result<Self, PlanError> {
         let record = |by: String, keys: Vec<String>| {
             sink.record(Event::ResolveEnv { contributed_by: by, keys });
         };
-        let (declared, of_project) = declared(chain, vars, shelf)?;
+        let (declared, of_project) = declared(chain, vars, plan_source)?;
         let base = chain.tool().tool.exec.as_ref().map_or(EnvBase::Minimal, |exec| exec.env_base);
         let hides_named = chain.tool().tool.exec.is_some();
         let named = chain.links().iter().flat_map(|link| &link.tool.env_names);
@@ -273,9 +273,9 @@ pub(super) fn path(vars: &Vars) -> Option<String> {
 fn declared(
     chain: &Chain,
     vars: &Vars,
-    shelf: &dyn Shelf,
+    plan_source: &dyn PlanSource,
 ) -> Result<(BTreeSet<String>, BTreeMap<String, String>), PlanError> {
-    let of_project = of_project(chain, vars, shelf)?;
+    let of_project = of_project(chain, vars, plan_source)?;
     let mut names = BTreeSet::new();
     for link in chain.links() {
         let has = |name: &str| {
@@ -301,7 +301,7 @@ fn declared(
 fn of_project(
     chain: &Chain,
     vars: &Vars,
-    shelf: &dyn Shelf,
+    plan_source: &dyn PlanSource,
 ) -> Result<BTreeMap<String, String>, PlanError> {
     let links = chain.links().iter().filter(|link| link.source.space() == Space::Project);
     let asked = links.flat_map(|link| {
@@ -312,7 +312,7 @@ fn of_project(
     if asked.peek().is_none() {
         return Ok(BTreeMap::new());
     }
-    let Some(bytes) = shelf.dotenv()? else { return Ok(BTreeMap::new()) };
+    let Some(bytes) = plan_source.dotenv()? else { return Ok(BTreeMap::new()) };
     let bad = |fault| PlanError::BadEnvFile { fault };
     let text = dotenv::text(&bytes).map_err(bad)?;
     let given = dotenv::read(text).map_err(|line| bad(EnvFault::Line(line)))?;

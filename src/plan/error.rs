@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::dotenv::EnvFault;
-use super::record::{Difference, difference_lines, of_params_alone};
-use super::schema::{NoSchema, Stop};
+use super::record::{PlanDifference, difference_lines, of_params_alone};
+use super::schema::{NoSchema, SchemaStop};
 use crate::base::limits::{ARGUMENT_BYTES, PARAMS_NODES, VARIABLE_BYTES};
 use crate::base::text::{brief_line, escape_line};
 use crate::diagnostic::{Code, Diagnose, Failure, Place, codes};
@@ -61,7 +61,7 @@ pub(crate) enum PlanError {
     #[error("the schema of `{item}` cannot be used: {why}")]
     InvalidSchema { item: Ref, why: NoSchema },
     #[error("checking the parameters of `{item}` against its schema {stop}")]
-    CheckStopped { item: Ref, stop: Stop },
+    CheckStopped { item: Ref, stop: SchemaStop },
     #[error("the parameters of `{item}` hold more than {PARAMS_NODES} values")]
     TooManyValues { item: Ref },
     #[error("`{item}`: `{pointer}` {}", escape_line(.why))]
@@ -102,7 +102,7 @@ pub(crate) enum PlanError {
     #[error("the plan cannot be used: {}", brief_line(.why))]
     Malformed { why: String },
     #[error("`{item}` is not what was planned{}", difference_lines(.differences))]
-    Drifted { item: Ref, differences: Vec<Difference> },
+    Drifted { item: Ref, differences: Vec<PlanDifference> },
     #[error("the variable `{name}` of `{item}` has {bytes} bytes; one may have {VARIABLE_BYTES}")]
     VariableTooLarge { item: Ref, name: String, bytes: usize },
     #[error("an argument of `{item}` holds a NUL, which no process can be given")]
@@ -133,7 +133,7 @@ impl Diagnose for PlanError {
             Self::InvalidParameters { .. } => PLAN_INVALID_PARAMETERS,
             Self::InvalidSchema { why: NoSchema::Malformed(_), .. } => PLAN_INVALID_SCHEMA,
             Self::InvalidSchema { .. } | Self::TooManyValues { .. } => PARSE_LIMIT,
-            Self::CheckStopped { stop: Stop::Steps, .. } => PARSE_LIMIT,
+            Self::CheckStopped { stop: SchemaStop::Steps, .. } => PARSE_LIMIT,
             Self::CheckStopped { .. } => EXECUTE_TIMEOUT,
             Self::BadConfig { .. } => PLAN_BAD_CONFIG,
             Self::NoCommand { .. } => PLAN_NO_COMMAND,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{paths, values};
 use super::config::Execution;
 use super::error::PlanError;
-use super::plan::Machine;
+use super::plan::PlanContext;
 use crate::base::limits::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS, HOOK_TIMEOUT_MS};
 use crate::base::text::escape_line;
 use crate::chain::Chain;
@@ -16,7 +16,7 @@ use crate::parse::{Argument, EnvBase, Exec, ExecMode};
 
 /// How the program of a plan is spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Spoken {
+pub(crate) struct ExecOptions {
     pub(crate) mode: ExecMode,
     /// The parameters are sent below `args`; an eval or a hook is sent them as they are.
     pub(crate) below_args: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Spoken {
     pub(crate) idle_ms: u64,
 }
 
-impl Spoken {
+impl ExecOptions {
     /// As the plan's data: what decides how the program is spoken to.
     pub(super) fn to_json(&self) -> Value {
         let mut out: Map<String, Value> = Map::new();
@@ -53,10 +53,10 @@ impl Spoken {
 /// `plan.bad_config`: the block and the chain's runtime do not go together, or the block asks for
 /// more than a project's item may have. `plan.unverified_program`: an argument names, from the
 /// item's folder, a file of the project or of a space that is not in `files`.
-pub(super) fn of(
+pub(super) fn execution(
     chain: &Chain,
-    machine: &Machine<'_>,
-) -> Result<Option<(Execution, Spoken)>, PlanError> {
+    machine: &PlanContext<'_>,
+) -> Result<Option<(Execution, ExecOptions)>, PlanError> {
     let tool = chain.tool();
     let bad =
         |pointer, why: String| PlanError::BadConfig { item: tool.item().clone(), pointer, why };
@@ -102,7 +102,7 @@ pub(super) fn of(
         packages: None,
     };
     let is_hook = tool.tool.hook.is_some();
-    let spoken = Spoken {
+    let spoken = ExecOptions {
         mode: exec.mode,
         as_it_is: is_hook,
         below_args: !matches!(tool.tool.tool_type.as_deref(), Some("eval" | "hook")),
@@ -117,7 +117,7 @@ pub(super) fn of(
 /// Where the relative paths of an `exec` block are meant from: the folder of the item's own file.
 struct Here<'a> {
     chain: &'a Chain,
-    machine: &'a Machine<'a>,
+    machine: &'a PlanContext<'a>,
 }
 
 impl Here<'_> {

@@ -15,15 +15,15 @@ use std::time::Duration;
 
 use crate::base::limits::{GIT_SETTINGS, GIT_SETTINGS_BYTES, GIT_SETTINGS_TIME};
 use crate::base::text::{brief_line, escape_line};
-use crate::host::{Kept, Spawn, home_of};
+use crate::host::{KeptPath, Spawn, home_of};
 
-use super::plan::Machine;
+use super::plan::PlanContext;
 
 /// A repository that a tool may write, but for what is kept.
 pub(super) struct Places<'a> {
     pub(super) project: &'a Path,
     pub(super) repository: &'a Path,
-    pub(super) kept: &'a [Kept],
+    pub(super) kept: &'a [KeptPath],
 }
 
 impl Places<'_> {
@@ -34,7 +34,7 @@ impl Places<'_> {
     pub(super) fn open_to_a_tool<'h>(
         &self,
         homes: impl Iterator<Item = &'h PathBuf>,
-        machine: &Machine<'_>,
+        machine: &PlanContext<'_>,
     ) -> Option<String> {
         let own = ["config", "config.worktree"].map(|name| self.repository.join(name));
         let of_home =
@@ -92,7 +92,11 @@ impl Places<'_> {
 
     /// What git says of all settings, these files included: of one that is not there it says
     /// nothing, and it fails where one cannot be read.
-    fn ask(&self, files: &BTreeSet<OsString>, machine: &Machine<'_>) -> Result<Vec<u8>, String> {
+    fn ask(
+        &self,
+        files: &BTreeSet<OsString>,
+        machine: &PlanContext<'_>,
+    ) -> Result<Vec<u8>, String> {
         let program = machine.ground.find_program(machine.vars, "git");
         let program = program.ok_or("there is no `git` to ask for them")?;
         let mut args: Vec<OsString> = vec!["--git-dir".into(), self.repository.into()];
@@ -127,7 +131,7 @@ impl Places<'_> {
     }
 
     /// It lies in the repository, by its name or in truth, and is not kept.
-    fn is_open(&self, path: &Path, machine: &Machine<'_>) -> bool {
+    fn is_open(&self, path: &Path, machine: &PlanContext<'_>) -> bool {
         let real = machine.host.real_folder(path).or_else(|| machine.host.real_file(path));
         let is_open = |path: &Path| {
             path.starts_with(self.repository)

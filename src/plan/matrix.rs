@@ -74,14 +74,14 @@ impl fmt::Display for Thread {
 
 /// One way of asking for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cell {
+pub(crate) struct RunMode {
     pub(crate) target: Target,
     pub(crate) thread: Thread,
     pub(crate) detached: bool,
     pub(crate) dry_run: bool,
 }
 
-impl Cell {
+impl RunMode {
     /// The rules that hold for every kind; checked before anything is looked up.
     ///
     /// # Errors
@@ -209,7 +209,7 @@ impl Diagnose for MatrixError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cell, Target, Thread};
+    use super::{RunMode, Target, Thread};
     use crate::diagnostic::Diagnose;
     use crate::id::Kind;
 
@@ -263,7 +263,7 @@ mod tests {
             ("local", "inline", true, true, "async_dry_run", "async_dry_run", "async_dry_run"),
         ];
         for (target, thread, detached, dry_run, tool, directive, knowledge) in rows {
-            let cell = Cell {
+            let cell = RunMode {
                 target: target.parse().unwrap(),
                 thread: thread.parse().unwrap(),
                 detached,

@@ -9,20 +9,20 @@ use std::time::Duration;
 use super::act::{Act, McpServer};
 use super::arguments::plain_path;
 use super::config::{Execution, merged};
+use super::config_layers::{self, Limits};
 use super::deps;
 use super::env::Env;
 use super::error::PlanError;
 use super::exec;
-use super::http::Http;
-use super::layered::{self, Limits};
+use super::http::HttpPlan;
 use super::machine::{Survey, file_identity};
 use super::mcp::{self, McpTool};
 use super::params::Params;
 use super::pieces::Pieces;
+use super::plan_source::PlanSource;
 use super::process::Process;
 use super::record::{Content, PlannedItem};
-use super::sandbox::{self, Ground, Wanted};
-use super::shelf::Shelf;
+use super::sandbox::{self, BasePolicy, SandboxChoice};
 use super::template::{Named, Names};
 use super::template_context::TemplateContext;
 use super::tree::{Anchored, Pinned, Tree};
@@ -30,7 +30,7 @@ use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::{Chain, Primitive};
-use crate::host::{Cell, Confinement, Host, ResolvedPath, Restrict, Spawn, Vars};
+use crate::host::{ChildSandbox, Confinement, Host, ResolvedPath, Restrict, Spawn, Vars};
 use crate::id::Ref;
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::space::{ForeignGround, NotSearched, Searched};
@@ -39,10 +39,10 @@ use crate::validate::ValidChain;
 use crate::verify::{Permit, Source, TrustStore};
 
 /// What a plan needs to know of the machine and the caller.
-pub(crate) struct Machine<'a> {
+pub(crate) struct PlanContext<'a> {
     pub(crate) vars: &'a Vars,
     pub(crate) host: &'a dyn Host,
-    pub(crate) shelf: &'a dyn Shelf,
+    pub(crate) plan_source: &'a dyn PlanSource,
     /// Which programs and folders inside the project the person let in.
     pub(crate) trust: &'a TrustStore<'a>,
     pub(crate) project_path: &'a Path,
@@ -59,7 +59,7 @@ pub(crate) struct Machine<'a> {
     /// Whether the project's config shortens the time; not of hooks that judge the project.
     pub(crate) project_shortens: bool,
     /// What the caller wants of the sandbox.
-    pub(crate) sandbox: Wanted,
+    pub(crate) sandbox: SandboxChoice,
     /// A caller may shorten the time, never lengthen it.
     pub(crate) timeout: Option<Duration>,
     /// The plan is written down or a receipt of its run is: files are digested too that are not
@@ -67,7 +67,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) for_record: bool,
 }
 
-impl Machine<'_> {
+impl PlanContext<'_> {
     /// Whether a file is there that somebody else may have put there: by its name, by what it is in
     /// the end, or by a link on the way.
     pub(super) fn guards(&self, path: &Path) -> bool {
@@ -139,7 +139,7 @@ pub(crate) struct Plan {
     /// What holds the process, if it is one and held.
     confinement: Option<Arc<Confinement>>,
     /// What it may touch without its own declaration, where that is to be learned.
-    ground: Option<Ground>,
+    base_policy: Option<BasePolicy>,
     tree: Option<Tree>,
     dependencies: Vec<Source>,
     timeout: Duration,
@@ -161,7 +161,7 @@ impl Plan {
     pub(crate) fn build(
         valid: &ValidChain,
         given: Params,
-        machine: &Machine<'_>,
+        machine: &PlanContext<'_>,
         sink: &dyn Sink,
     ) -> Result<Self, PlanError> {
         let chain = valid.chain();
@@ -177,18 +177,19 @@ impl Plan {
             let why = "cannot be the project: its path is not UTF-8".to_owned();
             return Err(PlanError::BadConfig { item, pointer: "/config/cwd", why });
         }
-        let anchored = Anchored::of(chain, machine.shelf, sink)?;
-        let modules = deps::modules(chain, anchored.as_ref(), machine.shelf, sink)?;
-        let tree = Tree::of(chain, anchored.as_ref(), &modules);
-        let resolved = layered::resolve(chain, machine.shelf, sink)?;
-        let (mut limits, limited_by) = layered::limits(&item, machine.shelf, sink)?;
+        let anchored = Anchored::find(chain, machine.plan_source, sink)?;
+        let modules = deps::modules(chain, anchored.as_ref(), machine.plan_source, sink)?;
+        let tree = Tree::new(chain, anchored.as_ref(), &modules);
+        let resolved = config_layers::resolve(chain, machine.plan_source, sink)?;
+        let (mut limits, limited_by) = config_layers::limits(&item, machine.plan_source, sink)?;
         limits.at_most = limits.at_most.filter(|_| machine.project_shortens);
         let config = resolved.value.as_ref().map(|value| Digest::of(exact(value).as_bytes()));
         let params = match resolved.value {
             Some(value) => given.clone().with_config(value),
             None => given.clone(),
         };
-        let mut env = Env::of(chain, machine.vars, machine.child_path(), own, machine.shelf, sink)?;
+        let mut env =
+            Env::new(chain, machine.vars, machine.child_path(), own, machine.plan_source, sink)?;
         if let Some(Anchored { anchor, .. }) = &anchored {
             env = env.with_paths(anchor_paths(&item, anchor)?);
         }
@@ -199,8 +200,8 @@ impl Plan {
         };
         let (survey, act, signed_ms) =
             act(chain, &params, &mut context, &tree, anchored.as_ref(), machine, sink)?;
-        let (confinement, ground) = match act.process() {
-            Some(_) => sandbox::of(chain, &survey, machine)?,
+        let (confinement, base_policy) = match act.process() {
+            Some(_) => sandbox::confinement(chain, &survey, machine)?,
             None => (None, None),
         };
         if let Some(held) = &confinement {
@@ -215,7 +216,7 @@ impl Plan {
             process.uses_private(&filled) || set.any(|(_, value)| value.is_private())
         });
         context.places = context.places.filter(|_| uses_tree);
-        let content = Content::of(&act, &survey, machine);
+        let content = Content::read(&act, &survey, machine);
         let plan = Self {
             item,
             timeout,
@@ -223,7 +224,7 @@ impl Plan {
             context,
             survey,
             confinement,
-            ground,
+            base_policy,
             tree: uses_tree.then_some(tree),
             pairs: valid.pairs().to_vec(),
             chain: chain.ids(),
@@ -265,7 +266,7 @@ impl Plan {
             stderr_end: None,
             stops_at_cap: false,
             digests_output: false,
-            cell: self.confinement.as_ref().map(|confinement| Cell {
+            cell: self.confinement.as_ref().map(|confinement| ChildSandbox {
                 confinement: Arc::clone(confinement),
                 pin: pin.map(Path::to_owned),
                 tmp: tmp.map(Path::to_owned),
@@ -274,7 +275,7 @@ impl Plan {
             }),
             restrict: Restrict::default(),
             holds_another: false,
-            watched: self.ground.is_some(),
+            watched: self.base_policy.is_some(),
         }
     }
 
@@ -315,8 +316,8 @@ impl Plan {
     }
 
     /// What it may touch without its own declaration; there where the run is watched to learn that.
-    pub(crate) fn ground(&self) -> Option<&Ground> {
-        self.ground.as_ref()
+    pub(crate) fn base_policy(&self) -> Option<&BasePolicy> {
+        self.base_policy.as_ref()
     }
 
     /// What of this machine it uses.
@@ -364,7 +365,7 @@ fn act(
     context: &mut TemplateContext,
     tree: &Tree,
     anchored: Option<&Anchored>,
-    machine: &Machine<'_>,
+    machine: &PlanContext<'_>,
     sink: &dyn Sink,
 ) -> Result<(Survey, Act, Option<u64>), PlanError> {
     let mut config = merged(chain);
@@ -372,7 +373,7 @@ fn act(
     match chain.primitive() {
         Primitive::Execute => {}
         Primitive::HttpClient => {
-            let http = Http::of(chain, &config, params, context)?;
+            let http = HttpPlan::new(chain, &config, params, context)?;
             let signed_ms = http.timeout_ms;
             return Ok((Survey::default(), Act::Http(http), signed_ms));
         }
@@ -382,7 +383,7 @@ fn act(
             let taken = McpTool::take(chain, &mut config).map_err(bad)?;
             if config.contains_key("url") {
                 let http = mcp::request(config).map_err(bad)?;
-                let http = Http::of(chain, &http, params, context)?;
+                let http = HttpPlan::new(chain, &http, params, context)?;
                 mcp::check_encryption(&http.request.address).map_err(bad)?;
                 let signed_ms = http.timeout_ms;
                 let act = Act::Mcp(McpServer::Url(http), taken);
@@ -391,9 +392,9 @@ fn act(
             tool = Some(taken);
         }
     }
-    let (mut execution, spoken) = match exec::of(chain, machine)? {
+    let (mut execution, spoken) = match exec::execution(chain, machine)? {
         Some((execution, spoken)) => (execution, Some(spoken)),
-        None => (Execution::of(chain, &config)?, None),
+        None => (Execution::from_config(chain, &config)?, None),
     };
     let signed_ms = execution.timeout_ms;
     if let Some(Anchored { anchor, .. }) = anchored {
@@ -453,7 +454,7 @@ impl Limits {
 }
 
 /// What `{name}` stands for, but for the names of the private copy.
-fn names(tool: &Source, params: &Params, machine: &Machine<'_>) -> Names {
+fn names(tool: &Source, params: &Params, machine: &PlanContext<'_>) -> Names {
     let text = |path: Option<&Path>| {
         Named::Text(path.map(|path| path.display().to_string()).unwrap_or_default())
     };

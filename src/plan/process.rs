@@ -10,7 +10,7 @@ use super::config::{Execution, strings};
 use super::error::PlanError;
 use super::machine::{Chosen, Seeker};
 use super::pieces::{Pieces, SHOWN};
-use super::plan::Machine;
+use super::plan::PlanContext;
 use super::start::Program;
 use super::template::{Named, variables};
 use super::template_context::{Filled, TemplateContext};
@@ -69,7 +69,7 @@ impl Process {
     /// `plan.secret_in_argv`, `plan.no_command`, `plan.program_not_found`, `plan.argument_nul`,
     /// `plan.argument_too_large`, `plan.variable_too_large`, `plan.bad_config`,
     /// `plan.unverified_program`.
-    pub(super) fn of(
+    pub(super) fn new(
         item: &Ref,
         execution: Execution,
         context: &TemplateContext,
@@ -87,7 +87,7 @@ impl Process {
             return Err(PlanError::BadConfig { item: item.clone(), pointer: "/config", why });
         }
         let filled = context.fill();
-        let (program, chosen) = Program::of(item, &execution, &filled, tree, seek, interpreter)?;
+        let (program, chosen) = Program::new(item, &execution, &filled, tree, seek, interpreter)?;
         let mut process = Self { execution, program, copies: BTreeMap::new() };
         process.check(item, &filled, tree, seek.machine)?;
         Ok((process, chosen))
@@ -211,7 +211,7 @@ impl Process {
         item: &Ref,
         filled: &Filled,
         tree: &Tree,
-        machine: &Machine<'_>,
+        machine: &PlanContext<'_>,
     ) -> Result<(), PlanError> {
         let item = || item.clone();
         let Expanded { args, cwd } = self.expand(filled);
@@ -280,7 +280,7 @@ impl Process {
         &self,
         argument: &Pieces,
         folder: &Path,
-        machine: &Machine<'_>,
+        machine: &PlanContext<'_>,
     ) -> Option<PathBuf> {
         let is_private = folder.as_os_str().is_empty();
         let texts = judged(argument);

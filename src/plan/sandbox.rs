@@ -10,18 +10,20 @@ use std::sync::Arc;
 use super::error::PlanError;
 use super::git_settings;
 use super::machine::{Chosen, Survey};
-use super::plan::Machine;
+use super::plan::PlanContext;
 use super::protected::{
     GIT, HEAD, HOST_KEYS, Name, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
 };
 use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
-use crate::host::{CannotConfine, Caps, Commits, Confinement, Kept, Ladder, Level, Net, Policy};
+use crate::host::{
+    CannotConfine, Caps, Commits, Confinement, KeptPath, Ladder, Net, Policy, SandboxLevel,
+};
 use crate::id::Space;
 
 /// What the caller wants of the sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum SandboxChoice {
     /// None for what the operator lists, else the strongest level that works.
     #[default]
     Auto,
@@ -34,7 +36,7 @@ pub(crate) enum Wanted {
 
 /// What a run may touch by its other links and by default, were its tool to declare nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
+pub(crate) struct BasePolicy {
     pub(crate) policy: Policy,
     /// The project may be read for as long as nobody declares what may be.
     pub(crate) reads_project: bool,
@@ -72,25 +74,25 @@ const ITEMS: [&str; 3] = ["tools", "directives", "knowledge"];
 ///
 /// # Errors
 /// `sandbox.*`, `verify.trust_unreadable`
-pub(super) fn of(
+pub(super) fn confinement(
     chain: &Chain,
     survey: &Survey,
-    machine: &Machine<'_>,
-) -> Result<(Option<Arc<Confinement>>, Option<Ground>), PlanError> {
+    machine: &PlanContext<'_>,
+) -> Result<(Option<Arc<Confinement>>, Option<BasePolicy>), PlanError> {
     let item = chain.tool().item();
     let refused = |why| PlanError::Sandbox { item: item.clone(), why };
     let held = |policy, ladder| machine.host.confine(policy, ladder).map(Arc::new);
     let ladder = match machine.sandbox {
-        Wanted::On(ladder) => ladder,
-        Wanted::Learn => {
-            let ground = ground(chain, survey, machine).map_err(refused)?;
-            let policy = widest(&ground, machine);
-            let held = held(policy, Ladder::Only(Level::Bwrap)).map_err(refused)?;
-            return Ok((Some(held), Some(ground)));
+        SandboxChoice::On(ladder) => ladder,
+        SandboxChoice::Learn => {
+            let base = base(chain, survey, machine).map_err(refused)?;
+            let policy = widest(&base, machine);
+            let held = held(policy, Ladder::Only(SandboxLevel::Bwrap)).map_err(refused)?;
+            return Ok((Some(held), Some(base)));
         }
         wanted => match (wanted, machine.trust.lets_out(item)?) {
             (_, true) => return Ok((None, None)),
-            (Wanted::Off, false) => {
+            (SandboxChoice::Off, false) => {
                 return Err(refused(CannotConfine::OffNotAllowed(item.to_string())));
             }
             _ => Ladder::Auto,
@@ -100,16 +102,20 @@ pub(super) fn of(
     held(policy, ladder).map(|held| (Some(held), None)).map_err(refused)
 }
 
-fn ground(chain: &Chain, survey: &Survey, machine: &Machine<'_>) -> Result<Ground, CannotConfine> {
+fn base(
+    chain: &Chain,
+    survey: &Survey,
+    machine: &PlanContext<'_>,
+) -> Result<BasePolicy, CannotConfine> {
     let others = chain.links().get(1..).unwrap_or_default();
     let mut policy = policy(chain, others, survey, machine)?;
     // Its limits are its own word and stay, and so does whether it makes items.
     let own = chain.tool().tool.sandbox.as_ref();
     policy.caps = own.map_or(policy.caps, |own| own.caps.and(policy.caps));
     let declares_read = |link: &Link| link.tool.sandbox.as_ref().is_some_and(|s| s.read.is_some());
-    let places = Places::of(machine);
+    let places = Places::new(machine);
     let wide = places.wide().chain([PathBuf::from("/"), PathBuf::from(PRIVATE)]);
-    Ok(Ground {
+    Ok(BasePolicy {
         policy,
         reads_project: !others.iter().any(declares_read),
         wide: wide.collect(),
@@ -120,7 +126,7 @@ fn ground(chain: &Chain, survey: &Survey, machine: &Machine<'_>) -> Result<Groun
 /// All of the machine but what no tool may touch. What lies in the folder that is a private one for
 /// every tool shows through it, so that new files there are its own and old ones are seen to be
 /// needed.
-fn widest(ground: &Ground, machine: &Machine<'_>) -> Policy {
+fn widest(base: &BasePolicy, machine: &PlanContext<'_>) -> Policy {
     let private = Path::new(PRIVATE);
     let host = machine.host;
     let mut there = host.names(private);
@@ -134,19 +140,19 @@ fn widest(ground: &Ground, machine: &Machine<'_>) -> Policy {
     };
     let there = there.filter(|path| is_there(path) && is_real(path));
     let write = [PathBuf::from("/")].into_iter().chain(there).collect();
-    let mut policy = ground.policy.clone();
+    let mut policy = base.policy.clone();
     let mut write: BTreeSet<PathBuf> = write;
     // Nothing can be mounted over a link. Where one is kept, nothing new comes to be in its folder,
     // and what is in it already may be written as ever.
     let (links, kept) = policy.kept.into_iter().partition(|kept| !is_real(&kept.path));
     policy.kept = kept;
     let folders: BTreeSet<PathBuf> =
-        links.iter().filter_map(|link: &Kept| link.path.parent().map(Path::to_owned)).collect();
+        links.iter().filter_map(|link: &KeptPath| link.path.parent().map(Path::to_owned)).collect();
     for folder in folders {
         let inner = host.names(&folder).into_iter().map(|name| folder.join(name));
         let is_kept = |path: &Path| policy.kept.iter().any(|kept| path.starts_with(&kept.path));
         write.extend(inner.filter(|path| is_there(path) && is_real(path) && !is_kept(path)));
-        policy.kept.push(Kept { path: folder, is_folder: true });
+        policy.kept.push(KeptPath { path: folder, is_folder: true });
     }
     let write = write.into_iter().collect();
     Policy { read: Vec::new(), write, made: Vec::new(), net: Net::Any, ..policy }
@@ -157,10 +163,10 @@ fn policy(
     chain: &Chain,
     links: &[Link],
     survey: &Survey,
-    machine: &Machine<'_>,
+    machine: &PlanContext<'_>,
 ) -> Result<Policy, CannotConfine> {
     let declared = || links.iter().filter_map(|link| link.tool.sandbox.as_ref());
-    let places = Places::of(machine);
+    let places = Places::new(machine);
     let mut read = BTreeSet::new();
     let mut write = BTreeSet::new();
     let mut made = BTreeSet::new();
@@ -201,7 +207,7 @@ fn policy(
         false => None,
     };
     write.extend(commits.clone());
-    let is_learned = machine.sandbox == Wanted::Learn;
+    let is_learned = machine.sandbox == SandboxChoice::Learn;
     let kept = places.kept(is_learned || !write.is_empty(), commits.is_some());
     let git = commits.as_ref().and_then(|_| machine.ground.find_program(machine.vars, "git"));
     if let Some(repository) = &commits {
@@ -258,14 +264,14 @@ fn policy(
 
 /// Real places of this run.
 struct Places<'a> {
-    machine: &'a Machine<'a>,
+    machine: &'a PlanContext<'a>,
     project: PathBuf,
     user: Option<PathBuf>,
     home: Option<PathBuf>,
 }
 
 impl<'a> Places<'a> {
-    fn of(machine: &'a Machine<'a>) -> Self {
+    fn new(machine: &'a PlanContext<'a>) -> Self {
         let real = |path: &Path| machine.host.real_folder(path).unwrap_or_else(|| path.to_owned());
         Self {
             machine,
@@ -354,7 +360,7 @@ impl<'a> Places<'a> {
 
     /// What is never written, by its name and, where anything is written, by what it leads to. With
     /// `commits` the project's repository is written, and what decides what git runs is not.
-    fn kept(&self, is_written: bool, commits: bool) -> Vec<Kept> {
+    fn kept(&self, is_written: bool, commits: bool) -> Vec<KeptPath> {
         let mut kept = Vec::new();
         let mut keep = |root: &Path, names: &[Name]| {
             for (name, is_folder) in names {
@@ -366,7 +372,7 @@ impl<'a> Places<'a> {
                     [Some(path), real]
                         .into_iter()
                         .flatten()
-                        .map(|path| Kept { path, is_folder: *is_folder }),
+                        .map(|path| KeptPath { path, is_folder: *is_folder }),
                 );
             }
         };
@@ -395,7 +401,9 @@ impl<'a> Places<'a> {
             let repository = self.project.join(GIT.0);
             let names = self.machine.host.names(&repository).into_iter();
             let parts = names.filter(|name| name.starts_with("sharedindex."));
-            kept.extend(parts.map(|name| Kept { path: repository.join(name), is_folder: false }));
+            kept.extend(
+                parts.map(|name| KeptPath { path: repository.join(name), is_folder: false }),
+            );
         }
         kept.sort_by(|a, b| a.path.cmp(&b.path));
         // What lies in another one comes right after it, and is kept with it.

@@ -61,14 +61,14 @@ impl std::fmt::Display for NoSchema {
 
 /// Why a check was left before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum SchemaStop {
     Steps,
     Time,
     /// The call was cancelled, or rye was asked to end.
     Asked,
 }
 
-impl std::fmt::Display for Stop {
+impl std::fmt::Display for SchemaStop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Steps => "takes too many steps",
@@ -91,7 +91,7 @@ impl Schema {
         let options = jsonschema::options()
             .with_draft(Draft::Draft202012)
             .with_pattern_options(patterns)
-            .with_keyword(STEP, |parent, _, _| Ok(Box::new(Step::of(parent))));
+            .with_keyword(STEP, |parent, _, _| Ok(Box::new(Step::new(parent))));
         let validator = options.build(&counted(schema, &parts));
         validator.map(Self).map_err(|error| NoSchema::Malformed(brief(&error)))
     }
@@ -100,12 +100,12 @@ impl Schema {
     /// a line that says so where there are more. Only one where listing them takes too many steps.
     ///
     /// # Errors
-    /// [`Stop`]
+    /// [`SchemaStop`]
     pub(super) fn violations(
         &self,
         value: &Value,
         time: Option<Duration>,
-    ) -> Result<Vec<Violation>, Stop> {
+    ) -> Result<Vec<Violation>, SchemaStop> {
         let until = Instant::now() + time.unwrap_or(Duration::from_millis(CHECK_MS));
         if metered(CHECK_STEPS, 0, until, || self.0.is_valid(value))? {
             return Ok(Vec::new());
@@ -114,12 +114,12 @@ impl Schema {
         let fault = FAULT_STEPS + steps_to_keep(longest_place(value));
         let all = || listed(self.0.iter_errors(value).map(|error| violation(&error)));
         match metered(LIST_STEPS, fault, until, all) {
-            Err(Stop::Steps) => {}
+            Err(SchemaStop::Steps) => {}
             other => return other,
         }
         let first = || self.0.validate(value).err().map(|error| violation(&error));
         match metered(LIST_STEPS, fault, until, first) {
-            Err(Stop::Steps) | Ok(None) => {
+            Err(SchemaStop::Steps) | Ok(None) => {
                 let message = "does not fit, and listing what is wrong takes too many steps";
                 Ok(vec![Violation { pointer: String::new(), message: message.into() }])
             }
@@ -191,7 +191,7 @@ struct Step {
 }
 
 impl Step {
-    fn of(parent: &Map<String, Value>) -> Self {
+    fn new(parent: &Map<String, Value>) -> Self {
         let held = ["enum", "const", "required", "dependentRequired"];
         // A part that fails is left before it counts, so whoever tries it counts for it.
         let tried = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "contains"];
@@ -304,13 +304,13 @@ fn metered<R>(
     fault: u64,
     until: Instant,
     check: impl FnOnce() -> R,
-) -> Result<R, Stop> {
+) -> Result<R, SchemaStop> {
     let signals = Signals::listen().ok();
     let meter = Meter { left: steps, looked: steps, fault, until, signals };
     METER.with_borrow_mut(|held| *held = Some(meter));
     let result = catch_unwind(AssertUnwindSafe(check));
     METER.with_borrow_mut(|held| *held = None);
-    result.map_err(|left| match left.downcast::<Stop>() {
+    result.map_err(|left| match left.downcast::<SchemaStop>() {
         Ok(stop) => *stop,
         Err(other) => resume_unwind(other),
     })
@@ -321,16 +321,16 @@ fn metered<R>(
 fn spend(steps: u64) {
     let stop = METER.with_borrow_mut(|meter| {
         let meter = meter.as_mut()?;
-        let Some(left) = meter.left.checked_sub(steps) else { return Some(Stop::Steps) };
+        let Some(left) = meter.left.checked_sub(steps) else { return Some(SchemaStop::Steps) };
         meter.left = left;
         if meter.looked - left < STEPS_A_LOOK {
             return None;
         }
         meter.looked = left;
         if meter.signals.as_ref().is_some_and(Signals::is_waiting) {
-            return Some(Stop::Asked);
+            return Some(SchemaStop::Asked);
         }
-        (Instant::now() >= meter.until).then_some(Stop::Time)
+        (Instant::now() >= meter.until).then_some(SchemaStop::Time)
     });
     if let Some(stop) = stop {
         resume_unwind(Box::new(stop));
@@ -339,11 +339,11 @@ fn spend(steps: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{NoSchema, Schema, Stop};
+    use super::{NoSchema, Schema, SchemaStop};
     use serde_json::{Value, json};
     use std::time::Duration;
 
-    fn check(schema: &Value, value: &Value) -> Result<usize, Stop> {
+    fn check(schema: &Value, value: &Value) -> Result<usize, SchemaStop> {
         let schema = Schema::compile(schema).expect("a schema");
         schema.violations(value, None).map(|found| found.len())
     }
@@ -363,7 +363,7 @@ mod tests {
         let (schema, many) = wide();
         assert_eq!(check(&schema, &json!(["x1y", "x999y"])), Ok(0));
         assert_eq!(check(&schema, &json!(["x1000y", "y"])), Ok(2));
-        assert_eq!(check(&schema, &many), Err(Stop::Steps));
+        assert_eq!(check(&schema, &many), Err(SchemaStop::Steps));
     }
 
     #[test]
@@ -374,15 +374,15 @@ mod tests {
         for _ in 0..60 {
             (good, bad) = (json!([good]), json!([bad]));
         }
-        assert!(matches!(check(&tree, &good), Ok(0) | Err(Stop::Steps)));
-        assert!(matches!(check(&tree, &bad), Ok(1..) | Err(Stop::Steps)));
+        assert!(matches!(check(&tree, &good), Ok(0) | Err(SchemaStop::Steps)));
+        assert!(matches!(check(&tree, &bad), Ok(1..) | Err(SchemaStop::Steps)));
     }
 
     #[test]
     fn a_check_ends_at_the_callers_time() {
         let (schema, many) = wide();
         let schema = Schema::compile(&schema).expect("a schema");
-        assert_eq!(schema.violations(&many, Some(Duration::ZERO)), Err(Stop::Time));
+        assert_eq!(schema.violations(&many, Some(Duration::ZERO)), Err(SchemaStop::Time));
     }
 
     #[test]

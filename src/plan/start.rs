@@ -30,7 +30,7 @@ impl Program {
     /// # Errors
     /// `plan.no_command`, `plan.program_not_found`, `plan.argument_nul`, `plan.bad_config`,
     /// `plan.unverified_program`
-    pub(super) fn of(
+    pub(super) fn new(
         item: &Ref,
         execution: &Execution,
         filled: &Filled,
@@ -51,7 +51,7 @@ impl Program {
         }
         if let Some(path) = program.below_private() {
             let unlisted = || bad(format!("is `{}`, which is not in `files`", path.display()));
-            return Self::of_copy(&item(), tree.at(&path).ok_or_else(unlisted)?, seek);
+            return Self::from_copy(&item(), tree.at(&path).ok_or_else(unlisted)?, seek);
         }
         let program = program.shown();
         let missing = |seek: &Seeker<'_>, program| {
@@ -68,7 +68,7 @@ impl Program {
         // A relative path is meant from the project, wherever the child starts.
         let path = seek.machine.project_path.join(&program);
         if let Some(file) = tree.copy_of(&path) {
-            return Self::of_copy(&item(), file, seek);
+            return Self::from_copy(&item(), file, seek);
         }
         let path = seen_by_child(&path, seek.machine.workplace);
         if let Some(chosen) = interpreter.filter(|chosen| chosen.path == path) {
@@ -84,7 +84,7 @@ impl Program {
     }
 
     /// A signed file, with the interpreter that its first line asks for.
-    fn of_copy(
+    fn from_copy(
         item: &Ref,
         file: &Pinned,
         seek: &mut Seeker<'_>,
@@ -96,7 +96,7 @@ impl Program {
             let why = format!("is `{copy}`, which is no program: list it in `exec_files`");
             return Err(bad(why));
         }
-        match Shebang::of(&file.bytes) {
+        match Shebang::from_bytes(&file.bytes) {
             None => Ok((Self::Copy(copy), None)),
             Some(Shebang::Path(path))
                 if !path.is_absolute() || seek.machine.leads_to_foreign_file(&path) =>
@@ -175,7 +175,7 @@ enum Shebang {
 
 impl Shebang {
     /// As the kernel and `env` read it: one argument, which `-S` takes apart.
-    fn of(bytes: &[u8]) -> Option<Self> {
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let line = bytes.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
         let line = String::from_utf8_lossy(line);
         let line = line.trim();
@@ -219,7 +219,7 @@ mod tests {
             ("\u{7f}ELF", None),
             ("", None),
         ] {
-            assert_eq!(Shebang::of(text.as_bytes()), want, "{text}");
+            assert_eq!(Shebang::from_bytes(text.as_bytes()), want, "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::plain_path;
 use super::error::PlanError;
-use super::shelf::Shelf;
+use super::plan_source::PlanSource;
 use crate::chain::{Chain, Link};
 use crate::parse::{Anchor, AnchorMode};
 use crate::space::RelPath;
@@ -62,7 +62,7 @@ impl Tree {
     /// files.
     ///
     /// `modules` are sources that carry a signature line of their own.
-    pub(super) fn of(chain: &Chain, anchored: Option<&Anchored<'_>>, modules: &[Source]) -> Self {
+    pub(super) fn new(chain: &Chain, anchored: Option<&Anchored<'_>>, modules: &[Source]) -> Self {
         let tool = chain.tool();
         let whole = tool.source.path_below_base();
         // Both were asked for before: a folder that the tool may not use ended the plan.
@@ -147,9 +147,9 @@ impl<'a> Anchored<'a> {
     ///
     /// # Errors
     /// `plan.bad_config` for a root that the tool may not use; `space.*`.
-    pub(super) fn of(
+    pub(super) fn find(
         chain: &'a Chain,
-        shelf: &dyn Shelf,
+        plan_source: &dyn PlanSource,
         sink: &dyn Sink,
     ) -> Result<Option<Self>, PlanError> {
         let mut declared = chain.links().iter().enumerate();
@@ -159,14 +159,14 @@ impl<'a> Anchored<'a> {
         let counts = match anchor.mode {
             AnchorMode::Never => false,
             AnchorMode::Always => true,
-            AnchorMode::Auto => is_marked(tool, anchor, shelf)?,
+            AnchorMode::Auto => is_marked(tool, anchor, plan_source)?,
         };
         sink.record(Event::Anchor {
             declared_by: chain.links()[link].item().clone(),
             root: anchor.root.name(),
             counts,
         });
-        if counts && shelf.parts_folder(&tool.source, anchor.root)?.is_none() {
+        if counts && plan_source.parts_folder(&tool.source, anchor.root)?.is_none() {
             return Err(PlanError::BadConfig {
                 item: tool.item().clone(),
                 pointer: "/anchor/root",
@@ -185,8 +185,12 @@ fn lib(chain: &Chain) -> Option<String> {
     named.map(|(at, lib)| format!("lib{at}/{lib}"))
 }
 
-fn is_marked(tool: &Link, anchor: &Anchor, shelf: &dyn Shelf) -> Result<bool, PlanError> {
-    let Some((folder, _)) = shelf.parts_folder(&tool.source, anchor.root)? else {
+fn is_marked(
+    tool: &Link,
+    anchor: &Anchor,
+    plan_source: &dyn PlanSource,
+) -> Result<bool, PlanError> {
+    let Some((folder, _)) = plan_source.parts_folder(&tool.source, anchor.root)? else {
         return Ok(false);
     };
     let usual = || MARKERS.iter().filter_map(|name| name.parse::<RelPath>().ok()).collect();

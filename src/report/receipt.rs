@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::error::ReceiptError;
 use super::report::Warned;
 use crate::base::{Digest, canon};
-use crate::execute::{Output, Witness};
+use crate::execute::{OutputDigest, OutputWitness};
 use crate::id::Ref;
 use crate::plan::{Plan, PlannedItem};
 
@@ -124,7 +124,7 @@ pub(crate) struct Ran<'a> {
     pub(crate) ended_at: jiff::Timestamp,
     /// `success`, or the code of the failure.
     pub(crate) ended: &'static str,
-    pub(crate) witness: &'a Witness,
+    pub(crate) witness: &'a OutputWitness,
     pub(crate) warnings: &'a [Warned],
 }
 
@@ -234,7 +234,7 @@ impl LinkRecord {
 }
 
 impl OutputRecord {
-    fn of(output: &Output) -> Self {
+    fn of(output: &OutputDigest) -> Self {
         Self { sha256: output.sha256, bytes: output.bytes, truncated: output.truncated }
     }
 }

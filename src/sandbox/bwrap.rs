@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::confined::{OWN_TMP, uncounted};
 use super::landlock::SCOPES;
 use super::mount_points::MountPoints;
-use crate::host::{CannotConfine, Cell, Confinement, Kept, Level, Net, Policy};
+use crate::host::{CannotConfine, ChildSandbox, Confinement, KeptPath, Net, Policy, SandboxLevel};
 
 /// The policy as this level enforces it. `rules` says whether landlock rules are in force inside as
 /// well; `landlock` is the version of that interface, where the kernel has one.
@@ -32,7 +32,7 @@ pub(super) fn confine(
         let Some(granted) = holding(kept, &policy) else { continue };
         if up_to(granted, &kept.path).any(is_link) {
             return Err(CannotConfine::CannotProtect {
-                level: Level::Bwrap,
+                level: SandboxLevel::Bwrap,
                 granted: granted.to_path_buf(),
                 kept: kept.path.clone(),
                 verb: "write",
@@ -60,11 +60,11 @@ pub(super) fn confine(
         missing.push("replaced places".to_owned());
     }
     missing.extend(uncounted(policy.caps));
-    Ok(Confinement { level: Level::Bwrap, policy, missing })
+    Ok(Confinement { level: SandboxLevel::Bwrap, policy, missing })
 }
 
 /// The innermost write grant that contains the kept place.
-fn holding<'a>(kept: &Kept, policy: &'a Policy) -> Option<&'a Path> {
+fn holding<'a>(kept: &KeptPath, policy: &'a Policy) -> Option<&'a Path> {
     policy.write.iter().filter(|granted| kept.path.starts_with(granted)).max().map(PathBuf::as_path)
 }
 
@@ -82,7 +82,7 @@ struct Mount {
 }
 
 impl Mount {
-    fn of(option: &'static str, at: impl Into<PathBuf>) -> Self {
+    fn new(option: &'static str, at: impl Into<PathBuf>) -> Self {
         Self { at: at.into(), option, from: None }
     }
 }
@@ -91,22 +91,25 @@ impl Mount {
 ///
 /// # Errors
 /// What the disk says.
-pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, MountPoints)> {
+pub(super) fn arguments(
+    cell: &ChildSandbox,
+    cwd: &Path,
+) -> io::Result<(Vec<OsString>, MountPoints)> {
     let policy = &cell.confinement.policy;
     let mut points = MountPoints::default();
     let mut mounts = grants(policy);
     // The working directory must exist, even if the tool may read nothing in it.
-    mounts.insert(0, Mount::of("--dir", cwd));
+    mounts.insert(0, Mount::new("--dir", cwd));
     // Root owns the files of kernel settings and can write them without any capability, so `/proc`
     // is mounted read only.
-    mounts.extend([Mount::of("--proc", "/proc"), Mount::of("--remount-ro", "/proc")]);
-    mounts.push(Mount::of("--dev", "/dev"));
+    mounts.extend([Mount::new("--proc", "/proc"), Mount::new("--remount-ro", "/proc")]);
+    mounts.push(Mount::new("--dev", "/dev"));
     if cell.confinement.has_own_tmp() {
-        mounts.push(Mount::of("--tmpfs", OWN_TMP));
+        mounts.push(Mount::new("--tmpfs", OWN_TMP));
     }
-    mounts.extend(cell.pin.iter().map(|pin| Mount::of("--ro-bind", pin)));
+    mounts.extend(cell.pin.iter().map(|pin| Mount::new("--ro-bind", pin)));
     let own = cell.tmp.iter().chain(&cell.new_items).chain(&cell.index);
-    mounts.extend(own.map(|own| Mount::of("--bind", own)));
+    mounts.extend(own.map(|own| Mount::new("--bind", own)));
     for kept in &policy.kept {
         keep(kept, policy, &mut points, &mut mounts)?;
     }
@@ -115,11 +118,11 @@ pub(super) fn arguments(cell: &Cell, cwd: &Path) -> io::Result<(Vec<OsString>, M
     for hidden in policy.hidden.iter().filter(|hidden| sees(hidden)) {
         if hidden.is_dir() {
             // An empty folder, read only so that no write there seems to succeed.
-            mounts.extend([Mount::of("--tmpfs", hidden), Mount::of("--remount-ro", hidden)]);
+            mounts.extend([Mount::new("--tmpfs", hidden), Mount::new("--remount-ro", hidden)]);
         } else if hidden.exists() {
             // A device file cannot be opened on any mount but that of `/dev`.
             let nothing = Some(PathBuf::from("/dev/null"));
-            mounts.push(Mount { from: nothing, ..Mount::of("--ro-bind", hidden) });
+            mounts.push(Mount { from: nothing, ..Mount::new("--ro-bind", hidden) });
         }
     }
     // From the outside in. The sort is stable, so mounts on one place keep their order.
@@ -163,25 +166,27 @@ fn grants(policy: &Policy) -> Vec<Mount> {
     for path in base.iter().filter(|path| !is_in(path, read) && !is_in(path, write)) {
         // `/bin` is a link on most systems, and shebangs name it.
         match fs::read_link(path) {
-            Ok(target) => mounts.push(Mount { from: Some(target), ..Mount::of("--symlink", path) }),
-            Err(_) => mounts.push(Mount::of("--ro-bind-try", path)),
+            Ok(target) => {
+                mounts.push(Mount { from: Some(target), ..Mount::new("--symlink", path) })
+            }
+            Err(_) => mounts.push(Mount::new("--ro-bind-try", path)),
         }
     }
     // `/run` holds sockets of services that act for anybody who connects. A grant of a folder above
     // it does not show them; a grant of `/run` itself does.
     let services = Path::new("/run");
     if read.iter().chain(write).any(|path| services != path && services.starts_with(path)) {
-        mounts.push(Mount::of("--tmpfs", services));
+        mounts.push(Mount::new("--tmpfs", services));
     }
     // A write grant includes reading.
     let read = read.iter().filter(|path| !is_in(path, write));
-    mounts.extend(read.map(|path| Mount::of("--ro-bind-try", path)));
-    mounts.extend(write.iter().map(|path| Mount::of("--bind-try", path)));
+    mounts.extend(read.map(|path| Mount::new("--ro-bind-try", path)));
+    mounts.extend(write.iter().map(|path| Mount::new("--bind-try", path)));
     mounts
 }
 
 fn keep(
-    kept: &Kept,
+    kept: &KeptPath,
     policy: &Policy,
     points: &mut MountPoints,
     mounts: &mut Vec<Mount>,
@@ -195,7 +200,7 @@ fn keep(
     if !points.keep(kept)? {
         return Ok(());
     }
-    mounts.extend(between.map(|above| Mount::of("--bind", above)));
-    mounts.push(Mount::of("--ro-bind", &kept.path));
+    mounts.extend(between.map(|above| Mount::new("--bind", above)));
+    mounts.push(Mount::new("--ro-bind", &kept.path));
     Ok(())
 }

@@ -13,8 +13,9 @@ use super::probe::{Found, found};
 use super::{bwrap, cgroup, inside, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
-    Answer, Call, CannotConfine, Caps, Cell, ChildEvent, Confinement, Ended, Host, Ladder, Level,
-    NetFault, PersistentChild, Policy, ResolvedPath, Restrict, Spawn,
+    CannotConfine, Caps, ChildEvent, ChildResult, ChildSandbox, Confinement, Host, HttpAnswer,
+    HttpCall, Ladder, NetFault, PersistentChild, Policy, ResolvedPath, Restrict, SandboxLevel,
+    Spawn,
 };
 
 /// The number of processes that `bwrap` itself adds to a run.
@@ -63,7 +64,7 @@ impl Host for Confined {
         self.host.digest_file(path)
     }
 
-    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<Ended> {
+    fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<ChildResult> {
         let Some(cell) = &spawn.cell else { return self.host.run(spawn, hears) };
         let (held, needs) = held(spawn, cell)?;
         let ended = self.host.run(&held, hears);
@@ -86,7 +87,7 @@ impl Host for Confined {
         choose(found(), policy, ladder)
     }
 
-    fn call(&self, call: &Call) -> Result<Answer, NetFault> {
+    fn call(&self, call: &HttpCall) -> Result<HttpAnswer, NetFault> {
         self.host.call(call)
     }
 }
@@ -103,8 +104,8 @@ fn choose(found: &Found, policy: Policy, ladder: Ladder) -> Result<Confinement, 
         }
     };
     match ladder {
-        Ladder::Only(Level::Landlock) => by_landlock(policy),
-        Ladder::Auto | Ladder::Only(Level::Bwrap) => match (&*found.bwrap, ladder) {
+        Ladder::Only(SandboxLevel::Landlock) => by_landlock(policy),
+        Ladder::Auto | Ladder::Only(SandboxLevel::Bwrap) => match (&*found.bwrap, ladder) {
             (Ok(_), _) => {
                 let rules = inside::holds(&policy);
                 bwrap::confine(policy, rules, found.landlock.as_ref().ok().copied())
@@ -127,7 +128,7 @@ pub(super) fn uncounted(caps: Caps) -> impl Iterator<Item = String> {
 type Needs = (Option<cgroup::Group>, MountPoints);
 
 /// The confined form of the spawn, and what must exist as long as the child runs.
-fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, Needs)> {
+fn held(spawn: &Spawn, cell: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
     let Confinement { level, policy, missing } = &*cell.confinement;
     mount_points::sweep(&policy.abandoned);
     for folder in &policy.made {
@@ -147,18 +148,18 @@ fn held(spawn: &Spawn, cell: &Cell) -> io::Result<(Spawn, Needs)> {
     if let Some(folder) = &cell.index {
         held.env.insert("GIT_INDEX_FILE".into(), folder.join("index").into());
     }
-    let more = if *level == Level::Bwrap { OF_BWRAP } else { 0 };
+    let more = if *level == SandboxLevel::Bwrap { OF_BWRAP } else { 0 };
     let asks = policy.caps.memory_mb.or(policy.caps.processes).is_some();
     let is_counted = asks && !missing.iter().any(|name| name.starts_with("limits."));
     let group = is_counted.then(|| cgroup::Group::new(policy.caps, more)).transpose()?;
     restrict.group = group.as_ref().map(|group| group.join.clone());
     let points = match level {
-        Level::Landlock => {
+        SandboxLevel::Landlock => {
             restrict.ruleset = landlock::ruleset(cell).map_err(io::Error::other)?;
             restrict.drops_capabilities = true;
             MountPoints::default()
         }
-        Level::Bwrap => {
+        SandboxLevel::Bwrap => {
             let program = (*found().bwrap).clone();
             let program = program.map_err(|lacking| io::Error::other(lacking.why))?;
             let (mut args, points) = bwrap::arguments(cell, &spawn.cwd)?;
@@ -218,7 +219,7 @@ mod tests {
 
     use super::{Found, choose};
     use crate::diagnostic::Diagnose;
-    use crate::host::{Caps, Kept, Lacking, Ladder, Level, Net, Policy};
+    use crate::host::{Caps, KeptPath, Lacking, Ladder, Net, Policy, SandboxLevel};
 
     fn policy(write: &[&str]) -> Policy {
         Policy {
@@ -229,7 +230,7 @@ mod tests {
             partial_read: false,
             partial_write: false,
             own_tmp: false,
-            kept: vec![Kept { path: "/p/.ai".into(), is_folder: true }],
+            kept: vec![KeptPath { path: "/p/.ai".into(), is_folder: true }],
             hidden: Vec::new(),
             new_items: Vec::new(),
             commits: None,
@@ -239,7 +240,7 @@ mod tests {
         }
     }
 
-    fn lacking(level: Level) -> Lacking {
+    fn lacking(level: SandboxLevel) -> Lacking {
         Lacking { level, why: "it is off".into(), mend: "turn it on".into() }
     }
 
@@ -247,19 +248,19 @@ mod tests {
     fn machine(bwrap: bool, landlock: bool) -> Found {
         let bwrap: fn() -> _ = match bwrap {
             true => || Ok("/usr/bin/bwrap".into()),
-            false => || Err(lacking(Level::Bwrap)),
+            false => || Err(lacking(SandboxLevel::Bwrap)),
         };
         let landlock: fn() -> _ = match landlock {
             true => || Ok(7),
-            false => || Err(lacking(Level::Landlock)),
+            false => || Err(lacking(SandboxLevel::Landlock)),
         };
         Found { bwrap: LazyLock::new(bwrap), landlock: LazyLock::new(landlock) }
     }
 
     #[test]
     fn the_ladder_is_climbed_down_only_by_what_does_not_work_table() {
-        let (auto, bwrap) = (Ladder::Auto, Ladder::Only(Level::Bwrap));
-        let landlock = Ladder::Only(Level::Landlock);
+        let (auto, bwrap) = (Ladder::Auto, Ladder::Only(SandboxLevel::Bwrap));
+        let landlock = Ladder::Only(SandboxLevel::Landlock);
         let (narrow, wide) = (&["/p/build"][..], &["/p"][..]);
         for (there, ladder, write, want) in [
             ((true, true), auto, narrow, "bwrap"),

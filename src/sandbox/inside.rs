@@ -19,7 +19,7 @@ use rustix::fs::{Mode, OFlags, open};
 
 use super::{landlock, seccomp};
 use crate::host::{
-    Cell, Net, Policy, Restrict, filter_calls, handed_down, landlock_allow, landlock_enter,
+    ChildSandbox, Net, Policy, Restrict, filter_calls, handed_down, landlock_allow, landlock_enter,
     landlock_version,
 };
 
@@ -58,7 +58,7 @@ pub(super) fn holds(policy: &Policy) -> bool {
 ///
 /// # Errors
 /// What the kernel says.
-pub(super) fn program(cell: &Cell) -> io::Result<(Vec<Arc<OwnedFd>>, Vec<OsString>)> {
+pub(super) fn program(cell: &ChildSandbox) -> io::Result<(Vec<Arc<OwnedFd>>, Vec<OsString>)> {
     let ruleset = landlock::inside(cell).map_err(io::Error::other)?;
     let ruleset = ruleset.ok_or_else(|| io::Error::other("the kernel made no rules"))?;
     let program = open("/proc/self/exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;

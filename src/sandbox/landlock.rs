@@ -15,7 +15,9 @@ use landlock::{
 };
 
 use super::split::split;
-use crate::host::{CannotConfine, Cell, Confinement, Kept, Lacking, Level, Net, Policy};
+use crate::host::{
+    CannotConfine, ChildSandbox, Confinement, KeptPath, Lacking, Net, Policy, SandboxLevel,
+};
 
 /// The newest version of the interface that this program uses.
 const KNOWN: ABI = ABI::V6;
@@ -54,7 +56,7 @@ pub(super) fn confine(
                 Some(parts) => narrowed.extend(parts),
                 None => {
                     return Err(CannotConfine::CannotProtect {
-                        level: Level::Landlock,
+                        level: SandboxLevel::Landlock,
                         granted: path.clone(),
                         kept: kept.to_path_buf(),
                         verb,
@@ -72,7 +74,7 @@ pub(super) fn confine(
     let is_named = policy.read.iter().chain(&policy.write).any(|path| path == devices);
     let unread: Vec<&Path> = hidden.iter().copied().chain((!is_named).then_some(devices)).collect();
     // A write grant includes reading.
-    let kept = policy.kept.iter().map(|Kept { path, .. }| path.as_path());
+    let kept = policy.kept.iter().map(|KeptPath { path, .. }| path.as_path());
     let unwritten: Vec<&Path> = kept.chain(unread.iter().copied()).collect();
     // If the home lies below `/opt`, the keys lie there as well.
     let (base, _) = protect(&policy.base, &hidden, true, "read")?;
@@ -98,14 +100,14 @@ pub(super) fn confine(
     }
     missing.extend(super::confined::uncounted(policy.caps));
     let policy = Policy { base, read, write, ..policy };
-    Ok(Confinement { level: Level::Landlock, policy, missing })
+    Ok(Confinement { level: SandboxLevel::Landlock, policy, missing })
 }
 
 /// The rules of one run.
 ///
 /// # Errors
 /// What the kernel says.
-pub(super) fn ruleset(cell: &Cell) -> Result<Option<Arc<OwnedFd>>, String> {
+pub(super) fn ruleset(cell: &ChildSandbox) -> Result<Option<Arc<OwnedFd>>, String> {
     let policy = &cell.confinement.policy;
     build(policy, cell).map_err(|error| error.to_string()).map(|made| made.map(Arc::new))
 }
@@ -131,7 +133,7 @@ fn writing() -> BitFlags<AccessFs> {
 ///
 /// # Errors
 /// What the kernel says.
-pub(super) fn inside(cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+pub(super) fn inside(cell: &ChildSandbox) -> Result<Option<OwnedFd>, landlock::RulesetError> {
     let Policy { base, read, write, commits, hidden, .. } = &cell.confinement.policy;
     let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).collect();
     let mut ruleset = empty()?.create()?;
@@ -179,7 +181,7 @@ pub(super) fn bits(word: &str, version: i64) -> Option<u64> {
     Some((access & known).bits())
 }
 
-fn build(policy: &Policy, cell: &Cell) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+fn build(policy: &Policy, cell: &ChildSandbox) -> Result<Option<OwnedFd>, landlock::RulesetError> {
     let mut ruleset = empty()?;
     if policy.net == Net::None {
         ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN))?;

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::host::Kept;
+use crate::host::KeptPath;
 
 /// The modification time that marks a placeholder, in seconds since 1970; none gets it by chance.
 const SIGN: u64 = 0x7279_6500 / 2;
@@ -33,7 +33,7 @@ impl MountPoints {
     ///
     /// # Errors
     /// What the disk says.
-    pub(super) fn keep(&mut self, kept: &Kept) -> io::Result<bool> {
+    pub(super) fn keep(&mut self, kept: &KeptPath) -> io::Result<bool> {
         let mut above: Vec<&Path> = kept.path.ancestors().skip(1).collect();
         above.reverse();
         for folder in above.into_iter().filter(|path| !path.as_os_str().is_empty()) {
@@ -166,13 +166,13 @@ fn is_ours(stat: &fs::Metadata) -> bool {
 #[cfg(test)]
 mod tests {
     use super::MountPoints;
-    use crate::host::Kept;
+    use crate::host::KeptPath;
 
     #[test]
     fn where_nothing_can_be_made_nothing_has_to_be_kept() {
         let mut points = MountPoints::default();
         // Nobody, root included, can create files in this file system.
-        let kept = Kept { path: "/sys/kernel/.git/hooks".into(), is_folder: true };
+        let kept = KeptPath { path: "/sys/kernel/.git/hooks".into(), is_folder: true };
         assert!(!points.keep(&kept).unwrap());
         assert!(points.held.is_empty());
     }
@@ -181,7 +181,7 @@ mod tests {
     fn a_folder_of_two_runs_is_gone_also_when_the_last_one_was_killed() {
         let base = tempfile::tempdir().unwrap();
         let kept =
-            |name: &str| Kept { path: base.path().join(".config").join(name), is_folder: true };
+            |name: &str| KeptPath { path: base.path().join(".config").join(name), is_folder: true };
         let (mut first, mut second) = (MountPoints::default(), MountPoints::default());
         assert!(first.keep(&kept("git")).unwrap());
         assert!(second.keep(&kept("fish")).unwrap());
@@ -203,7 +203,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().join(".git/commondir");
         let mut points = MountPoints::default();
-        assert!(points.keep(&Kept { path: path.clone(), is_folder: false }).unwrap());
+        assert!(points.keep(&KeptPath { path: path.clone(), is_folder: false }).unwrap());
         assert_eq!(std::fs::read(&path).unwrap(), b".\n");
         drop(points);
         assert!(!base.path().join(".git").exists());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use crate::host::{Lacking, Level, can_have_namespaces, landlock_version};
+use crate::host::{Lacking, SandboxLevel, can_have_namespaces, landlock_version};
 
 /// Found out once, when it is first needed.
 pub(super) type Once<T> = LazyLock<T, fn() -> T>;
@@ -39,18 +39,18 @@ pub(super) fn found() -> &'static Found {
 }
 
 /// Tries each level by running something in it: what works, and why the others do not.
-pub(crate) fn tried() -> [(Level, Result<String, Lacking>); 2] {
+pub(crate) fn tried() -> [(SandboxLevel, Result<String, Lacking>); 2] {
     let Found { bwrap, landlock } = found();
     let bwrap = (**bwrap).clone().and_then(|program| match attempt(&program) {
         Ok(()) => Ok(program.display().to_string()),
         Err(why) => Err(Lacking {
-            level: Level::Bwrap,
+            level: SandboxLevel::Bwrap,
             why: format!("bubblewrap fails: {why}"),
             mend: "run `bwrap --unshare-user --ro-bind / / true` and mend what it says".into(),
         }),
     });
     let landlock = (**landlock).clone().map(|version| format!("version {version} of the kernel's"));
-    [(Level::Bwrap, bwrap), (Level::Landlock, landlock)]
+    [(SandboxLevel::Bwrap, bwrap), (SandboxLevel::Landlock, landlock)]
 }
 
 /// What decides whether `bwrap` works, so that tests can make it up.
@@ -74,8 +74,9 @@ fn bwrap() -> Result<PathBuf, Lacking> {
 }
 
 fn judge_bwrap(facts: &Facts<'_>) -> Result<PathBuf, Lacking> {
-    let lacking =
-        |why: String, mend: &str| Err(Lacking { level: Level::Bwrap, why, mend: mend.to_owned() });
+    let lacking = |why: String, mend: &str| {
+        Err(Lacking { level: SandboxLevel::Bwrap, why, mend: mend.to_owned() })
+    };
     let Some(program) = facts.program else {
         return lacking(
             "bubblewrap is not installed".into(),
@@ -173,7 +174,7 @@ fn judge_landlock(version: io::Result<i64>) -> Result<i64, Lacking> {
             ),
         },
     };
-    Err(Lacking { level: Level::Landlock, why, mend: mend.to_owned() })
+    Err(Lacking { level: SandboxLevel::Landlock, why, mend: mend.to_owned() })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use crate::host::{Instruction, Level, Net};
+use crate::host::{Instruction, Net, SandboxLevel};
 
 /// Calls that bypass the rules on files and network, or that reach beyond the child: `io_uring`
 /// makes calls that no filter sees, keyrings belong to the user, and the others administer the
@@ -150,7 +150,7 @@ fn has_bits(wanted: &[(u8, u64)]) -> Result<SeccompRule, String> {
 ///
 /// # Errors
 /// Why there is no filter for this machine.
-pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String> {
+pub(super) fn filter(level: SandboxLevel, net: Net) -> Result<Vec<Instruction>, String> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in NEVER {
         rules.insert(call, Vec::new());
@@ -171,7 +171,7 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
             rules.entry(*call).or_default().push(has_bits(&[(*flags, makes), (*mode, bit)])?);
         }
     }
-    if level == Level::Landlock {
+    if level == SandboxLevel::Landlock {
         rules.extend(SHARED_OBJECTS.iter().chain(WATCHES).map(|call| (*call, Vec::new())));
         for (call, argument) in OF_A_PROCESS {
             rules.entry(call).or_default().push(is_not(argument, 0)?);
@@ -181,16 +181,16 @@ pub(super) fn filter(level: Level, net: Net) -> Result<Vec<Instruction>, String>
         }
     }
     match (level, net) {
-        (Level::Landlock, Net::None) => {
+        (SandboxLevel::Landlock, Net::None) => {
             rules.insert(libc::SYS_socket, Vec::new());
             rules.insert(libc::SYS_socketpair, vec![pair_of_datagrams()?]);
         }
         // Not all families are confined by a network namespace. `bwrap` needs these two to set up
         // the loopback of its own one.
-        (Level::Bwrap, Net::None) => {
+        (SandboxLevel::Bwrap, Net::None) => {
             rules.insert(libc::SYS_socket, vec![but(&[libc::AF_UNIX, libc::AF_NETLINK])?]);
         }
-        (Level::Bwrap, Net::Loopback) => {
+        (SandboxLevel::Bwrap, Net::Loopback) => {
             let own = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
             rules.insert(libc::SYS_socket, vec![but(&own)?]);
         }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::roots::{ProjectFolder, UserBase, Where};
 use crate::base::limits::{SMALL_TEXT_BYTES, WORK_TREES};
-use crate::host::{Places, Vars, own_home, own_uid, read_small};
+use crate::host::{PathLookup, Vars, own_home, own_uid, read_small};
 
 /// Where every machine has programs: a folder that holds one of these is nobody's clone.
 const PROGRAMS: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/opt"];
@@ -75,7 +75,7 @@ impl ForeignGround {
         project: &ProjectFolder,
         user: Option<&UserBase>,
         at: &Where,
-        known: &mut Places,
+        known: &mut PathLookup,
     ) -> Self {
         let cwd = known.real(&at.cwd).unwrap_or_else(|| at.cwd.clone());
         let mut folders = Vec::new();
@@ -109,18 +109,18 @@ impl ForeignGround {
     /// of a path that need not be there yet. A path that cannot be followed is taken to lie in the
     /// first.
     pub(crate) fn around_path(&self, path: &Path) -> Option<&Path> {
-        self.around_known(path, &mut Places::default())
+        self.around_known(path, &mut PathLookup::default())
     }
 
     /// The same, with what is known of places already.
-    pub(super) fn around_known(&self, path: &Path, known: &mut Places) -> Option<&Path> {
-        match known.of(path) {
+    pub(super) fn around_known(&self, path: &Path, known: &mut PathLookup) -> Option<&Path> {
+        match known.passed(path) {
             Some(places) => self.around_places(&places, known),
             None => self.folders().next(),
         }
     }
 
-    fn around_places(&self, places: &[PathBuf], known: &mut Places) -> Option<&Path> {
+    fn around_places(&self, places: &[PathBuf], known: &mut PathLookup) -> Option<&Path> {
         if self.folders.is_empty() {
             return None;
         }
@@ -140,16 +140,16 @@ impl ForeignGround {
 
     /// The folders of `PATH`, in order.
     pub(crate) fn search_path(&self, vars: &Vars) -> Vec<Searched> {
-        let mut known = Places::default();
+        let mut known = PathLookup::default();
         let folders = vars.get("PATH").map(std::env::split_paths).into_iter().flatten();
         folders.map(|folder| self.searched(folder, &mut known)).collect()
     }
 
-    fn searched(&self, folder: PathBuf, known: &mut Places) -> Searched {
+    fn searched(&self, folder: PathBuf, known: &mut PathLookup) -> Searched {
         if !folder.is_absolute() {
             return Searched { folder, real: None, why_not: Some(NotSearched::Relative) };
         }
-        let why_not = match known.of(&folder) {
+        let why_not = match known.passed(&folder) {
             None => Some(NotSearched::InGround),
             Some(places) if places.iter().any(|place| place.starts_with("/proc")) => {
                 Some(NotSearched::OfAProcess)

@@ -11,7 +11,7 @@ use super::error::SpaceError;
 use super::ground::ForeignGround;
 use super::root::Root;
 use crate::diagnostic;
-use crate::host::{Places, Vars, own_home, own_uid};
+use crate::host::{PathLookup, Vars, own_home, own_uid};
 use crate::id::{BundleName, Space};
 
 /// Where installed bundles lie, below the user space's `.ai`: each in a folder of its name, which
@@ -120,7 +120,7 @@ impl Spaces {
     /// # Errors
     /// `space.foreign_owner`, `space.untrusted_root`, `space.symlink`, `space.io`.
     pub(crate) fn find(at: &Where, consent: &Consent<'_>) -> Result<Self, SpaceError> {
-        let known = &mut Places::default();
+        let known = &mut PathLookup::default();
         let folder = ProjectFolder::find(at, known)?;
         let base = UserBase::find(at, known)?;
         let ground = ForeignGround::around(&folder, base.as_ref(), at, known);
@@ -172,7 +172,7 @@ impl Spaces {
     /// # Errors
     /// `space.untrusted_root`, `space.io`
     pub(crate) fn find_user(at: &Where) -> Result<Option<Root>, SpaceError> {
-        let known = &mut Places::default();
+        let known = &mut PathLookup::default();
         let Some(base) = UserBase::find(at, known)? else { return Ok(None) };
         let folder = ProjectFolder::find(at, known)?;
         let ground = ForeignGround::around(&folder, Some(&base), at, known);
@@ -184,7 +184,7 @@ impl Spaces {
     /// # Errors
     /// `space.io`
     pub(crate) fn find_ground(at: &Where) -> Result<ForeignGround, SpaceError> {
-        let known = &mut Places::default();
+        let known = &mut PathLookup::default();
         let base = UserBase::find(at, known).ok().flatten();
         let folder = ProjectFolder::find(at, known)?;
         Ok(ForeignGround::around(&folder, base.as_ref(), at, known))
@@ -258,7 +258,7 @@ impl ProjectFolder {
     ///
     /// # Errors
     /// `space.io`
-    fn find(at: &Where, known: &mut Places) -> Result<Self, SpaceError> {
+    fn find(at: &Where, known: &mut PathLookup) -> Result<Self, SpaceError> {
         let named = match &at.project {
             Some(project) => at.cwd.join(project),
             None => {
@@ -348,7 +348,7 @@ impl UserBase {
     ///
     /// # Errors
     /// `space.untrusted_root` for a path that the working directory would decide.
-    fn find(at: &Where, known: &mut Places) -> Result<Option<Self>, SpaceError> {
+    fn find(at: &Where, known: &mut PathLookup) -> Result<Option<Self>, SpaceError> {
         let mut named = ["USER_SPACE", "HOME"].into_iter();
         let named = named.find_map(|name| Some((name, at.vars.path(name)?)));
         let Some((name, path)) = named else { return Ok(None) };
@@ -365,7 +365,7 @@ impl UserBase {
         self.real == folder && own_home().is_some_and(|home| home == folder)
     }
 
-    fn root(self, ground: &ForeignGround, known: &mut Places) -> Result<Root, SpaceError> {
+    fn root(self, ground: &ForeignGround, known: &mut PathLookup) -> Result<Root, SpaceError> {
         let Self { name, path: base, .. } = self;
         refuse_inside(name, &base, ground, known)?;
         // What is not there yet has no owner.
@@ -395,7 +395,7 @@ fn system_root(
     at: &Where,
     ground: &ForeignGround,
     accepts: &dyn Fn(&Path) -> bool,
-    known: &mut Places,
+    known: &mut PathLookup,
 ) -> Result<Root, SpaceError> {
     let name = "RYE_SYSTEM_SPACE";
     let Some(base) = at.vars.path(name) else { return Ok(Root::embedded()) };
@@ -419,7 +419,7 @@ fn refuse_inside(
     name: &'static str,
     base: &Path,
     ground: &ForeignGround,
-    known: &mut Places,
+    known: &mut PathLookup,
 ) -> Result<(), SpaceError> {
     let (path, ai) = (base.to_owned(), base.join(".ai"));
     match ground.around_known(&ai, known) {
@@ -430,7 +430,7 @@ fn refuse_inside(
 
 /// The real path of a folder, also of one that is not there yet: that of its nearest ancestor, and
 /// the rest.
-fn real_or_to_be(path: &Path, known: &mut Places) -> PathBuf {
+fn real_or_to_be(path: &Path, known: &mut PathLookup) -> PathBuf {
     for ancestor in path.ancestors() {
         if let (Some(real), Ok(rest)) = (known.real(ancestor), path.strip_prefix(ancestor)) {
             return real.join(rest);

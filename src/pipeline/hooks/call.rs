@@ -9,7 +9,7 @@ use super::error::HookError;
 use super::standing::{Armed, Lines};
 use crate::base::Digest;
 use crate::diagnostic::Failure;
-use crate::exec::{Verdict, envelope, verdict};
+use crate::exec::{HookVerdict, envelope, verdict};
 use crate::execute::{ExecuteError, Outcome};
 use crate::id::Ref;
 use crate::parse::Phase;
@@ -224,13 +224,13 @@ impl Hooks<'_> {
         let known = if phase == Phase::BeforeExecution { "args" } else { "content" };
         let odd = |replace: &Map<String, Value>| replace.keys().find(|key| *key != known).cloned();
         let said = match said {
-            Ok(Verdict::Allow { replace: Some(replace), .. }) if odd(&replace).is_some() => {
+            Ok(HookVerdict::Allow { replace: Some(replace), .. }) if odd(&replace).is_some() => {
                 Err(format!("`replace` may hold `{known}` alone here"))
             }
             other => other,
         };
         match said {
-            Ok(Verdict::Allow { replace, metadata }) => {
+            Ok(HookVerdict::Allow { replace, metadata }) => {
                 let word = if replace.is_some() { "replace" } else { "allow" };
                 self.record(armed, phase, word, "", start.elapsed());
                 let was = parts.last().and_then(|(_, part)| part.get(known));
@@ -238,7 +238,7 @@ impl Hooks<'_> {
                 self.note(armed, phase, metadata, was.zip(is));
                 Ok(replace)
             }
-            Ok(Verdict::Deny { reason, enforced, metadata }) => {
+            Ok(HookVerdict::Deny { reason, enforced, metadata }) => {
                 self.record(armed, phase, "deny", &reason, start.elapsed());
                 Err(self.refusal(armed, phase, reason, enforced, metadata))
             }

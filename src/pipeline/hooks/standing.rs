@@ -14,7 +14,7 @@ use crate::base::limits::{HOOKS, OBSERVERS};
 use crate::chain::Chain;
 use crate::diagnostic::Diagnose;
 use crate::diagnostic::Failure;
-use crate::exec::{Told, Verdict, envelope, verdict};
+use crate::exec::{HookVerdict, Notification, envelope, verdict};
 use crate::execute::{ExecuteError, Mask, Outcome, prepare};
 use crate::host::PrivateDir;
 use crate::id::{ItemId, Kind, Ref, Space};
@@ -22,7 +22,7 @@ use crate::parse::{Hook, HookKind, Item, Tool};
 use crate::pipeline::line::Line;
 use crate::pipeline::rules::HookRules;
 use crate::pipeline::rye::Rye;
-use crate::plan::{Act, Machine, Params, Plan};
+use crate::plan::{Act, Params, Plan, PlanContext};
 use crate::resolve::Found;
 use crate::space::Root;
 use crate::trace::{Quiet, Sink};
@@ -208,7 +208,7 @@ impl Rye {
         item: &Ref,
         phase: Option<&str>,
         payload: &Map<String, Value>,
-    ) -> Result<Result<Verdict, (String, String)>, Failure> {
+    ) -> Result<Result<HookVerdict, (String, String)>, Failure> {
         let rules = self.hook_rules();
         let line = self.line(rules.of(Space::Project), &Quiet);
         let found = line.find(&item.clone().into())?;
@@ -238,7 +238,7 @@ impl Rye {
         Ok(match (&outcome.failure, armed.hook.filters) {
             (Some(failure), _) => Err((failure.message.clone(), failure.tail.clone())),
             (None, true) => verdict(&outcome.data, &armed.hook).map_err(no_tail),
-            (None, false) => Ok(Verdict::Allow { metadata: outcome.data, replace: None }),
+            (None, false) => Ok(HookVerdict::Allow { metadata: outcome.data, replace: None }),
         })
     }
 
@@ -256,7 +256,7 @@ impl Rye {
         let params = Params::check(armed.item(), None, payload, None)?;
         // What a project says of its runs is not for those who judge it.
         let project_shortens = armed.source.space() == Space::Project;
-        let machine = Machine { run_id: &run_id, project_shortens, ..self.machine(&line) };
+        let machine = PlanContext { run_id: &run_id, project_shortens, ..self.machine(&line) };
         Ok(Plan::build(&valid, params, &machine, &Quiet)?)
     }
 
@@ -271,7 +271,7 @@ impl Rye {
         let plan = self.plan_hook(line, armed, payload)?;
         let ended = self.execute(&plan, None, None, &Quiet);
         // What it says of a call is shown to whoever made it.
-        let mask = Mask::of(plan.private_values());
+        let mask = Mask::new(plan.private_values());
         Ok(ended.map(|outcome| Outcome { data: mask.value(outcome.data.clone()), ..outcome }))
     }
 
@@ -297,10 +297,10 @@ impl Rye {
             program: spawn.program.clone(),
             source,
         })?;
-        let mask = Mask::of(plan.private_values());
+        let mask = Mask::new(plan.private_values());
         let deadline = Instant::now() + plan.timeout();
         let payload = spawn.stdin;
-        self.observers.tell(place, Told { item, child, kept, payload, deadline, mask });
+        self.observers.tell(place, Notification { item, child, kept, payload, deadline, mask });
         Ok(())
     }
 }

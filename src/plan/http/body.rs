@@ -34,7 +34,7 @@ enum Form {
 impl Body {
     /// # Errors
     /// A template in which a value could become more than a value, and what a form cannot hold.
-    pub(super) fn of(
+    pub(super) fn new(
         config: &Config,
         headers: &Headers,
         schema: Option<&Value>,

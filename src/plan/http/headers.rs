@@ -40,7 +40,7 @@ impl Headers {
     /// # Errors
     /// A name or value that is none, one that is the client's own, one that a parameter would
     /// reach, and a secret that no link declares.
-    pub(super) fn of(
+    pub(super) fn new(
         config: &Config,
         secrets: &[(String, String)],
         context: &TemplateContext,

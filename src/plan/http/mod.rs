@@ -1,7 +1,7 @@
 //! The act of a chain that ends at `rye/core/primitives/http_client`: one HTTP request (core 7.11).
 //!
 //! In:  the `config` of the chain's links, and what templates are filled in with.
-//! Out: an [`Http`]: the request to its last byte, and the plan of it without any secret.
+//! Out: an [`HttpPlan`]: the request to its last byte, and the plan of it without any secret.
 //!
 //! Invariants
 //! - A caller's parameters reach the body and nothing else, also not by way of a variable.
@@ -55,17 +55,17 @@ pub(crate) struct HttpRequest {
 }
 
 /// One request and what is shown of it.
-pub(crate) struct Http {
+pub(crate) struct HttpPlan {
     pub(crate) request: HttpRequest,
     /// What the links give; `None` where none says.
     pub(super) timeout_ms: Option<u64>,
     shown: Map<String, Value>,
 }
 
-impl Http {
+impl HttpPlan {
     /// # Errors
     /// `plan.bad_config`, `plan.secret_in_argv`.
-    pub(super) fn of(
+    pub(super) fn new(
         chain: &Chain,
         config: &Map<String, Value>,
         params: &Params,
@@ -77,9 +77,9 @@ impl Http {
         let template = config.url.as_deref().unwrap_or_default();
         let address = address(item, template, params, context)?;
         let secrets = secrets(chain, context);
-        let headers = Headers::of(&config, &secrets, context).map_err(bad)?;
+        let headers = Headers::new(&config, &secrets, context).map_err(bad)?;
         let schema = chain.tool().tool.schema.as_ref();
-        let body = Body::of(&config, &headers, schema, params, context).map_err(bad)?;
+        let body = Body::new(&config, &headers, schema, params, context).map_err(bad)?;
         let parts = headers.templates().chain(config.body.iter().flat_map(strings));
         let has_secret = config.auth.is_some()
             || parts.flat_map(variables).any(|name| context.env.is_sealed(name));

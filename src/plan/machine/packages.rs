@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::program::quoted;
 use crate::chain::Chain;
 use crate::id::Space;
-use crate::plan::plan::Machine;
+use crate::plan::plan::PlanContext;
 use crate::space::ProjectIdentity;
 use crate::trace::PassedOver;
 use crate::verify::Permit;
@@ -18,7 +18,7 @@ use crate::verify::Permit;
 /// and are passed over.
 pub(in crate::plan) fn find(
     chain: &Chain,
-    machine: &Machine<'_>,
+    machine: &PlanContext<'_>,
     name: &str,
 ) -> (Vec<PathBuf>, Vec<PassedOver>) {
     let (mut allowed, mut passed) = (Vec::new(), Vec::new());

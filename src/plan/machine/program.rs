@@ -17,7 +17,7 @@ use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::host::{Host, ResolvedPath};
 use crate::parse::Interpreter;
 use crate::plan::env;
-use crate::plan::plan::Machine;
+use crate::plan::plan::PlanContext;
 use crate::trace::PassedOver;
 use crate::verify::{FileIdentity, Permit};
 
@@ -33,7 +33,7 @@ pub(crate) struct Chosen {
 
 /// Looks for programs, and keeps what it passed over.
 pub(in crate::plan) struct Seeker<'a> {
-    pub(in crate::plan) machine: &'a Machine<'a>,
+    pub(in crate::plan) machine: &'a PlanContext<'a>,
     /// The child's `PATH`.
     path: &'a str,
     passed_over: Vec<PassedOver>,
@@ -47,7 +47,7 @@ struct Venv {
 }
 
 impl<'a> Seeker<'a> {
-    pub(in crate::plan) fn new(machine: &'a Machine<'a>, path: &'a str) -> Self {
+    pub(in crate::plan) fn new(machine: &'a PlanContext<'a>, path: &'a str) -> Self {
         Self { machine, path, passed_over: Vec::new() }
     }
 
@@ -173,7 +173,7 @@ impl<'a> Seeker<'a> {
 /// The program that a run would start: the one that an interpreter's block means, or without one
 /// the program of that name; and what is passed over on the way.
 pub(crate) fn find_program(
-    machine: &Machine<'_>,
+    machine: &PlanContext<'_>,
     block: Option<&Interpreter>,
     name: &str,
 ) -> (Option<PathBuf>, Vec<PassedOver>) {

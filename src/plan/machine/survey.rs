@@ -14,7 +14,7 @@ use crate::plan::config::Execution;
 use crate::plan::env::path as host_path;
 use crate::plan::error::PlanError;
 use crate::plan::pieces::Pieces;
-use crate::plan::plan::Machine;
+use crate::plan::plan::PlanContext;
 use crate::plan::process::Process;
 use crate::plan::template_context::TemplateContext;
 use crate::plan::tree::Tree;
@@ -42,7 +42,7 @@ impl Survey {
         execution: Execution,
         context: &mut TemplateContext,
         tree: &Tree,
-        machine: &Machine<'_>,
+        machine: &PlanContext<'_>,
         sink: &dyn Sink,
     ) -> Result<(Self, Process), PlanError> {
         let path = context.fill_without_private().env.remove("PATH").as_ref().map(Pieces::shown);
@@ -60,7 +60,7 @@ impl Survey {
         let packages = execution.packages.clone();
         let item = chain.tool().item();
         let chosen = named.as_ref().map(|(_, chosen)| chosen);
-        let (process, started) = Process::of(item, execution, context, tree, &mut seek, chosen)?;
+        let (process, started) = Process::new(item, execution, context, tree, &mut seek, chosen)?;
         let interpreter = match named {
             Some((var, chosen)) => Some((Some(var), chosen)),
             None => started.map(|chosen| (None, chosen)),

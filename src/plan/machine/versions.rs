@@ -37,7 +37,7 @@ pub(in crate::plan) fn of_shim(seek: &mut Seeker<'_>, shim: &Path, program: &str
     let host = seek.machine.host;
     let root = shim.parent().and_then(Path::parent).unwrap_or(shim).to_owned();
     if host.is_folder(&root.join("versions")) {
-        return of_env(seek, &root, &Family::of(&root), program);
+        return of_env(seek, &root, &Family::new(&root), program);
     }
     if !host.is_folder(&root.join("installs")) {
         return Err("it is a shim of a version manager that rye does not know".into());
@@ -94,7 +94,7 @@ struct Family {
 }
 
 impl Family {
-    fn of(root: &Path) -> Self {
+    fn new(root: &Path) -> Self {
         let name = root.file_name().and_then(|n| n.to_str()).unwrap_or_default();
         Self::named(name.trim_start_matches('.'))
     }

@@ -14,7 +14,7 @@ use crate::id::{Fingerprint, Ref, Space};
 use crate::plan::act::Act;
 use crate::plan::error::PlanError;
 use crate::plan::machine::Survey;
-use crate::plan::plan::{Machine, Plan};
+use crate::plan::plan::{Plan, PlanContext};
 use crate::plan::process::Process;
 use crate::plan::tree::Pinned;
 use crate::verify::Source;
@@ -37,10 +37,10 @@ pub(crate) struct PlannedItem {
 
 impl PlannedItem {
     pub(in crate::plan) fn link(link: &Link) -> Self {
-        Self::of(&link.source, link.tool.version.clone())
+        Self::new(&link.source, link.tool.version.clone())
     }
 
-    fn of(source: &Source, version: Option<String>) -> Self {
+    fn new(source: &Source, version: Option<String>) -> Self {
         let signer = source.signer();
         Self {
             item: source.item().clone(),
@@ -62,7 +62,11 @@ pub(in crate::plan) struct Content {
 
 impl Content {
     /// Reads the programs, where a plan is written down or a receipt is asked for.
-    pub(in crate::plan) fn of(act: &Act, survey: &Survey, machine: &Machine<'_>) -> Option<Self> {
+    pub(in crate::plan) fn read(
+        act: &Act,
+        survey: &Survey,
+        machine: &PlanContext<'_>,
+    ) -> Option<Self> {
         if !machine.for_record {
             return None;
         }
@@ -137,7 +141,7 @@ impl Plan {
     /// What was verified beside the links; a plan for the record names it once, in a stable order.
     pub(crate) fn planned_dependencies(&self) -> Vec<PlannedItem> {
         let all = self.dependencies().iter();
-        let mut all: Vec<_> = all.map(|source| PlannedItem::of(source, None)).collect();
+        let mut all: Vec<_> = all.map(|source| PlannedItem::new(source, None)).collect();
         all.sort_by(|a, b| (&a.item, a.space).cmp(&(&b.item, b.space)));
         all.dedup();
         all

@@ -12,7 +12,7 @@ const SHOWN: usize = 200;
 
 /// One place of a plan that is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct Difference {
+pub(crate) struct PlanDifference {
     /// A JSON pointer into the plan.
     pub(crate) path: String,
     /// The item that the place is about, where it is one link's.
@@ -24,7 +24,7 @@ pub(crate) struct Difference {
 }
 
 /// Everything that differs, in the order of `was`.
-pub(in crate::plan) fn differences(was: &Value, is: &Value) -> Vec<Difference> {
+pub(in crate::plan) fn differences(was: &Value, is: &Value) -> Vec<PlanDifference> {
     let mut found = Vec::new();
     compare("", Some(was), Some(is), &mut found);
     for difference in &mut found {
@@ -36,14 +36,14 @@ pub(in crate::plan) fn differences(was: &Value, is: &Value) -> Vec<Difference> {
 }
 
 /// Whether the only difference is which parameters were given.
-pub(in crate::plan) fn of_params_alone(differences: &[Difference]) -> bool {
+pub(in crate::plan) fn of_params_alone(differences: &[PlanDifference]) -> bool {
     differences.iter().all(|difference| difference.path == "/params_sha256")
 }
 
 /// The differences for a person, a line each.
-pub(in crate::plan) fn difference_lines(differences: &[Difference]) -> String {
+pub(in crate::plan) fn difference_lines(differences: &[PlanDifference]) -> String {
     let mut out = String::new();
-    for Difference { path, item, was, is } in differences {
+    for PlanDifference { path, item, was, is } in differences {
         let about = item.as_ref().map(|item| format!(" ({item})")).unwrap_or_default();
         let at = escape_line(&format!("{path}{about}"));
         let _ = match (was, is) {
@@ -66,7 +66,7 @@ fn shown(value: &Value) -> String {
     format!("`{}{rest}`", escape_line(&cut))
 }
 
-fn compare(path: &str, was: Option<&Value>, is: Option<&Value>, found: &mut Vec<Difference>) {
+fn compare(path: &str, was: Option<&Value>, is: Option<&Value>, found: &mut Vec<PlanDifference>) {
     match (was, is) {
         (Some(was), Some(is)) if was == is => {}
         (Some(Value::Object(was)), Some(Value::Object(is))) => {
@@ -82,7 +82,7 @@ fn compare(path: &str, was: Option<&Value>, is: Option<&Value>, found: &mut Vec<
                 compare(&format!("{path}/{i}"), Some(was), Some(is), found);
             }
         }
-        (was, is) => found.push(Difference {
+        (was, is) => found.push(PlanDifference {
             path: path.to_owned(),
             item: None,
             was: was.cloned(),
@@ -97,14 +97,14 @@ fn keys<'a>(was: &'a Map<String, Value>, is: &'a Map<String, Value>) -> Vec<&'a 
 }
 
 /// Names are a set: one that came or went does not move the others.
-fn names(was: &[Value], is: &[Value], found: &mut Vec<Difference>) {
+fn names(was: &[Value], is: &[Value], found: &mut Vec<PlanDifference>) {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let (was, is): (BTreeSet<_>, BTreeSet<_>) =
         (was.iter().map(text).collect(), is.iter().map(text).collect());
     for name in was.symmetric_difference(&is) {
         let here = |set: &BTreeSet<String>| set.contains(name).then(|| Value::from(name.clone()));
         let path = format!("/env/{name}");
-        found.push(Difference { path, item: None, was: here(&was), is: here(&is) });
+        found.push(PlanDifference { path, item: None, was: here(&was), is: here(&is) });
     }
 }
 

@@ -15,5 +15,5 @@ pub(in crate::plan) use document::FORMAT;
 pub(crate) use document::PlannedItem;
 #[cfg(any(test, feature = "fuzz"))]
 pub(in crate::plan) use drift::differences;
-pub(in crate::plan) use drift::{Difference, difference_lines, of_params_alone};
+pub(in crate::plan) use drift::{PlanDifference, difference_lines, of_params_alone};
 pub(crate) use file::PlanFile;

@@ -6,9 +6,9 @@ use crate::plan::{Plan, Process};
 
 /// Everything that tells one kept process from another, each part behind its length.
 #[derive(Default)]
-pub(crate) struct Binding(Vec<u8>);
+pub(crate) struct ServerKey(Vec<u8>);
 
-impl Binding {
+impl ServerKey {
     pub(crate) fn add(&mut self, part: impl AsRef<[u8]>) {
         let part = part.as_ref();
         self.0.extend(part.len().to_le_bytes());

@@ -4,11 +4,11 @@ use std::sync::Mutex;
 
 use crate::base::sync::unpoisoned;
 use crate::base::{Digest, Digesting};
-use crate::host::{Answer, Ended};
+use crate::host::{ChildResult, HttpAnswer};
 
 /// Everything that came out of one stream, as far as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Output {
+pub(crate) struct OutputDigest {
     /// SHA-256 of every byte, also of those past the cap.
     pub(crate) sha256: Digest,
     pub(crate) bytes: u64,
@@ -16,61 +16,61 @@ pub(crate) struct Output {
     pub(crate) truncated: bool,
 }
 
-impl Output {
+impl OutputDigest {
     /// What is there whole.
-    pub(super) fn of_bytes(bytes: &[u8], truncated: bool) -> Self {
+    pub(super) fn from_bytes(bytes: &[u8], truncated: bool) -> Self {
         let mut digesting = Digesting::default();
         digesting.take(bytes);
-        Self::of(&digesting, truncated)
+        Self::new(&digesting, truncated)
     }
 
-    fn of(digesting: &Digesting, truncated: bool) -> Self {
+    fn new(digesting: &Digesting, truncated: bool) -> Self {
         Self { sha256: digesting.digest(), bytes: digesting.bytes(), truncated }
     }
 }
 
 /// How an act ended and what it said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct OutputSeen {
     pub(crate) exit_code: Option<i32>,
     pub(crate) signal: Option<i32>,
-    pub(crate) stdout: Option<Output>,
-    pub(crate) stderr: Option<Output>,
+    pub(crate) stdout: Option<OutputDigest>,
+    pub(crate) stderr: Option<OutputDigest>,
     /// The status and the body of an HTTP answer.
-    pub(crate) answer: Option<(u16, Output)>,
+    pub(crate) answer: Option<(u16, OutputDigest)>,
 }
 
 /// Takes what a primitive saw. A primitive that started nothing says nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Witness(Mutex<Option<Seen>>);
+pub(crate) struct OutputWitness(Mutex<Option<OutputSeen>>);
 
-impl Witness {
+impl OutputWitness {
     /// The end of a child.
-    pub(super) fn saw(&self, ended: &Ended) {
+    pub(super) fn saw(&self, ended: &ChildResult) {
         let stdout = ended.stdout_digest.as_ref();
         let stderr = ended.stderr_digest.as_ref();
-        let seen = Seen {
+        let seen = OutputSeen {
             exit_code: ended.exit_code,
             signal: ended.signal,
-            stdout: stdout.map(|digest| Output::of(digest, ended.stdout_truncated)),
-            stderr: stderr.map(|digest| Output::of(digest, ended.stderr_truncated)),
+            stdout: stdout.map(|digest| OutputDigest::new(digest, ended.stdout_truncated)),
+            stderr: stderr.map(|digest| OutputDigest::new(digest, ended.stderr_truncated)),
             answer: None,
         };
         self.keep(seen);
     }
 
     /// The answer to a request.
-    pub(super) fn heard(&self, answer: &Answer) {
-        let body = Output::of_bytes(&answer.body, answer.truncated);
-        self.keep(Seen { answer: Some((answer.status, body)), ..Seen::default() });
+    pub(super) fn heard(&self, answer: &HttpAnswer) {
+        let body = OutputDigest::from_bytes(&answer.body, answer.truncated);
+        self.keep(OutputSeen { answer: Some((answer.status, body)), ..OutputSeen::default() });
     }
 
-    fn keep(&self, seen: Seen) {
+    fn keep(&self, seen: OutputSeen) {
         *unpoisoned(self.0.lock()) = Some(seen);
     }
 
     /// What was seen; `None` where nothing was started.
-    pub(crate) fn seen(&self) -> Option<Seen> {
+    pub(crate) fn seen(&self) -> Option<OutputSeen> {
         unpoisoned(self.0.lock()).clone()
     }
 }

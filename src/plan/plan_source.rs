@@ -18,7 +18,7 @@ pub(crate) struct ConfigCopy {
 }
 
 /// Gives files that lie beside items, each admitted like an item or listed by one.
-pub(crate) trait Shelf {
+pub(crate) trait PlanSource {
     /// The folder that a root means for an item, and the item's path below it; `None` where the
     /// item may not use that root.
     ///

@@ -11,7 +11,7 @@ use crate::id::Ref;
 
 /// The log of one program, bounded in lines and in what is kept.
 #[derive(Default)]
-pub(crate) struct Notes {
+pub(crate) struct StderrLog {
     /// The last of what was said, secrets and all.
     said: Vec<u8>,
     /// Something was said before that, and is kept no more.
@@ -24,7 +24,7 @@ pub(crate) struct Notes {
 /// More than the tail, since a mask may be shorter than its secret.
 const KEPT: usize = 4 * STDERR_TAIL;
 
-impl Notes {
+impl StderrLog {
     /// Of a program whose first words are not known.
     pub(crate) fn amid() -> Self {
         Self { is_cut: true, ..Self::default() }
@@ -85,17 +85,17 @@ impl Notes {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT, Notes};
+    use super::{KEPT, StderrLog};
     use crate::execute::Mask;
 
     #[test]
     fn f08_wherever_a_stream_is_cut_no_part_of_a_secret_is_in_its_tail() {
         let item = "tool:acme/x".parse().unwrap();
         let secret = "12345\n67890\nABCDE";
-        let mask = Mask::of([secret].into_iter());
+        let mask = Mask::new([secret].into_iter());
         for before in [0, 1, 4_080, 4_096, 2 * KEPT - 9, 2 * KEPT, 2 * KEPT + 31] {
             for cut in 1..secret.len() {
-                let mut notes = Notes::default();
+                let mut notes = StderrLog::default();
                 notes.take(&item, "x".repeat(before).as_bytes(), &mask);
                 notes.take(&item, &secret.as_bytes()[..cut], &mask);
                 let amid = notes.tail(&item, &mask, true);
@@ -105,7 +105,7 @@ mod tests {
                     let rest = told.trim_start_matches('x');
                     assert_eq!(rest, "***", "{before} {cut}");
                 }
-                let mut notes = Notes::amid();
+                let mut notes = StderrLog::amid();
                 notes.take(
                     &item,
                     &[&secret.as_bytes()[cut..], b"y\n", &[b'x'; 60]].concat(),
@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn of_a_flood_the_end_is_kept() {
         let item = "tool:acme/x".parse().unwrap();
-        let mask = Mask::of(["hush"].into_iter());
-        let mut notes = Notes::default();
+        let mask = Mask::new(["hush"].into_iter());
+        let mut notes = StderrLog::default();
         for at in 0..100_000 {
             notes.take(&item, format!("hush {at}\n").as_bytes(), &mask);
             assert!(notes.said.len() <= 2 * (KEPT + 3) + 16);

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::notes::Notes;
+use super::stderr::StderrLog;
 use super::wire::{one_line, request};
 use crate::base::limits::OBSERVERS;
 use crate::base::sync::unpoisoned;
-use crate::execute::{Kept, Mask};
+use crate::execute::{Mask, RunFolders};
 use crate::host::{PersistentChild, Signals, hold_signals};
 use crate::id::Ref;
 
@@ -24,13 +24,13 @@ pub(crate) struct Observers {
 }
 
 /// Leave for one program to be told something: there are [`OBSERVERS`].
-pub(crate) struct Place(#[expect(dead_code, reason = "it is counted")] Arc<()>);
+pub(crate) struct NotificationSlot(#[expect(dead_code, reason = "it is counted")] Arc<()>);
 
 /// A program that is told something.
-pub(crate) struct Told {
+pub(crate) struct Notification {
     pub(crate) item: Ref,
     pub(crate) child: PersistentChild,
-    pub(crate) kept: Kept,
+    pub(crate) kept: RunFolders,
     /// What it is told, a JSON object as text.
     pub(crate) payload: Vec<u8>,
     pub(crate) deadline: Instant,
@@ -42,15 +42,15 @@ const LOOK: Duration = Duration::from_millis(50);
 
 impl Observers {
     /// A place for one more, which is taken before it is started; `None` while too many run.
-    pub(crate) fn place(&self) -> Option<Place> {
-        let place = Place(Arc::clone(&self.places));
+    pub(crate) fn place(&self) -> Option<NotificationSlot> {
+        let place = NotificationSlot(Arc::clone(&self.places));
         // One is ours. Of two who take the last place at once neither may get it, and none gets one
         // more.
         (Arc::strong_count(&self.places) <= OBSERVERS + 1).then_some(place)
     }
 
     /// Tells a program that has been started, on a thread of its own.
-    pub(crate) fn tell(&self, place: Place, told: Told) {
+    pub(crate) fn tell(&self, place: NotificationSlot, told: Notification) {
         let is_over = Arc::clone(&self.is_over);
         let thread = std::thread::Builder::new().name("observer".into());
         let item = told.item.clone();
@@ -76,10 +76,10 @@ impl Observers {
     }
 }
 
-fn watch(told: Told, is_over: &AtomicBool) {
-    let Told { item, child, kept, payload, deadline, mask } = told;
+fn watch(told: Notification, is_over: &AtomicBool) {
+    let Notification { item, child, kept, payload, deadline, mask } = told;
     let mut words = one_line(request(&payload, false, None));
-    let mut notes = Notes::default();
+    let mut notes = StderrLog::default();
     let mut is_silent = false;
     loop {
         if words.is_empty() {

@@ -28,7 +28,7 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
-    pub(crate) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
         let parts = secrets.flat_map(|value| {
             let lines = value.lines().map(str::trim).filter(|line| line.len() >= LINE);
             std::iter::once(value.trim()).chain(lines)
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn masked_table() {
-        let mask = |secrets: &[&str], text: &str| Mask::of(secrets.iter().copied()).text(text);
+        let mask = |secrets: &[&str], text: &str| Mask::new(secrets.iter().copied()).text(text);
         let rows: &[(&[&str], &str, &str)] = &[
             (&[], "abc", "abc"),
             (&["abc"], "xabcx abcabc", "x***x ******"),
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn of_what_was_cut_the_end_tells_no_part_of_a_secret() {
-        let mask = Mask::of(["token-0123"].into_iter());
+        let mask = Mask::new(["token-0123"].into_iter());
         for end in 1..10 {
             let text = format!("is {}", &"token-0123"[..end]);
             assert_eq!(mask.bytes(text.as_bytes(), true), b"is ***", "{text}");
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn after_a_place_the_rest_of_a_secret_that_began_before_it_is_masked() {
-        let mask = Mask::of(["token-0123", "01234"].into_iter());
+        let mask = Mask::new(["token-0123", "01234"].into_iter());
         let text = b"is token-01234, token-0123";
         for (from, want) in [(0, "is ***, ***"), (2, " ***, ***"), (3, "***, ***"), (4, "***, ***")]
         {
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(mask.after(text, 13, false), b"***, ***");
         assert_eq!(mask.after(text, 14, false), b", ***");
         assert_eq!(mask.after(text, text.len(), false), b"");
-        assert_eq!((mask.reach(), Mask::of(std::iter::empty()).reach()), (9, 0));
+        assert_eq!((mask.reach(), Mask::new(std::iter::empty()).reach()), (9, 0));
     }
 
     /// The same, each place of the text by itself.
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn every_byte_of_every_occurrence_is_masked_also_where_they_overlap() {
-        let mask = |secrets: &[&str], text: &str| Mask::of(secrets.iter().copied()).text(text);
+        let mask = |secrets: &[&str], text: &str| Mask::new(secrets.iter().copied()).text(text);
         assert_eq!(mask(&["abc", "cde"], "xabcdex"), "x***x");
         assert_eq!(mask(&["aba"], "xababax"), "x***x");
         assert_eq!(mask(&["b", "abc", "cd"], "abcd"), "***");
@@ -268,7 +268,7 @@ mod tests {
         for _ in 0..2_000 {
             let secrets = [word(3), word(5), word(6)];
             let (secrets, text) = (secrets.each_ref().map(String::as_str), word(24));
-            let mask = Mask::of(secrets.into_iter());
+            let mask = Mask::new(secrets.into_iter());
             for cut in [false, true] {
                 let got = String::from_utf8(mask.bytes(text.as_bytes(), cut)).unwrap();
                 assert_eq!(got, slowly(&secrets, &text, cut), "{secrets:?} {text} {cut}");
@@ -282,7 +282,7 @@ mod tests {
         let mut text = "x".repeat(8 << 20).into_bytes();
         text.extend(b"1999");
         let began = Instant::now();
-        let masked = Mask::of([secret.as_str()].into_iter()).bytes(&text, false);
+        let masked = Mask::new([secret.as_str()].into_iter()).bytes(&text, false);
         assert!(masked.ends_with(b"xxx***") && masked.len() == (8 << 20) - 40 + 3);
         // Each place with each line by itself takes many minutes.
         assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());

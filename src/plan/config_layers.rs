@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::error::PlanError;
-use super::shelf::{ConfigCopy, Shelf};
+use super::plan_source::{ConfigCopy, PlanSource};
 use crate::chain::Chain;
 use crate::id::{Ref, Space};
 use crate::parse::{MergeMode, Tool, WantedConfig};
@@ -24,7 +24,7 @@ pub(super) struct Resolved {
 /// Whatever a copy is refused with.
 pub(super) fn resolve(
     chain: &Chain,
-    shelf: &dyn Shelf,
+    plan_source: &dyn PlanSource,
     sink: &dyn Sink,
 ) -> Result<Resolved, PlanError> {
     let mut declared = chain.links().iter();
@@ -33,7 +33,7 @@ pub(super) fn resolve(
     let mut resolved = Resolved::default();
     let mut by_path = Map::new();
     for wanted in &asked.wanted {
-        let copies = shelf.configs(&wanted.item)?;
+        let copies = plan_source.configs(&wanted.item)?;
         let spaces = copies.iter().map(|copy| copy.space).collect();
         sink.record(Event::ResolveConfig { item_id: wanted.item.clone(), spaces });
         let value = merged(&link.tool, link.source.space(), wanted, &copies);
@@ -137,11 +137,11 @@ const EXECUTION: &str = "config:execution/execution";
 /// Whatever a copy is refused with; `plan.bad_config` for one that says nothing usable.
 pub(super) fn limits(
     item: &Ref,
-    shelf: &dyn Shelf,
+    plan_source: &dyn PlanSource,
     sink: &dyn Sink,
 ) -> Result<(Limits, Vec<Source>), PlanError> {
     let Ok(config) = EXECUTION.parse::<Ref>() else { return Ok(Default::default()) };
-    let copies = shelf.configs(&config)?;
+    let copies = plan_source.configs(&config)?;
     let spaces = copies.iter().map(|copy| copy.space).collect();
     sink.record(Event::ResolveConfig { item_id: config.clone(), spaces });
     let mut limits = Limits::default();
