@@ -59,7 +59,7 @@ pub(crate) enum HookVerdict {
 /// One clause that says why the answer is none; it denies.
 pub(crate) fn verdict(answer: &Value, hook: &Hook) -> Result<HookVerdict, String> {
     const KEYS: [&str; 5] = ["allow", "reason", "enforced", "metadata", "replace"];
-    let answer = answer.as_object().ok_or("its answer is no JSON object")?;
+    let answer = answer.as_object().ok_or("its answer is not a JSON object")?;
     if let Some(key) = answer.keys().find(|key| !KEYS.contains(&key.as_str())) {
         return Err(format!("its answer holds `{}`, which has no meaning", key.escape_debug()));
     }
@@ -72,7 +72,7 @@ pub(crate) fn verdict(answer: &Value, hook: &Hook) -> Result<HookVerdict, String
     let reason = match there("reason") {
         None => String::new(),
         Some(Value::String(reason)) => reason.clone(),
-        Some(_) => return Err("`reason` is no text".into()),
+        Some(_) => return Err("`reason` is not text".into()),
     };
     let enforced = match there("enforced") {
         None => false,
@@ -82,7 +82,7 @@ pub(crate) fn verdict(answer: &Value, hook: &Hook) -> Result<HookVerdict, String
     let metadata = match there("metadata") {
         None => json!({}),
         Some(metadata @ Value::Object(_)) => metadata.clone(),
-        Some(_) => return Err("`metadata` is no object".into()),
+        Some(_) => return Err("`metadata` is not an object".into()),
     };
     let replace = match there("replace") {
         None => None,
@@ -90,7 +90,7 @@ pub(crate) fn verdict(answer: &Value, hook: &Hook) -> Result<HookVerdict, String
             return Err("it replaces, and its item does not say `replaces: true`".into());
         }
         Some(Value::Object(replace)) => Some(replace.clone()),
-        Some(_) => return Err("`replace` is no object".into()),
+        Some(_) => return Err("`replace` is not an object".into()),
     };
     match allow {
         true if enforced => Err("it allows what it says it has dealt with".into()),

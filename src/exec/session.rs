@@ -75,14 +75,14 @@ impl Session {
         let Ok(text) = std::str::from_utf8(line) else { return bad("it is not UTF-8") };
         let mut map = match message(text) {
             Ok(Value::Object(map)) => map,
-            Ok(_) => return bad("it is no JSON object"),
+            Ok(_) => return bad("it is not a JSON object"),
             Err(why) => return bad(&why),
         };
         if map.contains_key("method") {
             return Heard::Skipped("a notification or request of the program");
         }
         let Some(id) = map.get("id").and_then(Value::as_u64) else {
-            return bad("its `id` is no id of a call");
+            return bad("its `id` is not the id of a call");
         };
         // Whatever the rest is: what concerns nobody breaks nothing.
         let Some(slot @ None) = self.calls.get_mut(&id) else {

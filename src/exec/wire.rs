@@ -54,7 +54,7 @@ pub(super) fn one_object(bytes: &[u8], mask: &Mask) -> Result<Map<String, Value>
     let text = std::str::from_utf8(bytes).map_err(|_| bad("it is not UTF-8"))?;
     match message(text).map_err(|why| bad(&why))? {
         Value::Object(map) => Ok(map),
-        _ => Err(bad("it is no JSON object")),
+        _ => Err(bad("it is not a JSON object")),
     }
 }
 
@@ -83,12 +83,12 @@ pub(super) fn pending(map: &Map<String, Value>) -> Result<Option<Pending>, &'sta
     let Some(pending) = map.get("pending").filter(|value| !value.is_null()) else {
         return Ok(None);
     };
-    let pending = pending.as_object().ok_or("`pending` is no object")?;
+    let pending = pending.as_object().ok_or("`pending` is not an object")?;
     let text = |key: &str| match pending.get(key) {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) if text.len() <= PENDING_TEXT_BYTES => Ok(text.clone()),
         Some(Value::String(_)) => Err("a text of `pending` is too long"),
-        Some(_) => Err("`pending` holds something that is no text"),
+        Some(_) => Err("`pending` holds something that is not text"),
     };
     Ok(Some(Pending { reason: text("reason")?, message: text("message")? }))
 }

@@ -44,7 +44,7 @@ pub(crate) enum McpFault {
     ToolChanged { tool: String, changes: Vec<ToolChange> },
     #[error("cannot be asked at its MCP server: {}", brief_line(.why))]
     ServerFailed { why: String },
-    #[error("was answered what is no answer of an MCP server: {}", brief_line(.why))]
+    #[error("got something that is not a valid answer of an MCP server: {}", brief_line(.why))]
     BadAnswer { why: String },
     #[error("was answered what its output schema does not allow: {}", brief_line(.why))]
     OutputSchema { why: String },

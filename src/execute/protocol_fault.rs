@@ -12,7 +12,7 @@ use crate::diagnostic::Code;
 /// Why a call has no answer; a clause to stand behind the item's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProtocolFault {
-    #[error("answered what is no answer: {why}; it begins `{shown}`")]
+    #[error("gave something that is not a valid answer: {why}; it begins `{shown}`")]
     BadResponse {
         why: String,
         /// The first bytes of it, escaped.

@@ -49,7 +49,7 @@ pub(super) enum Heard {
 /// `mcp.bad_answer`
 pub(super) fn heard(text: &str, id: u64) -> Result<Heard, McpFault> {
     let message = message(text).map_err(bad)?;
-    let Value::Object(mut map) = message else { return Err(bad("it is no JSON object")) };
+    let Value::Object(mut map) = message else { return Err(bad("it is not a JSON object")) };
     let method = map.get("method").and_then(Value::as_str);
     match (method, map.get("id").filter(|id| !id.is_null())) {
         (Some("notifications/tools/list_changed"), None) => Ok(Heard::ListChanged),
@@ -105,7 +105,7 @@ pub(super) fn tool(listed: &Value) -> Result<McpTool, McpFault> {
     }
     for text in ["title", "description"] {
         if pins.get(text).is_some_and(|value| !value.is_string()) {
-            return Err(bad(format!("the {text} of its tool `{name}` is no text")));
+            return Err(bad(format!("the {text} of its tool `{name}` is not text")));
         }
     }
     Ok(McpTool { name: name.to_owned(), pins })
@@ -182,7 +182,7 @@ pub(super) fn called(
             }
         }
         (Some(data @ Value::Object(_)), None) => Ok(Answer::Result(data)),
-        (Some(_), None) => Err(bad("its `structuredContent` is no object")),
+        (Some(_), None) => Err(bad("its `structuredContent` is not an object")),
         (None, Some(_)) => {
             Err(McpFault::OutputSchema { why: "there is no `structuredContent`".into() })
         }

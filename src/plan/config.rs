@@ -52,7 +52,7 @@ impl Execution {
         let text = |key: &str, pointer: &'static str| match merged.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(bad(pointer, "is no text")),
+            Some(_) => Err(bad(pointer, "is not text")),
         };
         let args = match merged.get("args") {
             None | Some(Value::Null) => Vec::new(),
@@ -68,7 +68,7 @@ impl Execution {
                     }),
                 })
                 .collect::<Result<_, _>>()?,
-            Some(_) => return Err(bad("/config/args", "is no list")),
+            Some(_) => return Err(bad("/config/args", "is not a list")),
         };
         Ok(Self {
             command: text("command", "/config/command")?,
@@ -106,12 +106,12 @@ pub(super) fn timeout_ms(
     match (at("timeout_ms"), at("timeout")) {
         (None, None) => Ok(None),
         (Some(value), None) => {
-            let why = "is no number of milliseconds up to a day";
+            let why = "is not a number of milliseconds up to a day";
             let ms = value.as_u64().filter(|ms| (1..=TIMEOUT_MAX_MS).contains(ms));
             ms.map(Some).ok_or(("/config/timeout_ms", why))
         }
         (None, Some(value)) => {
-            let why = "is no number of seconds up to a day";
+            let why = "is not a number of seconds up to a day";
             seconds(value).map(Some).ok_or(("/config/timeout", why))
         }
         _ => Err(("/config/timeout", "stands beside `timeout_ms`")),

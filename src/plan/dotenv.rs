@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Why the file cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EnvFault {
-    #[error("line {0} of the project's `.env` is no `NAME=value`")]
+    #[error("line {0} of the project's `.env` is not a valid `NAME=value`")]
     Line(usize),
     #[error("line {0} of the project's `.env` is not UTF-8")]
     NotUtf8(usize),

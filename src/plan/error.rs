@@ -91,7 +91,7 @@ pub(crate) enum PlanError {
     EnvFile(SpaceError),
     #[error("`{item}` takes `{name}` from the project's `.env`, which may not set it")]
     RefusedVariable { item: Ref, name: String },
-    #[error("the {space} space's `{item}`: `{pointer}` is no number of seconds up to a day")]
+    #[error("the {space} space's `{item}`: `{pointer}` is not a number of seconds up to a day")]
     BadLimit { item: Ref, space: Space, pointer: String },
     #[error(transparent)]
     Fetch(#[from] Failure),

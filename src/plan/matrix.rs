@@ -140,7 +140,7 @@ pub(crate) enum MatrixError {
     AsyncDryRun,
     #[error("`remote:` names no remote")]
     EmptyRemote,
-    #[error("`{}` is no {what}", escape_line(.word))]
+    #[error("`{}` is not a valid {what}", escape_line(.word))]
     UnknownWord {
         what: &'static str,
         word: String,

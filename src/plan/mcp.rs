@@ -43,7 +43,9 @@ impl McpTool {
         let block =
             block.ok_or(("/config/mcp", "is missing: it names the server's tool".into()))?;
         let name = block.get("tool").and_then(Value::as_str).filter(|name| !name.is_empty());
-        let name = name.ok_or(("/config/mcp/tool", "is no name of a tool".to_owned()))?.to_owned();
+        let name = name
+            .ok_or(("/config/mcp/tool", "is not a valid name of a tool".to_owned()))?
+            .to_owned();
         let is_known = |key: &str| key == "tool" || PINNED.contains(&key);
         if let Some(key) = block.keys().find(|key| !is_known(key)) {
             return Err(("/config/mcp", format!("has the unknown key `{}`", escape_line(key))));

@@ -436,7 +436,7 @@ fn anchor_paths(item: &Ref, anchor: &Anchor) -> Result<Vec<EnvPath>, PlanError> 
         Some(text) => Err(PlanError::BadConfig {
             item: item.clone(),
             pointer: "/anchor/env_paths",
-            why: format!("names `{text}`, which is no folder of verified files"),
+            why: format!("names `{text}`, which is not a folder of verified files"),
         }),
     }
 }

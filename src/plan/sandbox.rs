@@ -350,7 +350,7 @@ impl<'a> Places<'a> {
         let real = host.real_folder(&path);
         if host.real_file(&path).is_some() || real.as_ref().is_some_and(|real| *real != path) {
             let why = format!(
-                "`git: write`, and `{}` is no folder but names one elsewhere",
+                "`git: write`, and `{}` is not a folder but names one elsewhere",
                 path.display()
             );
             return Err(CannotConfine::BadGrant(why));

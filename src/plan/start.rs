@@ -93,7 +93,7 @@ impl Program {
         let bad =
             |why| PlanError::BadConfig { item: item.clone(), pointer: "/config/command", why };
         if !file.is_program {
-            let why = format!("is `{copy}`, which is no program: list it in `exec_files`");
+            let why = format!("is `{copy}`, which is not a program: list it in `exec_files`");
             return Err(bad(why));
         }
         match Shebang::from_bytes(&file.bytes) {

@@ -31,7 +31,7 @@ const SHARED_NAMES: &[&str] = &[
 ];
 
 /// Messages that are left which say that something "is no" such thing.
-const IS_NO: usize = 147;
+const IS_NO: usize = 121;
 
 #[test]
 fn no_two_types_that_leave_their_module_have_one_name() {

@@ -77,7 +77,9 @@ impl Body {
             (None, _) => None,
             (Some(Value::Object(map)), Form::Pairs) => Some(pairs(&map)?),
             (Some(Value::String(text)), Form::Pairs) => Some(text),
-            (Some(_), Form::Pairs) => return Err((POINTER, "is no mapping, as a form is".into())),
+            (Some(_), Form::Pairs) => {
+                return Err((POINTER, "is not a mapping, as a form is".into()));
+            }
             (Some(Value::String(text)), Form::Text) => Some(text),
             (Some(other), _) => Some(other.to_string()),
         };

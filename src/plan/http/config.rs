@@ -171,7 +171,7 @@ fn mapping<'m>(
     match map.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(inner)) => Ok(Some(inner)),
-        Some(_) => Err((pointer, "is no mapping".into())),
+        Some(_) => Err((pointer, "is not a mapping".into())),
     }
 }
 
@@ -183,7 +183,7 @@ fn text<'m>(
     match map.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err((pointer, "is no text".into())),
+        Some(_) => Err((pointer, "is not text".into())),
     }
 }
 
@@ -206,7 +206,7 @@ fn number(
         None | Some(Value::Null) => Ok(default),
         Some(value) => match value.as_u64() {
             Some(number) if (1..=most).contains(&number) => Ok(number),
-            _ => Err((pointer, format!("is no whole number from 1 to {most}"))),
+            _ => Err((pointer, format!("is not a whole number from 1 to {most}"))),
         },
     }
 }

@@ -77,7 +77,7 @@ impl Headers {
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         let lower = name.to_ascii_lowercase();
         if name.is_empty() || !name.bytes().all(token) {
-            return bad("is no name of a header");
+            return bad("is not a valid name of a header");
         }
         if KEPT_BACK.contains(&lower.as_str()) {
             return bad("is not for a tool to set");

@@ -136,7 +136,7 @@ fn ask(argv: &[String], seek: &mut Seeker<'_>) -> Result<PathBuf, String> {
     let line = text.lines().next().unwrap_or_default().trim();
     match line.starts_with('/') && !line.contains('\0') {
         true => Ok(line.into()),
-        false => Err("what it printed is no absolute path".into()),
+        false => Err("what it printed is not an absolute path".into()),
     }
 }
 

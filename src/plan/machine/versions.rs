@@ -149,7 +149,7 @@ fn of_mise(seek: &mut Seeker<'_>, root: &Path, program: &str) -> Answer {
         "pip" | "python" => "python",
         "node" | "npm" | "npx" | "corepack" => "node",
         "ruby" | "gem" | "irb" | "bundle" => "ruby",
-        other => plain(other).ok_or("its name is no plain one")?,
+        other => plain(other).ok_or("its name is not a plain one")?,
     };
     let var = format!("MISE_{}_VERSION", tool.to_ascii_uppercase().replace('-', "_"));
     of_installs(seek, root, tool, program, &var)
@@ -263,7 +263,7 @@ fn first(words: &[&str], is_own: bool, mut at: impl FnMut(&str) -> Option<PathBu
                     return Ok(Version::At(file));
                 }
             }
-            _ => return Err("a version that is set for it is no plain name of one".into()),
+            _ => return Err("a version that is set for it is not a plain name of one".into()),
         }
     }
     let set = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" ");

@@ -120,7 +120,7 @@ fn taken(document: &mut Map<String, Value>, key: &str) -> Result<Option<String>,
     match document.shift_remove(key) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(malformed(format!("its `{key}` is no text"))),
+        Some(_) => Err(malformed(format!("its `{key}` is not text"))),
     }
 }
 
@@ -132,7 +132,7 @@ fn read_params(text: &str, document: &Value) -> Result<Map<String, Value>, PlanE
     }
     match json(text) {
         Ok(Value::Object(params)) => Ok(params),
-        _ => Err(malformed("its `params` are no JSON object")),
+        _ => Err(malformed("its `params` are not a JSON object")),
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
             (file(&other_format, &[]), "its format is `rye/plan/v2`"),
             (file(&nested, &[]), "`item` or its `timeout_ms`"),
             (file(&good, &[("params", "{\"a\":0.1}".into())]), "not those of its `params_sha256`"),
-            (file(&good, &[("params", json!({"a": 1}))]), "its `params` is no text"),
+            (file(&good, &[("params", json!({"a": 1}))]), "its `params` is not text"),
             (file(&good, &[("more", json!(1))]), "it was changed"),
             (file(&good, &[("sha256", "00".into())]), "it was changed"),
             (canon::write(&good).unwrap(), "it has no `sha256`"),
