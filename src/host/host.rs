@@ -163,29 +163,21 @@ pub(crate) trait Host: Sync {
     fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<ChildResult>;
 
     /// Starts a child that others talk with while it runs, in its own process group, with the given
-    /// environment and folder, three streams and no other descriptor. The default refuses.
-    fn start(&self, _spawn: &Spawn) -> io::Result<PersistentChild> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "this host keeps no child running"))
-    }
+    /// environment and folder, three streams and no other descriptor.
+    fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild>;
 
-    /// Chooses the level that enforces a policy. The default refuses.
+    /// Chooses the level that enforces a policy.
     ///
     /// # Errors
     /// `sandbox.*`
-    fn confine(&self, _policy: Policy, _ladder: Ladder) -> Result<Confinement, CannotConfine> {
-        Err(CannotConfine::Unavailable(Vec::new()))
-    }
+    fn confine(&self, policy: Policy, ladder: Ladder) -> Result<Confinement, CannotConfine>;
 
     /// Sends one HTTP request and gives the answer, whatever its status; follows nothing.
     ///
     /// Promises: past the deadline, or when this process is asked to end, the connection is closed.
-    /// A host that does not say how has no network.
-    fn call(&self, _call: &HttpCall) -> Result<HttpAnswer, NetFault> {
-        Err(NetFault::NoNetwork)
-    }
+    /// A build without HTTP has no network.
+    fn call(&self, call: &HttpCall) -> Result<HttpAnswer, NetFault>;
 
     /// Waits so long. A signal that asks this process to end ends the waiting and is returned.
-    fn sleep(&self, time: Duration) -> io::Result<Option<i32>> {
-        super::net::sleep(time)
-    }
+    fn sleep(&self, time: Duration) -> io::Result<Option<i32>>;
 }

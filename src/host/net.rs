@@ -71,7 +71,8 @@ impl NetSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "without a network only one can be"))]
 pub(crate) enum NetFault {
-    /// This host cannot use a network.
+    /// This build cannot use a network.
+    #[cfg_attr(feature = "http", expect(dead_code, reason = "for a build without HTTP"))]
     NoNetwork,
     /// There is nothing to check a server's certificate against.
     Certificates(String),

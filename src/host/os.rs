@@ -11,9 +11,9 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
 use super::look;
-#[cfg(feature = "http")]
 use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::persistent::{PersistentChild, forget, start_known, sweep_others};
+use super::policy::{CannotConfine, Confinement, Ladder, Policy};
 use super::unix::{Signals, Started, reap, reset_sigchld};
 use super::watch::Watch;
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
@@ -57,6 +57,19 @@ impl Host for Os {
     #[cfg(feature = "http")]
     fn call(&self, call: &HttpCall) -> Result<HttpAnswer, NetFault> {
         super::exchange::exchange(call)
+    }
+
+    #[cfg(not(feature = "http"))]
+    fn call(&self, _call: &HttpCall) -> Result<HttpAnswer, NetFault> {
+        Err(NetFault::NoNetwork)
+    }
+
+    fn confine(&self, _policy: Policy, _ladder: Ladder) -> Result<Confinement, CannotConfine> {
+        Err(CannotConfine::Unavailable(Vec::new()))
+    }
+
+    fn sleep(&self, time: Duration) -> io::Result<Option<i32>> {
+        super::net::sleep(time)
     }
 
     fn real_folder(&self, path: &Path) -> Option<PathBuf> {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::process::Resource;
 
@@ -89,6 +90,10 @@ impl Host for Confined {
 
     fn call(&self, call: &HttpCall) -> Result<HttpAnswer, NetFault> {
         self.host.call(call)
+    }
+
+    fn sleep(&self, time: Duration) -> io::Result<Option<i32>> {
+        self.host.sleep(time)
     }
 }
 
