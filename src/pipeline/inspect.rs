@@ -354,7 +354,7 @@ impl Rye {
             Err(invalid) => return Some(Err(Diagnostic::from(&invalid))),
         };
         let plan = Plan::build(&valid, Params::none(), &self.machine(&line), &Quiet);
-        Some(plan.map(|plan| plan.survey().clone()).map_err(|error| Diagnostic::from(&error)))
+        Some(plan.map(|plan| plan.survey().clone()).map_err(|failure| failure.diagnostic()))
     }
 }
 

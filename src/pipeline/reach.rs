@@ -192,7 +192,7 @@ impl Rye {
                                 let beside = sources.map(|s| Reached::bare(s, line.trust));
                                 reach.beside = beside.collect();
                             }
-                            Err(error) => reach.beside_refused = Some(Diagnostic::from(&error)),
+                            Err(failure) => reach.beside_refused = Some(failure.diagnostic()),
                         }
                         None
                     }

@@ -60,14 +60,14 @@ impl PlanSource for Line<'_> {
         Ok(copies)
     }
 
-    fn dotenv(&self) -> Result<Option<Cow<'static, [u8]>>, PlanError> {
+    fn dotenv(&self) -> Result<Option<Cow<'static, [u8]>>, Failure> {
         if !self.accepts_project() {
             return Ok(None);
         }
         let Some(root) = self.rye.spaces.get(Space::Project) else { return Ok(None) };
         let Some(folder) = root.base_folder()? else { return Ok(None) };
         let Ok(name) = ".env".parse() else { return Ok(None) };
-        folder.read(&name).map_err(PlanError::EnvFile)
+        folder.read(&name).map_err(|error| PlanError::EnvFile(error).into())
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::error::PlanError;
 use super::plan_source::{ConfigCopy, PlanSource};
 use crate::chain::Chain;
+use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
 use crate::parse::{MergeMode, Tool, WantedConfig};
 use crate::trace::{Event, Sink};
@@ -26,7 +27,7 @@ pub(super) fn resolve(
     chain: &Chain,
     plan_source: &dyn PlanSource,
     sink: &dyn Sink,
-) -> Result<Resolved, PlanError> {
+) -> Result<Resolved, Failure> {
     let mut declared = chain.links().iter();
     let declared = declared.find_map(|link| Some((link, link.tool.config_resolve.as_ref()?)));
     let Some((link, asked)) = declared else { return Ok(Resolved::default()) };
@@ -139,7 +140,7 @@ pub(super) fn limits(
     item: &Ref,
     plan_source: &dyn PlanSource,
     sink: &dyn Sink,
-) -> Result<(Limits, Vec<Source>), PlanError> {
+) -> Result<(Limits, Vec<Source>), Failure> {
     let Ok(config) = EXECUTION.parse::<Ref>() else { return Ok(Default::default()) };
     let copies = plan_source.configs(&config)?;
     let spaces = copies.iter().map(|copy| copy.space).collect();

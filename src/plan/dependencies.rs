@@ -2,10 +2,10 @@
 
 use super::config_layers;
 use super::deps;
-use super::error::PlanError;
 use super::plan_source::PlanSource;
 use super::tree::Anchored;
 use crate::chain::Chain;
+use crate::diagnostic::Failure;
 use crate::trace::Sink;
 use crate::verify::Source;
 
@@ -18,7 +18,7 @@ pub(crate) fn dependencies(
     chain: &Chain,
     plan_source: &dyn PlanSource,
     sink: &dyn Sink,
-) -> Result<Vec<Source>, PlanError> {
+) -> Result<Vec<Source>, Failure> {
     let anchored = Anchored::find(chain, plan_source, sink)?;
     let modules = deps::modules(chain, anchored.as_ref(), plan_source, sink)?;
     let resolved = config_layers::resolve(chain, plan_source, sink)?;

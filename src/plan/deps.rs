@@ -1,10 +1,10 @@
 //! `verify_deps`: every module in reach of the tool is covered by a signature (core 7.8).
 
-use super::error::PlanError;
 use super::plan_source::PlanSource;
 use super::tree::{Anchored, join};
 use crate::base::limits::PARTS;
 use crate::chain::Chain;
+use crate::diagnostic::Failure;
 use crate::id::Kind;
 use crate::parse::{DepsScope, VerifyDeps};
 use crate::space::is_test_spec;
@@ -21,7 +21,7 @@ pub(super) fn modules(
     anchored: Option<&Anchored<'_>>,
     plan_source: &dyn PlanSource,
     sink: &dyn Sink,
-) -> Result<Vec<Source>, PlanError> {
+) -> Result<Vec<Source>, Failure> {
     let asked = chain.links().iter().find_map(|link| link.tool.verify_deps.as_ref());
     let Some(asked) = asked.filter(|deps| deps.scope != DepsScope::ToolFile) else {
         return Ok(Vec::new());
@@ -69,8 +69,8 @@ pub(super) fn modules(
     Ok(sources)
 }
 
-fn refused(tool: &Source, findings: Vec<PartFinding>) -> PlanError {
-    PlanError::Fetch(tool.lacking(findings).into())
+fn refused(tool: &Source, findings: Vec<PartFinding>) -> Failure {
+    tool.lacking(findings).into()
 }
 
 fn enters(asked: &VerifyDeps, folder: &str) -> bool {

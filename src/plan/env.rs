@@ -10,6 +10,7 @@ use super::pieces::Pieces;
 use super::plan_source::PlanSource;
 use super::template::{Names, Scope, variables};
 use crate::chain::{Chain, Role};
+use crate::diagnostic::Failure;
 use crate::host::Vars;
 use crate::id::{Ref, Space};
 use crate::parse::{DEPS_VAR, EnvBase, EnvPath, KEPT_BACK};
@@ -64,7 +65,7 @@ impl Env {
         own: Vec<(&'static str, String)>,
         plan_source: &dyn PlanSource,
         sink: &dyn Sink,
-    ) -> Result<Self, PlanError> {
+    ) -> Result<Self, Failure> {
         let record = |by: String, keys: Vec<String>| {
             sink.record(Event::ResolveEnv { contributed_by: by, keys });
         };
@@ -274,7 +275,7 @@ fn declared(
     chain: &Chain,
     vars: &Vars,
     plan_source: &dyn PlanSource,
-) -> Result<(BTreeSet<String>, BTreeMap<String, String>), PlanError> {
+) -> Result<(BTreeSet<String>, BTreeMap<String, String>), Failure> {
     let of_project = of_project(chain, vars, plan_source)?;
     let mut names = BTreeSet::new();
     for link in chain.links() {
@@ -285,7 +286,8 @@ fn declared(
         let missing: Vec<String> =
             link.tool.secrets.iter().filter(|name| !has(name)).cloned().collect();
         if !missing.is_empty() {
-            return Err(PlanError::MissingSecret { item: link.item().clone(), names: missing });
+            let item = link.item().clone();
+            return Err(PlanError::MissingSecret { item, names: missing }.into());
         }
         names.extend(link.tool.env_names.iter().chain(&link.tool.secrets).cloned());
     }
@@ -302,7 +304,7 @@ fn of_project(
     chain: &Chain,
     vars: &Vars,
     plan_source: &dyn PlanSource,
-) -> Result<BTreeMap<String, String>, PlanError> {
+) -> Result<BTreeMap<String, String>, Failure> {
     let links = chain.links().iter().filter(|link| link.source.space() == Space::Project);
     let asked = links.flat_map(|link| {
         let names = link.tool.env_names.iter().chain(&link.tool.secrets);
@@ -321,7 +323,7 @@ fn of_project(
         let Some(value) = given.get(name).filter(|value| !value.is_empty()) else { continue };
         if dotenv::is_loader(name) {
             let (item, name) = (item.clone(), name.clone());
-            return Err(PlanError::RefusedVariable { item, name });
+            return Err(PlanError::RefusedVariable { item, name }.into());
         }
         values.insert(name.clone(), value.clone());
     }

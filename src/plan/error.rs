@@ -1,20 +1,18 @@
 //! Why nothing could be planned.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::dotenv::EnvFault;
 use super::record::{PlanDifference, difference_lines, of_params_alone};
 use super::schema::{NoSchema, SchemaStop};
 use crate::base::limits::{ARGUMENT_BYTES, PARAMS_NODES, VARIABLE_BYTES};
 use crate::base::text::{brief_line, escape_line};
-use crate::diagnostic::{Code, Diagnose, Failure, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::host::CannotConfine;
 use crate::id::{Ref, Space};
 use crate::parse::PARSE_LIMIT;
 use crate::space::SpaceError;
 use crate::trace::PassedOver;
-use crate::verify::TrustError;
 
 codes! {
     PLAN_INVALID_PARAMETERS = "plan.invalid_parameters", Usage;
@@ -80,8 +78,6 @@ pub(crate) enum PlanError {
     SecretInArgv { item: Ref, name: String },
     #[error("`{item}`: {why}")]
     Sandbox { item: Ref, why: CannotConfine },
-    #[error(transparent)]
-    Trust(#[from] Arc<TrustError>),
     #[error("`{item}` would use `{}`, which no signature covers", escape_line(&.path.display().to_string()))]
     UnverifiedProgram { item: Ref, path: PathBuf },
     #[error("{fault}")]
@@ -93,10 +89,6 @@ pub(crate) enum PlanError {
     RefusedVariable { item: Ref, name: String },
     #[error("the {space} space's `{item}`: `{pointer}` is not a number of seconds up to a day")]
     BadLimit { item: Ref, space: Space, pointer: String },
-    #[error(transparent)]
-    Fetch(#[from] Failure),
-    #[error(transparent)]
-    Space(#[from] SpaceError),
     #[error("`{item}` is a {}, and only the run of a tool has a plan and a receipt", .item.kind)]
     NotATool { item: Ref },
     #[error("the plan cannot be used: {}", brief_line(.why))]
@@ -144,12 +136,10 @@ impl Diagnose for PlanError {
             Self::BadEnvFile { .. } => PLAN_BAD_ENV_FILE,
             Self::RefusedVariable { .. } => PLAN_REFUSED_VARIABLE,
             Self::BadLimit { .. } => PLAN_BAD_CONFIG,
-            Self::Fetch(inner) => inner.reason(),
-            Self::Space(inner) | Self::EnvFile(inner) => inner.code(),
+            Self::EnvFile(inner) => inner.code(),
             Self::MissingSecret { .. } => PLAN_MISSING_SECRET,
             Self::SecretInArgv { .. } => PLAN_SECRET_IN_ARGV,
             Self::Sandbox { why, .. } => why.code(),
-            Self::Trust(inner) => inner.code(),
             Self::UnverifiedProgram { .. } => PLAN_UNVERIFIED_PROGRAM,
             Self::NotATool { .. } => PLAN_NOT_A_TOOL,
             Self::Malformed { .. } => PLAN_MALFORMED,
@@ -195,7 +185,6 @@ impl Diagnose for PlanError {
                 "hand it on by `env_config.env` or `input_data`, in an HTTP request by `auth` or `headers`".into()
             }
             Self::Sandbox { why, .. } => return why.help(),
-            Self::Trust(inner) => return inner.help(),
             Self::UnverifiedProgram { .. } => {
                 "list the file in the tool's `files` and sign the tool, or name a program outside the project".into()
             }
@@ -210,8 +199,6 @@ impl Diagnose for PlanError {
                 format!("set `{name}` in your own environment if you want it; a project may not")
             }
             Self::BadLimit { .. } => "see `rye explain plan.bad_config`".into(),
-            Self::Fetch(inner) => return inner.help(),
-            Self::Space(inner) => return inner.help(),
             Self::NotATool { item } => format!("see what it does with `rye execute {item} --dry-run`"),
             Self::Malformed { .. } => {
                 "make it anew with `rye plan <ref> --out FILE`, and compare it with what was approved".into()
@@ -233,9 +220,6 @@ impl Diagnose for PlanError {
 
     fn place(&self) -> Option<Place> {
         match self {
-            Self::Fetch(inner) => inner.inner().place(),
-            Self::Space(inner) => inner.place(),
-            Self::Trust(inner) => inner.place(),
             Self::BadEnvFile { fault } => {
                 let place = Place { path: ".env".into(), ..Place::default() };
                 Some(place.line(fault.line()))
@@ -246,13 +230,6 @@ impl Diagnose for PlanError {
     }
 
     fn item(&self) -> Option<String> {
-        match self {
-            Self::Fetch(inner) => return inner.inner().item(),
-            Self::Space(inner) => return inner.item(),
-            Self::Trust(inner) => return inner.item(),
-            Self::BadEnvFile { .. } | Self::EnvFile(_) => return None,
-            _ => {}
-        }
         let (Self::InvalidParameters { item, .. }
         | Self::InvalidSchema { item, .. }
         | Self::CheckStopped { item, .. }
@@ -279,9 +256,6 @@ impl Diagnose for PlanError {
 
     fn data(&self) -> serde_json::Map<String, serde_json::Value> {
         let mut data = serde_json::Map::new();
-        if let Self::Fetch(inner) = self {
-            return inner.inner().data();
-        }
         if let Self::InvalidParameters { violations, .. } = self
             && let Ok(violations) = serde_json::to_value(violations)
         {

@@ -30,6 +30,7 @@ use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::{Chain, Primitive};
+use crate::diagnostic::Failure;
 use crate::host::{ChildSandbox, Confinement, Host, ResolvedPath, Restrict, Spawn, Vars};
 use crate::id::Ref;
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
@@ -163,7 +164,7 @@ impl Plan {
         given: Params,
         machine: &PlanContext<'_>,
         sink: &dyn Sink,
-    ) -> Result<Self, PlanError> {
+    ) -> Result<Self, Failure> {
         let chain = valid.chain();
         let tool = chain.tool();
         let item = tool.item().clone();
@@ -175,7 +176,7 @@ impl Plan {
         ];
         if machine.workplace.to_str().is_none() {
             let why = "cannot be the project: its path is not UTF-8".to_owned();
-            return Err(PlanError::BadConfig { item, pointer: "/config/cwd", why });
+            return Err(PlanError::BadConfig { item, pointer: "/config/cwd", why }.into());
         }
         let anchored = Anchored::find(chain, machine.plan_source, sink)?;
         let modules = deps::modules(chain, anchored.as_ref(), machine.plan_source, sink)?;

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::error::PlanError;
 use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
 use crate::space::{Folder, SpaceError};
@@ -48,5 +47,5 @@ pub(crate) trait PlanSource {
     ///
     /// # Errors
     /// `space.*`
-    fn dotenv(&self) -> Result<Option<Cow<'static, [u8]>>, PlanError>;
+    fn dotenv(&self) -> Result<Option<Cow<'static, [u8]>>, Failure>;
 }

@@ -16,6 +16,7 @@ use super::protected::{
 };
 use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
+use crate::diagnostic::Failure;
 use crate::host::{
     CannotConfine, Caps, Commits, Confinement, KeptPath, Ladder, Net, Policy, SandboxLevel,
 };
@@ -78,9 +79,9 @@ pub(super) fn confinement(
     chain: &Chain,
     survey: &Survey,
     machine: &PlanContext<'_>,
-) -> Result<(Option<Arc<Confinement>>, Option<BasePolicy>), PlanError> {
+) -> Result<(Option<Arc<Confinement>>, Option<BasePolicy>), Failure> {
     let item = chain.tool().item();
-    let refused = |why| PlanError::Sandbox { item: item.clone(), why };
+    let refused = |why| Failure::from(PlanError::Sandbox { item: item.clone(), why });
     let held = |policy, ladder| machine.host.confine(policy, ladder).map(Arc::new);
     let ladder = match machine.sandbox {
         SandboxChoice::On(ladder) => ladder,

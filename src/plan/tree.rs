@@ -7,6 +7,7 @@ use super::arguments::plain_path;
 use super::error::PlanError;
 use super::plan_source::PlanSource;
 use crate::chain::{Chain, Link};
+use crate::diagnostic::Failure;
 use crate::parse::{Anchor, AnchorMode};
 use crate::space::RelPath;
 use crate::trace::{Event, Sink};
@@ -151,7 +152,7 @@ impl<'a> Anchored<'a> {
         chain: &'a Chain,
         plan_source: &dyn PlanSource,
         sink: &dyn Sink,
-    ) -> Result<Option<Self>, PlanError> {
+    ) -> Result<Option<Self>, Failure> {
         let mut declared = chain.links().iter().enumerate();
         let declared = declared.find_map(|(at, link)| Some((at, link.tool.anchor.as_ref()?)));
         let Some((link, anchor)) = declared else { return Ok(None) };
@@ -171,7 +172,8 @@ impl<'a> Anchored<'a> {
                 item: tool.item().clone(),
                 pointer: "/anchor/root",
                 why: format!("is `{}`, a folder that this item may not use", anchor.root.name()),
-            });
+            }
+            .into());
         }
         Ok(counts.then_some(Self { anchor }))
     }
@@ -185,11 +187,7 @@ fn lib(chain: &Chain) -> Option<String> {
     named.map(|(at, lib)| format!("lib{at}/{lib}"))
 }
 
-fn is_marked(
-    tool: &Link,
-    anchor: &Anchor,
-    plan_source: &dyn PlanSource,
-) -> Result<bool, PlanError> {
+fn is_marked(tool: &Link, anchor: &Anchor, plan_source: &dyn PlanSource) -> Result<bool, Failure> {
     let Some((folder, _)) = plan_source.parts_folder(&tool.source, anchor.root)? else {
         return Ok(false);
     };

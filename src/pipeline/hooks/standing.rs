@@ -257,7 +257,7 @@ impl Rye {
         // What a project says of its runs is not for those who judge it.
         let project_shortens = armed.source.space() == Space::Project;
         let machine = PlanContext { run_id: &run_id, project_shortens, ..self.machine(&line) };
-        Ok(Plan::build(&valid, params, &machine, &Quiet)?)
+        Plan::build(&valid, params, &machine, &Quiet)
     }
 
     /// # Errors
