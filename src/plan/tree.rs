@@ -1,7 +1,7 @@
 //! The private folder of a run as it will be (core 7.9): which verified bytes lie where in it.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::arguments::plain_path;
 use super::error::PlanError;
@@ -18,7 +18,7 @@ use crate::verify::{PartsRoot, Source};
 pub(crate) struct Pinned {
     /// The path below the private folder.
     pub(crate) path: String,
-    pub(crate) bytes: Cow<'static, [u8]>,
+    pub(crate) bytes: Arc<[u8]>,
     pub(crate) is_program: bool,
     /// Where the bytes were read; no path for those of rye itself.
     pub(super) origin: PathBuf,
@@ -74,7 +74,6 @@ impl Tree {
         let top = [listed, anchor].into_iter().max_by_key(|root| height(*root)).unwrap_or_default();
         let top = folder_of(top);
         let place = |path: &str| format!("tool/{}", below(path, top));
-        let own = tool.source.text().as_bytes().to_vec();
         let mut tree = Self {
             files: Vec::new(),
             places: Places {
@@ -83,13 +82,14 @@ impl Tree {
                 lib: lib(chain),
             },
         };
-        tree.add(tree.places.tool.clone(), own.into(), false, tool.source.path().to_owned());
+        let own: Arc<[u8]> = tool.source.shared_text().into();
+        tree.add(tree.places.tool.clone(), own, false, tool.source.path().to_owned());
         tree.add_parts(&tool.source, |path| place(&join(folder_of(listed), path)));
         for module in modules {
             let path = place(&module.path_below_base());
             if tree.files.iter().all(|file| file.path != path) {
-                let bytes = module.text().as_bytes().to_vec();
-                tree.add(path, bytes.into(), false, module.path().to_owned());
+                let bytes = module.shared_text().into();
+                tree.add(path, bytes, false, module.path().to_owned());
             }
         }
         for (at, link) in chain.links().iter().enumerate().skip(1) {
@@ -104,7 +104,7 @@ impl Tree {
         tree
     }
 
-    fn add(&mut self, path: String, bytes: Cow<'static, [u8]>, is_program: bool, origin: PathBuf) {
+    fn add(&mut self, path: String, bytes: Arc<[u8]>, is_program: bool, origin: PathBuf) {
         self.files.push(Pinned { path, bytes, is_program, origin });
     }
 

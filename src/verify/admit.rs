@@ -1,5 +1,7 @@
 //! Found → Source: the rule of `signature/check.rs` for items, and what dev mode forgives.
 
+use std::sync::Arc;
+
 use super::error::{Claim, Reason, Refused};
 use super::source::{Signer, Source};
 use crate::diagnostic::Diagnose;
@@ -41,7 +43,7 @@ pub(crate) fn admit(
         .into_iter()
         .map(|reason| Warning { code: reason.code(), message: refuse(reason).to_string() })
         .collect();
-    let (text, digest) = (checked.text.to_owned(), checked.digest);
+    let (text, digest) = (Arc::<str>::from(checked.text), checked.digest);
     let WhoSigned { owner, dev_for } = checked.signer.unwrap_or_default();
     let (signer, range) = match checked.line {
         Some((line, range)) => (Some(Signer { key: line.key, owner, at: line.at, dev_for }), range),

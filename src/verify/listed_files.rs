@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -108,7 +109,7 @@ impl Glob {
 pub(crate) struct Part {
     pub(crate) path: RelPath,
     pub(crate) digest: Digest,
-    pub(crate) bytes: Cow<'static, [u8]>,
+    pub(crate) bytes: Arc<[u8]>,
     pub(crate) is_program: bool,
 }
 
@@ -285,6 +286,7 @@ impl Listed {
                 Ok(Some(bytes)) if Digest::of(&bytes) == digest => {
                     total += bytes.len();
                     let is_program = self.programs.iter().any(|p| p.matches(path.as_str()));
+                    let bytes = bytes.into();
                     parts.push(Part { path: path.clone(), digest, bytes, is_program });
                 }
                 Ok(Some(_)) => findings.push(PartFinding::Changed(name())),

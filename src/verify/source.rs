@@ -1,7 +1,9 @@
 //! Bytes that were admitted.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::listed_files::{Part, PartsRoot};
 use crate::base::{Digest, Timestamp};
@@ -30,14 +32,15 @@ pub(crate) enum Integrity {
     Unverified,
 }
 
-/// Bytes admitted by `verify`, with who signed them.
+/// Bytes admitted by `verify`, with who signed them. A clone shares the text.
 ///
 /// Invariant: made only by `admit` and by `stage` (which signs them itself); valid UTF-8 without
 /// control or invisible characters.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
+    /// The file as it was found, but for its bytes, which are `text` now.
     found: Found,
-    text: String,
+    text: Arc<str>,
     /// The signature line with its line feed; empty where dev mode let an unsigned file through.
     line: Range<usize>,
     digest: Digest,
@@ -50,15 +53,15 @@ pub(crate) struct Source {
 impl Source {
     pub(super) fn new(
         found: Found,
-        text: String,
+        text: impl Into<Arc<str>>,
         line: Range<usize>,
         digest: Digest,
         signer: Option<Signer>,
         warnings: Vec<Warning>,
     ) -> Self {
         Self {
-            found,
-            text,
+            found: Found { bytes: Cow::Borrowed(&[]), ..found },
+            text: text.into(),
             line,
             digest,
             signer,
@@ -110,6 +113,11 @@ impl Source {
     /// The whole file, so that positions in it are the file's.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The same, shared.
+    pub(crate) fn shared_text(&self) -> Arc<str> {
+        Arc::clone(&self.text)
     }
 
     /// The file without its signature line.
