@@ -80,7 +80,7 @@ pub(super) fn opened(
 pub(super) fn judged(rye: &Rye, name: &BundleName, key: Fingerprint) -> Result<Vec<Ref>, Failure> {
     let mut entries = Vec::new();
     for kind in Kind::ALL {
-        let listed = rye.list(Space::System, kind)?;
+        let listed = rye.items().list(Space::System, kind)?;
         entries.extend(listed.into_iter().filter(|entry| entry.bundle.as_ref() == Some(name)));
     }
     let mut items: Vec<Ref> = entries.iter().map(|entry| entry.item.clone()).collect();
@@ -100,7 +100,7 @@ pub(super) fn judged(rye: &Rye, name: &BundleName, key: Fingerprint) -> Result<V
             return Err(BundleError::OutOfScope { key, item, why }.into());
         }
     }
-    let checked = rye.verify_all(entries, true, Hold::Off, &|| true);
+    let checked = rye.checks().all(entries, true, Hold::Off, &|| true);
     let findings = checked.into_iter().filter_map(|row| match row.verdict {
         Verdict::Bad(failure) => Some(failure.diagnostic()),
         Verdict::Good(..) => None,
@@ -116,7 +116,7 @@ pub(super) fn judged(rye: &Rye, name: &BundleName, key: Fingerprint) -> Result<V
 /// `bundle.clash` for an item that the system space, or another bundle, has already
 pub(super) fn no_clash(rye: &Rye, name: &BundleName, items: &[Ref]) -> Result<(), Failure> {
     for kind in Kind::ALL {
-        for entry in rye.list(Space::System, kind)? {
+        for entry in rye.items().list(Space::System, kind)? {
             if entry.bundle.as_ref() == Some(name) || items.binary_search(&entry.item).is_err() {
                 continue;
             }

@@ -42,12 +42,12 @@ pub(crate) struct Packed {
 /// That of the first item that is refused; `bundle.content`, `bundle.malformed`, `bundle.exists`,
 /// `bundle.io`, `key.*`.
 pub(crate) fn pack(rye: &Rye, wish: Wish) -> Result<Packed, Failure> {
-    let pair = rye.own_pair()?;
+    let pair = rye.signing().own_pair()?;
     let mut files: BTreeMap<RelPath, (Vec<u8>, bool)> = BTreeMap::new();
     let mut items = Vec::new();
     for found in wish.items {
         items.push(found.item.clone());
-        for covered in rye.covered(found)? {
+        for covered in rye.items().signed_files(found)? {
             let path = covered.path.strip_prefix(".ai/").and_then(|path| path.parse().ok());
             let path: RelPath = path.ok_or_else(|| BundleError::Content {
                 path: covered.path.clone(),

@@ -23,7 +23,7 @@ pub(super) fn accept_first(
     own: &[Ref],
     out: &mut Out,
 ) -> Result<(), Failure> {
-    let Some(review) = rye.review_unaccepted(own)? else { return Ok(()) };
+    let Some(review) = rye.projects().review_unaccepted(own)? else { return Ok(()) };
     if can_ask() && !out.is_json() {
         super::trust::show_review(&review, rye, out);
         show_texts(rye, staged, out)?;
@@ -44,7 +44,7 @@ pub(super) fn accept_first(
 /// The whole of what would be signed: each file, and the files that its signature covers.
 fn show_texts(rye: &Rye, staged: &[StagedRow], out: &mut Out) -> Result<(), Failure> {
     for row in staged {
-        let Some(source) = rye.staged_source(row)? else { continue };
+        let Some(source) = rye.signing().staged_source(row)? else { continue };
         let item = source.item();
         show_text(&format!("{item} would be signed:"), source.raw().as_bytes(), out);
         for part in source.parts() {

@@ -27,7 +27,7 @@ pub(super) fn refs() -> ArgValueCompleter {
         let mut found: Vec<String> = Vec::new();
         for space in Space::NEAREST_FIRST {
             for kind in kinds {
-                let entries = rye.list(space, *kind).unwrap_or_default();
+                let entries = rye.items().list(space, *kind).unwrap_or_default();
                 found.extend(entries.into_iter().map(|entry| entry.item.to_string()));
             }
         }
@@ -85,7 +85,7 @@ fn item_on_the_line(rye: &Rye) -> Option<Named> {
     let queries = words[at + 1..].iter().filter(|word| !word.starts_with('-'));
     // A value of an option may look like an id as well, but is none.
     let mut queries = queries.filter_map(|word| word.parse::<Query>().ok());
-    let described = queries.find_map(|query| rye.describe(&query).ok())?;
+    let described = queries.find_map(|query| rye.items().describe(&query).ok())?;
     Some(described.item.declared())
 }
 

@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let rye = context.rye()?;
     let query = args.item.parse::<Query>()?;
     let (described, warnings) =
-        rye.describe_at(&query, args.level, args.examples.map(usize::from))?;
+        rye.items().describe_at(&query, args.level, args.examples.map(usize::from))?;
     out.warned(&warnings);
     if out.is_json() {
         out.success(Value::Object(described));

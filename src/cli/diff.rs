@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let rye = context.rye()?;
     let query = args.item.parse::<Query>()?;
     if args.history {
-        let (item, versions) = rye.history(&query)?;
+        let (item, versions) = rye.history().versions(&query)?;
         return Ok(history(&item.to_string(), &versions, out));
     }
     let against = match &args.to {
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         None if args.lock => Against::Lock,
         None => Against::Last,
     };
-    let difference = rye.diff(&query, &against)?;
+    let difference = rye.history().diff(&query, &against)?;
     let whole = difference.whole();
     let (item, since) = (difference.item, difference.since);
     let files: Vec<String> = difference.files.iter().map(|f| f.finding.to_string()).collect();

@@ -209,7 +209,7 @@ fn keys(rye: &Rye) -> Vec<Row> {
 /// Every trust document, read.
 fn documents(rye: &Rye) -> Vec<Row> {
     let trust = rye.trust();
-    let entries = rye.list(Space::User, Kind::Config).unwrap_or_default();
+    let entries = rye.items().list(Space::User, Kind::Config).unwrap_or_default();
     let named = entries.iter().filter(|e| e.item.id.folder() == "keys/trusted");
     let keys: Vec<crate::id::Fingerprint> =
         named.filter_map(|e| e.item.id.name().parse().ok()).collect();
@@ -258,9 +258,9 @@ fn allowed(rye: &Rye) -> Vec<Row> {
 
 /// Every item of the system space, verified.
 fn system(rye: &Rye) -> Row {
-    let listing = rye.survey(&[]).unwrap_or_default();
+    let listing = rye.items().survey(&[]).unwrap_or_default();
     let system: Vec<_> = listing.entries.into_iter().filter(|e| e.space == Space::System).collect();
-    let checked = rye.verify_all(system, true, Hold::Off, &|| true);
+    let checked = rye.checks().all(system, true, Hold::Off, &|| true);
     let bad: Vec<_> = checked
         .iter()
         .filter(|c| matches!(c.verdict, Verdict::Bad(_)))
@@ -278,7 +278,7 @@ fn system(rye: &Rye) -> Row {
 
 /// The lock of the project, if it has one.
 fn lock(rye: &Rye) -> Option<Row> {
-    let (count, gone) = match rye.survey_rows() {
+    let (count, gone) = match rye.locks().gone_rows() {
         Ok((0, _)) => return None,
         Ok(rows) => rows,
         Err(failure) => {
@@ -305,7 +305,7 @@ fn programs(rye: &Rye) -> Vec<Row> {
         ("node", "tool:rye/core/runtimes/node/node", "JavaScript tools"),
     ];
     let rows = wanted.into_iter().flat_map(|(program, runtime, what)| {
-        let (found, passed_over) = rye.find_program(runtime, program);
+        let (found, passed_over) = rye.items().find_program(runtime, program);
         let found = match found {
             Some(path) => row("program", State::Good, format!("{program}  {}", path.display())),
             None if passed_over.is_empty() => Row {

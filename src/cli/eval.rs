@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let asked = Asked { content: content(&run.content)?, params, context: run.context()? };
     let recorder = run.trace.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
-    let result = context.rye()?.eval(&run.item, asked, None, context.start, sink);
+    let result = context.rye()?.runs().eval(&run.item, asked, None, context.start, sink);
     let trace = recorder.map(|recorder| recorder.events());
     if let Some(events) = trace.as_ref().filter(|_| !out.is_json()) {
         let tree = trace_text(events, out.paint_err());

@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let traced = args.trace || (args.dry_run && out.is_json());
     let recorder = traced.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
-    let result = rye.run(&request, context.start, sink);
+    let result = rye.runs().run(&request, context.start, sink);
     let events = recorder.map(|recorder| recorder.events());
     if let Some(events) = events.as_ref().filter(|_| !out.is_json()) {
         let tree = trace_text(events, out.paint_err());
@@ -163,7 +163,7 @@ fn wait(rye: &Rye, id: &str, out: &mut Out) -> Result<Exit, Failure> {
     if !out.is_json() {
         out.note(&format!("waits for a person: `rye pending show {}`", escape_line(id)));
     }
-    let report = match rye.wait_for(id)? {
+    let report = match rye.approvals().wait_for(id)? {
         Ok(report) => report,
         Err(signal) => return Ok(Exit::Signal(signal)),
     };

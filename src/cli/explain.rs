@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, _: &Context, out: &mut Out) -> Result<Exit, Failu
             // A page must be there also where the place one stands in is refused.
             let rye = RyeBuilder::new().system_only();
             let query: Query = "knowledge:rye/errors@system".parse()?;
-            show(None, body(&rye.describe(&query)?.content), out);
+            show(None, body(&rye.items().describe(&query)?.content), out);
         }
     }
     Ok(Exit::DONE)

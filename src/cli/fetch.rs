@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         let help = Some("give words with `--query`, or the ref alone".into());
         return Err(CliError::Usage { message: message.into(), help }.into());
     }
-    let described = rye.describe(&item.parse::<Query>()?)?;
+    let described = rye.items().describe(&item.parse::<Query>()?)?;
     out.warned(&described.warnings);
     if out.is_json() {
         let mut fields = json!({

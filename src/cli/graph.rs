@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         false => args.items.iter().map(|item| item.parse::<Query>()).collect::<Result<_, _>>()?,
     };
     let mut reached: Vec<Reach> = Vec::new();
-    for one in rye.reach(queries) {
+    for one in rye.items().reach(queries) {
         reached.push(one?);
     }
     let graph = Graph::of(&reached);
@@ -71,11 +71,11 @@ fn everything(rye: &Rye, space: Option<Space>) -> Result<Vec<Query>, Failure> {
     let mut found = std::collections::BTreeSet::new();
     for of in Space::NEAREST_FIRST.into_iter().filter(|of| space.is_none_or(|one| one == *of)) {
         for kind in [Kind::Tool, Kind::Directive] {
-            for entry in rye.list(of, kind)? {
+            for entry in rye.items().list(of, kind)? {
                 let id = entry.item.id.as_str();
                 let is_part =
                     id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/");
-                if !(is_part || rye.is_system_copy(&entry)) {
+                if !(is_part || rye.items().is_system_copy(&entry)) {
                     found.insert(Query { space, ..entry.item.into() });
                 }
             }

@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 }
 
 fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let hooks = context.rye()?.all_hooks()?;
+    let hooks = context.rye()?.hooks().all()?;
     if out.is_json() {
         let rows: Vec<Value> = hooks.iter().map(row).collect();
         out.success(json!({"hooks": rows}));
@@ -137,7 +137,7 @@ fn test(
         let help = "such as `--payload '{\"request\": {\"name\": \"acme/x\", \"args\": {}}}'`";
         return Err(CliError::Usage { message, help: Some(help.into()) }.into());
     }
-    let verdict = context.rye()?.try_hook(&item, phase, &payload)?;
+    let verdict = context.rye()?.hooks().try_one(&item, phase, &payload)?;
     let (allows, fields, text) = match verdict {
         Ok(HookVerdict::Allow { metadata, replace }) => {
             let shown =

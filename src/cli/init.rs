@@ -30,7 +30,7 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
     confirm(&format!("set up `{path}` as a project"), "", context, out)?;
     let keys = OwnKeys::of(user);
     let known = match keys.pair() {
-        Ok(_) => Some(rye.own_pair()?),
+        Ok(_) => Some(rye.signing().own_pair()?),
         Err(KeyError::Missing) => None,
         Err(other) => return Err(other.into()),
     };
@@ -54,7 +54,7 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
         }
     };
     // The folders may be new, so the project is looked at again.
-    let accepted = context.rye()?.accept_project(&pair)?;
+    let accepted = context.rye()?.projects().accept(&pair)?;
     let fingerprint = pair.public().fingerprint();
     if out.is_json() {
         out.success(json!({

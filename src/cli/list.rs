@@ -48,7 +48,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let rye = context.rye()?;
     let rows = rows(args, &rye)?;
     // What lies in such a folder answers to its name, so that nobody may pass it over.
-    let hiding: Vec<Odd> = rye.survey(&[])?.odd.into_iter().filter(Odd::is_folder).collect();
+    let hiding: Vec<Odd> =
+        rye.items().survey(&[])?.odd.into_iter().filter(Odd::is_folder).collect();
     if out.is_json() {
         let items: Vec<Value> = rows.iter().map(to_json).collect();
         let mut fields = json!({"items": items});
@@ -121,7 +122,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
     for space in Space::NEAREST_FIRST {
         let mut entries = Vec::new();
         for kind in &kinds {
-            entries.extend(rye.list(space, *kind)?);
+            entries.extend(rye.items().list(space, *kind)?);
         }
         // What came in a bundle stands behind what lies in the space itself.
         entries.sort_by(|a, b| a.bundle.cmp(&b.bundle));
@@ -136,7 +137,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
                 continue;
             }
             // The repository of rye holds the system's items to the byte.
-            if rye.is_system_copy(&entry) {
+            if rye.items().is_system_copy(&entry) {
                 continue;
             }
             let shadowed = !seen.insert(entry.item.clone());
@@ -150,7 +151,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
         }
     }
     if args.long {
-        let described = rye.describe_all(queries);
+        let described = rye.items().describe_all(queries);
         for (row, result) in rows.iter_mut().zip(described) {
             let failure = |f: crate::diagnostic::Failure| (f.code().to_owned(), f.to_string());
             row.described = Some(result.map_err(failure));

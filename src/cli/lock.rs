@@ -38,8 +38,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let queries: Result<Vec<Query>, _> = args.items.iter().map(|item| item.parse()).collect();
     let queries = queries?;
     let report = match args.remove {
-        true => rye.survey_removal(&queries)?,
-        false => rye.survey_lock(&queries)?,
+        true => rye.locks().survey_removal(&queries)?,
+        false => rye.locks().survey(&queries)?,
     };
     if !out.is_json() {
         for row in &report.rows {
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     let written = !args.check && {
         ask(&report, args, context, out)?;
-        rye.write_lock(&report, args.update)?
+        rye.locks().write(&report, args.update)?
     };
     let exit = exit(&report, args);
     summary(&report, args, written, exit, out);

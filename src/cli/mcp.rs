@@ -18,7 +18,8 @@ use crate::diagnostic::Failure;
 use crate::host::Vars;
 use crate::id::Pattern;
 use crate::mcp::{Door, Ended, Listen, McpError, Setup, serve};
-use crate::pipeline::{KeptServers, RyeBuilder, SearchIndex};
+use crate::pipeline::{KeptServers, RyeBuilder};
+use crate::search::SearchIndex;
 
 /// Serve agents over the model context protocol
 ///

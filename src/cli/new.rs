@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let space = args.space.unwrap_or_else(|| super::sign::own_space(&rye));
     if args.sign {
         // Without a key nothing is written either.
-        rye.own_pair()?;
+        rye.signing().own_pair()?;
         if space == Space::Project {
             super::acceptance::accept_first(&rye, &[], std::slice::from_ref(&item), out)?;
         }
@@ -78,12 +78,12 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     if args.sign {
         // The folders may be new, so the spaces are looked at again.
         let rye = context.rye()?;
-        let found = rye.find_to_sign(&made.item.clone().into(), Some(made.space))?;
+        let found = rye.signing().find(&made.item.clone().into(), Some(made.space))?;
         let found = Found { bytes: made.text.clone().into_bytes().into(), ..found };
         let files = vec![ToSign::from(found)];
         signed = super::sign::sign(&rye, files, context, out)?;
     }
-    let has_key = !rye.own_pair().is_err_and(|failure| failure.code() == "key.missing");
+    let has_key = !rye.signing().own_pair().is_err_and(|failure| failure.code() == "key.missing");
     let next = next(&made, args.sign, has_key);
     if out.is_json() {
         let signed: Vec<Value> = signed.iter().map(|row| super::sign::row(row, false)).collect();

@@ -58,12 +58,12 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 
 fn find(id: &str, context: &Context) -> Result<PendingRequest, Failure> {
     let none = || RegistryError::NotFound { id: id.to_owned(), near: Vec::new() };
-    let registry = context.rye()?.registry()?.ok_or_else(|| Failure::from(none()))?;
+    let registry = context.rye()?.approvals().registry()?.ok_or_else(|| Failure::from(none()))?;
     Ok(registry.request(id)?)
 }
 
 fn list(all: bool, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let registry = context.rye()?.registry()?;
+    let registry = context.rye()?.approvals().registry()?;
     let requests = match &registry {
         Some(registry) => registry.requests().map_err(Failure::from)?,
         None => Vec::new(),
@@ -164,7 +164,7 @@ fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result
     confirm(&what, &format!("plan sha256 {}", plan.digest()), context, out)?;
     // It runs where it was asked for.
     let rye = context.rye_in(request.row.project.clone())?;
-    let result = rye.approve(request, context.start, &Quiet);
+    let result = rye.approvals().approve(request, context.start, &Quiet);
     let report = result?;
     Ok(super::execute::show(&report, None, context, out))
 }
@@ -179,8 +179,8 @@ fn reject(
     confirm(&what, "", context, out)?;
     let rye = context.rye()?;
     let none = || RegistryError::NotFound { id: request.row.id.clone(), near: Vec::new() };
-    let registry = rye.registry()?.ok_or_else(|| Failure::from(none()))?;
-    registry.reject(&request.row.id, &rye.decision(), reason).map_err(Failure::from)?;
+    let registry = rye.approvals().registry()?.ok_or_else(|| Failure::from(none()))?;
+    registry.reject(&request.row.id, &rye.approvals().decision(), reason).map_err(Failure::from)?;
     if out.is_json() {
         out.success(json!({"id": request.row.id, "state": "rejected"}));
     } else {

@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     request.sandbox = args.sandbox;
     request.for_record = true;
     let rye = context.rye()?;
-    let report = rye.run(&request, context.start, &Quiet);
+    let report = rye.runs().run(&request, context.start, &Quiet);
     let report = report?;
     out.warned(report.warnings());
     // Anything but a tool was refused on the way.

@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let text = read_bytes(file, RECEIPT_BYTES)?.ok_or_else(|| Failure::from(too_large()))?;
     let plan = plan.as_deref().map(super::plan::read).transpose()?;
     let wanted = Wanted { plan: plan.as_ref(), run_id: run.as_deref() };
-    let attested = context.rye()?.attest(&text, wanted)?;
+    let attested = context.rye()?.receipts().check(&text, wanted)?;
     if out.is_json() {
         let Attested { key, owner, receipt } = &attested;
         out.success(json!({

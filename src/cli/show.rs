@@ -22,7 +22,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let described = rye.describe(&args.item.parse::<Query>()?)?;
+    let described = rye.items().describe(&args.item.parse::<Query>()?)?;
     out.warned(&described.warnings);
     if out.is_json() {
         out.success(Value::Object(described.to_json()));

@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let which = if named { Which::Named } else { Which::Open { others: args.others } };
     let files: Vec<ToSign> = files.into_iter().map(ToSign::from).collect();
     // Without a key nobody is asked anything.
-    let pair = rye.own_pair()?;
+    let pair = rye.signing().own_pair()?;
     let staged = stage(&rye, files, &pair, which, out);
     let mut reports = match args.check {
         true => staged.into_iter().map(StagedRow::unwritten).collect(),
@@ -75,7 +75,7 @@ pub(super) fn sign(
     context: &Context,
     out: &mut Out,
 ) -> Result<Vec<SignReport>, Failure> {
-    let pair = rye.own_pair()?;
+    let pair = rye.signing().own_pair()?;
     let staged = stage(rye, files, &pair, Which::Exactly, out);
     write(rye, staged, &pair, context, out)
 }
@@ -83,7 +83,7 @@ pub(super) fn sign(
 /// Signs files in memory; nothing is written.
 fn stage(rye: &Rye, files: Vec<ToSign>, pair: &KeyPair, which: Which, out: &Out) -> Vec<StagedRow> {
     let progress = Progress::new(out, files.len(), "reading");
-    let staged = rye.stage_all(files, pair, which, &|| progress.tick());
+    let staged = rye.signing().stage_all(files, pair, which, &|| progress.tick());
     progress.done();
     staged
 }
@@ -106,10 +106,10 @@ fn write(
     }
     let in_project = staged.iter().any(is_in_project);
     let progress = Progress::new(out, staged.len(), "signing");
-    let reports = rye.write_all(staged, &|| progress.tick());
+    let reports = rye.signing().write_all(staged, &|| progress.tick());
     progress.done();
     let signed_any = reports.iter().any(|r| matches!(r.signed, Signed::Changed { .. }));
-    if in_project && signed_any && rye.accept_project(pair)? {
+    if in_project && signed_any && rye.projects().accept(pair)? {
         let path = rye.spaces().project_path().display().to_string();
         out.note(&format!(
             "note: `{}` is an accepted project from here on; what you and keys you trust signed may run in it",
@@ -145,14 +145,14 @@ pub(super) fn find(
     if all {
         let all: Result<Pattern, _> = "*:**".parse();
         let patterns: Vec<_> = all.into_iter().collect();
-        return rye.find_all_to_sign(&patterns, space);
+        return rye.signing().find_all(&patterns, space);
     }
     let mut files: Vec<Found> = Vec::new();
     let mut failed = Vec::new();
     for item in items {
         let found = if item.contains('*') {
             let pattern = super::value_parsers::pattern(item)?;
-            let (found, bad) = rye.find_all_to_sign(&[pattern], space)?;
+            let (found, bad) = rye.signing().find_all(&[pattern], space)?;
             let nothing = found.is_empty() && bad.is_empty();
             failed.extend(bad);
             if nothing {
@@ -167,7 +167,7 @@ pub(super) fn find(
                 let message = format!("`{query}` is not in the {wanted} space");
                 return Err(CliError::Usage { message, help: Some("name one space".into()) }.into());
             }
-            vec![rye.find_to_sign(&query, wanted)?]
+            vec![rye.signing().find(&query, wanted)?]
         };
         for file in found {
             if !files.iter().any(|known| known.path == file.path) {

@@ -42,7 +42,9 @@ pub(super) fn no_match(text: &str, space: Option<Space>, rye: &Rye) -> Failure {
     let mut refs = Vec::new();
     for space in Space::NEAREST_FIRST.into_iter().filter(|one| space.is_none_or(|s| s == *one)) {
         for kind in Kind::ALL {
-            refs.extend(rye.list(space, kind).unwrap_or_default().into_iter().map(|e| e.item));
+            refs.extend(
+                rye.items().list(space, kind).unwrap_or_default().into_iter().map(|e| e.item),
+            );
         }
     }
     // Most slips are in a folder's name.

@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let rye = context.rye()?.refusing_dev_keys(args.ci);
     let is_glob = |item: &&String| item.contains('*');
     if args.locked && args.items.is_empty() {
-        let all: Vec<String> = rye.lockable()?.iter().map(ToString::to_string).collect();
+        let all: Vec<String> = rye.locks().lockable()?.iter().map(ToString::to_string).collect();
         return chains(args, &all, &rye, out);
     }
     if !args.items.is_empty() && !args.items.iter().any(|item| is_glob(&item)) {
@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         patterns.push(super::value_parsers::pattern(item)?);
     }
     let start = Instant::now();
-    let listing = rye.survey(&patterns)?;
+    let listing = rye.items().survey(&patterns)?;
     if let (Some(pattern), true) = (patterns.first(), listing.entries.is_empty()) {
         return Err(super::value_parsers::no_match(pattern.as_str(), None, &rye));
     }
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         progress.tick();
         true
     };
-    let checked = rye.verify_all(listing.entries, args.ci, Hold::of(args.locked), &ticks);
+    let checked = rye.checks().all(listing.entries, args.ci, Hold::of(args.locked), &ticks);
     progress.done();
     let elapsed = start.elapsed();
     let odd = if patterns.is_empty() { listing.odd } else { Vec::new() };
@@ -190,7 +190,8 @@ fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exi
     let mut findings = Findings(args.sarif.then(Vec::new));
     let tells = !out.is_json() && !args.sarif;
     for item in items {
-        let (details, warnings) = rye.verify_chain(&item.parse::<Query>()?, Hold::of(args.locked));
+        let (details, warnings) =
+            rye.checks().chain(&item.parse::<Query>()?, Hold::of(args.locked));
         out.warned(&warnings);
         findings.warned(&warnings, None, args.ci);
         match details {

@@ -26,7 +26,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let why = rye.why(&args.item.parse::<Query>()?)?;
+    let why = rye.items().why(&args.item.parse::<Query>()?)?;
     let in_chain = why.chain.as_ref().and_then(|chain| chain.as_ref().err());
     let in_survey = why.survey.as_ref().and_then(|survey| survey.as_ref().err());
     let stops = why.refused.as_ref().or(in_chain).or(in_survey);

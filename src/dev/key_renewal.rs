@@ -43,7 +43,7 @@ impl Session<'_> {
         if !self.dev.is_nearly_over(now()) {
             return Ok(());
         }
-        self.dev = rye.dev_key()?.ok_or(DevError::NoProject)?;
+        self.dev = rye.working_items().dev_key()?.ok_or(DevError::NoProject)?;
         let (key, until) = (self.dev.fingerprint(), self.dev.not_after());
         self.ours.insert(key);
         let items = self.sign_again(rye);
@@ -69,20 +69,21 @@ impl Session<'_> {
 
     /// True if it was signed; what is another by now is left to the next look.
     fn sign_one_again(&mut self, rye: &Rye, entry: &Entry, known: &InHand) -> bool {
-        let Some(now) = rye.in_hand_one(entry).filter(|now| now.is_same(known)) else {
+        let Some(now) = rye.working_items().one(entry).filter(|now| now.is_same(known)) else {
             return false;
         };
         let Ok(work) = &now.work else { return false };
         if !self.is_admitted_as_before(work) {
             return false;
         }
-        let Ok(prepared) = rye.prepare(work, &self.dev) else { return false };
-        if !prepared.is_current || !matches!(rye.finish(&prepared), Ok(true)) {
+        let Ok(prepared) = rye.working_items().prepare(work, &self.dev) else { return false };
+        if !prepared.is_current || !matches!(rye.working_items().finish(&prepared), Ok(true)) {
             return false;
         }
         // An editor may hold the text under the earlier line.
         self.ours.extend(work.line_key().ok().flatten());
-        if let Some(after) = rye.in_hand_one(entry).filter(|after| after.author().is_some()) {
+        if let Some(after) = rye.working_items().one(entry).filter(|after| after.author().is_some())
+        {
             self.last.insert(entry.clone(), Arc::clone(&after));
             self.base.insert(entry.clone(), after);
         }

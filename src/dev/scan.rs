@@ -62,7 +62,7 @@ impl Session<'_> {
             return Ok(None);
         }
         self.look_around(&rye, &git, git_is, during);
-        let now = rye.in_hand(&self.last);
+        let now = rye.working_items().all(&self.last);
         // What git began to do while we looked is its work, too.
         self.note_touched(&git);
         let now = match now {
@@ -245,7 +245,7 @@ impl Session<'_> {
     ) -> bool {
         self.last.insert(entry.clone(), Arc::clone(now));
         let base = self.base.get(entry).cloned();
-        let changes = rye.changes(base.as_deref(), now);
+        let changes = rye.working_items().changes(base.as_deref(), now);
         let (item, place) = (&entry.item, &now.place);
         self.audience.tell(&Event::Changed { item, place, changes: &changes });
         let mut why = around.clone();
@@ -296,7 +296,7 @@ impl Session<'_> {
 
     fn prepare(&self, rye: &Rye, now: &InHand) -> Result<Prepared, Diagnostic> {
         let work = now.work.as_ref().map_err(Failure::diagnostic)?;
-        rye.prepare(work, &self.dev).map_err(|failure| failure.diagnostic())
+        rye.working_items().prepare(work, &self.dev).map_err(|failure| failure.diagnostic())
     }
 
     /// Items that are not admitted when the session begins wait, if a person can look through them.
@@ -345,7 +345,8 @@ impl Session<'_> {
         asked: bool,
     ) -> bool {
         let item = &entry.item;
-        let written = if prepared.is_current { rye.finish(prepared) } else { Ok(false) };
+        let written =
+            if prepared.is_current { rye.working_items().finish(prepared) } else { Ok(false) };
         match written {
             Ok(true) => {}
             Ok(false) => {
@@ -364,7 +365,7 @@ impl Session<'_> {
             self.eligible.insert(entry.clone());
         }
         self.audience.tell(&Event::Signed { item, asked });
-        let after = rye.in_hand_one(entry);
+        let after = rye.working_items().one(entry);
         if let Some(after) = after.filter(|after| after.author().is_some()) {
             self.last.insert(entry.clone(), Arc::clone(&after));
             self.base.insert(entry.clone(), after);

@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
         audience: &'a mut dyn Audience,
     ) -> Result<Self, Failure> {
         let rye = make()?;
-        let dev = rye.dev_key()?.ok_or(DevError::NoProject)?;
+        let dev = rye.working_items().dev_key()?.ok_or(DevError::NoProject)?;
         // Before the watcher's thread starts, so that signals come here.
         let ears = Ears::open().map_err(DevError::from)?;
         let user = rye.spaces().get(Space::User).ok_or(DevError::NoProject)?;
@@ -140,11 +140,11 @@ impl<'a> Session<'a> {
     /// Watches first, so that nothing is missed between the look and the watching.
     fn first_look(&mut self, rye: &Rye) -> Result<(), Failure> {
         self.cover(rye)?;
-        self.last = rye.in_hand(&BTreeMap::new())?;
+        self.last = rye.working_items().all(&BTreeMap::new())?;
         let git = self.repositories(rye);
         (self.git, self.git_touched) = (git.states(rye.host()), git.touches());
         // What a checkout wrote before that is where the session begins.
-        self.last = rye.in_hand(&self.last)?;
+        self.last = rye.working_items().all(&self.last)?;
         for (entry, now) in &self.last {
             if let Some(author) = now.author() {
                 self.base.insert(entry.clone(), Arc::clone(now));
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
     /// What waits for nothing but a terminal is not in doubt.
     pub(super) fn hold(&mut self, rye: &Rye, entry: &Entry, held: Held) {
         let in_doubt = held.why.iter().any(|why| *why != Why::NoTerminal);
-        let kept = rye.held_back(Space::Project).filter(|_| in_doubt);
+        let kept = rye.signing().held_back(Space::Project).filter(|_| in_doubt);
         if let Some(Err(error)) = kept.map(|kept| kept.add(&entry.item, &entry.ext)) {
             let diagnostic = Diagnostic::from(&DevError::from(error));
             self.audience.tell(&Event::Trouble { diagnostic: &diagnostic });
@@ -217,7 +217,7 @@ impl<'a> Session<'a> {
 
     /// A person looked, somebody signed it, or it is gone.
     pub(super) fn let_go(&mut self, rye: &Rye, entry: &Entry) {
-        if let Some(kept) = rye.held_back(Space::Project) {
+        if let Some(kept) = rye.signing().held_back(Space::Project) {
             kept.remove(&entry.item, &entry.ext);
         }
         self.held.remove(entry);
@@ -355,7 +355,7 @@ impl<'a> Session<'a> {
         };
         let why: Vec<Why> = held.why.iter().cloned().collect();
         let now = &held.now;
-        let changes = rye.changes(self.base.get(entry).map(Arc::as_ref), now);
+        let changes = rye.working_items().changes(self.base.get(entry).map(Arc::as_ref), now);
         let item = &now.item;
         self.audience.tell(&Event::Changed { item, place: &now.place, changes: &changes });
         self.audience.tell(&Event::Waits { item, why: &why, asks: true });
@@ -405,7 +405,7 @@ impl<'a> Session<'a> {
         let rye = (self.make)()?;
         self.audience.tell(&Event::Runs { item: request.item() });
         let start = Instant::now();
-        let result = rye.run(&request, start, &Quiet);
+        let result = rye.runs().run(&request, start, &Quiet);
         let elapsed = start.elapsed();
         let started_nothing =
             request.dry_run || result.as_ref().is_ok_and(|report| !report.is_tool());

@@ -115,14 +115,14 @@ pub(crate) fn check(
     if rye.spaces().get(Space::Project).is_none() {
         return Ok(Findings::default());
     }
-    let mut listing = rye.survey(&[])?;
+    let mut listing = rye.items().survey(&[])?;
     listing.odd.extend(strange.into_iter().map(|path| {
         let place = Place { space: Some(Space::Project.to_string()), path, ..Place::default() };
         Odd::file(place, "its path is no plain one")
     }));
     let own = |e: &Entry| e.space == Space::Project && !e.item.is_about_keys();
     let entries: Vec<_> = listing.entries.into_iter().filter(own).collect();
-    let outside = rye.outside(&entries);
+    let outside = rye.items().outside(&entries);
     if !outside.is_empty() {
         repository.write_beside(prefix, &|path| outside.holds(path), folder.path())?;
     }
@@ -130,7 +130,7 @@ pub(crate) fn check(
     if changed.is_empty() {
         return Ok(Findings::default());
     }
-    let rows = rye.verify_all(entries.clone(), true, Hold::Listed, &|| true);
+    let rows = rye.checks().all(entries.clone(), true, Hold::Listed, &|| true);
     let mut findings: Vec<Finding> = rows.iter().filter_map(|row| finding(row, &changed)).collect();
     let bad = |row: &Checked| matches!(row.verdict, Verdict::Bad(_));
     let refused: BTreeSet<_> = rows.iter().filter(|row| bad(row)).map(|row| &row.item).collect();
@@ -191,7 +191,7 @@ fn hidden(folder: &Path, path: &str) -> Option<Finding> {
 /// What the lock says of items that are sound: a row that lists other bytes is to be written anew
 /// in the same commit.
 fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
-    let rows = rye.verify_all(entries, false, Hold::Exact, &|| true);
+    let rows = rye.checks().all(entries, false, Hold::Exact, &|| true);
     let differs =
         |row: &&Checked| matches!(&row.verdict, Verdict::Bad(f) if f.reason() == LOCK_DIFFERS);
     rows.iter().filter(differs).filter_map(|row| finding(row, changed)).collect()

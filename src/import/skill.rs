@@ -301,7 +301,7 @@ pub(crate) struct Skill {
 /// `import.not_a_skill` for a directive that the format cannot hold; those of verifying.
 pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, Failure> {
     let query = Query { kind: Some(Kind::Directive), ..query.clone() };
-    let described = rye.describe(&query)?;
+    let described = rye.items().describe(&query)?;
     let item = described.detail.item.clone();
     let not = |why: String| Failure::from(ImportError::NotASkill { item: item.clone(), why });
     let Item::Directive(directive) = described.item else {
@@ -345,7 +345,7 @@ pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, Failure> {
         // The one beside it, and not a nearer one.
         let (space, bundle) = (Some(described.detail.space), query.bundle);
         let tool = Query { space, bundle, ..Ref::new(Kind::Tool, item.id.clone()).into() };
-        let covered = rye.covered(rye.find_to_sign(&tool, None)?)?;
+        let covered = rye.items().signed_files(rye.signing().find(&tool, None)?)?;
         let below = format!(".ai/tools/{}.files/", item.id);
         for file in covered {
             if let Some(path) = file.path.strip_prefix(&below) {

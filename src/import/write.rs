@@ -122,7 +122,7 @@ fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), F
     let exists = |place: Place| Err(ImportError::Exists { item: item.clone(), place }.into());
     // In whatever language it is written.
     let query = Query { space: Some(root.space()), ..item.clone().into() };
-    match rye.find_to_sign(&query, Some(root.space())) {
+    match rye.signing().find(&query, Some(root.space())) {
         Ok(found) if !force || found.ext != draft.ext => return exists(found.place),
         Err(failure) if failure.reason() != RESOLVE_NOT_FOUND => return Err(failure),
         _ => {}

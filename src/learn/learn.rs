@@ -43,7 +43,7 @@ pub(crate) fn learn(
     can_watch().map_err(|source| LearnError::CannotWatch { source })?;
     request.sandbox = SandboxChoice::Learn;
     // Nothing is sent or handed over before it is known to be a process.
-    let tried = rye.run(&request.clone().dry_run(true), start, sink)?;
+    let tried = rye.runs().run(&request.clone().dry_run(true), start, sink)?;
     let (item, space) = match &tried {
         Report::Tool(tool) if tool.plan.base_policy().is_some() => {
             (tool.item.clone(), tool.details.first().map(|detail| detail.space))
@@ -57,8 +57,8 @@ pub(crate) fn learn(
         }
     };
     // Before the run, so that what is changed is what ran.
-    let found = rye.find_to_sign(&Query::from(item.clone()), space)?;
-    let report = rye.run(&request, start, sink)?;
+    let found = rye.signing().find(&Query::from(item.clone()), space)?;
+    let report = rye.runs().run(&request, start, sink)?;
     let no_process = || LearnError::NoProcess { item: item.clone() };
     let Report::Tool(tool) = &report else { return Err(no_process().into()) };
     let Needed { needs, remarks } = seen(tool).ok_or_else(no_process)?;

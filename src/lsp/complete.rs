@@ -23,7 +23,7 @@ pub(super) fn complete(rye: &Rye, draft: &Draft, text: &str, byte: usize) -> Opt
     }
     let names_executor = head.contains("executor_id") && head.contains(['=', ':']);
     names_executor.then(|| {
-        let ids = rye.executors(draft.entry.space).into_iter();
+        let ids = rye.drafts().executors(draft.entry.space).into_iter();
         (range, ids.map(|id| (id.to_string(), String::new())).collect())
     })
 }

@@ -89,8 +89,8 @@ impl Session<'_> {
         })?;
         if let (None, Some(text)) = (&document.draft, &document.text) {
             let rye = self.desk.rye(&document.path)?;
-            let entry = rye.entry_at(&document.path);
-            document.draft = entry.and_then(|entry| rye.draft(&entry, text));
+            let entry = rye.drafts().entry_at(&document.path);
+            document.draft = entry.and_then(|entry| rye.drafts().judge(&entry, text));
         }
         Ok((units, document))
     }

@@ -72,9 +72,9 @@ impl Session<'_> {
                 "save the file first: what is signed is what lies on disk".to_owned(),
             ));
         }
-        let offer = desk
-            .rye(&document.path)
-            .and_then(|rye| rye.offer(&draft.entry).map_err(|f| Box::new(f.diagnostic())));
+        let offer = desk.rye(&document.path).and_then(|rye| {
+            rye.signing().offer(&draft.entry).map_err(|f| Box::new(f.diagnostic()))
+        });
         Ok((command, offer.map_err(|diagnostic| failed(sentence(&diagnostic)))?))
     }
 
@@ -110,10 +110,9 @@ impl Session<'_> {
 
     pub(super) fn sign(&mut self, offer: &Offer) -> Result<(), LspError> {
         // The entry was found in the folder that this leads to.
-        let taken = self
-            .desk
-            .rye(&offer.path)
-            .and_then(|rye| rye.take(offer).map_err(|failure| Box::new(failure.diagnostic())));
+        let taken = self.desk.rye(&offer.path).and_then(|rye| {
+            rye.signing().take(offer).map_err(|failure| Box::new(failure.diagnostic()))
+        });
         let item = &offer.item;
         let (kind, text) = match taken {
             Ok(Taken::Signed) => (lsp::MessageType::Info, format!("signed `{item}`")),

@@ -309,7 +309,7 @@ impl<'a> Call<'a> {
     pub(super) fn run(&self, rye: &Rye, request: &Request, trace: bool) -> Answer {
         let recorder = trace.then(|| Recorder::new(self.start));
         let sink = Listening { told: self.told, recorder: recorder.as_ref() };
-        let result = rye.run(request, self.start, &sink);
+        let result = rye.runs().run(request, self.start, &sink);
         let elapsed = self.start.elapsed();
         let events = recorder.as_ref().map(Recorder::events);
         match result {
@@ -340,7 +340,7 @@ impl<'a> Call<'a> {
             }
         };
         let rye = self.rye("rye_fetch", &asked.project_path)?;
-        let described = rye.describe(&item.parse::<Query>()?)?;
+        let described = rye.items().describe(&item.parse::<Query>()?)?;
         let mut out = json!({
             "status": "success", "item_id": described.detail.item,
             "content": described.content, "detail": described.detail,
@@ -371,7 +371,7 @@ impl<'a> Call<'a> {
         if let Some(cursor) = &asked.cursor {
             request = request.cursor(cursor);
         }
-        let mut out = rye.search(&request)?.to_json();
+        let mut out = rye.search().find(&request)?.to_json();
         out.insert("status".into(), "success".into());
         Ok(Answer::of(out.into()))
     }
@@ -385,7 +385,7 @@ impl<'a> Call<'a> {
             why: "`level` is `summary`, `schema` or `full`".into(),
         })?;
         let query = asked.item_id.parse::<Query>()?;
-        let (mut out, warnings) = rye.describe_at(&query, level, asked.examples)?;
+        let (mut out, warnings) = rye.items().describe_at(&query, level, asked.examples)?;
         if !warnings.is_empty() {
             out.insert("warnings".into(), json!(warnings));
         }
@@ -416,9 +416,9 @@ impl<'a> Call<'a> {
                 let pattern = glob.parse::<Pattern>();
                 patterns.push(pattern.map_err(|why| wrong(format!("`{glob}`: {why}")))?);
             }
-            let listing = rye.survey(&patterns)?;
+            let listing = rye.items().survey(&patterns)?;
             let goes_on = || !is_cancelled.load(Ordering::Relaxed);
-            for row in rye.verify_all(listing.entries, false, Hold::Listed, &goes_on) {
+            for row in rye.checks().all(listing.entries, false, Hold::Listed, &goes_on) {
                 let is_good =
                     matches!(row.verdict, Verdict::Good(_, ref warnings) if warnings.is_empty());
                 rows.add(is_good, || row.to_json());
@@ -460,7 +460,7 @@ impl Rows {
 /// An item with all that it runs through.
 fn verify_one(rye: &Rye, item: &str) -> (bool, Value) {
     let checked = item.parse::<Query>().map_err(Failure::from);
-    let checked = checked.map(|query| rye.verify_chain(&query, Hold::Listed));
+    let checked = checked.map(|query| rye.checks().chain(&query, Hold::Listed));
     match checked {
         Ok((Ok(details), warnings)) => {
             let is_good = warnings.is_empty();

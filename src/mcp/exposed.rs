@@ -30,12 +30,12 @@ impl Roster {
         let rye = (setup.project)(&setup.roots[0])?;
         let mut items = BTreeSet::new();
         for space in crate::id::Space::NEAREST_FIRST {
-            let entries = rye.list(space, Kind::Tool)?.into_iter().map(|entry| entry.item);
+            let entries = rye.items().list(space, Kind::Tool)?.into_iter().map(|entry| entry.item);
             items.extend(entries.filter(|item| setup.expose.iter().any(|p| p.matches(item))));
         }
         let queries = items.iter().cloned().map(Query::from).collect();
         let mut tools: Vec<(Ref, Tool)> = Vec::new();
-        for (item, described) in items.iter().zip(rye.describe_all(queries)) {
+        for (item, described) in items.iter().zip(rye.items().describe_all(queries)) {
             let described = match described {
                 Ok(described) => described,
                 Err(failure) => {

@@ -22,7 +22,8 @@ use crate::base::sync::unpoisoned;
 use crate::diagnostic::Failure;
 use crate::host::Signals;
 use crate::id::Pattern;
-use crate::pipeline::{Rye, SearchIndex};
+use crate::pipeline::Rye;
+use crate::search::SearchIndex;
 
 /// Gives the facade of the project that a folder is, as it is now.
 pub(crate) type Project = Box<dyn Fn(&Path) -> Result<Rye, Failure> + Send + Sync>;

@@ -55,7 +55,8 @@ impl Call<'_> {
     pub(super) fn resource(&self, uri: &str) -> Result<Option<ReadResourceResult>, Refusal> {
         let Some(id) = uri.strip_prefix(KNOWLEDGE) else { return Ok(None) };
         let id = id.parse().map_err(crate::diagnostic::Failure::from)?;
-        let described = self.own()?.describe(&Query::from(Ref::new(Kind::Knowledge, id)))?;
+        let described =
+            self.own()?.items().describe(&Query::from(Ref::new(Kind::Knowledge, id)))?;
         let kind = media(&described);
         let content = ResourceContents::text(described.content, uri).with_mime_type(kind);
         Ok(Some(ReadResourceResult::new(vec![content])))
@@ -66,13 +67,13 @@ impl Call<'_> {
         let rye = self.own()?;
         let mut items = BTreeSet::new();
         for space in Space::NEAREST_FIRST {
-            let entries = rye.list(space, kind)?.into_iter().map(|entry| entry.item);
+            let entries = rye.items().list(space, kind)?.into_iter().map(|entry| entry.item);
             items.extend(entries.filter(|item| cursor.is_none_or(|last| item.id.as_str() > last)));
         }
         let page: Vec<Ref> = items.iter().take(MCP_PAGE).cloned().collect();
         let next = page.last().filter(|_| items.len() > MCP_PAGE).map(|item| item.id.to_string());
         let queries = page.into_iter().map(Query::from).collect();
-        Ok((rye.describe_all(queries).into_iter().filter_map(Result::ok).collect(), next))
+        Ok((rye.items().describe_all(queries).into_iter().filter_map(Result::ok).collect(), next))
     }
 }
 

@@ -69,7 +69,7 @@ impl Call<'_> {
         let (entries, passed_over) = entries(rye, &asked)?;
         let mut offers = Vec::new();
         for entry in &entries {
-            offers.push(rye.offer(entry)?);
+            offers.push(rye.signing().offer(entry)?);
         }
         let digest = digest(&offers);
         let Some(confirmed) = asked.confirm_digest else {
@@ -92,7 +92,7 @@ impl Call<'_> {
         };
         let mut rows = Vec::new();
         for offer in &shown {
-            let status = match rye.take(offer)? {
+            let status = match rye.signing().take(offer)? {
                 Taken::Signed => "signed",
                 Taken::Changed => "changed",
             };
@@ -118,7 +118,7 @@ fn entries(rye: &Rye, asked: &Sign) -> Result<(Vec<Entry>, Vec<Ref>), Refusal> {
         if query.space.is_some_and(|space| space != Space::Project) || query.bundle.is_some() {
             return Err(refused("an agent signs items of the project alone").into());
         }
-        let found = rye.find_to_sign(&query, Some(Space::Project))?;
+        let found = rye.signing().find(&query, Some(Space::Project))?;
         if let Some(why) = for_a_person(&found.item) {
             return Err(refused(why).into());
         }
@@ -129,7 +129,7 @@ fn entries(rye: &Rye, asked: &Sign) -> Result<(Vec<Entry>, Vec<Ref>), Refusal> {
         asked.item_id.parse().map_err(|why| wrong(format!("`{}`: {why}", asked.item_id)))?;
     let mut all = Vec::new();
     for kind in Kind::ALL {
-        let entries = rye.list(Space::Project, kind)?.into_iter();
+        let entries = rye.items().list(Space::Project, kind)?.into_iter();
         all.extend(entries.filter(|e| pattern.matches(&e.item)));
     }
     if all.is_empty() {
@@ -139,12 +139,12 @@ fn entries(rye: &Rye, asked: &Sign) -> Result<(Vec<Entry>, Vec<Ref>), Refusal> {
     if let Some(why) = all.iter().find_map(|entry| for_a_person(&entry.item)) {
         return Err(refused(why).into());
     }
-    let pair = rye.own_pair()?;
+    let pair = rye.signing().own_pair()?;
     let (mut taken, mut left) = (Vec::new(), Vec::new());
     for entry in all {
         let query = Query { space: Some(entry.space), ..Query::from(entry.item.clone()) };
-        let found = rye.find_to_sign(&query, Some(entry.space))?;
-        match rye.passed_over(&found, &pair) {
+        let found = rye.signing().find(&query, Some(entry.space))?;
+        match rye.signing().passed_over(&found, &pair) {
             Some(_) => left.push(entry.item),
             None => taken.push(entry),
         }

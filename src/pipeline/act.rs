@@ -1,13 +1,15 @@
 //! The one place that chooses what carries out a plan: its act says which.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::run::Runs;
 use super::rye::Rye;
 use crate::exec::Servers;
 use crate::execute::{ExecuteError, Outcome, OutputWitness, RunContext, http_request, subprocess};
 use crate::host::PrivateDir;
+use crate::id::Space;
 use crate::mcp_client::Sessions;
 use crate::plan::{Act, Plan};
 use crate::trace::Sink;
@@ -20,37 +22,48 @@ pub(crate) struct KeptServers {
     mcp: Sessions,
 }
 
-impl Rye {
+impl Runs<'_> {
     /// Carries out a plan.
     ///
     /// # Errors
     /// `execute.*`, `protocol.*`, `mcp.*`
     pub(super) fn execute(
-        &self,
+        self,
         plan: &Plan,
         witness: Option<&OutputWitness>,
         approval: Option<&Value>,
         sink: &dyn Sink,
     ) -> Result<Outcome, ExecuteError> {
-        let fallback = self.user_base().map(PrivateDir::home);
-        let running = self.running(fallback.as_deref(), witness, approval, sink);
+        let (fallback, servers) = (pin_fallback(self.rye), &self.rye.servers);
+        let running = run_context(self.rye, fallback.as_deref(), sink);
+        let running = RunContext { witness, approval, ..running };
         match plan.act() {
             Act::Process(process) => subprocess(plan, process, &running),
-            Act::Exec(process, spoken) => self.servers.exec.call(plan, process, spoken, &running),
+            Act::Exec(process, spoken) => servers.exec.call(plan, process, spoken, &running),
             Act::Http(http) => http_request(plan, &http.request, &running),
-            Act::Mcp(server, tool) => self.servers.mcp.call(plan, server, tool, &running),
+            Act::Mcp(server, tool) => servers.mcp.call(plan, server, tool, &running),
         }
     }
+}
 
-    /// What an act may use.
-    pub(super) fn running<'a>(
-        &'a self,
-        pin_fallback: Option<&'a Path>,
-        witness: Option<&'a OutputWitness>,
-        approval: Option<&'a Value>,
-        sink: &'a dyn Sink,
-    ) -> RunContext<'a> {
-        let (vars, runtime) = (&self.at.vars, self.runtime_folder());
-        RunContext { host: self.host(), vars, runtime, pin_fallback, sink, approval, witness }
+/// Where the private folder of a run goes where the session has none.
+pub(super) fn pin_fallback(rye: &Rye) -> Option<PathBuf> {
+    rye.spaces.get(Space::User).map(|user| PrivateDir::home(user.base()))
+}
+
+/// What an act may use.
+pub(super) fn run_context<'a>(
+    rye: &'a Rye,
+    pin_fallback: Option<&'a Path>,
+    sink: &'a dyn Sink,
+) -> RunContext<'a> {
+    RunContext {
+        host: rye.host(),
+        vars: &rye.at.vars,
+        runtime: rye.runtime_folder(),
+        pin_fallback,
+        sink,
+        approval: None,
+        witness: None,
     }
 }

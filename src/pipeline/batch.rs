@@ -2,18 +2,18 @@
 //! (core 3.8, 4.6).
 //!
 //! In:  files as they were read.
-//! Out: a row for each. [`Rye::stage_all`] writes nothing, and what it says is what
-//! [`Rye::write_all`] writes: the digest that somebody confirms is the one that is signed, of the
+//! Out: a row for each. [`Signing::stage_all`] writes nothing, and what it says is what
+//! [`Signing::write_all`] writes: the digest that somebody confirms is the one that is signed, of the
 //! very bytes.
 
 use std::borrow::Cow;
 
 use super::line::Line;
 use super::parts::checked;
-use super::rules::Hold;
-use super::rye::Rye;
-use super::sign::{Unwritten, parallel};
+use super::rules::{Hold, Rules};
+use super::sign::{Signing, Unwritten};
 use crate::base::Digest;
+use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;
 use crate::diagnostic::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Ref, Space};
@@ -157,17 +157,17 @@ enum Whose {
     Unclear,
 }
 
-impl Rye {
+impl Signing<'_> {
     /// Signs files in memory, on all cores; nothing is written. `progress` is called after each.
     pub(crate) fn stage_all(
-        &self,
+        self,
         files: Vec<ToSign>,
         pair: &KeyPair,
         which: Which,
         progress: &(dyn Fn() + Sync),
     ) -> Vec<StagedRow> {
-        let rules = self.rules(Hold::Listed);
-        let line = self.line(&rules, &Quiet);
+        let rules = Rules::new(self.rye, Hold::Listed);
+        let line = rules.line(&Quiet);
         parallel(files, |file| {
             let (item, place) = (file.found.item.clone(), file.found.place.clone());
             let step = self.stage_one(file, pair, which, line);
@@ -177,7 +177,7 @@ impl Rye {
     }
 
     fn stage_one(
-        &self,
+        self,
         file: ToSign,
         pair: &KeyPair,
         which: Which,
@@ -205,7 +205,7 @@ impl Rye {
             _ => None,
         };
         let given = digest_to_sign(&found);
-        let unwritten = self.sign_in_memory(found, By::Own(pair), line)?;
+        let unwritten = self.in_memory(found, By::Own(pair), line)?;
         if which == Which::Exactly && unwritten.source().digest() != given {
             return Err(changed_meanwhile(unwritten.source().place()));
         }
@@ -217,21 +217,21 @@ impl Rye {
     ///
     /// # Errors
     /// `sign.io` where one of them is another file by now.
-    pub(crate) fn staged_source(&self, row: &StagedRow) -> Result<Option<Source>, Failure> {
+    pub(crate) fn staged_source(self, row: &StagedRow) -> Result<Option<Source>, Failure> {
         let Step::Write(ready) = &row.step else { return Ok(None) };
-        let source = checked(ready.unwritten.source().clone(), &self.spaces);
+        let source = checked(ready.unwritten.source().clone(), &self.rye.spaces);
         source.map(Some).map_err(|_| changed_meanwhile(row.place.clone()))
     }
 
     /// Writes what was staged, on all cores; each is reported. A file that is another by now, or
     /// one that lists such a file, is left as it is and refused.
     pub(crate) fn write_all(
-        &self,
+        self,
         rows: Vec<StagedRow>,
         progress: &(dyn Fn() + Sync),
     ) -> Vec<SignReport> {
-        let rules = self.rules(Hold::Listed);
-        let line = self.line(&rules, &Quiet);
+        let rules = Rules::new(self.rye, Hold::Listed);
+        let line = rules.line(&Quiet);
         parallel(rows, |row| {
             let StagedRow { item, place, step } = row;
             let signed = match step {
@@ -253,13 +253,13 @@ impl Rye {
     /// # Errors
     /// `sign.io`
     pub(super) fn write(
-        &self,
+        self,
         unwritten: &Unwritten,
         on_disk: &[u8],
         line: Line<'_>,
     ) -> Result<bool, Failure> {
         // With the files that its header lists, as they were when it was staged.
-        let Ok(source) = checked(unwritten.source().clone(), &self.spaces) else {
+        let Ok(source) = checked(unwritten.source().clone(), &self.rye.spaces) else {
             return Ok(false);
         };
         if !unwritten.staged.write_over(on_disk)? {
@@ -273,19 +273,19 @@ impl Rye {
     }
 
     /// What `rye dev` holds back in a space; it watches projects alone.
-    pub(crate) fn held_back(&self, space: Space) -> Option<HeldBack> {
-        let user = self.user_base().filter(|_| space == Space::Project)?;
-        Some(HeldBack::of(user, self.spaces.project_path()))
+    pub(crate) fn held_back(self, space: Space) -> Option<HeldBack> {
+        let user = self.rye.spaces.get(Space::User).filter(|_| space == Space::Project)?;
+        Some(HeldBack::of(user.base(), self.rye.spaces.project_path()))
     }
 
-    fn is_held_back(&self, found: &Found) -> bool {
+    fn is_held_back(self, found: &Found) -> bool {
         self.held_back(found.space).is_some_and(|held| held.holds(&found.item, &found.ext))
     }
 
     /// Why a glob leaves this file as it is; `None` if it may be signed with the rest.
     #[cfg(feature = "mcp")]
-    pub(crate) fn passed_over(&self, found: &Found, pair: &KeyPair) -> Option<PassedOver> {
-        let trust = self.trust();
+    pub(crate) fn passed_over(self, found: &Found, pair: &KeyPair) -> Option<PassedOver> {
+        let trust = self.rye.trust();
         self.judge(found, pair, &trust)?;
         match whose(found, pair, &trust) {
             Whose::Others(other) => Some(PassedOver::Others(other)),
@@ -295,15 +295,15 @@ impl Rye {
     }
 
     /// `None` if the file carries `pair`'s valid signature; else the code of what is the matter.
-    fn judge(&self, found: &Found, pair: &KeyPair, trust: &TrustStore<'_>) -> Option<Code> {
-        let identity = self.spaces().project_identity();
+    fn judge(self, found: &Found, pair: &KeyPair, trust: &TrustStore<'_>) -> Option<Code> {
+        let identity = self.rye.spaces.project_identity();
         let strict = crate::verify::DevMode(false);
         match admit(found.clone(), trust, identity, strict, &Quiet) {
             Ok(source) => {
                 let own = pair.public().fingerprint();
                 let is_own = source.signer().is_some_and(|signer| signer.key == own);
                 match is_own {
-                    true => checked(source, &self.spaces).err().map(|refused| refused.code()),
+                    true => checked(source, &self.rye.spaces).err().map(|refused| refused.code()),
                     false if source.signer().is_some_and(|signer| signer.dev_for.is_some()) => {
                         Some(VERIFY_DEV_SIGNATURE)
                     }

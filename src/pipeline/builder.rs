@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::act::KeptServers;
-use super::index::SearchIndex;
 use super::rye::{Rye, now};
 use crate::diagnostic::Failure;
 use crate::exec::Observers;
 use crate::host::{Host, Os, Vars};
 use crate::id::{BundleName, Space};
 use crate::sandbox::Confined;
+use crate::search::SearchIndex;
 use crate::space::{Consent, FileTypes, ProjectIdentity, Root, Spaces, Where};
 use crate::verify::{DevMode, TrustStore};
 

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::file_changes::FileDifference;
 use super::line::Line;
-use super::parts::{Beside, checked};
-use super::rules::Hold;
+use super::parts::{Beside, Files, checked, listed_digests, unlike};
+use super::rules::{Hold, Rules};
 use super::rye::Rye;
-use super::work::beside;
 use super::{DIFF_AMBIGUOUS_VERSION, DIFF_NO_BASELINE, DIFF_UNKNOWN_VERSION};
 use crate::base::limits::DIFF_MS;
 use crate::base::text::escape_line;
@@ -116,6 +114,16 @@ pub(crate) struct Difference {
     pub(crate) files: Vec<FileDifference>,
 }
 
+/// One file beside an item that is not as the version lists it.
+#[derive(Debug)]
+pub(crate) struct FileDifference {
+    pub(crate) path: String,
+    pub(crate) finding: PartFinding,
+    /// Unified, without colours: from what the version listed, where that was kept, else the whole
+    /// file. One sentence of a file that is no text.
+    pub(crate) unified: String,
+}
+
 /// One known version of an item.
 #[derive(Debug)]
 pub(crate) struct PastVersion {
@@ -129,14 +137,26 @@ pub(crate) struct PastVersion {
     pub(crate) on_disk: bool,
 }
 
+/// The versions of items that were signed or ran here, and what differs from them.
+#[derive(Clone, Copy)]
+pub(crate) struct History<'a> {
+    rye: &'a Rye,
+}
+
 impl Rye {
+    pub(crate) fn history(&self) -> History<'_> {
+        History { rye: self }
+    }
+}
+
+impl History<'_> {
     /// What differs from another version that verifies.
     ///
     /// # Errors
     /// `diff.*`; `lock.*` where the lock is asked for; those of finding the item.
-    pub(crate) fn diff(&self, query: &Query, against: &Against) -> Result<Difference, Failure> {
-        let rules = self.rules(Hold::Off);
-        let line = self.line(&rules, &Quiet);
+    pub(crate) fn diff(self, query: &Query, against: &Against) -> Result<Difference, Failure> {
+        let rules = Rules::new(self.rye, Hold::Off);
+        let line = rules.line(&Quiet);
         let found = line.find(query)?;
         let item = found.item.clone();
         let (old, name) = match against {
@@ -160,9 +180,9 @@ impl Rye {
     ///
     /// # Errors
     /// Those of finding the item. A lock that cannot be used marks nothing.
-    pub(crate) fn history(&self, query: &Query) -> Result<(Ref, Vec<PastVersion>), Failure> {
-        let rules = self.rules(Hold::Off);
-        let line = self.line(&rules, &Quiet);
+    pub(crate) fn versions(self, query: &Query) -> Result<(Ref, Vec<PastVersion>), Failure> {
+        let rules = Rules::new(self.rye, Hold::Off);
+        let line = rules.line(&Quiet);
         let found = line.find(query)?;
         let (locked, on_disk) =
             (rules.locked_digest(&found.item, found.space), digest_to_sign(&found));
@@ -217,8 +237,8 @@ impl Line<'_> {
     fn difference(&self, old: &Source, found: &Found, name: Option<&str>) -> Difference {
         let rye = self.rye;
         // Where the header cannot be read any more, those that the version listed.
-        let before = || Beside::of(rye, found.space, &found.item, &found.ext, old.text());
-        let listing = beside(rye, found).or_else(before);
+        let before = || Beside::new(&rye.types, found.space, &found.item, &found.ext, old.text());
+        let listing = Beside::from_found(rye, found).or_else(before);
         let root = rye.spaces.home(found.space, found.bundle.as_ref());
         let files = root.zip(listing).map(|(root, l)| l.now(root, &found.item, &found.ext));
         let mut files = self.file_differences(found, &files.unwrap_or_default(), Some(old));
@@ -247,18 +267,48 @@ impl Line<'_> {
         Difference { files, ..Difference::between(old, found, name) }
     }
 
+    /// The files that differ from what `last` lists; all of them where no version is known.
+    pub(super) fn file_differences(
+        &self,
+        found: &Found,
+        files: &Files,
+        last: Option<&Source>,
+    ) -> Vec<FileDifference> {
+        let known = last.map(|last| listed_digests(found, last)).unwrap_or_default();
+        let baselines = self.baselines();
+        let kept = |path: &str| {
+            let (_, digest) = known.iter().find(|(known, _)| known.as_str() == path)?;
+            baselines.as_ref()?.file(&found.base, &found.item, (*digest)?)
+        };
+        let rows = unlike(found, files, last).into_iter().filter_map(|finding| {
+            let (path, old) = match &finding {
+                PartFinding::Changed(path) | PartFinding::Missing(path) => (path, kept(path)),
+                PartFinding::Extra(path) => (path, None),
+                _ => return None,
+            };
+            let was = match (&finding, &old) {
+                (_, Some(_)) => "last verified",
+                (PartFinding::Extra(_), None) => "no version lists it",
+                (_, None) => "what it was is not kept; this is the whole file",
+            };
+            let unified = differing(&old.unwrap_or_default(), files.get(path), path, was);
+            Some(FileDifference { path: path.clone(), unified, finding })
+        });
+        rows.collect()
+    }
+
     /// The whole of an item of which no version is known, and of the files beside it.
     fn all_new(&self, found: &Found) -> Difference {
         let text = String::from_utf8_lossy(&found.bytes);
         let unified = unified("", &text, &found.place.path, "no version that verifies is known");
-        let files = self.file_differences(found, &self.rye.files_beside(found), None);
+        let files = self.file_differences(found, &self.rye.items().files_beside(found), None);
         let (item, place) = (found.item.clone(), found.place.clone());
         Difference { item, place, since: None, sha256: None, unified, files }
     }
 
     /// The remembered versions of a file that verify now, the latest first.
     pub(super) fn versions(&self, found: &Found) -> impl Iterator<Item = Source> {
-        let baselines = self.rye.baselines();
+        let baselines = self.baselines();
         let known = baselines.map(|b| b.versions(&found.base, &found.item));
         let bare = Found { bytes: Cow::Borrowed(b""), ..found.clone() };
         let identity = self.rye.spaces.project_identity();
@@ -323,6 +373,14 @@ impl Line<'_> {
 fn moment(text: &str) -> Option<Timestamp> {
     let whole = || format!("{text}T23:59:59Z").parse().ok();
     text.parse().ok().or_else(whole)
+}
+
+fn differing(old: &[u8], new: Option<&Cow<'static, [u8]>>, path: &str, was: &str) -> String {
+    let new = new.map(AsRef::as_ref).unwrap_or_default();
+    match (std::str::from_utf8(old), std::str::from_utf8(new)) {
+        (Ok(old), Ok(new)) => unified(old, new, path, was),
+        _ => format!("`{path}` is not text: sha256 {}\n", Digest::of(new)),
+    }
 }
 
 pub(super) fn unified(old: &str, new: &str, path: &str, was: &str) -> String {

@@ -13,13 +13,12 @@
 use std::path::Path;
 
 use super::SIGN_INVALID;
-use super::line::Line;
+use super::line::{Line, valid_here};
 use super::parts::checked;
-use super::rules::Hold;
+use super::rules::{Hold, Rules};
 use super::rye::Rye;
 use super::sign::{judge_content, lost_executor};
 use crate::base::text::Position;
-use crate::chain::Chain;
 use crate::diagnostic::Failure;
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::id::{ItemId, Kind, Space};
@@ -28,7 +27,6 @@ use crate::report::Detail;
 use crate::resolve::{Found, ResolveError};
 use crate::space::{Entry, ai_folders};
 use crate::trace::Quiet;
-use crate::validate::{Asked, ValidChain};
 use crate::verify::{By, KeyError, KeyPair, Source, stage};
 
 /// What is known of a text.
@@ -70,29 +68,41 @@ pub(crate) enum Spot {
     Word(Option<Position>, String),
 }
 
+/// Texts that somebody is writing, judged as the items that they would be.
+#[derive(Clone, Copy)]
+pub(crate) struct Drafts<'a> {
+    rye: &'a Rye,
+}
+
 impl Rye {
+    pub(crate) fn drafts(&self) -> Drafts<'_> {
+        Drafts { rye: self }
+    }
+}
+
+impl Drafts<'_> {
     /// The item that a file is, or would be if it were there; `None` for what is no item, and for
     /// what lies in no space of this project.
-    pub(crate) fn entry_at(&self, path: &Path) -> Option<Entry> {
+    pub(crate) fn entry_at(self, path: &Path) -> Option<Entry> {
         // Only the folder that holds `.ai` may be reached by another name.
         let (folder, relative) = ai_folders(path).next_back()?;
         let (base, relative) = (folder.canonicalize().ok()?, relative.to_str()?);
-        let roots = self.spaces.nearest_first().filter(|root| !root.is_embedded());
+        let roots = self.rye.spaces.nearest_first().filter(|root| !root.is_embedded());
         let here = roots.filter(|root| root.base() == base);
         let mut entries: Vec<Entry> =
-            here.filter_map(|root| root.entry(relative, &self.types)).collect();
+            here.filter_map(|root| root.entry(relative, &self.rye.types)).collect();
         // A folder that is the project and the system space holds reserved items as the latter.
         let at = entries.iter().position(|e| e.item.id.is_reserved() && e.space == Space::System);
         (!entries.is_empty()).then(|| entries.swap_remove(at.unwrap_or(0)))
     }
 
     /// Judges `text` as the item that lies, or would lie, at `entry`.
-    pub(crate) fn draft(&self, entry: &Entry, text: &str) -> Option<Draft> {
-        let rules = self.rules(Hold::Listed);
-        let line = self.line(&rules, &Quiet);
+    pub(crate) fn judge(self, entry: &Entry, text: &str) -> Option<Draft> {
+        let rules = Rules::new(self.rye, Hold::Listed);
+        let line = rules.line(&Quiet);
         let bytes = text.as_bytes();
         let found = line.resolver(|resolver| resolver.as_if(entry, bytes.to_vec()))?;
-        let on_disk = self.spaces.get(entry.space)?.read(&entry.relative());
+        let on_disk = self.rye.spaces.get(entry.space)?.read(&entry.relative());
         let saved = matches!(on_disk, Ok(Some(now)) if now.as_ref() == bytes);
         let mut remarks = Vec::new();
         let (verdict, read) = match line.verdict(entry, &found) {
@@ -118,7 +128,7 @@ impl Rye {
         match read {
             Ok((source, item, findings)) => {
                 draft.remarks.extend(findings.into_iter().map(Remark::from));
-                self.follow(line, source, &item, &mut draft);
+                follow(line, source, &item, &mut draft);
                 draft.item = Some(item);
             }
             Err(failure) => draft.note(&failure, None),
@@ -127,52 +137,50 @@ impl Rye {
         Some(draft)
     }
 
-    /// Follows what the item would run through, to where that ends.
-    fn follow(&self, line: Line<'_>, source: Source, item: &Item, draft: &mut Draft) {
-        let space = draft.entry.space;
-        let rest = |details: Vec<Detail>| details.into_iter().skip(1).collect();
-        match item {
-            // Without an executor the findings say that it cannot run.
-            Item::Tool(tool) if !tool.is_link() => {
-                let Some(executor) = &tool.executor else { return };
-                let built = Chain::build(source, tool.as_ref().clone(), &line, &Quiet);
-                let chain = match built {
-                    Ok(chain) => chain,
-                    Err(error) => return draft.note(&Failure::from(error), Some(executor)),
-                };
-                let links = chain.links().iter();
-                let details = links.map(|l| Detail::of(&l.source, l.tool.version.clone()));
-                draft.links = rest(details.collect());
-                let asked = Asked { target: "local".into(), thread: "inline".into() };
-                if let Err(invalid) = ValidChain::judge(chain, &asked, &Quiet) {
-                    draft.note(&Failure::from(invalid), Some(executor));
-                }
-            }
-            Item::Directive(directive) => {
-                let Some(parent) = &directive.extends else { return };
-                match self.chain_details(line, source, item.clone()) {
-                    Ok(details) => draft.links = rest(details),
-                    Err(failure) => draft.note(&failure, Some(parent)),
-                }
-            }
-            // A step for others has no chain of its own; but its executor is there, or is not.
-            Item::Tool(tool) => {
-                draft.remarks.extend(lost_executor(tool, space, line).map(Remark::from));
-            }
-            _ => {}
-        }
-    }
-
     /// What may stand behind a tool of the space, by its id.
-    pub(crate) fn executors(&self, from: Space) -> Vec<ItemId> {
-        let roots = self.spaces.nearest_first().filter(|root| root.space() <= from);
-        let listed = roots.filter_map(|root| root.list(Kind::Tool, &self.types).ok());
+    pub(crate) fn executors(self, from: Space) -> Vec<ItemId> {
+        let roots = self.rye.spaces.nearest_first().filter(|root| root.space() <= from);
+        let listed = roots.filter_map(|root| root.list(Kind::Tool, &self.rye.types).ok());
         let mut ids: Vec<ItemId> =
             listed.flat_map(|listing| listing.entries).map(|entry| entry.item.id).collect();
         ids.retain(|id| crate::chain::may_be_executor(id.as_str()));
         ids.sort();
         ids.dedup();
         ids
+    }
+}
+
+/// Follows what the item would run through, to where that ends.
+fn follow(line: Line<'_>, source: Source, item: &Item, draft: &mut Draft) {
+    let space = draft.entry.space;
+    let rest = |details: Vec<Detail>| details.into_iter().skip(1).collect();
+    match item {
+        // Without an executor the findings say that it cannot run.
+        Item::Tool(tool) if !tool.is_link() => {
+            let Some(executor) = &tool.executor else { return };
+            let chain = match line.chain(source, tool.as_ref().clone(), &Quiet) {
+                Ok(chain) => chain,
+                Err(error) => return draft.note(&Failure::from(error), Some(executor)),
+            };
+            let links = chain.links().iter();
+            let details = links.map(|l| Detail::of(&l.source, l.tool.version.clone()));
+            draft.links = rest(details.collect());
+            if let Err(failure) = valid_here(chain) {
+                draft.note(&failure, Some(executor));
+            }
+        }
+        Item::Directive(directive) => {
+            let Some(parent) = &directive.extends else { return };
+            match line.details(source, item.clone()) {
+                Ok(details) => draft.links = rest(details),
+                Err(failure) => draft.note(&failure, Some(parent)),
+            }
+        }
+        // A step for others has no chain of its own; but its executor is there, or is not.
+        Item::Tool(tool) => {
+            draft.remarks.extend(lost_executor(tool, space, line).map(Remark::from));
+        }
+        _ => {}
     }
 }
 

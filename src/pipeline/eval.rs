@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::failure::Failed;
-use super::run::Request;
-use super::rye::Rye;
+use super::run::{Request, Runs};
 use crate::diagnostic::Failure;
 use crate::eval::{Asked, EvalError, Judged};
 use crate::execute::{ExecuteError, Mask};
@@ -24,13 +23,13 @@ pub(crate) struct Scored {
     pub(crate) warnings: Vec<Warned>,
 }
 
-impl Rye {
+impl Runs<'_> {
     /// Runs the eval `item`, a ref or a plain id. It works in `workplace`, by default the project.
     ///
     /// # Errors
     /// Those of a run; `eval.not_an_eval`, `eval.error`, `protocol.bad_score`.
     pub(crate) fn eval(
-        &self,
+        self,
         item: &str,
         asked: Asked,
         workplace: Option<PathBuf>,

@@ -1,17 +1,22 @@
 //! One item through the first steps: resolve, verify, the lock, parse. Every item takes this way.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::rules::Rules;
 use super::rye::Rye;
 use crate::base::limits::SUGGESTIONS;
-use crate::chain::Fetch;
+use crate::chain::{Chain, ChainError, Fetch, lineage};
 use crate::diagnostic::Failure;
 use crate::id::{ItemId, Query, Ref, Space};
-use crate::parse::Item;
+use crate::parse::{Item, Tool};
+use crate::plan::{PlanContext, SandboxChoice, dependencies};
+use crate::report::Detail;
 use crate::resolve::{Found, Resolver};
-use crate::space::baseline::Stamp;
-use crate::trace::{Event, Sink};
+use crate::space::Root;
+use crate::space::baseline::{Baselines, Stamp};
+use crate::trace::{Event, Quiet, Sink};
+use crate::validate::{Asked, ValidChain};
 use crate::verify::{Reason, Source, TrustStore, admit};
 
 /// The first steps of the line, by the rules of one call.
@@ -44,7 +49,8 @@ impl Line<'_> {
 
     /// Verify and parse a file.
     pub(super) fn admit(&self, found: Found) -> Result<(Source, Item), Failure> {
-        self.admit_or(found)
+        let source = self.verify(found)?;
+        self.parse(source)
     }
 
     /// Verify and parse a file, whatever the lock says of it.
@@ -71,17 +77,12 @@ impl Line<'_> {
         let identity = self.rye.spaces.project_identity();
         let admitted = admit(found, self.trust, identity, self.rules.dev(), self.sink);
         let admitted = admitted.map_err(|mut refused| {
-            let known = || self.rye.baselines().is_some_and(|b| b.knows(&base, &item));
+            let known = || self.baselines().is_some_and(|b| b.knows(&base, &item));
             refused.baseline =
                 matches!(refused.reason, Reason::Unsigned | Reason::Moved { .. }) && known();
             refused
         });
         Ok(admitted?)
-    }
-
-    fn admit_or(&self, found: Found) -> Result<(Source, Item), Failure> {
-        let source = self.verify(found)?;
-        self.parse(source)
     }
 
     fn parse(&self, source: Source) -> Result<(Source, Item), Failure> {
@@ -95,10 +96,97 @@ impl Line<'_> {
         Ok((source, item))
     }
 
+    /// The chain of a tool, whose events go to `sink`.
+    pub(super) fn chain(
+        &self,
+        source: Source,
+        tool: Tool,
+        sink: &dyn Sink,
+    ) -> Result<Chain, ChainError> {
+        Chain::build(source, tool, self, sink)
+    }
+
+    /// What an item runs through, itself first, each handed to `each` with its version: the links
+    /// of a tool, or a directive and its parents. With `dependencies` also what a tool admits
+    /// beside its chain: modules with a signature line of their own, and config.
+    ///
+    /// # Errors
+    /// Whatever one of them is refused with.
+    pub(super) fn links<R>(
+        &self,
+        source: Source,
+        item: Item,
+        with_dependencies: bool,
+        each: impl Fn(&Source, Option<String>) -> R,
+    ) -> Result<Vec<R>, Failure> {
+        match item {
+            Item::Tool(tool) if !tool.is_link() => {
+                let chain = self.chain(source, *tool, &Quiet)?;
+                let links = chain.links().iter();
+                let mut all: Vec<R> =
+                    links.map(|link| each(&link.source, link.tool.version.clone())).collect();
+                if with_dependencies {
+                    let version = |source: &Source| Item::parse(source).ok()?.version();
+                    let beside = dependencies(&chain, self, &Quiet)?;
+                    all.extend(beside.iter().map(|source| each(source, version(source))));
+                }
+                Ok(all)
+            }
+            Item::Directive(directive) => {
+                let lineage = lineage(source, *directive, self)?;
+                let links = lineage.sources().zip(lineage.directives());
+                Ok(links.map(|(source, d)| each(source, d.version.clone())).collect())
+            }
+            other => Ok(vec![each(&source, other.version())]),
+        }
+    }
+
+    /// The details of what an item runs through, itself first.
+    ///
+    /// # Errors
+    /// Whatever one of them is refused with.
+    pub(super) fn details(&self, source: Source, item: Item) -> Result<Vec<Detail>, Failure> {
+        self.links(source, item, false, Detail::of)
+    }
+
+    /// This machine, as a plan sees it.
+    pub(super) fn machine(&self) -> PlanContext<'_> {
+        let (rye, spaces) = (self.rye, &self.rye.spaces);
+        let on_disk = |space| spaces.get(space).filter(|root: &&Root| !root.is_embedded());
+        let (user, system) = (spaces.get(Space::User), on_disk(Space::System));
+        // The real folders whose files are in somebody's hands: the foreign ground, and the `.ai`
+        // folders on disk.
+        let ai_folders = [on_disk(Space::User), system].into_iter().flatten();
+        let ai_folders = ai_folders.filter_map(|root| root.path("").canonicalize().ok());
+        let guarded = spaces.ground().folders().map(Path::to_owned).chain(ai_folders).collect();
+        PlanContext {
+            vars: &rye.at.vars,
+            host: rye.host.as_ref(),
+            plan_source: self,
+            trust: self.trust,
+            project_path: spaces.project_path(),
+            workplace: spaces.project_path(),
+            user_space: user.map(Root::base),
+            system_space: system.map(Root::base),
+            ground: spaces.ground(),
+            guarded,
+            run_id: "",
+            project_shortens: true,
+            sandbox: SandboxChoice::Auto,
+            timeout: None,
+            for_record: false,
+        }
+    }
+
+    /// The versions that are remembered; `None` without a user space.
+    pub(super) fn baselines(&self) -> Option<Baselines> {
+        self.rye.spaces.get(Space::User).map(|user| Baselines::of(user.base()))
+    }
+
     /// Keeps the bytes that ran, for `rye diff`; what is in the binary is kept only if it is
     /// `locked`. A full disk must not fail a run that is done.
     pub(super) fn remember<'b>(&self, sources: impl Iterator<Item = &'b Source>, locked: bool) {
-        let Some(baselines) = self.rye.baselines() else { return };
+        let Some(baselines) = self.baselines() else { return };
         for source in sources.filter(|s| (locked || !s.is_embedded()) && s.warnings().is_empty()) {
             let Some(signer) = source.signer() else { continue };
             let stamp = Stamp { sha256: source.digest(), signed_at: signer.at, key: signer.key };
@@ -113,10 +201,16 @@ impl Line<'_> {
     }
 }
 
+/// A chain, judged for a run on this machine, in this process.
+pub(super) fn valid_here(chain: Chain) -> Result<ValidChain, Failure> {
+    let asked = Asked { target: "local".into(), thread: "inline".into() };
+    Ok(ValidChain::judge(chain, &asked, &Quiet)?)
+}
+
 impl Fetch for Line<'_> {
     fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, Failure> {
         let found = self.resolver(|resolver| resolver.resolve(item, from, self.sink))?;
-        found.map(|found| self.admit_or(found)).transpose()
+        found.map(|found| self.admit(found)).transpose()
     }
 
     fn find_above(&self, item: &Ref, from: Space) -> Option<Space> {
@@ -124,7 +218,7 @@ impl Fetch for Line<'_> {
             let above = Space::NEAREST_FIRST.into_iter().rev().filter(|space| *space > from);
             above.into_iter().find(|space| {
                 let query = Query { space: Some(*space), ..Query::from(item.clone()) };
-                resolver.answer(&query, &crate::trace::Quiet).is_ok()
+                resolver.answer(&query, &Quiet).is_ok()
             })
         })
     }

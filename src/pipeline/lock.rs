@@ -5,13 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::line::Line;
 use super::rules::Rules;
 use super::rye::Rye;
-use super::sign::parallel;
-use crate::chain::{Chain, lineage};
+use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref, Space};
 use crate::lock::{Broken, Lock, LockError, Pin, Seen};
-use crate::parse::Item;
-use crate::plan::dependencies;
 use crate::space::Root;
 use crate::trace::Quiet;
 use crate::verify::Source;
@@ -67,18 +64,30 @@ impl LockReport {
     }
 }
 
+/// The project's lock: what it would list, and writing it.
+#[derive(Clone, Copy)]
+pub(crate) struct Locks<'a> {
+    rye: &'a Rye,
+}
+
 impl Rye {
+    pub(crate) fn locks(&self) -> Locks<'_> {
+        Locks { rye: self }
+    }
+}
+
+impl<'a> Locks<'a> {
     /// What locking these would do; without any, every tool and directive of the project and every
     /// row that is there. Nothing is written. Dev mode lets nothing into a lock.
     ///
     /// # Errors
     /// `lock.no_project`, and those of a lock that cannot be read.
-    pub(crate) fn survey_lock(&self, queries: &[Query]) -> Result<LockReport, Failure> {
-        self.sound_types()?;
-        let rules = self.strict_rules();
+    pub(crate) fn survey(self, queries: &[Query]) -> Result<LockReport, Failure> {
+        self.rye.sound_types()?;
+        let rules = Rules::strict(self.rye);
         let (_, before) = self.lock_to_write(&rules)?;
         let mut gone = BTreeSet::new();
-        let line = self.line(&rules, &Quiet);
+        let line = rules.line(&Quiet);
         let queries = match queries {
             [] => {
                 let listed = before.rows().map(|(name, _)| name);
@@ -121,8 +130,8 @@ impl Rye {
     ///
     /// # Errors
     /// `lock.not_listed`, `lock.no_project`, and those of a lock that cannot be read.
-    pub(crate) fn survey_removal(&self, queries: &[Query]) -> Result<LockReport, Failure> {
-        let rules = self.strict_rules();
+    pub(crate) fn survey_removal(self, queries: &[Query]) -> Result<LockReport, Failure> {
+        let rules = Rules::strict(self.rye);
         let (_, before) = self.lock_to_write(&rules)?;
         let mut rows = Vec::new();
         for query in queries {
@@ -149,8 +158,8 @@ impl Rye {
     ///
     /// # Errors
     /// `lock.io`, `lock.no_project`, `space.too_large`.
-    pub(crate) fn write_lock(&self, report: &LockReport, changed: bool) -> Result<bool, Failure> {
-        let rules = self.strict_rules();
+    pub(crate) fn write(self, report: &LockReport, changed: bool) -> Result<bool, Failure> {
+        let rules = Rules::strict(self.rye);
         let (project, before) = self.lock_to_write(&rules)?;
         let mut lock = before.clone();
         let mut written = Vec::new();
@@ -175,8 +184,8 @@ impl Rye {
         }
         lock.write(project)?;
         // Read anew, so that what the lock lists now is what is kept longest.
-        let rules = self.strict_rules();
-        self.line(&rules, &Quiet).remember(written.into_iter(), true);
+        let rules = Rules::strict(self.rye);
+        rules.line(&Quiet).remember(written.into_iter(), true);
         Ok(true)
     }
 
@@ -185,11 +194,11 @@ impl Rye {
     ///
     /// # Errors
     /// `space.*`
-    pub(crate) fn lockable(&self) -> Result<Vec<Ref>, Failure> {
+    pub(crate) fn lockable(self) -> Result<Vec<Ref>, Failure> {
         let mut all = Vec::new();
         for kind in [Kind::Tool, Kind::Directive] {
-            let entries = self.list(Space::Project, kind)?;
-            let own = entries.into_iter().filter(|entry| !self.is_system_copy(entry));
+            let entries = self.rye.items().list(Space::Project, kind)?;
+            let own = entries.into_iter().filter(|entry| !self.rye.items().is_system_copy(entry));
             all.extend(own.map(|entry| entry.item));
         }
         Ok(all)
@@ -199,19 +208,19 @@ impl Rye {
     ///
     /// # Errors
     /// Those of a lock that cannot be read.
-    pub(crate) fn survey_rows(&self) -> Result<(usize, Vec<Query>), Failure> {
-        let rules = self.strict_rules();
+    pub(crate) fn gone_rows(self) -> Result<(usize, Vec<Query>), Failure> {
+        let rules = Rules::strict(self.rye);
         let lock = rules.lock()?;
-        let line = self.line(&rules, &Quiet);
+        let line = rules.line(&Quiet);
         let rows = lock.rows().map(|(name, _)| name);
         let gone = rows.filter(|name| is_gone(line, name)).cloned().collect();
         Ok((lock.rows().count(), gone))
     }
 
-    fn lock_to_write(&self, rules: &Rules<'_>) -> Result<(&Root, Lock), Failure> {
+    fn lock_to_write(self, rules: &Rules<'_>) -> Result<(&'a Root, Lock), Failure> {
         let no_project = |why| Failure::from(LockError::NoProject { why });
-        let project = self.spaces().get(Space::Project).filter(|root| root.exists());
-        let identity = self.spaces().project_identity();
+        let project = self.rye.spaces().get(Space::Project).filter(|root| root.exists());
+        let identity = self.rye.spaces().project_identity();
         let (Some(project), Some(identity)) = (project, identity) else {
             return Err(no_project("the folder has no `.ai`"));
         };
@@ -223,9 +232,9 @@ impl Rye {
     }
 
     /// The rows that locking one item makes.
-    fn pins(&self, line: Line<'_>, query: &Query, before: &Lock) -> Result<Vec<LockRow>, Failure> {
+    fn pins(self, line: Line<'_>, query: &Query, before: &Lock) -> Result<Vec<LockRow>, Failure> {
         let (source, item) = line.admit(line.find(query)?)?;
-        let rows = self.depends_on(line, source, item, |source, version| {
+        let rows = line.links(source, item, true, |source, version| {
             let name = Lock::name(source.item(), source.space())?;
             let was = before.get(&name).cloned();
             let now = Pin::of(source, version)?;
@@ -239,37 +248,6 @@ impl Rye {
             Some(LockRow { was, now: Some(now), source: kept, ..LockRow::bare(name, change) })
         })?;
         Ok(rows.into_iter().flatten().collect())
-    }
-
-    /// Everything that a run of this item admits, the item first, each handed to `each` with its
-    /// version: links, modules with a line of their own, config; or a directive and its parents.
-    ///
-    /// # Errors
-    /// Whatever one of them is refused with.
-    pub(super) fn depends_on<R>(
-        &self,
-        line: Line<'_>,
-        source: Source,
-        item: Item,
-        each: impl Fn(&Source, Option<String>) -> R,
-    ) -> Result<Vec<R>, Failure> {
-        match item {
-            Item::Tool(tool) if !tool.is_link() => {
-                let chain = Chain::build(source, *tool, &line, &Quiet)?;
-                let links = chain.links().iter();
-                let links = links.map(|link| each(&link.source, link.tool.version.clone()));
-                let beside = dependencies(&chain, &line, &Quiet)?;
-                let version = |source: &Source| Item::parse(source).ok()?.version();
-                let beside = beside.iter().map(|source| each(source, version(source)));
-                Ok(links.chain(beside).collect())
-            }
-            Item::Directive(directive) => {
-                let lineage = lineage(source, *directive, &line)?;
-                let links = lineage.sources().zip(lineage.directives());
-                Ok(links.map(|(source, d)| each(source, d.version.clone())).collect())
-            }
-            other => Ok(vec![each(&source, other.version())]),
-        }
     }
 }
 

@@ -2,28 +2,27 @@
 //!
 //! Sees every step. Holds the logic of none.
 //!
-//! Start at `run.rs`, which is the line from a reference to a report; `act.rs` chooses what carries
-//! out a plan, `line.rs` fetches one item,
-//! `rules.rs` is what a call goes by, `sign.rs` the mirror, `inspect.rs` looks without running,
-//! `hooks.rs` is who is asked around every call, `pending.rs` what waits for a person,
-//! `reach.rs` looks at all that is in reach, `lock.rs` writes the lock, `diff.rs` compares
-//! versions, `bundled.rs` gives what a signature covers, `eval.rs` reads the score of a run,
-//! `work.rs` is what `rye dev` watches and signs, `draft.rs` judges what is not saved yet,
-//! `search.rs` finds items by words and describes one.
+//! Start at `run.rs`, which is the line from a reference to a report; `line.rs` fetches one item by
+//! the `rules.rs` of a call. Each service of [`Rye`] answers one question, in the file that is named
+//! after it; some are told in several:
+//!
+//! - items: `items.rs` lists, `describe.rs` describes, `why.rs` explains, `reach.rs` looks at all
+//!   that is in reach, `parts.rs` knows the files that tools list;
+//! - signing: `sign.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
+//! - runs: `run.rs`, `act.rs` chooses what carries out a plan, `receipt.rs`, `eval.rs` reads the score of one.
 
 mod act;
 mod batch;
 mod builder;
-mod bundled;
+mod checks;
+mod describe;
 mod diff;
 #[cfg(feature = "lsp")]
 mod draft;
 mod eval;
 mod failure;
-mod file_changes;
 mod hooks;
-mod index;
-mod inspect;
+mod items;
 mod line;
 mod lock;
 #[cfg(any(feature = "lsp", feature = "mcp"))]
@@ -39,6 +38,7 @@ mod rye;
 mod search;
 mod shelf;
 mod sign;
+mod why;
 mod work;
 
 use crate::diagnostic::codes;
@@ -63,15 +63,15 @@ codes! {
 pub(crate) use act::KeptServers;
 pub(crate) use batch::{Other, PassedOver, SignReport, Signed, StagedRow, ToSign, Which};
 pub(crate) use builder::located;
+pub(crate) use checks::{Checked, Verdict};
+pub(crate) use describe::Level;
 pub(crate) use diff::{Against, PastVersion};
 #[cfg(feature = "lsp")]
 pub(crate) use draft::{Draft, Remark, Spot};
 pub(crate) use eval::Scored;
 pub(crate) use failure::Failed;
 pub(crate) use hooks::{BELOW as HOOKS_BELOW, Standing as HookStanding};
-#[cfg(feature = "mcp")]
-pub(crate) use index::SearchIndex;
-pub(crate) use inspect::{Checked, Copy, Described, Verdict, Why};
+pub(crate) use items::Described;
 pub(crate) use lock::{Change, LockReport, LockRow};
 #[cfg(any(feature = "lsp", feature = "mcp"))]
 pub(crate) use offer::{Offer, Taken};
@@ -80,6 +80,7 @@ pub(crate) use receipt::{Attested, Wanted};
 pub(crate) use review::{Review, SignerIs};
 pub(crate) use rules::Hold;
 pub(crate) use rye::now;
-pub(crate) use search::{Level, SearchHit, SearchPage};
+pub(crate) use search::{SearchHit, SearchPage};
 pub(crate) use sign::Carried;
+pub(crate) use why::{Copy, Why};
 pub(crate) use work::{Author, FileChange, InHand, Prepared, Work};

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use super::diff::unified;
 use super::parts::Files;
-use super::rules::Hold;
-use super::rye::Rye;
-use super::work::beside;
+use super::rules::{Hold, Rules};
+use super::sign::Signing;
 use crate::base::Digest;
 use crate::base::text::escape;
 use crate::diagnostic::Failure;
@@ -43,16 +42,16 @@ pub(crate) enum Taken {
     Changed,
 }
 
-impl Rye {
+impl Signing<'_> {
     /// Reads the file that a signature is asked for, and what changed in it.
     ///
     /// # Errors
     /// `verify.project_not_accepted`: an editor is no place to accept a project. Those of finding
     /// the file.
-    pub(crate) fn offer(&self, entry: &Entry) -> Result<Offer, Failure> {
+    pub(crate) fn offer(self, entry: &Entry) -> Result<Offer, Failure> {
         let (found, files) = self.offered(entry)?;
-        let rules = self.rules(Hold::Off);
-        let line = self.line(&rules, &Quiet);
+        let rules = Rules::new(self.rye, Hold::Off);
+        let line = rules.line(&Quiet);
         let last = line.versions(&found).next();
         let text = String::from_utf8_lossy(&found.bytes);
         let path = &found.place.path;
@@ -66,7 +65,7 @@ impl Rye {
         let diff = escape(&diff).into_owned();
         // What cannot be signed is refused when it is to be.
         let prepared = self.own_pair().and_then(|pair| {
-            let prepared = self.prepare_by(&found, &files, By::Own(&pair))?;
+            let prepared = self.rye.working_items().prepare_by(&found, &files, By::Own(&pair))?;
             Ok(prepared.digest())
         });
         let digest = prepared.unwrap_or_else(|_| digest_to_sign(&found));
@@ -78,40 +77,35 @@ impl Rye {
     /// Signs what was shown with your own key, if the file and those beside it are still that.
     ///
     /// # Errors
-    /// Those of [`Rye::offer`], of your own key, and of signing.
-    pub(crate) fn take(&self, offer: &Offer) -> Result<Taken, Failure> {
+    /// Those of [`Signing::offer`], of your own key, and of signing.
+    pub(crate) fn take(self, offer: &Offer) -> Result<Taken, Failure> {
         let (found, files) = self.offered(&offer.entry)?;
         if seen(&found, &files) != offer.seen || found.path != offer.path {
             return Ok(Taken::Changed);
         }
-        let prepared = self.prepare_by(&found, &files, By::Own(&self.own_pair()?))?;
+        let prepared =
+            self.rye.working_items().prepare_by(&found, &files, By::Own(&self.own_pair()?))?;
         let is_shown = prepared.is_current && prepared.digest() == offer.digest;
-        if is_shown && self.finish(&prepared)? { Ok(Taken::Signed) } else { Ok(Taken::Changed) }
+        if is_shown && self.rye.working_items().finish(&prepared)? {
+            Ok(Taken::Signed)
+        } else {
+            Ok(Taken::Changed)
+        }
     }
 
     /// The file as it is now, and those beside it that its header means.
-    fn offered(&self, entry: &Entry) -> Result<(Found, Files), Failure> {
+    fn offered(self, entry: &Entry) -> Result<(Found, Files), Failure> {
         let query = Query { space: Some(entry.space), ..Query::from(entry.item.clone()) };
-        let found = self.find_to_sign(&query, Some(entry.space))?;
-        let identity = self.spaces().project_identity();
-        let accepted =
-            identity.is_some_and(|identity| self.trust().accepts(identity).unwrap_or(false));
-        if entry.space == Space::Project && !accepted {
+        let found = self.find(&query, Some(entry.space))?;
+        if entry.space == Space::Project && !self.rye.projects().is_accepted() {
             let (item, place) = (found.item, found.place);
             let reason = Reason::ProjectNotAccepted;
             return Err(
                 Box::new(Refused { item, place, claim: None, reason, baseline: false }).into()
             );
         }
-        let files = self.files_beside(&found);
+        let files = self.rye.items().files_beside(&found);
         Ok((found, files))
-    }
-
-    /// The files beside an item that its signature covers, as they are now, by their names.
-    pub(crate) fn files_beside(&self, found: &Found) -> Files {
-        let root = self.spaces().home(found.space, found.bundle.as_ref());
-        let files = root.zip(beside(self, found));
-        files.map(|(root, beside)| beside.now(root, &found.item, &found.ext)).unwrap_or_default()
     }
 }
 

@@ -3,16 +3,19 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::items::Items;
+use super::rules::Rules;
 use super::rye::Rye;
-use super::sign::parallel;
 use crate::base::Digest;
+use crate::base::parallel::parallel;
+use crate::diagnostic::Failure;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::{Item, listed_files, may_list_files};
 use crate::resolve::Found;
-use crate::space::{Entry, FileType, RelPath, Root, Spaces};
-use crate::verify::{
-    Listed, PartFinding, Refused, Scan, Source, line_range, path_below_base, scan,
-};
+use crate::signature::has_no_line;
+use crate::space::{Entry, FileTypes, RelPath, Root, Spaces};
+use crate::trace::Quiet;
+use crate::verify::{Listed, PartFinding, Refused, Source, path_below_base};
 
 /// The source with what its header lists, if it is a tool that lists files. What does not parse is
 /// left to those who parse it.
@@ -49,12 +52,33 @@ pub(super) struct Beside {
 
 impl Beside {
     /// What a tool's text lists or means, signed or not; the folder is not looked at.
-    pub(super) fn of(rye: &Rye, space: Space, item: &Ref, ext: &str, text: &str) -> Option<Self> {
-        let style = rye.types.find(item.kind, ext).map(|file_type| file_type.header)?;
+    pub(super) fn new(
+        types: &FileTypes,
+        space: Space,
+        item: &Ref,
+        ext: &str,
+        text: &str,
+    ) -> Option<Self> {
+        let style = types.find(item.kind, ext).map(|file_type| file_type.header)?;
         let listed = listed_files(text, &style)?;
         let own = path_below_base(item, ext);
         let folder = listed.root.folder(&own, space)?.to_owned();
         Some(Self { own, folder, listed })
+    }
+
+    /// The same of a file that was found; `None` for what is not a tool.
+    pub(super) fn from_found(rye: &Rye, found: &Found) -> Option<Self> {
+        let text = std::str::from_utf8(&found.bytes).ok();
+        let text = text.filter(|_| found.item.kind == Kind::Tool)?;
+        Self::new(&rye.types, found.space, &found.item, &found.ext, text)
+    }
+
+    /// The same of a tool as it lies there now.
+    fn from_entry(rye: &Rye, tool: &Entry) -> Option<Self> {
+        let root = rye.spaces.home(tool.space, tool.bundle.as_ref())?;
+        let bytes = root.read(&tool.relative()).ok()??;
+        let text = std::str::from_utf8(&bytes).ok().filter(|text| may_list_files(text))?;
+        Self::new(&rye.types, tool.space, &tool.item, &tool.ext, text)
     }
 
     /// The files as they lie there now, by their paths.
@@ -123,22 +147,26 @@ pub(super) fn unlike(found: &Found, files: &Files, last: Option<&Source>) -> Vec
     findings
 }
 
-impl Rye {
+/// A file that an item's signature covers.
+#[derive(Debug)]
+pub(crate) struct Covered {
+    /// Below the folder that holds `.ai`.
+    pub(crate) path: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) is_program: bool,
+}
+
+impl Items<'_> {
     /// What the tools among the entries list that lies outside of `.ai`.
-    pub(crate) fn outside(&self, entries: &[Entry]) -> Outside {
-        let beside = |entry: &Entry| {
-            let root = self.spaces.home(entry.space, entry.bundle.as_ref())?;
-            let bytes = root.read(&entry.relative()).ok()??;
-            let text = std::str::from_utf8(&bytes).ok().filter(|text| may_list_files(text))?;
-            Beside::of(self, entry.space, &entry.item, &entry.ext, text)
-        };
+    pub(crate) fn outside(self, entries: &[Entry]) -> Outside {
         let tools = entries.iter().filter(|entry| entry.item.kind == Kind::Tool);
-        Outside(tools.filter_map(beside).filter(|beside| beside.folder.is_empty()).collect())
+        let beside = tools.filter_map(|tool| Beside::from_entry(self.rye, tool));
+        Outside(beside.filter(|beside| beside.folder.is_empty()).collect())
     }
 
     /// The entries without those that lie there as files of a tool. Who has a signature line of
     /// their own is always an item: an unsigned header cannot hide it.
-    pub(super) fn without_parts(&self, entries: Vec<Entry>) -> Vec<Entry> {
+    pub(super) fn without_parts(self, entries: Vec<Entry>) -> Vec<Entry> {
         // Each file is read once; with many the waiting for the disk is shared.
         let looked: Vec<(Entry, Looked)> = match entries.len() > TOGETHER {
             true => parallel(entries, |entry| self.look(entry)),
@@ -167,15 +195,59 @@ impl Rye {
     }
 
     /// What each of the tools lists.
-    pub(super) fn beside(&self, tools: Vec<Entry>) -> HashMap<Entry, Beside> {
-        let beside = |entry: Entry| {
-            let root = self.spaces.home(entry.space, entry.bundle.as_ref())?;
-            let bytes = root.read(&entry.relative()).ok()??;
-            let text = std::str::from_utf8(&bytes).ok()?;
-            let beside = Beside::of(self, entry.space, &entry.item, &entry.ext, text)?;
-            Some((entry, beside))
+    pub(super) fn beside(self, tools: Vec<Entry>) -> HashMap<Entry, Beside> {
+        let beside = |tool| Some((Beside::from_entry(self.rye, &tool)?, tool));
+        tools.into_iter().filter_map(beside).map(|(beside, tool)| (tool, beside)).collect()
+    }
+
+    /// The files beside an item that its signature covers, as they are now, by their names.
+    pub(super) fn files_beside(self, found: &Found) -> Files {
+        let root = self.rye.spaces.home(found.space, found.bundle.as_ref());
+        let files = root.zip(Beside::from_found(self.rye, found));
+        files.map(|(root, beside)| beside.now(root, &found.item, &found.ext)).unwrap_or_default()
+    }
+
+    /// The item's own file and those that its header lists, all of them verified; a warning of dev
+    /// mode is a refusal here.
+    ///
+    /// # Errors
+    /// Those of verifying and parsing it.
+    pub(crate) fn signed_files(self, found: Found) -> Result<Vec<Covered>, Failure> {
+        let rules = Rules::strict(self.rye);
+        let line = rules.line(&Quiet);
+        let bytes = found.bytes.to_vec();
+        let (source, _) = line.admit(found)?;
+        let own = Covered { path: source.path_below_base(), bytes, is_program: false };
+        let beside = source.parts().iter().map(|part| {
+            let origin = source.parts_origin(&part.path);
+            let path = origin.strip_prefix(source.base()).unwrap_or(&origin);
+            Covered {
+                path: path.display().to_string(),
+                bytes: part.bytes.to_vec(),
+                is_program: part.is_program,
+            }
+        });
+        Ok([own].into_iter().chain(beside).collect())
+    }
+
+    fn look(self, entry: Entry) -> (Entry, Looked) {
+        let root = self.rye.spaces.home(entry.space, entry.bundle.as_ref());
+        let read = root.and_then(|root| root.read(&entry.relative()).ok().flatten());
+        let (Some(root), Some(bytes), Some(file_type)) =
+            (root, read, self.rye.types.find(entry.item.kind, &entry.ext))
+        else {
+            return (entry, Looked::default());
         };
-        tools.into_iter().filter_map(beside).collect()
+        let has_no_line = has_no_line(&bytes, &file_type.comment);
+        let may_list =
+            entry.item.kind == Kind::Tool && std::str::from_utf8(&bytes).is_ok_and(may_list_files);
+        let is_embedded = root.is_embedded();
+        let looked = Looked {
+            is_shipped_part: is_embedded && has_no_line,
+            is_unsigned: !is_embedded && has_no_line,
+            may_list: !is_embedded && may_list,
+        };
+        (entry, looked)
     }
 }
 
@@ -192,28 +264,6 @@ struct Looked {
     may_list: bool,
 }
 
-impl Rye {
-    fn look(&self, entry: Entry) -> (Entry, Looked) {
-        let root = self.spaces.home(entry.space, entry.bundle.as_ref());
-        let read = root.and_then(|root| root.read(&entry.relative()).ok().flatten());
-        let (Some(root), Some(bytes), Some(file_type)) =
-            (root, read, self.types.find(entry.item.kind, &entry.ext))
-        else {
-            return (entry, Looked::default());
-        };
-        let has_no_line = has_no_line(&bytes, &file_type);
-        let may_list =
-            entry.item.kind == Kind::Tool && std::str::from_utf8(&bytes).is_ok_and(may_list_files);
-        let is_embedded = root.is_embedded();
-        let looked = Looked {
-            is_shipped_part: is_embedded && has_no_line,
-            is_unsigned: !is_embedded && has_no_line,
-            may_list: !is_embedded && may_list,
-        };
-        (entry, looked)
-    }
-}
-
 /// Whether an entry without a signature line lies there as a file of one of the tools. Of two that
 /// list each other neither is a file of the other.
 pub(super) fn is_part(entry: &Entry, tools: &HashMap<Entry, Beside>) -> bool {
@@ -223,10 +273,4 @@ pub(super) fn is_part(entry: &Entry, tools: &HashMap<Entry, Beside>) -> bool {
         let together = (tool.space, &tool.bundle) == (entry.space, &entry.bundle);
         together && beside.holds(&entry.item, &entry.ext) && !lists_it()
     })
-}
-
-pub(super) fn has_no_line(bytes: &[u8], file_type: &FileType) -> bool {
-    // One in its place needs no look at the rest.
-    line_range(bytes, &file_type.comment).is_empty()
-        && matches!(scan(bytes, &file_type.comment), Ok(Scan::None))
 }

@@ -46,25 +46,37 @@ impl Approval {
 /// How often a request is looked at that somebody waits for.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// Runs that wait for a person.
+#[derive(Clone, Copy)]
+pub(crate) struct Approvals<'a> {
+    rye: &'a Rye,
+}
+
 impl Rye {
+    pub(crate) fn approvals(&self) -> Approvals<'_> {
+        Approvals { rye: self }
+    }
+}
+
+impl Approvals<'_> {
     /// The registry of the user space; `None` if there is none yet.
-    pub(crate) fn registry(&self) -> Result<Option<Registry>, Failure> {
-        Ok(Registry::find(self.spaces().user()?.base())?)
+    pub(crate) fn registry(self) -> Result<Option<Registry>, Failure> {
+        Ok(Registry::find(self.rye.spaces.user()?.base())?)
     }
 
     /// Keeps what a tool asked for, with the plan and the parameters; gives the id.
     pub(super) fn postpone(
-        &self,
+        self,
         plan: &Plan,
         for_record: bool,
         pending: &Pending,
     ) -> Result<String, Failure> {
         let file = PlanFile::write(plan, true)?;
-        let mut registry = Registry::open(self.spaces().user()?.base())?;
+        let mut registry = Registry::open(self.rye.spaces.user()?.base())?;
         Ok(registry.postpone(&Postponed {
             asked_at: &now().to_string(),
             item: &plan.item().to_string(),
-            project: self.spaces().project_path(),
+            project: self.rye.spaces.project_path(),
             plan: &file,
             for_record,
             reason: &pending.reason,
@@ -73,8 +85,8 @@ impl Rye {
     }
 
     /// Who decides, and when: by the own key, which says who you are.
-    pub(crate) fn decision(&self) -> Decision {
-        let own = self.trust().own().ok().flatten().map(|key| key.fingerprint().to_string());
+    pub(crate) fn decision(self) -> Decision {
+        let own = self.rye.trust().own().ok().flatten().map(|key| key.fingerprint().to_string());
         Decision {
             by: own.unwrap_or_else(|| "somebody without a key".into()),
             at: now().to_string(),
@@ -85,8 +97,8 @@ impl Rye {
     ///
     /// # Errors
     /// `pending.decided`, `registry.io`
-    pub(super) fn claim(&self, approval: &Approval) -> Result<(), Failure> {
-        let registry = Registry::open(self.spaces().user()?.base())?;
+    pub(super) fn claim(self, approval: &Approval) -> Result<(), Failure> {
+        let registry = Registry::open(self.rye.spaces.user()?.base())?;
         registry.claim(&approval.id, &approval.decision)?;
         approval.claimed.store(true, Ordering::Relaxed);
         Ok(())
@@ -95,7 +107,7 @@ impl Rye {
     /// Runs a kept request: planned anew, compared with what was asked for, claimed, started. This
     /// is the project that it was asked in.
     pub(crate) fn approve(
-        &self,
+        self,
         request: &PendingRequest,
         start: Instant,
         sink: &dyn Sink,
@@ -123,7 +135,7 @@ impl Rye {
         // Made the same way, so that it is compared like with like.
         asked.for_record = request.for_record;
         asked.approval = Some(approval);
-        let result = self.run(&asked, start, sink);
+        let result = self.rye.runs().run(&asked, start, sink);
         if !claimed.load(Ordering::Relaxed) {
             // Nothing was started, or somebody else's run of it was.
             return result;
@@ -150,8 +162,8 @@ impl Rye {
     /// # Errors
     /// `pending.rejected`, `pending.lost`, `pending.not_found`, `registry.io`; the signal that
     /// ended the wait.
-    pub(crate) fn wait_for(&self, id: &str) -> Result<Result<Value, i32>, Failure> {
-        let registry = Registry::open(self.spaces().user()?.base())?;
+    pub(crate) fn wait_for(self, id: &str) -> Result<Result<Value, i32>, Failure> {
+        let registry = Registry::open(self.rye.spaces.user()?.base())?;
         loop {
             // Before it is read, so that nothing written in between is missed.
             let version = registry.version()?;
@@ -171,7 +183,7 @@ impl Rye {
             }
             // Its plan may be large: it is read again when there may be something else to read.
             loop {
-                if let Ok(Some(signal)) = self.host().sleep(LOOK) {
+                if let Ok(Some(signal)) = self.rye.host().sleep(LOOK) {
                     return Ok(Err(signal));
                 }
                 if request.row.is_left() || registry.version()? != version {

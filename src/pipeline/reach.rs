@@ -3,13 +3,13 @@
 
 use std::cell::RefCell;
 
-use super::inspect::Copy;
+use super::items::Items;
 use super::line::Line;
-use super::rules::Hold;
-use super::rye::Rye;
-use super::sign::parallel;
+use super::rules::{Hold, Rules};
+use super::why::Copy;
 use crate::base::Digest;
 use crate::base::limits::CHAIN_LINKS;
+use crate::base::parallel::parallel;
 use crate::chain::{Chain, Fetch, lineage};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
@@ -131,18 +131,18 @@ impl Fetch for Watch<'_> {
     }
 }
 
-impl Rye {
+impl Items<'_> {
     /// Everything in reach of each reference, found on all cores; in the order asked.
     ///
     /// # Errors
     /// For each by itself: that of a reference to which no file lies in any space.
-    pub(crate) fn reach(&self, queries: Vec<Query>) -> Vec<Result<Reach, Failure>> {
-        let rules = self.rules(Hold::Listed);
-        let line = self.line(&rules, &Quiet);
+    pub(crate) fn reach(self, queries: Vec<Query>) -> Vec<Result<Reach, Failure>> {
+        let rules = Rules::new(self.rye, Hold::Listed);
+        let line = rules.line(&Quiet);
         parallel(queries, |query| self.reach_one(line, &query))
     }
 
-    fn reach_one(&self, line: Line<'_>, query: &Query) -> Result<Reach, Failure> {
+    fn reach_one(self, line: Line<'_>, query: &Query) -> Result<Reach, Failure> {
         let (item, answer, copies) = line.copies(query)?;
         let mut reach = Reach {
             item,
@@ -172,7 +172,7 @@ impl Rye {
 
     /// Walks the chain; gives what stopped it.
     fn walk(
-        &self,
+        self,
         watch: &Watch<'_>,
         source: Source,
         parsed: Item,
@@ -182,7 +182,7 @@ impl Rye {
         match parsed {
             Item::Tool(tool) if tool.is_link() => links(watch, &source, tool.executor.clone()),
             Item::Tool(tool) => {
-                reach.survey = self.survey_tool(line, &source, &Item::Tool(tool.clone()));
+                reach.survey = line.survey_tool(&source, &Item::Tool(tool.clone()));
                 match Chain::build(source, *tool, watch, &Quiet) {
                     Err(error) => Some(Diagnostic::from(&error)),
                     Ok(chain) => {

@@ -11,7 +11,7 @@ use crate::base::staged::Staged;
 use crate::diagnostic::Diagnose;
 use crate::diagnostic::Failure;
 use crate::execute::{EXECUTE_TOOL_FAILED, ExecuteError, Outcome, OutputWitness};
-use crate::id::Fingerprint;
+use crate::id::{Fingerprint, Space};
 use crate::plan::{Plan, PlanFile};
 use crate::report::{Ran, Receipt, ReceiptError, Warned};
 use crate::verify::{Envelope, KeyError, KeyPair, KeyProblem, OwnKeys, TrustStore};
@@ -51,13 +51,25 @@ pub(crate) struct Wanted<'a> {
     pub(crate) run_id: Option<&'a str>,
 }
 
+/// Receipts: where they go, who signs them, and whose count.
+#[derive(Clone, Copy)]
+pub(crate) struct Receipts<'a> {
+    rye: &'a Rye,
+}
+
 impl Rye {
+    pub(crate) fn receipts(&self) -> Receipts<'_> {
+        Receipts { rye: self }
+    }
+}
+
+impl Receipts<'_> {
     /// Where receipts of this run go: what was asked for, and what your policy asks for.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
-    pub(super) fn receipts(
-        &self,
+    pub(super) fn places(
+        self,
         request: &Request,
         trust: &TrustStore<'_>,
         run_id: &str,
@@ -68,9 +80,9 @@ impl Rye {
         let mut places: Vec<Place> =
             request.receipt.iter().map(|path| (path.clone(), 0o644)).collect();
         if trust.wants_receipts()?
-            && let Some(user) = self.user_base()
+            && let Some(user) = self.rye.spaces.get(Space::User)
         {
-            places.push((user.join(format!(".ai/state/receipts/{run_id}.json")), 0o600));
+            places.push((user.base().join(format!(".ai/state/receipts/{run_id}.json")), 0o600));
         }
         Ok(places)
     }
@@ -79,8 +91,8 @@ impl Rye {
     ///
     /// # Errors
     /// `key.*`, `receipt.revoked`, `receipt.io`, `plan.bad_config`: nothing has been run.
-    pub(super) fn notary(
-        &self,
+    pub(super) fn writer(
+        self,
         places: Vec<Place>,
         plan: &Plan,
         trust: &TrustStore<'_>,
@@ -88,7 +100,7 @@ impl Rye {
         if places.is_empty() {
             return Ok(None);
         }
-        let user = self.spaces.get(crate::id::Space::User).ok_or(KeyError::Missing)?;
+        let user = self.rye.spaces.get(Space::User).ok_or(KeyError::Missing)?;
         let pair = OwnKeys::of(user).pair()?;
         if trust.own_is_revoked() {
             return Err(
@@ -114,11 +126,11 @@ impl Rye {
     ///
     /// # Errors
     /// `receipt.*`
-    pub(crate) fn attest(&self, text: &[u8], wanted: Wanted<'_>) -> Result<Attested, Failure> {
+    pub(crate) fn check(self, text: &[u8], wanted: Wanted<'_>) -> Result<Attested, Failure> {
         let envelope = Envelope::read(text).map_err(|why| ReceiptError::Malformed { why })?;
-        let (trust, key) = (self.trust(), envelope.key());
+        let (trust, key) = (self.rye.trust(), envelope.key());
         let own = trust.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
-        let voucher = trust.receipt_key(key, self.spaces.project_identity());
+        let voucher = trust.receipt_key(key, self.rye.spaces.project_identity());
         let doubted = |why: KeyProblem| ReceiptError::doubted(key, why, own);
         let voucher = voucher.map_err(doubted)?;
         let owner = voucher.owner;

@@ -1,7 +1,7 @@
 //! What a project asks one to believe (core 4.3), looked at without believing any of it.
 
-use super::rules::Hold;
-use super::rye::Rye;
+use super::rules::{Hold, Rules};
+use super::rye::{Rye, now};
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::diagnostic::Place;
@@ -9,7 +9,8 @@ use crate::id::{Fingerprint, Ref, Space};
 use crate::space::{Entry, Odd};
 use crate::trace::Quiet;
 use crate::verify::{
-    Fault, Proposal, PublicKey, SigLine, SignedText, TrustStore, check, proposals,
+    AcceptedProject, Fault, KeyPair, Proposal, PublicKey, SigLine, SignedText, TrustStore, check,
+    proposals,
 };
 
 /// Who stands behind an item of the project.
@@ -54,16 +55,48 @@ pub(crate) struct Review {
     pub(crate) odd: Vec<Odd>,
 }
 
+/// The project of this working directory: what it brings, and whether you accepted it.
+#[derive(Clone, Copy)]
+pub(crate) struct Projects<'a> {
+    rye: &'a Rye,
+}
+
 impl Rye {
+    pub(crate) fn projects(&self) -> Projects<'_> {
+        Projects { rye: self }
+    }
+}
+
+impl Projects<'_> {
+    /// Whether you accepted the project; one whose record cannot be used, such as one of a key that
+    /// is gone, is not.
+    pub(crate) fn is_accepted(self) -> bool {
+        let identity = self.rye.spaces.project_identity();
+        identity.is_some_and(|identity| self.rye.trust().accepts(identity).unwrap_or(false))
+    }
+
+    /// Accepts the project if it is not: the first signature in it says that you work there.
+    /// True if it was not accepted before.
+    pub(crate) fn accept(self, pair: &KeyPair) -> Result<bool, Failure> {
+        let (Some(identity), Ok(user)) =
+            (self.rye.spaces.project_identity(), self.rye.spaces.user())
+        else {
+            return Ok(false);
+        };
+        if self.is_accepted() {
+            return Ok(false);
+        }
+        AcceptedProject::accept(user, pair, identity, now())?;
+        Ok(true)
+    }
+
     /// What the project holds beside `own`, where you have not accepted it; `None` where you have,
     /// and where it holds nothing else.
     ///
     /// # Errors
-    /// Those of [`Rye::review`].
-    pub(crate) fn review_unaccepted(&self, own: &[Ref]) -> Result<Option<Review>, Failure> {
-        let Some(identity) = self.spaces().project_identity() else { return Ok(None) };
-        // A record that cannot be used, such as one of a key that is gone, accepts nothing.
-        if self.trust().accepts(identity).unwrap_or(false) {
+    /// Those of [`Projects::review`].
+    pub(crate) fn review_unaccepted(self, own: &[Ref]) -> Result<Option<Review>, Failure> {
+        if self.rye.spaces.project_identity().is_none() || self.is_accepted() {
             return Ok(None);
         }
         let review = self.review()?;
@@ -76,18 +109,18 @@ impl Rye {
     ///
     /// # Errors
     /// `verify.trust_unreadable`, `space.*`.
-    pub(crate) fn review(&self) -> Result<Review, Failure> {
-        let rules = self.rules(Hold::Off);
+    pub(crate) fn review(self) -> Result<Review, Failure> {
+        let rules = Rules::new(self.rye, Hold::Off);
         let trust = &rules.trust;
-        let proposed = self.spaces().get(Space::Project).map(proposals).unwrap_or_default();
-        let line = self.line(&rules, &Quiet);
+        let proposed = self.rye.spaces.get(Space::Project).map(proposals).unwrap_or_default();
+        let line = rules.line(&Quiet);
         let mut items = Vec::new();
         let mut odd = Vec::new();
-        let all = self.survey(&[])?;
+        let all = self.rye.items().survey(&[])?;
         for entry in all.entries.into_iter().filter(|entry| entry.space == Space::Project) {
             let id = &entry.item.id;
             let proposal = entry.item.is_about_keys() && id.as_str().starts_with("keys/trusted/");
-            if proposal || self.is_system_copy(&entry) {
+            if proposal || self.rye.items().is_system_copy(&entry) {
                 continue;
             }
             let found = match line.resolver(|r| r.in_space(&entry.item, Space::Project)) {
@@ -144,17 +177,14 @@ impl Rye {
             }
             if let Some((key, _)) = signer.filter(|_| item.signer_is == SignerIs::Known) {
                 item.owner = trust.owner(key);
-                let here = self.spaces().project_identity();
+                let here = self.rye.spaces.project_identity();
                 let scope = trust.out_of_scope(key, &item.item, Space::Project, false, here);
                 item.out_of_scope = scope.map_err(Failure::from)?;
             }
             items.push(item);
         }
-        let accepted = match self.spaces().project_identity() {
-            Some(identity) => trust.accepts(identity).unwrap_or(false),
-            None => false,
-        };
-        let project = self.spaces().project_path().display().to_string();
+        let accepted = self.is_accepted();
+        let project = self.rye.spaces.project_path().display().to_string();
         odd.extend(all.odd.into_iter().filter(|o| o.place.space.as_deref() == Some("project")));
         Ok(Review { project, accepted, odd, proposals: proposed, items })
     }

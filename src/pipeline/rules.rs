@@ -52,41 +52,29 @@ impl<'a> HookRules<'a> {
     }
 }
 
-impl Rye {
+impl<'a> Rules<'a> {
     /// The rules of this moment.
-    pub(super) fn rules(&self, hold: Hold) -> Rules<'_> {
-        Rules {
-            rye: self,
-            trust: Arc::new(self.trust()),
-            dev: self.dev,
-            hold,
-            lock: OnceLock::new(),
-        }
+    pub(super) fn new(rye: &'a Rye, hold: Hold) -> Self {
+        let trust = Arc::new(rye.trust());
+        Self { rye, trust, dev: rye.dev, hold, lock: OnceLock::new() }
     }
 
-    /// The same without dev mode and the lock: for work in hand.
-    pub(super) fn plain_rules(&self) -> Rules<'_> {
-        Rules { dev: DevMode(false), ..self.rules(Hold::Off) }
-    }
-
-    /// The rules for hooks outside of any call.
-    pub(super) fn hook_rules(&self) -> HookRules<'_> {
-        self.rules(Hold::Off).for_hooks()
+    /// The same without dev mode and the lock: for texts that are being written.
+    pub(super) fn plain(rye: &'a Rye) -> Self {
+        Self { dev: DevMode(false), ..Self::new(rye, Hold::Off) }
     }
 
     /// The same without dev mode, dev keys and the lock: for what is written into it.
-    pub(super) fn strict_rules(&self) -> Rules<'_> {
-        let trust = self.trust().refusing_dev_keys(true);
-        Rules { trust: Arc::new(trust), ..self.plain_rules() }
+    pub(super) fn strict(rye: &'a Rye) -> Self {
+        let trust = Arc::new(rye.trust().refusing_dev_keys(true));
+        Self { trust, ..Self::plain(rye) }
     }
 
-    /// The line by the rules of one call.
-    pub(super) fn line<'a>(&'a self, rules: &'a Rules<'a>, sink: &'a dyn Sink) -> Line<'a> {
-        Line { rye: self, trust: &rules.trust, rules, sink }
+    /// Loads items by these rules.
+    pub(super) fn line<'b>(&'b self, sink: &'b dyn Sink) -> Line<'b> {
+        Line { rye: self.rye, trust: &self.trust, rules: self, sink }
     }
-}
 
-impl<'a> Rules<'a> {
     /// The rules for the hooks of this call: dev mode weakens none; the project's lock holds the
     /// project's, and says nothing of those that judge it.
     pub(super) fn for_hooks(&self) -> HookRules<'a> {

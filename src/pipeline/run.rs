@@ -9,14 +9,14 @@ use super::failure::Failed;
 use super::line::Line;
 use super::pending::Approval;
 use super::receipt::{Notary, Written};
-use super::rules::Hold;
+use super::rules::{Hold, Rules};
 use super::rye::Rye;
 use crate::base::{Digest, random};
-use crate::chain::{Chain, Lineage, lineage};
+use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;
 use crate::eval::{self, EvalError};
 use crate::execute::Outcome;
-use crate::id::{Kind, Query, Space};
+use crate::id::{Kind, Query};
 use crate::interpolate::{bind, render};
 use crate::parse::{Context, Directive, Item, Tool};
 use crate::plan::{
@@ -106,11 +106,21 @@ struct Reached {
     chain: Vec<String>,
 }
 
+/// Running items.
+#[derive(Clone, Copy)]
+pub(crate) struct Runs<'a> {
+    pub(super) rye: &'a Rye,
+}
+
 impl Rye {
+    pub(crate) fn runs(&self) -> Runs<'_> {
+        Runs { rye: self }
+    }
+
     /// Runs a request and gives the JSON form of the report, or of the failure (core 7.12).
     pub fn run_json(&self, request: &Request) -> Value {
         let start = Instant::now();
-        match self.run(request, start, &Quiet) {
+        match self.runs().run(request, start, &Quiet) {
             Ok(report) => report.to_json(start.elapsed(), false, None),
             Err(failed) => {
                 let (failure, item) = (&failed.failure, failed.item.as_str());
@@ -124,10 +134,12 @@ impl Rye {
             }
         }
     }
+}
 
+impl Runs<'_> {
     /// The line.
     pub(crate) fn run(
-        &self,
+        self,
         request: &Request,
         start: Instant,
         sink: &dyn Sink,
@@ -151,7 +163,7 @@ impl Rye {
     }
 
     fn steps(
-        &self,
+        self,
         request: &Request,
         reached: &mut Reached,
         sink: &dyn Sink,
@@ -167,9 +179,9 @@ impl Rye {
         if let Some(kind) = query.kind {
             cell.check(kind)?;
         }
-        self.sound_types()?;
-        let rules = self.rules(Hold::of(request.locked));
-        let line = self.line(&rules, sink);
+        self.rye.sound_types()?;
+        let rules = Rules::new(self.rye, Hold::of(request.locked));
+        let line = rules.line(sink);
         let found = line.find(&query)?;
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");
         reached.item = found.item.to_string();
@@ -190,14 +202,14 @@ impl Rye {
     }
 
     fn run_tool(
-        &self,
+        self,
         line: Line<'_>,
         source: Source,
         tool: Tool,
         request: &Request,
         reached: &mut Reached,
     ) -> Result<Report, Failure> {
-        let chain = Chain::build(source, tool, &line, line.sink)?;
+        let chain = line.chain(source, tool, line.sink)?;
         reached.chain = chain.ids();
         let asked = Asked { target: request.target.clone(), thread: request.thread.clone() };
         let valid = ValidChain::judge(chain, &asked, line.sink)?;
@@ -212,7 +224,7 @@ impl Rye {
         }
         let run_id = run_id();
         let hook_rules = line.rules.for_hooks();
-        let hooks = self.hooks(&hook_rules, line.sink, &tool.source, &run_id)?;
+        let hooks = self.rye.hooks().of_call(&hook_rules, line.sink, &tool.source, &run_id)?;
         if request.dry_run {
             hooks.announce();
         } else {
@@ -225,14 +237,14 @@ impl Rye {
         }
         let params = Params::check(tool.item(), schema, given, request.timeout)?;
         let args = params.clone();
-        let receipts = self.receipts(request, line.trust, &run_id)?;
+        let receipts = self.rye.receipts().places(request, line.trust, &run_id)?;
         let for_record = request.for_record || !receipts.is_empty();
         let mut machine = PlanContext {
             run_id: &run_id,
             timeout: request.timeout,
             sandbox: request.sandbox,
             for_record,
-            ..self.machine(&line)
+            ..line.machine()
         };
         if let Some(folder) = &request.workplace {
             machine.workplace = folder;
@@ -256,9 +268,9 @@ impl Rye {
             true => (None, Written::default()),
             false => {
                 hooks.before(args.as_map())?;
-                let notary = self.notary(receipts, &plan, line.trust)?;
+                let notary = self.rye.receipts().writer(receipts, &plan, line.trust)?;
                 if let Some(approval) = &request.approval {
-                    self.claim(approval)?;
+                    self.rye.approvals().claim(approval)?;
                 }
                 let approval = request.approval.as_ref().map(Approval::to_json);
                 let begin = Instant::now();
@@ -279,7 +291,7 @@ impl Rye {
         let pending_id = match pending {
             // What is only tried asks nobody.
             Some(pending) if request.workplace.is_none() => {
-                Some(self.postpone(&plan, for_record, pending)?)
+                Some(self.rye.approvals().postpone(&plan, for_record, pending)?)
             }
             _ => None,
         };
@@ -301,31 +313,9 @@ impl Rye {
         })))
     }
 
-    /// This machine, as a plan sees it.
-    pub(super) fn machine<'a>(&'a self, line: &'a Line<'a>) -> PlanContext<'a> {
-        let system = self.spaces.get(Space::System).filter(|root| !root.is_embedded());
-        PlanContext {
-            vars: &self.at.vars,
-            host: self.host.as_ref(),
-            plan_source: line,
-            trust: line.trust,
-            project_path: self.spaces.project_path(),
-            workplace: self.spaces.project_path(),
-            user_space: self.user_base(),
-            system_space: system.map(crate::space::Root::base),
-            ground: self.spaces.ground(),
-            guarded: self.guarded(),
-            run_id: "",
-            project_shortens: true,
-            sandbox: SandboxChoice::Auto,
-            timeout: None,
-            for_record: false,
-        }
-    }
-
     /// Runs the plan; however that ends, the receipt is written.
     fn act(
-        &self,
+        self,
         plan: &Plan,
         notary: Option<Notary>,
         approval: Option<&Value>,

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::act::KeptServers;
-use super::index::SearchIndex;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::exec::Observers;
 use crate::host::Host;
 use crate::id::Space;
-use crate::space::baseline::Baselines;
+use crate::search::SearchIndex;
 use crate::space::{FileTypes, Spaces, Where};
 use crate::verify::{DevMode, TrustError, TrustStore};
 
 /// One project as rye sees it: the three spaces and the machine.
 ///
 /// Made by [`super::RyeBuilder`]. Holds no trust: each call reads what it needs anew, so that a
-/// revocation counts from the next call on.
+/// revocation counts from the next call on. What can be asked of it stands in services, one
+/// question each, such as `items` and `signing`; each has a file of its own.
 ///
 /// ```
 /// # fn main() -> Result<(), rye::Failure> {
@@ -95,23 +95,6 @@ impl Rye {
     /// The session's runtime folder; none that lies in the foreign ground, where tools may write.
     pub(crate) fn runtime_folder(&self) -> Option<&Path> {
         self.runtime.as_deref()
-    }
-
-    /// The real folders whose files are in somebody's hands: the foreign ground, and the `.ai`
-    /// folders on disk.
-    pub(super) fn guarded(&self) -> Vec<PathBuf> {
-        let ground = self.spaces.ground().folders().map(Path::to_owned);
-        let spaces = [Space::User, Space::System].into_iter().filter_map(|s| self.spaces.get(s));
-        let spaces = spaces.filter(|root| !root.is_embedded()).map(|root| root.path(""));
-        ground.chain(spaces.filter_map(|path| path.canonicalize().ok())).collect()
-    }
-
-    pub(super) fn baselines(&self) -> Option<Baselines> {
-        self.spaces.get(Space::User).map(|user| Baselines::of(user.base()))
-    }
-
-    pub(super) fn user_base(&self) -> Option<&Path> {
-        self.spaces.get(Space::User).map(crate::space::Root::base)
     }
 }
 

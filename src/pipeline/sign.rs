@@ -1,17 +1,14 @@
 //! Signing: one item or many (core 3.8, 6.6).
 
 use std::borrow::Cow;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::SIGN_INVALID;
 use super::batch::{SignReport, Signed};
 use super::hooks::BELOW as HOOKS_BELOW;
 use super::line::Line;
 use super::parts::checked;
-use super::rules::Hold;
+use super::rules::{Hold, Rules};
 use super::rye::Rye;
-use crate::base::sync::unpoisoned;
 use crate::chain::{Fetch as _, executors};
 use crate::diagnostic::Failure;
 use crate::diagnostic::{Code, Diagnose, Place};
@@ -22,8 +19,8 @@ use crate::plan::{check_config, check_examples, check_schema, unknown_names};
 use crate::resolve::{Found, ResolveError};
 use crate::trace::Quiet;
 use crate::verify::{
-    AcceptedProject, By, KeyPair, OwnKeys, PartFinding, PublicKey, Source, Staged, TrustError,
-    VERIFY_UNSIGNED, VERIFY_UNTRUSTED, admit, check_own_config, stage,
+    By, KeyPair, OwnKeys, PartFinding, PublicKey, Source, Staged, TrustError, VERIFY_UNSIGNED,
+    VERIFY_UNTRUSTED, admit, check_own_config, stage,
 };
 
 /// An item that does not validate is not signed.
@@ -100,19 +97,27 @@ impl Unwritten {
     }
 }
 
+/// Signing files, and your own key.
+#[derive(Clone, Copy)]
+pub(crate) struct Signing<'a> {
+    pub(super) rye: &'a Rye,
+}
+
 impl Rye {
+    pub(crate) fn signing(&self) -> Signing<'_> {
+        Signing { rye: self }
+    }
+}
+
+impl Signing<'_> {
     /// The file of one item in the space asked for; without one the project's or the user space's.
     ///
     /// # Errors
     /// `resolve.ambiguous_space` where both hold it and no space is named; those of finding it.
-    pub(crate) fn find_to_sign(
-        &self,
-        query: &Query,
-        space: Option<Space>,
-    ) -> Result<Found, Failure> {
+    pub(crate) fn find(self, query: &Query, space: Option<Space>) -> Result<Found, Failure> {
         let query = Query { space: space.or(query.space), ..query.clone() };
-        let rules = self.rules(Hold::Off);
-        let line = self.line(&rules, &Quiet);
+        let rules = Rules::new(self.rye, Hold::Off);
+        let line = rules.line(&Quiet);
         // Not `answer`: a reserved copy is refused when it runs, but its author may look at it.
         let kinds = query.kind.map_or(vec![Kind::Tool, Kind::Directive], |kind| vec![kind]);
         let mut found = Vec::new();
@@ -146,17 +151,17 @@ impl Rye {
     }
 
     /// The files of a space that any of the patterns matches, and those that cannot be used.
-    pub(crate) fn find_all_to_sign(
-        &self,
+    pub(crate) fn find_all(
+        self,
         patterns: &[Pattern],
         space: Space,
     ) -> Result<(Vec<Found>, Vec<SignReport>), Failure> {
-        let rules = self.rules(Hold::Off);
-        let line = self.line(&rules, &Quiet);
+        let rules = Rules::new(self.rye, Hold::Off);
+        let line = rules.line(&Quiet);
         let (mut found, mut failed) = (Vec::new(), Vec::<SignReport>::new());
-        let Some(root) = self.spaces().get(space) else { return Ok((found, failed)) };
+        let Some(root) = self.rye.spaces.get(space) else { return Ok((found, failed)) };
         for kind in Kind::ALL {
-            for entry in self.list_to_sign(space, kind)? {
+            for entry in self.rye.items().list_to_sign(space, kind)? {
                 if entry.item.is_about_keys()
                     || !patterns.iter().any(|pattern| pattern.matches(&entry.item))
                 {
@@ -181,8 +186,8 @@ impl Rye {
     ///
     /// # Errors
     /// `sign.*`, `parse.*`, and those of reading the files that it lists.
-    pub(super) fn sign_in_memory(
-        &self,
+    pub(super) fn in_memory(
+        self,
         found: Found,
         by: By<'_>,
         line: Line<'_>,
@@ -216,7 +221,7 @@ impl Rye {
 
     /// The text of a tool with the digests of its `files`, and which of them are not as the header
     /// said before; `None` if it lists none.
-    fn with_digests(&self, source: &Source) -> Result<Option<(String, Vec<PartFinding>)>, Failure> {
+    fn with_digests(self, source: &Source) -> Result<Option<(String, Vec<PartFinding>)>, Failure> {
         // What does not parse is reported by the checks that follow.
         let Ok(Item::Tool(tool)) = Item::parse(source) else { return Ok(None) };
         let Some(listed) = &tool.files else { return Ok(None) };
@@ -224,7 +229,7 @@ impl Rye {
             let (item, place) = (source.item().clone(), source.place());
             Unsignable { item, place, findings }.into()
         };
-        let digests = match source.parts_folder(&self.spaces, listed.root)? {
+        let digests = match source.parts_folder(&self.rye.spaces, listed.root)? {
             Some((folder, own)) => listed.digests_now(&folder, &own),
             None => Err(vec![PartFinding::NoFolder]),
         };
@@ -245,8 +250,8 @@ impl Rye {
     }
 
     /// Whose valid signature a file carries.
-    pub(crate) fn carried(&self, found: &Found) -> Carried {
-        let (trust, identity) = (self.trust(), self.spaces().project_identity());
+    pub(crate) fn carried(self, found: &Found) -> Carried {
+        let (trust, identity) = (self.rye.trust(), self.rye.spaces.project_identity());
         match admit(found.clone(), &trust, identity, crate::verify::DevMode(false), &Quiet) {
             Ok(source) => {
                 if source.signer().is_some_and(|signer| signer.dev_for.is_some()) {
@@ -255,7 +260,7 @@ impl Rye {
                 let key = source.signer().map(|signer| signer.key);
                 let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
                 match own.is_some() && own == key {
-                    true if checked(source, &self.spaces).is_err() => Carried::Broken,
+                    true if checked(source, &self.rye.spaces).is_err() => Carried::Broken,
                     true => Carried::Yours,
                     false => Carried::Others,
                 }
@@ -268,26 +273,10 @@ impl Rye {
         }
     }
 
-    /// Accepts the project if it is not: the first signature in it says that you work there.
-    /// True if it was not accepted before.
-    pub(crate) fn accept_project(&self, pair: &KeyPair) -> Result<bool, Failure> {
-        let trust = self.trust();
-        let (Some(identity), Ok(user)) = (self.spaces().project_identity(), self.spaces().user())
-        else {
-            return Ok(false);
-        };
-        // A record that cannot be used, such as one of a key that is gone, is written again.
-        if trust.accepts(identity).unwrap_or(false) {
-            return Ok(false);
-        }
-        AcceptedProject::accept(user, pair, identity, trust.now())?;
-        Ok(true)
-    }
-
     /// The user's own key pair.
-    pub(crate) fn own_pair(&self) -> Result<KeyPair, Failure> {
-        let pair = OwnKeys::of(self.spaces().user()?).pair()?;
-        if self.trust().own_is_revoked() {
+    pub(crate) fn own_pair(self) -> Result<KeyPair, Failure> {
+        let pair = OwnKeys::of(self.rye.spaces.user()?).pair()?;
+        if self.rye.trust().own_is_revoked() {
             let fingerprint = pair.public().fingerprint();
             return Err(TrustError::Revoked { fingerprint, own: true }.into());
         }
@@ -398,34 +387,4 @@ fn schema_findings(item: &Item) -> Vec<Finding> {
     }
     let faults = check_examples(schema, &tool.examples).into_iter();
     faults.map(Finding::error).collect()
-}
-
-/// Maps on all cores, or on as many threads as the machine gives; the results keep the order of the
-/// input.
-pub(super) fn parallel<T: Send, R: Send>(input: Vec<T>, map: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(input.len());
-    if cores <= 1 {
-        return input.into_iter().map(map).collect();
-    }
-    let slots: Vec<Mutex<(Option<T>, Option<R>)>> =
-        input.into_iter().map(|item| Mutex::new((Some(item), None))).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let item = unpoisoned(slot.lock()).0.take();
-            let result = item.map(&map);
-            unpoisoned(slot.lock()).1 = result;
-        }
-    };
-    std::thread::scope(|scope| {
-        // This thread works too, so that all is done where there is no other.
-        for _ in 1..cores {
-            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                break;
-            }
-        }
-        work();
-    });
-    let slots = slots.into_iter().map(|slot| unpoisoned(slot.into_inner()));
-    slots.filter_map(|(_, result)| result).collect()
 }

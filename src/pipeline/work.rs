@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::diff::unified;
 use super::line::Line;
-use super::parts::{Beside, Files, has_no_line, is_part};
+use super::parts::{Beside, Files, is_part};
+use super::rules::Rules;
 use super::rye::Rye;
 use super::sign::Unwritten;
 use crate::base::Digest;
@@ -15,6 +16,7 @@ use crate::diagnostic::Place;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Item;
 use crate::resolve::Found;
+use crate::signature::has_no_line;
 use crate::space::Entry;
 use crate::trace::Quiet;
 use crate::verify::{By, DevKey, PublicKey, Scan, Source, brief, digest_to_sign, scan};
@@ -152,19 +154,31 @@ impl Prepared {
     }
 }
 
+/// The items of the project as they are at this moment, and signing them with the dev key.
+#[derive(Clone, Copy)]
+pub(crate) struct WorkingItems<'a> {
+    rye: &'a Rye,
+}
+
 impl Rye {
+    pub(crate) fn working_items(&self) -> WorkingItems<'_> {
+        WorkingItems { rye: self }
+    }
+}
+
+impl WorkingItems<'_> {
     /// The dev key of this project; `None` where there is no project that you accepted.
     ///
     /// # Errors
     /// `key.*`, `trust.io`, `verify.trust_unreadable`.
-    pub(crate) fn dev_key(&self) -> Result<Option<DevKey>, Failure> {
-        let own = self.own_pair()?;
-        let identity = self.spaces.project_identity();
-        let here = self.spaces.get(Space::Project).filter(|root| root.exists()).and(identity);
-        let trust = self.trust();
+    pub(crate) fn dev_key(self) -> Result<Option<DevKey>, Failure> {
+        let own = self.rye.signing().own_pair()?;
+        let identity = self.rye.spaces.project_identity();
+        let here = self.rye.spaces.get(Space::Project).filter(|root| root.exists()).and(identity);
+        let trust = self.rye.trust();
         match here {
             Some(here) if trust.accepts(here)? => {
-                Ok(Some(DevKey::open(self.spaces.user()?, &own, here, trust.now())?))
+                Ok(Some(DevKey::open(self.rye.spaces.user()?, &own, here, trust.now())?))
             }
             _ => Ok(None),
         }
@@ -175,36 +189,38 @@ impl Rye {
     ///
     /// # Errors
     /// `space.*`, `verify.trust_unreadable`.
-    pub(crate) fn in_hand(
-        &self,
+    pub(crate) fn all(
+        self,
         before: &BTreeMap<Entry, Arc<InHand>>,
     ) -> Result<BTreeMap<Entry, Arc<InHand>>, Failure> {
-        self.sound_types()?;
-        let Some(root) = self.spaces.get(Space::Project) else { return Ok(BTreeMap::new()) };
+        self.rye.sound_types()?;
+        let Some(root) = self.rye.spaces.get(Space::Project) else { return Ok(BTreeMap::new()) };
         let mut entries = Vec::new();
         for kind in Kind::ALL {
-            entries.extend(root.list(kind, &self.types)?.entries);
+            entries.extend(root.list(kind, &self.rye.types)?.entries);
         }
         let mut twins: HashSet<Ref> = HashSet::new();
         for pair in entries.windows(2).filter(|pair| pair[0].item == pair[1].item) {
             twins.insert(pair[0].item.clone());
         }
-        let rules = self.plain_rules();
-        let line = self.line(&rules, &Quiet);
+        let rules = Rules::plain(self.rye);
+        let line = rules.line(&Quiet);
         let mut all = BTreeMap::new();
         let (mut besides, mut bare) = (HashMap::new(), HashSet::new());
         for entry in entries {
-            if entry.item.is_about_keys() || self.is_system_copy(&entry) {
+            if entry.item.is_about_keys() || self.rye.items().is_system_copy(&entry) {
                 continue;
             }
             let is_twin = twins.contains(&entry.item);
             let known = before.get(&entry);
             let Some(now) = look(line, &entry, is_twin, known) else { continue };
             if let Ok(work) = &now.work {
-                if has_no_line(&work.found.bytes, &work.found.file_type) {
+                if has_no_line(&work.found.bytes, &work.found.file_type.comment) {
                     bare.insert(entry.clone());
                 }
-                besides.extend(beside(self, &work.found).map(|beside| (entry.clone(), beside)));
+                besides.extend(
+                    Beside::from_found(self.rye, &work.found).map(|beside| (entry.clone(), beside)),
+                );
             }
             all.insert(entry, now);
         }
@@ -214,16 +230,16 @@ impl Rye {
     }
 
     /// One item as it is now; `None` if it is gone.
-    pub(crate) fn in_hand_one(&self, entry: &Entry) -> Option<Arc<InHand>> {
-        let rules = self.plain_rules();
-        look(self.line(&rules, &Quiet), entry, false, None)
+    pub(crate) fn one(self, entry: &Entry) -> Option<Arc<InHand>> {
+        let rules = Rules::plain(self.rye);
+        look(rules.line(&Quiet), entry, false, None)
     }
 
     /// Signs what was seen in memory, by every rule of signing; nothing is written.
     ///
     /// # Errors
     /// `sign.*`, `parse.*`; whatever is wrong with the file.
-    pub(crate) fn prepare(&self, work: &Work, dev: &DevKey) -> Result<Prepared, Failure> {
+    pub(crate) fn prepare(self, work: &Work, dev: &DevKey) -> Result<Prepared, Failure> {
         self.prepare_by(&work.found, &work.files, By::Dev(dev))
     }
 
@@ -232,14 +248,14 @@ impl Rye {
     /// # Errors
     /// `sign.*`, `parse.*`; whatever is wrong with the file.
     pub(super) fn prepare_by(
-        &self,
+        self,
         found: &Found,
         files: &Files,
         by: By<'_>,
     ) -> Result<Prepared, Failure> {
-        let rules = self.plain_rules();
-        let line = self.line(&rules, &Quiet);
-        let unwritten = self.sign_in_memory(found.clone(), by, line)?;
+        let rules = Rules::plain(self.rye);
+        let line = rules.line(&Quiet);
+        let unwritten = self.rye.signing().in_memory(found.clone(), by, line)?;
         let is_current = match &unwritten.item {
             Item::Tool(tool) => tool.files.as_ref().is_none_or(|listed| {
                 listed.digests.len() == files.len()
@@ -257,25 +273,25 @@ impl Rye {
     ///
     /// # Errors
     /// `sign.io`
-    pub(crate) fn finish(&self, prepared: &Prepared) -> Result<bool, Failure> {
-        let rules = self.plain_rules();
-        self.write(&prepared.unwritten, &prepared.expected, self.line(&rules, &Quiet))
+    pub(crate) fn finish(self, prepared: &Prepared) -> Result<bool, Failure> {
+        let rules = Rules::plain(self.rye);
+        self.rye.signing().write(&prepared.unwritten, &prepared.expected, rules.line(&Quiet))
     }
 
     /// What changed from `old`; without one, from the last version that is known and verifies, or
     /// from nothing: then each file beside it that this version does not list just so is there
     /// whole.
-    pub(crate) fn changes(&self, old: Option<&InHand>, now: &InHand) -> Vec<FileChange> {
+    pub(crate) fn changes(self, old: Option<&InHand>, now: &InHand) -> Vec<FileChange> {
         let Ok(work) = &now.work else { return Vec::new() };
         let before = old.and_then(|old| old.work.as_ref().ok());
-        let last = if before.is_none() { self.last_known(&work.found) } else { None };
+        let rules = Rules::plain(self.rye);
+        let line = rules.line(&Quiet);
+        let last = if before.is_none() { line.versions(&work.found).next() } else { None };
         let text = |last: &Source| brief(last.text().as_bytes(), &work.found.file_type.comment);
         let known = || last.as_ref().map(text).unwrap_or_default();
         let was = before.map_or_else(known, Work::text);
         let own = change(&now.place.path, &was, &work.text());
         let Some(before) = before else {
-            let rules = self.plain_rules();
-            let line = self.line(&rules, &Quiet);
             let files = line.file_differences(&work.found, &work.files, last.as_ref());
             let files = files.into_iter().map(|f| FileChange { path: f.path, unified: f.unified });
             return own.into_iter().chain(files).collect();
@@ -289,19 +305,6 @@ impl Rye {
         });
         own.into_iter().chain(files).collect()
     }
-
-    fn last_known(&self, found: &Found) -> Option<Source> {
-        let rules = self.plain_rules();
-        self.line(&rules, &Quiet).versions(found).next()
-    }
-}
-
-pub(super) fn beside(rye: &Rye, found: &Found) -> Option<Beside> {
-    if found.item.kind != Kind::Tool {
-        return None;
-    }
-    let text = std::str::from_utf8(&found.bytes).ok()?;
-    Beside::of(rye, found.space, &found.item, &found.ext, text)
 }
 
 /// `None` if nothing differs.
@@ -333,8 +336,7 @@ fn look(
         Ok(None) => return None,
         Err(error) => Err(error.into()),
         Ok(Some(found)) => {
-            let files = beside(line.rye, &found);
-            let files = files.map(|b| b.now(root, &entry.item, &entry.ext)).unwrap_or_default();
+            let files = line.rye.items().files_beside(&found);
             let same = |b: &&Arc<InHand>| {
                 b.work
                     .as_ref()

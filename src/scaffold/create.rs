@@ -95,7 +95,7 @@ fn write(folder: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 /// The place of the item in a space, if it is there.
 fn taken(rye: &Rye, item: &Ref, space: Space) -> Result<Option<Place>, Failure> {
     let query = Query { space: Some(space), ..item.clone().into() };
-    match rye.find_to_sign(&query, Some(space)) {
+    match rye.signing().find(&query, Some(space)) {
         Ok(found) => Ok(Some(found.place)),
         Err(failure) if failure.reason() == RESOLVE_NOT_FOUND => Ok(None),
         Err(failure) => Err(failure),
@@ -124,7 +124,9 @@ fn remarks(rye: &Rye, item: &Ref, space: Space) -> Result<Vec<String>, Failure> 
     }
     let mut ids: Vec<String> = Vec::new();
     for own in [Space::Project, Space::User] {
-        ids.extend(rye.list(own, item.kind)?.into_iter().map(|entry| entry.item.id.to_string()));
+        ids.extend(
+            rye.items().list(own, item.kind)?.into_iter().map(|entry| entry.item.id.to_string()),
+        );
     }
     let close = near(item.id.as_str(), ids.iter().map(String::as_str), NEAR_NAMES);
     let close: Vec<_> = close

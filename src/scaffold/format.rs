@@ -56,7 +56,7 @@ fn shaped(rye: &Rye, found: &Found, write: bool, named: bool) -> Shaped {
         Ok(Tidied::Left(why)) => return Shaped::Left(why),
         Ok(Tidied::Changed(text)) => text,
     };
-    let was = rye.carried(found);
+    let was = rye.signing().carried(found);
     if was == Carried::Others && !named {
         return Shaped::Left("somebody else signed it; name it to change it all the same".into());
     }

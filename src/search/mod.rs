@@ -1,6 +1,7 @@
 //! Search: which items may be meant by a few words. Ranks, and decides nothing.
 //!
-//! Sees `parse` (outlines), `space`, `id`, `diagnostic`, `base`.
+//! Sees `parse` (outlines), `signature` (whether a text has a line), `space`, `id`, `diagnostic`,
+//! `base`.
 //!
 //! In:  the files of each root with what they say of themselves, signed or not; words.
 //! Out: a page of [`Hit`]s, the best first, and a cursor to the next page.
@@ -15,11 +16,12 @@
 //! words, and all of them are looked through in less than a millisecond. FTS5 knows no tolerance of
 //! slips, and its ranking cannot be frozen in a cursor.
 //!
-//! Start at `rank.rs`; `tokenize.rs` splits texts, `segment.rs` holds the words of a root,
-//! `cursor.rs` pages.
+//! Start at `rank.rs`; `index.rs` reads the files of a root, `tokenize.rs` splits texts,
+//! `segment.rs` holds the words of a root, `cursor.rs` pages.
 
 mod cursor;
 mod error;
+mod index;
 mod rank;
 mod segment;
 #[cfg(test)]
@@ -27,5 +29,6 @@ mod tests;
 mod tokenize;
 
 pub(crate) use error::CODES;
+pub(crate) use index::SearchIndex;
 pub(crate) use rank::{Criteria, Hit, search};
-pub(crate) use segment::{Doc, IndexedDoc, Segment, SegmentBuilder};
+pub(crate) use segment::{IndexedDoc, Segment};

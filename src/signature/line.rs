@@ -106,6 +106,12 @@ pub(crate) fn line_range(bytes: &[u8], comment: &Comment) -> Range<usize> {
     place(bytes, comment).unwrap_or_else(|_| line_at(bytes, 0))
 }
 
+/// Whether nothing in a text is a signature line, well formed or not.
+pub(crate) fn has_no_line(bytes: &[u8], comment: &Comment) -> bool {
+    // One in its place needs no look at the rest.
+    line_range(bytes, comment).is_empty() && matches!(scan(bytes, comment), Ok(Scan::None))
+}
+
 /// The line that begins at `start`, with its line feed if it has one.
 fn line_at(bytes: &[u8], start: usize) -> Range<usize> {
     let length = bytes[start..].iter().position(|&b| b == b'\n').map(|i| i + 1);

@@ -34,7 +34,9 @@ pub(crate) fn find(rye: &Rye, space: Space, asked: &[Asked]) -> Result<Vec<Suite
     for kind in [Kind::Tool, Kind::Directive] {
         let Some(root) = rye.spaces().get(space) else { continue };
         specs.extend(root.specs(kind)?);
-        items.extend(rye.list(space, kind)?.into_iter().map(|entry| (entry.item.clone(), entry)));
+        items.extend(
+            rye.items().list(space, kind)?.into_iter().map(|entry| (entry.item.clone(), entry)),
+        );
     }
     if space == Space::Project && !specs.is_empty() {
         accepted(rye)?;
@@ -103,7 +105,7 @@ fn suite(rye: &Rye, spec: &Entry, specs: &[Entry], items: &[Entry]) -> Suite {
     let place = root.map(|root| root.shown(&spec.relative())).unwrap_or_default();
     let own = items.iter().find(|entry| entry.item == item);
     // A copy of a system item, as in rye's own repository, is passed over: the original answers.
-    let passed_over = own.is_some_and(|own| rye.is_system_copy(own));
+    let passed_over = own.is_some_and(|own| rye.items().is_system_copy(own));
     let space = if passed_over { Space::System } else { spec.space };
     let query = Query { space: Some(space), ..Query::from(item.clone()) };
     let twice = specs.iter().filter(|other| other.item == item).count() > 1;

@@ -123,7 +123,7 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> Verdict {
     request.params.clone_from(&case.inputs);
     request.timeout = case.timeout;
     request.workplace = Some(workplace.path().to_owned());
-    let (came, warnings, interrupted) = match rye.run(&request, start, &Quiet) {
+    let (came, warnings, interrupted) = match rye.runs().run(&request, start, &Quiet) {
         Ok(report) => (Came::of(&report), report.warnings().to_vec(), None),
         Err(failed) => {
             let interrupted = failed.failure.interrupted();

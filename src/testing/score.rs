@@ -29,7 +29,7 @@ pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict
         let (content, params) = (came.text.clone(), scoring.params.clone());
         let asked = Asked { content, params, ..Asked::default() };
         let workplace = Some(at.path().to_owned());
-        match rye.eval(&scoring.eval.to_string(), asked, workplace, Instant::now(), &Quiet) {
+        match rye.runs().eval(&scoring.eval.to_string(), asked, workplace, Instant::now(), &Quiet) {
             Ok(scored) => {
                 verdict.warnings.extend(scored.warnings);
                 let score = &scored.judged.score;

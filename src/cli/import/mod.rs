@@ -272,7 +272,7 @@ impl Foreign<'_> {
         let rye = context.rye()?;
         if sign {
             // Without a key nothing is written either.
-            rye.own_pair()?;
+            rye.signing().own_pair()?;
         }
         let space = to.space.unwrap_or_else(|| super::sign::own_space(&rye));
         if sign && space == Space::Project {
@@ -300,7 +300,7 @@ fn sign_all(
     let rye = context.rye()?;
     let mut files = Vec::new();
     for (draft, written) in drafts.iter().zip(written).filter(|(draft, _)| draft.is_vouched_for) {
-        let found = rye.find_to_sign(&written.item.clone().into(), Some(written.space))?;
+        let found = rye.signing().find(&written.item.clone().into(), Some(written.space))?;
         let found = Found { bytes: draft.text.clone().into_bytes().into(), ..found };
         // Over its older form in one step: there is no moment at which neither signature stands.
         let on_disk = written.older.clone().map_or_else(|| found.bytes.clone(), Into::into);

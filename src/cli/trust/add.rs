@@ -106,7 +106,7 @@ pub(super) fn accept(
         projects.extend(by_hand);
     }
     let exit = write(document, scope, rye, context, out)?;
-    rye.accept_project(&rye.own_pair()?)?;
+    rye.projects().accept(&rye.signing().own_pair()?)?;
     Ok(exit)
 }
 
@@ -158,7 +158,7 @@ fn write(
     if rye.trust().is_revoked(fingerprint).map_err(Failure::from)? {
         return Err(TrustError::Revoked { fingerprint, own: false }.into());
     }
-    let pair = rye.own_pair()?;
+    let pair = rye.signing().own_pair()?;
     let owner = escape_line(&document.owner);
     confirm(&format!("trust `{owner}`"), &fingerprint.to_string(), context, out)?;
     let id = document_id("trusted", fingerprint)?;

@@ -45,7 +45,7 @@ pub(super) fn interpreter(
     if !is_program && !VERSION_FILES.contains(&name) {
         return Err(unfit("it is no program, and no file that chooses a version").into());
     }
-    let pair = rye.own_pair()?;
+    let pair = rye.signing().own_pair()?;
     let (shown, real) = (file.path.display().to_string(), file.real.display().to_string());
     confirm(&format!("let tools run with `{shown}`"), &real, context, out)?;
     allow_file(rye.spaces().user()?, &pair, &file, now())?;
@@ -76,7 +76,7 @@ pub(super) fn deps(
     let unfit = || TrustError::Unfit { path: path.clone(), why: "it is no folder `node_modules`" };
     let identity = ProjectIdentity::of(&path).ok().filter(|_| path.is_dir());
     let identity = identity.filter(|id| id.path.ends_with(NAME)).ok_or_else(unfit)?;
-    let pair = rye.own_pair()?;
+    let pair = rye.signing().own_pair()?;
     let shown = identity.path.display().to_string();
     confirm(&format!("let tools load packages from `{shown}`"), "", context, out)?;
     allow_deps(rye.spaces().user()?, &pair, &identity, now())?;
@@ -142,7 +142,7 @@ pub(in crate::cli) struct Allowed {
 
 /// Everything that you let in; a record that cannot be read is in the list too.
 pub(in crate::cli) fn allowed(rye: &Rye) -> Result<Vec<Allowed>, Failure> {
-    let entries = rye.list(Space::User, Kind::Config)?;
+    let entries = rye.items().list(Space::User, Kind::Config)?;
     let mut rows = Vec::new();
     for entry in entries.iter().filter(|entry| entry.ext == "toml") {
         let row = match entry.item.id.folder().strip_prefix("keys/") {

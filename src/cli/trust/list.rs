@@ -194,7 +194,7 @@ pub(super) fn show(key: &str, rye: &Rye, out: &mut Out) -> Result<Exit, Failure>
 
 /// The fingerprints that documents of the user space are named after.
 fn documents(rye: &Rye, folder: &str) -> Result<Vec<Fingerprint>, Failure> {
-    let entries = rye.list(Space::User, Kind::Config)?;
+    let entries = rye.items().list(Space::User, Kind::Config)?;
     let folder = format!("keys/{folder}");
     let named = entries.iter().filter(|e| e.item.id.folder() == folder && e.ext == "toml");
     Ok(named.filter_map(|entry| entry.item.id.name().parse().ok()).collect())

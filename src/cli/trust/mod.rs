@@ -173,7 +173,7 @@ fn project(rye: &Rye, context: &Context, out: &mut Out) -> Result<Exit, Failure>
     }
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("accept the project `{path}`"), "", context, out)?;
-    let fresh = rye.accept_project(&rye.own_pair()?)?;
+    let fresh = rye.projects().accept(&rye.signing().own_pair()?)?;
     if out.is_json() {
         out.success(json!({"project": path, "changed": fresh}));
     } else {
@@ -213,7 +213,7 @@ fn revoke(
         Ok(fingerprint) => fingerprint,
         Err(_) => list::find_signer(key, rye)?,
     };
-    let pair = rye.own_pair()?;
+    let pair = rye.signing().own_pair()?;
     confirm(&format!("revoke `{fingerprint}`"), "", context, out)?;
     let revocation = Revocation { fingerprint: fingerprint.to_string(), reason: reason.to_owned() };
     let id = document_id("revoked", fingerprint)?;

@@ -11,7 +11,7 @@ use crate::pipeline::{Review, Rye, SignerIs};
 
 /// `rye trust review`.
 pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
-    let review = rye.review()?;
+    let review = rye.projects().review()?;
     if out.is_json() {
         out.success(to_json(&review));
         return Ok(Exit::DONE);

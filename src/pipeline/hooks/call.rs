@@ -17,7 +17,7 @@ use crate::report::HookNote;
 use crate::trace::Event;
 
 /// The hooks of one call.
-pub(in crate::pipeline) struct Hooks<'a> {
+pub(in crate::pipeline) struct CallHooks<'a> {
     lines: Lines<'a>,
     /// What is called.
     call: Ref,
@@ -27,13 +27,13 @@ pub(in crate::pipeline) struct Hooks<'a> {
     notes: RefCell<Vec<HookNote>>,
 }
 
-impl<'a> Hooks<'a> {
+impl<'a> CallHooks<'a> {
     pub(super) fn new(lines: Lines<'a>, call: Ref, call_id: String, armed: Vec<Armed>) -> Self {
         Self { lines, call, call_id, armed, notes: RefCell::default() }
     }
 }
 
-impl Hooks<'_> {
+impl CallHooks<'_> {
     /// In a dry run: who would be asked.
     pub(in crate::pipeline) fn announce(&self) {
         for armed in &self.armed {
@@ -192,7 +192,7 @@ impl Hooks<'_> {
             let start = Instant::now();
             let payload = envelope(&armed.hook, phase, parts);
             let line = self.lines.of(armed.source.space());
-            let (verdict, reason) = match line.rye.tell(line, armed, payload) {
+            let (verdict, reason) = match line.rye.hooks().tell(line, armed, payload) {
                 Ok(()) => ("told", String::new()),
                 // Whatever goes wrong with it changes nothing.
                 Err(failure) => ("not_told", failure.to_string()),
@@ -212,7 +212,7 @@ impl Hooks<'_> {
         let start = Instant::now();
         let payload = envelope(&armed.hook, phase, parts);
         let line = self.lines.of(armed.source.space());
-        let said = match line.rye.ask(line, armed, payload) {
+        let said = match line.rye.hooks().ask(line, armed, payload) {
             Ok(Ok(outcome)) => match &outcome.failure {
                 Some(failure) => Err(failure.message.clone()),
                 None => verdict(&outcome.data, &armed.hook),

@@ -8,25 +8,23 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
-use super::call::Hooks;
+use super::call::CallHooks;
 use super::error::HookError;
 use crate::base::limits::{HOOKS, OBSERVERS};
-use crate::chain::Chain;
 use crate::diagnostic::Diagnose;
 use crate::diagnostic::Failure;
 use crate::exec::{HookVerdict, Notification, envelope, verdict};
 use crate::execute::{ExecuteError, Mask, Outcome, prepare};
-use crate::host::PrivateDir;
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{Hook, HookKind, Item, Tool};
-use crate::pipeline::line::Line;
-use crate::pipeline::rules::HookRules;
+use crate::pipeline::act::{pin_fallback, run_context};
+use crate::pipeline::line::{Line, valid_here};
+use crate::pipeline::rules::{Hold, HookRules, Rules};
 use crate::pipeline::rye::Rye;
 use crate::plan::{Act, Params, Plan, PlanContext};
 use crate::resolve::Found;
 use crate::space::Root;
 use crate::trace::{Quiet, Sink};
-use crate::validate::{Asked, ValidChain};
 use crate::verify::Source;
 
 /// The folder of a space, below `tools/`, whose items are in force as hooks.
@@ -63,36 +61,47 @@ impl Armed {
 /// The line, by the rules for the space of a hook.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'a> {
-    rye: &'a Rye,
     rules: &'a HookRules<'a>,
     pub(super) sink: &'a dyn Sink,
 }
 
 impl<'a> Lines<'a> {
     pub(super) fn of(self, space: Space) -> Line<'a> {
-        self.rye.line(self.rules.of(space), self.sink)
+        self.rules.of(space).line(self.sink)
     }
 }
 
+/// Who is asked before and after calls.
+#[derive(Clone, Copy)]
+pub(crate) struct Hooks<'a> {
+    rye: &'a Rye,
+}
+
 impl Rye {
+    pub(crate) fn hooks(&self) -> Hooks<'_> {
+        Hooks { rye: self }
+    }
+}
+
+impl Hooks<'_> {
     /// Every hook of every space, broken ones too, and the required ones that are nowhere; in the
     /// order in which they are asked.
     ///
     /// # Errors
     /// `space.*`, `verify.trust_unreadable`
-    pub(crate) fn all_hooks(&self) -> Result<Vec<Standing>, Failure> {
+    pub(crate) fn all(self) -> Result<Vec<Standing>, Failure> {
         self.standing(
-            Lines { rye: self, rules: &self.hook_rules(), sink: &Quiet },
+            Lines { rules: &Rules::new(self.rye, Hold::Off).for_hooks(), sink: &Quiet },
             &Space::NEAREST_FIRST,
         )
     }
 
-    fn standing(&self, lines: Lines<'_>, spaces: &[Space]) -> Result<Vec<Standing>, Failure> {
+    fn standing(self, lines: Lines<'_>, spaces: &[Space]) -> Result<Vec<Standing>, Failure> {
         let own = lines.of(Space::User);
         let required = own.trust.required_hooks()?;
         let mut all = Vec::new();
         for space in spaces {
-            if let Some(root) = self.spaces.get(*space) {
+            if let Some(root) = self.rye.spaces.get(*space) {
                 self.gather(lines.of(*space), root, &mut all)?;
             }
         }
@@ -117,7 +126,7 @@ impl Rye {
     }
 
     /// The hooks of one space.
-    fn gather(&self, line: Line<'_>, root: &Root, all: &mut Vec<Standing>) -> Result<(), Failure> {
+    fn gather(self, line: Line<'_>, root: &Root, all: &mut Vec<Standing>) -> Result<(), Failure> {
         let space = root.space();
         let broken =
             |item: Ref, why: String| Standing { item, space, is_required: false, hook: Err(why) };
@@ -126,14 +135,14 @@ impl Rye {
             all.extend(named(FOLDER).map(|item| broken(item, why)));
             return Ok(());
         }
-        let listing = root.list_below(Kind::Tool, FOLDER, &self.types)?;
+        let listing = root.list_below(Kind::Tool, FOLDER, &self.rye.types)?;
         for odd in &listing.odd {
             all.extend(
                 named(FOLDER)
                     .map(|item| broken(item, format!("`{}`: {}", odd.place.path, odd.why))),
             );
         }
-        let mut entries = self.without_parts(listing.entries);
+        let mut entries = self.rye.items().without_parts(listing.entries);
         entries.dedup_by(|a, b| a.item == b.item);
         if entries.len() > HOOKS {
             let why = format!("there are more than {HOOKS} of them");
@@ -165,19 +174,19 @@ impl Rye {
     ///
     /// # Errors
     /// `hook.unusable`: one of them cannot be asked.
-    pub(in crate::pipeline) fn hooks<'a>(
-        &'a self,
-        rules: &'a HookRules<'a>,
-        sink: &'a dyn Sink,
+    pub(in crate::pipeline) fn of_call<'b>(
+        self,
+        rules: &'b HookRules<'b>,
+        sink: &'b dyn Sink,
         source: &Source,
         call_id: &str,
-    ) -> Result<Hooks<'a>, Failure> {
+    ) -> Result<CallHooks<'b>, Failure> {
         let call = source.item().clone();
         let spaces = match source.space() {
             Space::Project => &Space::NEAREST_FIRST[..],
             _ => &[Space::User, Space::System],
         };
-        let lines = Lines { rye: self, rules, sink };
+        let lines = Lines { rules, sink };
         let mut armed = Vec::new();
         for standing in self.standing(lines, spaces)? {
             match standing.hook {
@@ -195,7 +204,7 @@ impl Rye {
                 }
             }
         }
-        Ok(Hooks::new(lines, call, call_id.to_owned(), armed))
+        Ok(CallHooks::new(lines, call, call_id.to_owned(), armed))
     }
 
     /// Asks one hook, outside of any call; what it said, or why that is no answer, with the last of
@@ -203,14 +212,14 @@ impl Rye {
     ///
     /// # Errors
     /// `hook.not_a_hook`, and those of a run.
-    pub(crate) fn try_hook(
-        &self,
+    pub(crate) fn try_one(
+        self,
         item: &Ref,
         phase: Option<&str>,
         payload: &Map<String, Value>,
     ) -> Result<Result<HookVerdict, (String, String)>, Failure> {
-        let rules = self.hook_rules();
-        let line = self.line(rules.of(Space::Project), &Quiet);
+        let rules = Rules::new(self.rye, Hold::Off).for_hooks();
+        let line = rules.of(Space::Project).line(&Quiet);
         let found = line.find(&item.clone().into())?;
         let armed = arm(line, Some(found))?;
         let armed = armed.ok_or_else(|| HookError::NotAHook { item: item.clone() })?;
@@ -242,34 +251,31 @@ impl Rye {
         })
     }
 
-    fn plan_hook(
-        &self,
+    fn plan(
+        self,
         line: Line<'_>,
         armed: &Armed,
         payload: Map<String, Value>,
     ) -> Result<Plan, Failure> {
-        let (source, tool) = (armed.source.clone(), armed.tool.clone());
-        let chain = Chain::build(source, tool, &line, &Quiet)?;
-        let asked = Asked { target: "local".into(), thread: "inline".into() };
-        let valid = ValidChain::judge(chain, &asked, &Quiet)?;
+        let valid = valid_here(line.chain(armed.source.clone(), armed.tool.clone(), &Quiet)?)?;
         let run_id = crate::pipeline::run::run_id();
         let params = Params::check(armed.item(), None, payload, None)?;
         // What a project says of its runs is not for those who judge it.
         let project_shortens = armed.source.space() == Space::Project;
-        let machine = PlanContext { run_id: &run_id, project_shortens, ..self.machine(&line) };
+        let machine = PlanContext { run_id: &run_id, project_shortens, ..line.machine() };
         Plan::build(&valid, params, &machine, &Quiet)
     }
 
     /// # Errors
     /// What is wrong before it is started; how it ended is the inner result.
     pub(super) fn ask(
-        &self,
+        self,
         line: Line<'_>,
         armed: &Armed,
         payload: Map<String, Value>,
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
-        let plan = self.plan_hook(line, armed, payload)?;
-        let ended = self.execute(&plan, None, None, &Quiet);
+        let plan = self.plan(line, armed, payload)?;
+        let ended = self.rye.runs().execute(&plan, None, None, &Quiet);
         // What it says of a call is shown to whoever made it.
         let mask = Mask::new(plan.private_values());
         Ok(ended.map(|outcome| Outcome { data: mask.value(outcome.data.clone()), ..outcome }))
@@ -277,22 +283,22 @@ impl Rye {
 
     /// Starts a hook that is only told, and goes on.
     pub(super) fn tell(
-        &self,
+        self,
         line: Line<'_>,
         armed: &Armed,
         payload: Map<String, Value>,
     ) -> Result<(), Failure> {
-        let plan = self.plan_hook(line, armed, payload)?;
+        let plan = self.plan(line, armed, payload)?;
         let busy = || HookError::Busy { hook: armed.item().clone(), most: OBSERVERS };
-        let place = self.observers.place().ok_or_else(busy)?;
-        let fallback = self.user_base().map(PrivateDir::home);
-        let running = self.running(fallback.as_deref(), None, None, &Quiet);
+        let place = self.rye.observers.place().ok_or_else(busy)?;
+        let fallback = pin_fallback(self.rye);
+        let running = run_context(self.rye, fallback.as_deref(), &Quiet);
         let Act::Exec(process, _) = plan.act() else {
             return Err(HookError::NotAHook { item: plan.item().clone() }.into());
         };
         let (spawn, kept) = prepare(&plan, process, &running)?;
         let item = plan.item().clone();
-        let child = self.host.start(&spawn).map_err(|source| ExecuteError::Spawn {
+        let child = self.rye.host.start(&spawn).map_err(|source| ExecuteError::Spawn {
             item: item.clone(),
             program: spawn.program.clone(),
             source,
@@ -300,7 +306,7 @@ impl Rye {
         let mask = Mask::new(plan.private_values());
         let deadline = Instant::now() + plan.timeout();
         let payload = spawn.stdin;
-        self.observers.tell(place, Notification { item, child, kept, payload, deadline, mask });
+        self.rye.observers.tell(place, Notification { item, child, kept, payload, deadline, mask });
         Ok(())
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! Invariants
 //! - The words are for finding alone: nothing of them is shown or believed.
-//! - Of a project that is not accepted no file is read (core 4.3).
+//! - No file of a root is read that the caller may not read, such as those of a project that is not
+//!   accepted (core 4.3).
 //! - A segment is used a second time only if its files are watched and none has changed since.
 
 use std::collections::HashMap;
@@ -13,15 +14,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::parts::has_no_line;
-use super::rye::Rye;
-use super::sign::parallel;
+use super::segment::{Doc, Segment, SegmentBuilder};
 use crate::base::limits::SEARCH_KEEP_MS;
+use crate::base::parallel::parallel;
 use crate::base::sync::unpoisoned;
-use crate::id::{Kind, Space};
+use crate::id::Kind;
 use crate::parse::outline;
-use crate::search::{Doc, Segment, SegmentBuilder};
-use crate::space::{Entry, Root};
+use crate::signature::has_no_line;
+use crate::space::{Entry, FileTypes, Root};
 
 /// The segments of roots whose files are watched, kept between searches. Where nobody watches, each
 /// search reads every file.
@@ -59,6 +59,23 @@ impl SearchIndex {
         state.kept.clear();
     }
 
+    /// The words of the items of a root; `None` where it is not there. Where the files may not be
+    /// read, items are found by their ids.
+    pub(crate) fn segment(
+        &self,
+        root: &Root,
+        types: &FileTypes,
+        may_read: bool,
+    ) -> Option<Arc<Segment>> {
+        if !root.exists() {
+            return None;
+        }
+        Some(match may_read {
+            true => self.get(root, || build(root, types, true)),
+            false => Arc::new(build(root, types, false)),
+        })
+    }
+
     /// The segment of a root as it was kept; else a new one, which is kept unless a file changed
     /// while it was made.
     fn get(&self, root: &Root, make: impl FnOnce() -> Segment) -> Arc<Segment> {
@@ -88,46 +105,33 @@ impl Kept {
     }
 }
 
-impl Rye {
-    /// The words of the items of a root; `None` where it is not there.
-    pub(super) fn segment(&self, root: &Root) -> Option<Arc<Segment>> {
-        if !root.exists() {
-            return None;
+fn build(root: &Root, types: &FileTypes, may_read: bool) -> Segment {
+    let list = |kind| root.list(kind, types).unwrap_or_default().entries;
+    let entries = Kind::ALL.into_iter().flat_map(list).collect();
+    let doc = |entry: Entry| match may_read && entry.item.kind != Kind::Config {
+        true => read_doc(root, types, entry),
+        false => Doc::new(entry, None, false),
+    };
+    let mut builder = SegmentBuilder::default();
+    for doc in parallel(entries, doc) {
+        // A shipped file without a signature line is a part of a tool.
+        if !(root.is_embedded() && doc.is_unsigned) {
+            builder.add(doc);
         }
-        Some(match root.space() == Space::Project && !self.accepts_project() {
-            true => Arc::new(self.build_segment(root, false)),
-            false => self.search_index.get(root, || self.build_segment(root, true)),
-        })
     }
+    builder.done()
+}
 
-    fn build_segment(&self, root: &Root, reads_files: bool) -> Segment {
-        let list = |kind| root.list(kind, &self.types).unwrap_or_default().entries;
-        let entries = Kind::ALL.into_iter().flat_map(list).collect();
-        let doc = |entry: Entry| match reads_files && entry.item.kind != Kind::Config {
-            true => self.read_doc(root, entry),
-            false => Doc::new(entry, None, false),
-        };
-        let mut builder = SegmentBuilder::default();
-        for doc in parallel(entries, doc) {
-            // A shipped file without a signature line is a part of a tool.
-            if !(root.is_embedded() && doc.is_unsigned) {
-                builder.add(doc);
-            }
-        }
-        builder.done()
-    }
-
-    /// What a file is found by; if it cannot be read or does not parse, by its id.
-    fn read_doc(&self, root: &Root, entry: Entry) -> Doc {
-        let bytes = root.read(&entry.relative()).ok().flatten();
-        let file_type = self.types.find(entry.item.kind, &entry.ext);
-        let (Some(bytes), Some(file_type)) = (bytes, file_type) else {
-            return Doc::new(entry, None, false);
-        };
-        let text = std::str::from_utf8(&bytes).ok();
-        let outline = text.and_then(|text| outline(entry.item.kind, text, &file_type.header));
-        Doc::new(entry, outline.as_ref(), has_no_line(&bytes, &file_type))
-    }
+/// What a file is found by; if it cannot be read or does not parse, by its id.
+fn read_doc(root: &Root, types: &FileTypes, entry: Entry) -> Doc {
+    let bytes = root.read(&entry.relative()).ok().flatten();
+    let file_type = types.find(entry.item.kind, &entry.ext);
+    let (Some(bytes), Some(file_type)) = (bytes, file_type) else {
+        return Doc::new(entry, None, false);
+    };
+    let text = std::str::from_utf8(&bytes).ok();
+    let outline = text.and_then(|text| outline(entry.item.kind, text, &file_type.header));
+    Doc::new(entry, outline.as_ref(), has_no_line(&bytes, &file_type.comment))
 }
 
 #[cfg(all(test, feature = "mcp"))]

@@ -1,0 +1,223 @@
+//! Checking without running: entries one by one, or an item and all that it runs through.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::line::Line;
+use super::parts::{Beside, checked};
+use super::rules::{Hold, Rules};
+use super::rye::Rye;
+use crate::base::parallel::parallel;
+use crate::diagnostic::{Failure, Place};
+use crate::id::{Fingerprint, Kind, Query, Ref, Space};
+use crate::parse::Item;
+use crate::report::{Detail, Warned};
+use crate::space::{Entry, Root};
+use crate::trace::{Quiet, Warnings};
+use crate::verify::VERIFY_UNSIGNED;
+
+/// Whether items verify.
+#[derive(Clone, Copy)]
+pub(crate) struct Checks<'a> {
+    rye: &'a Rye,
+}
+
+impl Rye {
+    pub(crate) fn checks(&self) -> Checks<'_> {
+        Checks { rye: self }
+    }
+}
+
+/// What became of one item under `rye verify`.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) item: Ref,
+    pub(crate) space: Space,
+    pub(crate) place: Place,
+    pub(crate) bytes: usize,
+    pub(crate) verdict: Verdict,
+    /// What its signed header lists, and who signed that.
+    beside: Option<(Beside, Fingerprint)>,
+    ext: String,
+}
+
+/// The verdict on one item.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// Verified and parsed; dev mode may have let it through with warnings.
+    Good(Box<Detail>, Vec<Warned>),
+    Bad(Failure),
+}
+
+impl Checked {
+    /// The row as data.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut out = json!({"item_id": self.item, "space": self.space, "path": self.place.path});
+        let more = match &self.verdict {
+            Verdict::Good(detail, warnings) => json!({
+                "status": if warnings.is_empty() { "verified" } else { "unverified" },
+                "integrity": detail.integrity, "digest": detail.digest,
+                "signer": detail.signer, "owner": detail.owner, "warnings": warnings,
+            }),
+            Verdict::Bad(failure) => {
+                let mut fields = failure.diagnostic().to_json();
+                fields.insert("status".into(), "refused".into());
+                Value::Object(fields)
+            }
+        };
+        if let (Value::Object(out), Value::Object(more)) = (&mut out, more) {
+            out.extend(more);
+        }
+        out
+    }
+}
+
+impl Checks<'_> {
+    /// Verifies entries on all cores, and reads them as items if `parse` is asked for. Copies of
+    /// system items that this project holds to the byte, as rye's own repository does, are left
+    /// out: they are passed over when run. `hold` says how far the lock is asked. `goes_on` is
+    /// asked before each of them; where it says no, the rest is left out.
+    pub(crate) fn all(
+        self,
+        entries: Vec<Entry>,
+        parse: bool,
+        hold: Hold,
+        goes_on: &(dyn Fn() -> bool + Sync),
+    ) -> Vec<Checked> {
+        let rules = Rules::new(self.rye, hold);
+        let line = rules.line(&Quiet);
+        // Entries come sorted, so two files of one id in one space stand side by side.
+        let twins: HashSet<(Space, Ref)> = entries
+            .windows(2)
+            .filter(|pair| (pair[0].space, &pair[0].item) == (pair[1].space, &pair[1].item))
+            .map(|pair| (pair[0].space, pair[0].item.clone()))
+            .collect();
+        // The lock is about what answers; below `rye/` a copy that loses is refused or passed over,
+        // and of config each copy counts.
+        let mut nearest: HashMap<Ref, Space> = HashMap::new();
+        for entry in &entries {
+            let space = nearest.entry(entry.item.clone()).or_insert(entry.space);
+            *space = entry.space.max(*space);
+        }
+        let rows = parallel(entries, |entry| {
+            if !goes_on() {
+                return None;
+            }
+            let twin = twins.contains(&(entry.space, entry.item.clone()));
+            let merges = entry.item.id.is_reserved() || entry.item.kind == Kind::Config;
+            let answers = merges || nearest.get(&entry.item) == Some(&entry.space);
+            check(line, &entry, Asked { twin, answers, parse })
+        });
+        let mut checked: Vec<Checked> = rows.into_iter().flatten().collect();
+        // A file that a verified tool lists needs no line of its own.
+        let tools: Vec<_> = checked
+            .iter_mut()
+            .filter_map(|row| Some((row.place.space.clone(), row.beside.take()?)))
+            .collect();
+        let identity = self.rye.spaces.project_identity();
+        checked.retain(|row| match &row.verdict {
+            // Only tools, and only for a key that may sign them: a header speaks for no other item.
+            Verdict::Bad(failure)
+                if failure.reason() == VERIFY_UNSIGNED && row.item.kind == Kind::Tool =>
+            {
+                let is_bundled = row.place.space.as_deref() != Some(row.space.as_str());
+                let embedded =
+                    !is_bundled && self.rye.spaces.get(row.space).is_some_and(Root::is_embedded);
+                let covers = |(space, (beside, key)): &(Option<String>, (Beside, Fingerprint))| {
+                    let trust = line.trust;
+                    let scope = trust.out_of_scope(*key, &row.item, row.space, embedded, identity);
+                    *space == row.place.space
+                        && beside.holds(&row.item, &row.ext)
+                        && matches!(scope, Ok(None))
+                };
+                !tools.iter().any(covers)
+            }
+            _ => true,
+        });
+        checked
+    }
+
+    /// Verifies one item and all that it runs through.
+    pub(crate) fn chain(
+        self,
+        query: &Query,
+        hold: Hold,
+    ) -> (Result<Vec<Detail>, Failure>, Vec<Warned>) {
+        let sink = Warnings::new(&Quiet);
+        let rules = Rules::new(self.rye, hold);
+        let line = rules.line(&sink);
+        let details = self.rye.sound_types().and_then(|()| {
+            let (source, item) = line.admit(line.find(query)?)?;
+            if hold == Hold::Exact {
+                // What is asked is whether all of it is locked, not the chain alone.
+                line.links(source.clone(), item.clone(), true, |_, _| ())?;
+            }
+            line.details(source, item)
+        });
+        let warned = sink.kept().into_iter().map(|(item, w)| Warned::new(item, w));
+        (details, warned.collect())
+    }
+}
+
+/// What is asked of one entry.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// Another file in its space has the same id.
+    twin: bool,
+    /// It is the copy that answers its ref.
+    answers: bool,
+    parse: bool,
+}
+
+fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
+    let Asked { twin, answers, parse } = asked;
+    let root = line.rye.spaces.home(entry.space, entry.bundle.as_ref())?;
+    let place = root.shown(&entry.relative());
+    if line.rye.items().is_system_copy(entry) {
+        return None;
+    }
+    let Entry { item, space, ext, .. } = entry.clone();
+    let bad = |failure| {
+        Some(Checked {
+            item: item.clone(),
+            space,
+            place: place.clone(),
+            bytes: 0,
+            verdict: Verdict::Bad(failure),
+            beside: None,
+            ext: ext.clone(),
+        })
+    };
+    let found = line.resolver(|resolver| match twin {
+        // Says which files they are.
+        true => resolver.in_space(&item, space),
+        false => resolver.at(entry),
+    });
+    let found = match found {
+        Ok(Some(found)) => found,
+        // It went away between listing and reading.
+        Ok(None) => return None,
+        Err(error) => return bad(error.into()),
+    };
+    let bytes = found.bytes.len();
+    let verified = if answers { line.verify(found) } else { line.verify_alone(found) };
+    let source = match verified {
+        Ok(source) => source,
+        Err(error) => return bad(error),
+    };
+    // Its header is signed, so what it lists is covered, or refused, with it.
+    let beside = Beside::new(&line.rye.types, space, &item, source.ext(), source.text());
+    let beside = beside.zip(source.signer().map(|signer| signer.key));
+    let source = match checked(source, &line.rye.spaces) {
+        Ok(source) => source,
+        Err(failure) => return bad(failure.into()).map(|row| Checked { beside, ..row }),
+    };
+    let warned = super::run::warnings(std::iter::once(&source));
+    let verdict = match parse.then(|| Item::parse(&source)) {
+        Some(Err(error)) => Verdict::Bad(error.into()),
+        Some(Ok(item)) => Verdict::Good(Box::new(Detail::of(&source, item.version())), warned),
+        None => Verdict::Good(Box::new(Detail::of(&source, None)), warned),
+    };
+    Some(Checked { item, space, place, bytes, verdict, beside, ext })
+}

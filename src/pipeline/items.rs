@@ -1,0 +1,128 @@
+//! Which items there are, and what they say of themselves. Nothing is run.
+
+use serde_json::{Map, Value, json};
+
+use super::line::Line;
+use super::rules::{Hold, Rules};
+use super::rye::Rye;
+use crate::base::parallel::parallel;
+use crate::diagnostic::{Failure, Place};
+use crate::id::{Kind, Pattern, Query, Space};
+use crate::parse::Item;
+use crate::report::{Detail, Warned};
+use crate::space::{Entry, Listing};
+use crate::trace::Quiet;
+
+/// Which items there are, and what they say of themselves.
+#[derive(Clone, Copy)]
+pub(crate) struct Items<'a> {
+    pub(super) rye: &'a Rye,
+}
+
+impl Rye {
+    pub(crate) fn items(&self) -> Items<'_> {
+        Items { rye: self }
+    }
+}
+
+/// An item with what it says of itself.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) detail: Detail,
+    pub(crate) item: Item,
+    pub(crate) content: String,
+    pub(crate) shadowed: Vec<Place>,
+    pub(crate) warnings: Vec<Warned>,
+}
+
+impl Items<'_> {
+    /// Every item of the space and kind, not verified; files that tools list are left out. Of a
+    /// project that is not accepted no file is read for that (core 4.3): all names are there.
+    pub(crate) fn list(self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
+        let entries = self.names(space, kind)?;
+        let has_parts = kind == Kind::Tool && !entries.is_empty();
+        let is_read = || space != Space::Project || self.rye.projects().is_accepted();
+        Ok(if has_parts && is_read() { self.without_parts(entries) } else { entries })
+    }
+
+    /// The same for whoever asks rye to read the files, as signing does.
+    pub(super) fn list_to_sign(self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
+        let mut entries = self.names(space, kind)?;
+        entries.retain(|entry| entry.bundle.is_none());
+        Ok(if kind == Kind::Tool { self.without_parts(entries) } else { entries })
+    }
+
+    fn names(self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
+        let roots = self.rye.spaces.nearest_first().filter(|root| root.space() == space);
+        let mut entries = Vec::new();
+        for root in roots {
+            entries.extend(root.list(kind, &self.rye.types)?.entries);
+        }
+        Ok(entries)
+    }
+
+    /// Every file that a pattern matches, of every space and kind; all without a pattern.
+    pub(crate) fn survey(self, patterns: &[Pattern]) -> Result<Listing, Failure> {
+        self.rye.sound_types()?;
+        let mut all = Listing::default();
+        for root in self.rye.spaces.nearest_first() {
+            for kind in Kind::ALL {
+                let listed = root.list(kind, &self.rye.types)?;
+                all.odd.extend(listed.odd);
+                all.entries.extend(listed.entries.into_iter().filter(|entry| {
+                    patterns.is_empty() || patterns.iter().any(|p| p.matches(&entry.item))
+                }));
+            }
+        }
+        Ok(all)
+    }
+
+    /// One item, verified and parsed.
+    pub(crate) fn describe(self, query: &Query) -> Result<Described, Failure> {
+        let rules = Rules::new(self.rye, Hold::Listed);
+        let line = rules.line(&Quiet);
+        describe(line, query)
+    }
+
+    /// Many items, verified and parsed on all cores; the results keep the order.
+    pub(crate) fn describe_all(self, queries: Vec<Query>) -> Vec<Result<Described, Failure>> {
+        let rules = Rules::new(self.rye, Hold::Listed);
+        let line = rules.line(&Quiet);
+        parallel(queries, |query| describe(line, &query))
+    }
+
+    /// Whether this entry of a nearer space is the system's own file to the byte.
+    pub(crate) fn is_system_copy(self, entry: &Entry) -> bool {
+        let read = |space| self.rye.spaces.get(space)?.read(&entry.relative()).ok()?;
+        let may_be = entry.item.yields_to_system() && entry.space != Space::System;
+        let system = read(Space::System).filter(|_| may_be);
+        system.is_some() && system == read(entry.space)
+    }
+}
+
+impl Described {
+    /// What the item says of itself, as data.
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
+        let mut out = Map::new();
+        if let Ok(Value::Object(detail)) = serde_json::to_value(&self.detail) {
+            out.extend(detail);
+        }
+        out.insert("shadowed".into(), json!(self.shadowed));
+        out.extend(self.item.to_json());
+        if !self.warnings.is_empty() {
+            out.insert("warnings".into(), json!(self.warnings));
+        }
+        out
+    }
+}
+
+fn describe(line: Line<'_>, query: &Query) -> Result<Described, Failure> {
+    let (source, item) = line.admit(line.find(query)?)?;
+    Ok(Described {
+        detail: Detail::of(&source, item.version()),
+        item,
+        content: source.raw(),
+        shadowed: source.shadowed().to_vec(),
+        warnings: super::run::warnings(std::iter::once(&source)),
+    })
+}

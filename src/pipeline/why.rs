@@ -1,0 +1,198 @@
+//! Why a reference is answered as it is: every copy, who lets it in, and what it runs through.
+
+use std::path::PathBuf;
+
+use super::items::Items;
+use super::line::{Line, valid_here};
+use super::rules::{Hold, Rules};
+use crate::diagnostic::{Diagnose, Diagnostic, Failure, Place};
+use crate::id::{Kind, Query, Ref, Space};
+use crate::lock::Pin;
+use crate::parse::Item;
+use crate::plan::{Params, Plan, Survey, find_program};
+use crate::report::Detail;
+use crate::resolve::Found;
+use crate::trace::{PassedOver, Quiet};
+use crate::verify::{Source, TrustDocument};
+
+/// One copy of an item under `rye why`.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    pub(crate) space: Option<Space>,
+    pub(crate) place: Option<Place>,
+    pub(crate) path: Option<String>,
+    /// This copy answers the reference.
+    pub(crate) wins: bool,
+    pub(crate) verdict: Result<Detail, Diagnostic>,
+    /// The document that lets the signer in, where it is not your own key or the publisher's.
+    pub(crate) document: Option<(String, TrustDocument)>,
+}
+
+/// Everything that decides about one reference.
+#[derive(Debug)]
+pub(crate) struct Why {
+    pub(crate) item: Ref,
+    pub(crate) project: String,
+    /// `None` without a project space; else whether you accepted it, or why that cannot be said.
+    pub(crate) accepted: Option<Result<bool, Diagnostic>>,
+    pub(crate) copies: Vec<Copy>,
+    /// For a tool that was admitted: its chain, or why it has none.
+    pub(crate) chain: Option<Result<Vec<Detail>, Diagnostic>>,
+    /// What the lock lists under the ref, and whether what answers holds to it, if that can be
+    /// said.
+    pub(crate) locked: Option<(Pin, Option<bool>)>,
+    /// For a tool that can be run: the program and the folders of packages that it would use, or
+    /// the rule that would stop it.
+    pub(crate) survey: Option<Result<Survey, Diagnostic>>,
+    /// Why nothing answers, if nothing does.
+    pub(crate) refused: Option<Diagnostic>,
+}
+
+impl Items<'_> {
+    /// Everything that decides about a reference.
+    pub(crate) fn why(self, query: &Query) -> Result<Why, Failure> {
+        let rules = Rules::new(self.rye, Hold::Listed);
+        let trust = &rules.trust;
+        let line = rules.line(&Quiet);
+        let (item, answer, copies) = line.copies(query)?;
+        let winner = answer.as_ref().ok().map(|found| found.space);
+        let admitted = answer.and_then(|found| line.admit(found));
+        let mut survey = None;
+        let (chain, refused) = match admitted {
+            Ok((source, item)) => {
+                survey = line.survey_tool(&source, &item);
+                let runs = matches!(&item, Item::Tool(tool) if !tool.is_link())
+                    || matches!(&item, Item::Directive(_));
+                let details = runs.then(|| line.details(source, item));
+                (details.map(|d| d.map_err(|failure| failure.diagnostic())), None)
+            }
+            Err(failure) => (None, Some(failure.diagnostic())),
+        };
+        let listed = rules
+            .lock()
+            .ok()
+            .and_then(|lock| lock.find(&item, winner.unwrap_or(Space::Project)))
+            .cloned();
+        let holds = match &refused {
+            None => Some(true),
+            Some(refused) => crate::lock::refuses_with(refused.code).then_some(false),
+        };
+        let identity = self.rye.spaces.project_identity();
+        let has_space = self.rye.spaces.get(Space::Project).is_some();
+        Ok(Why {
+            item,
+            project: self.rye.spaces.project_path().display().to_string(),
+            accepted: identity.filter(|_| has_space).map(|identity| {
+                trust.accepts(identity).map_err(|error| Diagnostic::from(error.as_ref()))
+            }),
+            copies,
+            chain,
+            survey,
+            locked: listed.map(|pin| (pin, holds)),
+            refused,
+        })
+    }
+
+    /// The program that a run here would start for a runtime: the one that its interpreter's block
+    /// means, or without one the program of that name; and what was passed over.
+    pub(crate) fn find_program(
+        self,
+        runtime: &str,
+        name: &str,
+    ) -> (Option<PathBuf>, Vec<PassedOver>) {
+        let rules = Rules::new(self.rye, Hold::Off);
+        let line = rules.line(&Quiet);
+        let query = runtime.parse::<Query>().ok();
+        let query = query.map(|query| Query { space: Some(Space::System), ..query });
+        let block = match query.map(|query| line.find(&query).and_then(|found| line.admit(found))) {
+            Some(Ok((_, Item::Tool(tool)))) => tool.interpreter,
+            // What is wrong with the runtime is told in its place.
+            _ => None,
+        };
+        find_program(&line.machine(), block.as_ref(), name)
+    }
+}
+
+/// What was typed as a ref, the file that answers it or why none does, and every copy.
+pub(super) type Answer = (Ref, Result<Found, Failure>, Vec<Copy>);
+
+impl Line<'_> {
+    /// What of this machine a tool would use, by the plan of a run without parameters; `None` for
+    /// what is no tool, or has no sound chain.
+    pub(super) fn survey_tool(
+        &self,
+        source: &Source,
+        item: &Item,
+    ) -> Option<Result<Survey, Diagnostic>> {
+        let Item::Tool(tool) = item else { return None };
+        let chain = self.chain(source.clone(), tool.as_ref().clone(), &Quiet).ok()?;
+        if chain.links().len() == 1 {
+            return None;
+        }
+        let valid = match valid_here(chain) {
+            Ok(valid) => valid,
+            Err(failure) => return Some(Err(failure.diagnostic())),
+        };
+        let plan = Plan::build(&valid, Params::none(), &self.machine(), &Quiet);
+        Some(plan.map(|plan| plan.survey().clone()).map_err(|failure| failure.diagnostic()))
+    }
+
+    /// What was typed as a ref, the file that answers it or why none does, and every copy.
+    ///
+    /// # Errors
+    /// That of finding it, where there is no copy at all.
+    pub(super) fn copies(&self, query: &Query) -> Result<Answer, Failure> {
+        let answer = self.find(query);
+        let item = match (&answer, query.kind) {
+            (Ok(found), _) => found.item.clone(),
+            (Err(_), Some(kind)) => Ref::new(kind, query.id.clone()),
+            (Err(_), None) => Ref::new(Kind::Tool, query.id.clone()),
+        };
+        let winner = answer.as_ref().ok().map(|found| found.place.clone());
+        let copies = self.resolver(|resolver| resolver.copies(&item));
+        if copies.is_empty()
+            && let Err(failure) = answer
+        {
+            return Err(failure);
+        }
+        let copies = copies.into_iter().map(|copy| match copy {
+            Ok(found) => judge_copy(*self, found, winner.as_ref()),
+            Err(error) => Copy {
+                space: None,
+                place: error.place(),
+                path: None,
+                wins: false,
+                verdict: Err(Diagnostic::from(&error)),
+                document: None,
+            },
+        });
+        let copies = copies.collect();
+        Ok((item, answer, copies))
+    }
+}
+
+fn judge_copy(line: Line<'_>, found: Found, winner: Option<&Place>) -> Copy {
+    let (space, place) = (found.space, found.place.clone());
+    let wins = winner == Some(&place);
+    let path = (!found.embedded).then(|| found.path.display().to_string());
+    // The lock is about what answers; a copy that lost is judged by itself.
+    let verdict = match wins {
+        true => line.admit(found),
+        false => line.admit_alone(found),
+    };
+    let key = verdict.as_ref().ok().and_then(|(source, _)| source.signer().map(|s| s.key));
+    let document = key.and_then(|key| {
+        let document = line.trust.document(key).ok().flatten()?;
+        Some((format!(".ai/config/keys/trusted/{key}.toml"), document))
+    });
+    Copy {
+        space: Some(space),
+        place: Some(place),
+        path,
+        wins,
+        verdict: verdict
+            .map(|(source, item)| Detail::of(&source, item.version()))
+            .map_err(|failure| failure.diagnostic()),
+        document,
+    }
+}
