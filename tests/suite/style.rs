@@ -30,6 +30,17 @@ const SHARED_NAMES: &[&str] = &[
     "Why",
 ];
 
+/// The most methods that a type may have, over all its own `impl` blocks.
+const METHODS: usize = 25;
+
+/// Types that have more, by their folder, and how many they may have; to be cut.
+const MANY_METHODS: &[(&str, usize)] = &[
+    ("src/dev Session", 41),
+    ("src/lsp Session", 28),
+    ("src/plan Plan", 34),
+    ("src/trust TrustStore", 40),
+];
+
 /// Messages that are left which say that something "is no" such thing.
 const IS_NO: usize = 121;
 
@@ -90,4 +101,50 @@ fn a_message_says_that_something_is_not_a_thing_and_not_that_it_is_no_thing() {
     );
     let messages = left(is_no);
     assert!(messages.len() <= IS_NO, "{} are not plain: {messages:#?}", messages.len());
+}
+
+/// The type of an `impl` block that is not one of a trait, by its first line.
+fn own_impl(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("impl")?;
+    // Generics of the block itself.
+    let rest = match rest.strip_prefix('<') {
+        Some(generics) => generics.split_once("> ")?.1,
+        None => rest.strip_prefix(' ')?,
+    };
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    (!line.contains(" for ")).then_some(&rest[..end])
+}
+
+#[test]
+fn a_type_answers_one_question_and_so_has_few_methods() {
+    assert_eq!(own_impl("impl<'a> Loader<'a> {"), Some("Loader"));
+    assert_eq!(own_impl("impl Rye {"), Some("Rye"));
+    assert_eq!(own_impl("impl<T: Sized> From<T> for Rye {"), None);
+    let mut methods: BTreeMap<String, usize> = BTreeMap::new();
+    for (file, text) in files("src", "rs") {
+        let (folder, _) = file.rsplit_once('/').unwrap();
+        let mut block = None;
+        for line in text.lines() {
+            if line.starts_with("impl") {
+                block = own_impl(line);
+            } else if line.starts_with('}') {
+                block = None;
+            }
+            let item = line.strip_prefix("    ").filter(|rest| !rest.starts_with([' ', '/', '#']));
+            let is_method = item.is_some_and(|item| format!(" {item}").contains(" fn "));
+            if let Some(name) = block.filter(|_| is_method) {
+                *methods.entry(format!("{folder} {name}")).or_default() += 1;
+            }
+        }
+    }
+    assert!(methods.len() > 200, "the rule looked at {} types only", methods.len());
+    let mut largest: Vec<(&String, &usize)> = methods.iter().collect();
+    largest.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    println!("the largest types: {:#?}", &largest[..10]);
+    let allowed = |name: &str| {
+        let many = MANY_METHODS.iter().find(|(many, _)| *many == name);
+        many.map_or(METHODS, |(_, count)| *count)
+    };
+    largest.retain(|(name, count)| **count > allowed(name));
+    assert!(largest.is_empty(), "more than {METHODS} methods: {largest:#?}");
 }
