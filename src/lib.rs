@@ -30,7 +30,7 @@
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `exec` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
 //! | 13 | `mcp_client` | calls of tools of MCP servers |
-//! | 14 | `pipeline` | the facade [`Rye`] |
+//! | 14 | `rye` | the facade [`Rye`]: a service for each question |
 //! | 15 | `scaffold` | new items and tidy headers |
 //! | 15 | `bundle` | items of one publisher in one file |
 //! | 15 | `dev` | the project, watched: what you change is signed for half a day |
@@ -78,14 +78,14 @@
 //! | `<user>/.ai/state/rotation/` | `trust::rotation`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `space::baseline`, for `rye diff` | the same |
 //! | `<user>/.ai/state/held/` | `space::baseline`, for `rye sign --all` | the same, for `rye dev` |
-//! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `pipeline::receipt` |
+//! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `rye::receipts` |
 //! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::private_dir` |
 //!
 //! # Start here
 //!
-//! `pipeline/run.rs` is the line from a reference to a report; `signature/check.rs` is the list of
+//! `rye/run.rs` is the way from a reference to a report; `signature/check.rs` is the list of
 //! checks; `cli/execute.rs` is a verb; `diag/mod.rs` says how to add a refusal and its code.
 
 mod base;
@@ -117,11 +117,11 @@ mod lsp;
 mod mcp;
 mod mcp_client;
 mod parse;
-mod pipeline;
 mod plan;
 mod registry;
 mod report;
 mod resolve;
+mod rye;
 mod sandbox;
 mod scaffold;
 mod search;
@@ -134,7 +134,7 @@ mod validate;
 mod verify;
 
 pub use diagnostic::Failure;
-pub use pipeline::{Request, Rye, RyeBuilder, SearchRequest};
+pub use rye::{Request, Rye, RyeBuilder, SearchRequest};
 
 /// Reads a command line, runs the verb and shows the result; gives the exit status.
 ///

@@ -8,7 +8,7 @@ use super::error::BundleError;
 use super::manifest::Manifest;
 use crate::diagnostic::Failure;
 use crate::id::{BundleName, Fingerprint, Kind, Ref, Space};
-use crate::pipeline::{Hold, Rye, Verdict};
+use crate::rye::{Hold, Rye, Verdict};
 use crate::verify::Envelope;
 
 /// A rye that sees one more bundle, whose `.ai` lies in the folder.

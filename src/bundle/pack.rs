@@ -10,8 +10,8 @@ use crate::base::Digest;
 use crate::base::bytes::write_new;
 use crate::diagnostic::Failure;
 use crate::id::{BundleName, Ref};
-use crate::pipeline::{Rye, now};
 use crate::resolve::Found;
+use crate::rye::{Rye, now};
 use crate::space::RelPath;
 use crate::verify::Envelope;
 

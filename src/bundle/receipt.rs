@@ -11,7 +11,7 @@ use super::check::Bundle;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::{BUNDLE_MANIFEST_BYTES, ITEM_BYTES};
 use crate::base::{Digest, canon};
-use crate::pipeline::now;
+use crate::rye::now;
 use crate::space::RelPath;
 
 /// The file's name in the folder of an installed bundle.

@@ -20,7 +20,7 @@ use super::receipt::{Now, RECEIPT, Receipt, read_file};
 use crate::base::limits::BUNDLE_MANIFEST_BYTES;
 use crate::diagnostic::Failure;
 use crate::id::{BundleName, Fingerprint};
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 use crate::space::BUNDLES;
 
 /// What is on its way in or out.

@@ -7,7 +7,7 @@ use crate::base::Digest;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Style};
 use crate::id::Ref;
-use crate::pipeline::{Review, Rye, StagedRow};
+use crate::rye::{Review, Rye, StagedRow};
 use crate::verify::{Reason, Refused};
 
 /// Shows what the project holds, with the very bytes that were staged to be signed, and asks.

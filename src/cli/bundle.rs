@@ -13,7 +13,7 @@ use crate::base::text::escape_line;
 use crate::bundle::{Bundle, Left, Shelf, State, Wish, check_archive, pack};
 use crate::diagnostic::{Failure, Style};
 use crate::id::{BundleName, Space};
-use crate::pipeline::Signed;
+use crate::rye::Signed;
 
 /// Pack verified items into one signed file, and install such files
 ///

@@ -21,7 +21,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::registry::CODES,
         crate::search::CODES,
         crate::report::CODES,
-        crate::pipeline::CODES,
+        crate::rye::CODES,
         crate::scaffold::CODES,
         crate::bundle::CODES,
         crate::dev::CODES,

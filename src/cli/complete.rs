@@ -7,7 +7,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
 use crate::diagnostic::Code;
 use crate::id::{Kind, Query, Space};
-use crate::pipeline::{Rye, RyeBuilder};
+use crate::rye::{Rye, RyeBuilder};
 
 /// Answers the shell and ends the process, if it asked.
 pub(super) fn answer(command: impl Fn() -> clap::Command) {

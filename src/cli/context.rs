@@ -3,7 +3,7 @@
 use super::Common;
 use crate::diagnostic::Failure;
 use crate::host::Os;
-use crate::pipeline::{Rye, RyeBuilder};
+use crate::rye::{Rye, RyeBuilder};
 use crate::trace::Recorder;
 
 /// The command line's common part, ready to build the facade when a verb needs it.

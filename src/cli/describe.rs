@@ -11,7 +11,7 @@ use super::out::Out;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::Query;
-use crate::pipeline::Level;
+use crate::rye::Level;
 
 /// Describe an item for whoever wants to call it: in short, with what it takes, or in full
 #[derive(clap::Args)]

@@ -17,8 +17,8 @@ use crate::base::text::escape_line;
 use crate::dev::{Asked, Audience, Ended, Event, Session};
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Query, Ref};
-use crate::pipeline::{Failed, FileChange, Request};
 use crate::report::{Report, error_json};
+use crate::rye::{Failed, FileChange, Request};
 
 /// Watch the project: sign and run what you change
 ///

@@ -8,7 +8,7 @@ use super::out::Out;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::Query;
-use crate::pipeline::{Against, PastVersion};
+use crate::rye::{Against, PastVersion};
 
 /// Show what changed in an item since its last verified version
 #[derive(clap::Args)]

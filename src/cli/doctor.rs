@@ -10,7 +10,7 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnose, Failure, Style};
 use crate::id::{Kind, Space};
-use crate::pipeline::{Hold, Rye, Verdict};
+use crate::rye::{Hold, Rye, Verdict};
 use crate::space::{NotSearched, Searched};
 use crate::verify::{EXAMPLE, KeyError, OwnKeys, TrustError};
 

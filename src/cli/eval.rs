@@ -14,8 +14,8 @@ use super::out::Out;
 use crate::base::text::escape;
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::eval::{Asked, Context as EvalContext, EvalError, Score, Thresholds};
-use crate::pipeline::{Failed, Scored};
 use crate::report::trace_text;
+use crate::rye::{Failed, Scored};
 use crate::trace::{Quiet, Recorded, Sink};
 
 /// Have a text scored by an eval, and say whether it passes

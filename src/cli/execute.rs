@@ -10,9 +10,9 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::host::{Ladder, SandboxLevel};
-use crate::pipeline::{Request, Rye};
 use crate::plan::{PlanFile, SandboxChoice};
 use crate::report::{Report, trace_text};
+use crate::rye::{Request, Rye};
 use crate::trace::{Quiet, Recorded, Sink};
 
 /// Run a tool or directive, or show what it would do

@@ -11,7 +11,7 @@ use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diagnostic::{Code, Failure};
 use crate::id::Query;
-use crate::pipeline::RyeBuilder;
+use crate::rye::RyeBuilder;
 
 /// Explain an error code, offline
 #[derive(clap::Args)]

@@ -12,8 +12,8 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Kind, Query, Space};
-use crate::pipeline::{Carried, Rye, ToSign};
 use crate::resolve::Found;
+use crate::rye::{Carried, Rye, ToSign};
 use crate::scaffold::{Formatted, Shaped, format};
 
 /// Tidy the metadata headers of items, and nothing else of them
@@ -144,8 +144,8 @@ fn show(row: &Formatted, args: &Args, out: &mut Out) -> u8 {
 
 fn summary(
     rows: &[Formatted],
-    failed: &[crate::pipeline::SignReport],
-    signed: &[crate::pipeline::SignReport],
+    failed: &[crate::rye::SignReport],
+    signed: &[crate::rye::SignReport],
     args: &Args,
     exit: u8,
     out: &mut Out,

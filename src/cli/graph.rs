@@ -8,7 +8,7 @@ use super::out::Out;
 use crate::diagnostic::Failure;
 use crate::graph::Graph;
 use crate::id::{Kind, Query, Space};
-use crate::pipeline::{Reach, Rye};
+use crate::rye::{Reach, Rye};
 
 /// Draw what items run through and use, with who signed each part
 ///

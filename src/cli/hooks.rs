@@ -11,7 +11,7 @@ use crate::base::text::{escape, escape_line, near};
 use crate::diagnostic::{Failure, Style};
 use crate::exec::HookVerdict;
 use crate::id::{Kind, Query, Ref};
-use crate::pipeline::HookStanding;
+use crate::rye::HookStanding;
 
 /// See and try the hooks that judge calls of tools
 #[derive(clap::Args)]

@@ -14,7 +14,7 @@ use super::out::Out;
 use super::trust::dev_keys;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 use crate::verify::{EXAMPLE, KeyError, KeyPair, OwnKeys, TrustDocument, TrustError, rotate};
 
 /// Make, show, import, export and rotate your own key pair
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Verb::Rotate => {
             let old = keys.pair()?.public().fingerprint();
             confirm("replace your key pair", &old.to_string(), context, out)?;
-            let done = rotate(user, crate::pipeline::now())?;
+            let done = rotate(user, crate::rye::now())?;
             if out.is_json() {
                 let (old, current) = (done.old, done.current);
                 out.success(

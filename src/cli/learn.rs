@@ -14,7 +14,7 @@ use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Style};
 use crate::id::Space;
 use crate::learn::{Learned, learn, put};
-use crate::pipeline::Request;
+use crate::rye::Request;
 use crate::trace::Quiet;
 
 /// Run a tool once under observation, and propose the narrowest sandbox for it

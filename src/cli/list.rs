@@ -8,7 +8,7 @@ use super::out::Out;
 use crate::base::text::{escape_line, near};
 use crate::diagnostic::{Failure, Style};
 use crate::id::{BundleName, Kind, Query, Space};
-use crate::pipeline::{Described, Rye};
+use crate::rye::{Described, Rye};
 use crate::space::Odd;
 
 /// How much of a description a row shows, in characters.

@@ -11,7 +11,7 @@ use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::Query;
 use crate::lock::{Broken, LOCK_DIFFERS, Pin};
-use crate::pipeline::{Change, LockReport, LockRow};
+use crate::rye::{Change, LockReport, LockRow};
 
 /// Write down what this project has agreed to run, in `.ai/rye.lock`
 ///

@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::out::Out;
 use crate::diagnostic::Failure;
 use crate::lsp::{Desk, Ended, serve};
-use crate::pipeline::RyeBuilder;
+use crate::rye::RyeBuilder;
 
 /// Serve an editor over standard input and output, as the language server protocol says
 ///

@@ -18,7 +18,7 @@ use crate::diagnostic::Failure;
 use crate::host::Vars;
 use crate::id::Pattern;
 use crate::mcp::{Door, Ended, Listen, McpError, Setup, serve};
-use crate::pipeline::{KeptServers, RyeBuilder};
+use crate::rye::{KeptServers, RyeBuilder};
 use crate::search::SearchIndex;
 
 /// Serve agents over the model context protocol

@@ -10,8 +10,8 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
-use crate::pipeline::ToSign;
 use crate::resolve::Found;
+use crate::rye::ToSign;
 use crate::scaffold::{Lang, Made, create};
 
 /// Write the first version of an item, ready to be signed and run

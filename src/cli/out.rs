@@ -11,8 +11,8 @@ use super::exit::Exit;
 use crate::base::json;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
-use crate::pipeline::Failed;
 use crate::report::{Warned, error_json, error_text};
+use crate::rye::Failed;
 
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

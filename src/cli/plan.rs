@@ -14,9 +14,9 @@ use super::out::Out;
 use crate::base::limits::PLAN_BYTES;
 use crate::base::staged::Staged;
 use crate::diagnostic::Failure;
-use crate::pipeline::Request;
 use crate::plan::{PlanError, PlanFile, SandboxChoice};
 use crate::report::Report;
+use crate::rye::Request;
 use crate::trace::Quiet;
 
 /// Write down what running a tool would do; `rye execute --plan` runs exactly that

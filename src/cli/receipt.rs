@@ -11,8 +11,8 @@ use super::out::Out;
 use crate::base::limits::RECEIPT_BYTES;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
-use crate::pipeline::{Attested, Wanted};
 use crate::report::{OutputRecord, ReceiptError, ResponseRecord};
+use crate::rye::{Attested, Wanted};
 
 /// Check the receipt of a run
 #[derive(clap::Args)]

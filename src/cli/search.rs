@@ -8,7 +8,7 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Kind, Space};
-use crate::pipeline::{Rye, SearchHit, SearchPage, SearchRequest};
+use crate::rye::{Rye, SearchHit, SearchPage, SearchRequest};
 
 /// Find items by words of their names, ids, tags, descriptions and parameters
 #[derive(clap::Args)]

@@ -10,7 +10,7 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::Query;
-use crate::pipeline::Described;
+use crate::rye::Described;
 
 /// Show what an item is, what it takes and who signed it
 #[derive(clap::Args)]

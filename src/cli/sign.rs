@@ -12,8 +12,8 @@ use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Pattern, Query, Space};
 use crate::parse::Severity;
-use crate::pipeline::{Other, PassedOver, Rye, SignReport, Signed, StagedRow, ToSign, Which};
 use crate::resolve::Found;
+use crate::rye::{Other, PassedOver, Rye, SignReport, Signed, StagedRow, ToSign, Which};
 use crate::verify::{KeyPair, PartFinding};
 
 /// Sign items with your own key

@@ -7,7 +7,7 @@ use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Pattern, Space};
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 
 /// Reads a space; clap lists them, completes them, and knows which one was nearly typed.
 pub(super) fn space() -> impl TypedValueParser<Value = Space> {

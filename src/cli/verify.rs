@@ -10,8 +10,8 @@ use super::out::{Out, Progress};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::Query;
-use crate::pipeline::{Checked, Hold, Rye, Verdict};
 use crate::report::{Level, Warned, sarif};
+use crate::rye::{Checked, Hold, Rye, Verdict};
 
 /// Check signatures, of items and of the chains they run through
 #[derive(clap::Args)]

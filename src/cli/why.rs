@@ -11,9 +11,9 @@ use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
 use crate::id::Query;
 use crate::lock::Pin;
-use crate::pipeline::{Copy, Why};
 use crate::plan::Survey;
 use crate::report::{chain_tree, external_tree, passed_over_text};
+use crate::rye::{Copy, Why};
 use crate::verify::DEV_OWNER;
 
 /// Explain which file answers a reference, who admits it, and what it runs through

@@ -7,8 +7,8 @@ use super::rules::Why;
 use crate::base::Timestamp;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::id::{Fingerprint, Ref};
-use crate::pipeline::{Failed, FileChange};
 use crate::report::Report;
+use crate::rye::{Failed, FileChange};
 
 /// Who is told.
 pub(crate) trait Audience {

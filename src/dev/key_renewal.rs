@@ -9,7 +9,7 @@ use super::event::Event;
 use super::session::Session;
 use crate::base::limits::DEV_CLOCK_MS;
 use crate::diagnostic::Failure;
-use crate::pipeline::{Author, InHand, Rye, Work, now};
+use crate::rye::{Author, InHand, Rye, Work, now};
 use crate::space::Entry;
 use crate::verify::VERIFY_EXPIRED;
 

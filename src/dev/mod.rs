@@ -1,6 +1,6 @@
 //! Dev: the project, watched while somebody works in it (core 5.2).
 //!
-//! Built on `pipeline`; draws nothing. Who signs and what is admitted is `verify`'s.
+//! Built on `rye`; draws nothing. Who signs and what is admitted is `verify`'s.
 //!
 //! In:  what to run, and a terminal to ask at, if there is one.
 //! Out: events, one after the other, to an [`Audience`].

@@ -11,7 +11,7 @@ use super::rules::{Why, fields};
 use super::session::{Held, Session};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_FILES, DEV_PATIENCE_MS};
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::pipeline::{Author, InHand, Prepared, Rye, Work};
+use crate::rye::{Author, InHand, Prepared, Rye, Work};
 use crate::space::Entry;
 
 /// How long after git put its lock away it is taken to be done.

@@ -16,7 +16,7 @@ use super::watch::{Depth, Watch};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Fingerprint, Ref, Space};
-use crate::pipeline::{Author, InHand, Request, Rye};
+use crate::rye::{Author, InHand, Request, Rye};
 use crate::space::Entry;
 use crate::trace::Quiet;
 use crate::verify::{DevKey, PublicKey};

@@ -1,7 +1,7 @@
 //! Eval: what a program that scores a text is sent, and what its answer says (exec-protocol 5).
 //! Pure.
 //!
-//! Sees `execute`, `parse` and below. Runs nothing: `pipeline` does, by the one line.
+//! Sees `execute`, `parse` and below. Runs nothing: `rye` does, the same way as any other.
 //!
 //! In:  what a caller asks, and the eval's signed header; then the data of its run.
 //! Out: the parameters of the run; then a [`Judged`], which holds a score from 0 to 1.

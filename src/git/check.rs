@@ -11,8 +11,8 @@ use crate::base::text::{escape_line, invisible, position};
 use crate::diagnostic::{Code, Diagnostic, Failure, Place};
 use crate::id::{Kind, Space};
 use crate::lock::LOCK_DIFFERS;
-use crate::pipeline::{Checked, Hold, Rye, RyeBuilder, Verdict};
 use crate::resolve::RESOLVE_AMBIGUOUS_FILE;
+use crate::rye::{Checked, Hold, Rye, RyeBuilder, Verdict};
 use crate::space::{Entry, Odd, SPACE_SYMLINK, ai_folders};
 use crate::trust::VERIFY_TRUST_UNREADABLE;
 use crate::verify::{

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::error::GitError;
-use crate::pipeline::located;
+use crate::rye::located;
 use crate::space::Spaces;
 
 /// A working tree.

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::diagnostic::Diagnostic;
 use crate::id::{Fingerprint, Kind, Ref, Space};
-use crate::pipeline::{By, Copy, Reach, Reached};
 use crate::plan::Survey;
+use crate::rye::{By, Copy, Reach, Reached};
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]

@@ -8,7 +8,7 @@ use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::host::PrivateDir;
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 use crate::space::RelPath;
 
 /// Files of the working folder that the command line names.

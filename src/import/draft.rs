@@ -17,7 +17,7 @@ use crate::base::text::{escape_line, near};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::{fill, listed_files};
-use crate::pipeline::HOOKS_BELOW;
+use crate::rye::HOOKS_BELOW;
 use crate::space::{FileTypes, RelPath};
 
 /// What is imported.

@@ -12,7 +12,7 @@ use crate::base::limits::PARTS_WALKED;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::id::{ItemId, Kind, Ref, Space};
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 use crate::space::{FileTypes, Folder, RelPath, Root};
 
 /// A folder whose `.ai` holds items of the older form.

@@ -22,10 +22,10 @@ use crate::host::{PrivateDir, Restrict, Spawn};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::mcp_client::{McpAddress, McpOffer, Remote, offer};
 use crate::parse::{fill, listed_files, yaml};
-use crate::pipeline::Rye;
 use crate::plan::{
     MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, reads_as_file, script_at,
 };
+use crate::rye::Rye;
 use crate::space::{HeaderStyle, RelPath, is_test_spec};
 use crate::verify::{PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT};
 

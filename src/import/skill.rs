@@ -24,7 +24,7 @@ use crate::base::text::{escape_line, unfit};
 use crate::diagnostic::{Failure, Place};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::parse::{Item, is_snake_case, yaml};
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 use crate::space::{RelPath, Root};
 use crate::verify::Glob;
 

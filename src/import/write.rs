@@ -11,8 +11,8 @@ use super::error::ImportError;
 use crate::base::bytes::{write_atomic, write_new};
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Query, Ref, Space};
-use crate::pipeline::Rye;
 use crate::resolve::RESOLVE_NOT_FOUND;
+use crate::rye::Rye;
 use crate::space::Root;
 use crate::verify::SignError;
 

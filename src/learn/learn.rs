@@ -9,10 +9,10 @@ use crate::diagnostic::Failure;
 use crate::host::can_watch;
 use crate::id::{Query, Ref};
 use crate::parse::{Needs, declare};
-use crate::pipeline::{Request, Rye};
 use crate::plan::{Plan, SandboxChoice};
 use crate::report::{Report, ToolReport};
 use crate::resolve::Found;
+use crate::rye::{Request, Rye};
 use crate::trace::Sink;
 
 /// What came of a run under observation.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::diagnostics;
 use super::place::Units;
-use crate::pipeline::Draft;
+use crate::rye::Draft;
 
 /// Asks a person, with the change before them, whether to sign.
 pub(super) const SIGN: &str = "rye.sign";

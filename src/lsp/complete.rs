@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::parse::Item;
-use crate::pipeline::{Draft, Rye};
+use crate::rye::{Draft, Rye};
 
 /// The bytes before the cursor that are replaced, and what may stand there: label and remark.
 pub(super) type Completion = (Range<usize>, Vec<(String, String)>);

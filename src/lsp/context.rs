@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 use crate::space::ai_folders;
 
 /// What a session is given by whoever wires it.

@@ -9,7 +9,7 @@ use super::place::{Units, byte_of, line_range};
 use crate::base::text::escape;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::parse::Severity;
-use crate::pipeline::{Draft, Remark, Spot};
+use crate::rye::{Draft, Remark, Spot};
 use crate::space::SPACE_TOO_LARGE;
 use crate::verify::{VERIFY_ALTERED, VERIFY_LEGACY, VERIFY_MOVED, VERIFY_UNSIGNED};
 

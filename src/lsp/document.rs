@@ -7,7 +7,7 @@ use gen_lsp_types as lsp;
 
 use super::place::Units;
 use crate::base::limits::{ITEM_BYTES, LSP_DEBOUNCE_MS, LSP_LATEST_MS};
-use crate::pipeline::Draft;
+use crate::rye::Draft;
 
 /// One open file that is an item by its place, or may become one.
 pub(super) struct Document {

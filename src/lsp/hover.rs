@@ -6,8 +6,8 @@ use super::diagnostics;
 use crate::base::text::escape_line;
 use crate::diagnostic::Code;
 use crate::parse::Item;
-use crate::pipeline::Draft;
 use crate::report::Detail;
+use crate::rye::Draft;
 
 /// Markdown for a place, and the bytes that it is about.
 ///

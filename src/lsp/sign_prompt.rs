@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use crate::base::limits::LSP_QUESTION_BYTES;
-use crate::pipeline::Offer;
+use crate::rye::Offer;
 
 /// The answer that signs; every other one does not.
 pub(super) const YES: &str = "Sign";

@@ -12,7 +12,7 @@ use super::outgoing::{error, read, sentence};
 use super::session::Session;
 use super::sign_prompt::{Awaited, NO, YES, question};
 use super::uri::uri_of;
-use crate::pipeline::{Offer, Taken};
+use crate::rye::{Offer, Taken};
 
 /// `RequestFailed` of the protocol: the request was right, and it could not be done.
 const REQUEST_FAILED: i32 = -32803;

@@ -17,8 +17,8 @@ use super::server::{Server, held};
 use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
-use crate::pipeline::{Hold, Level, Request, Rye, SearchRequest, Verdict};
 use crate::report::error_json;
+use crate::rye::{Hold, Level, Request, Rye, SearchRequest, Verdict};
 use crate::trace::{Event, Recorder, Sink};
 
 /// What a call gave.

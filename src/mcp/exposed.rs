@@ -12,7 +12,7 @@ use super::tools::is_own;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref};
 use crate::parse::Item;
-use crate::pipeline::Described;
+use crate::rye::Described;
 
 /// See the module. Every tool was verified when it was read; a call verifies it again.
 #[derive(Debug, Default, PartialEq)]

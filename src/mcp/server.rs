@@ -22,7 +22,7 @@ use crate::base::sync::unpoisoned;
 use crate::diagnostic::Failure;
 use crate::host::Signals;
 use crate::id::Pattern;
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 use crate::search::SearchIndex;
 
 /// Gives the facade of the project that a folder is, as it is now.

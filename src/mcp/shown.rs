@@ -12,7 +12,7 @@ use super::calls::{Call, Refusal};
 use crate::base::limits::MCP_PAGE;
 use crate::id::{Kind, Query, Ref, Space};
 use crate::parse::Item;
-use crate::pipeline::{Described, Request};
+use crate::rye::{Described, Request};
 
 const KNOWLEDGE: &str = "rye://knowledge/";
 

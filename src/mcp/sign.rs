@@ -12,7 +12,7 @@ use super::server::held;
 use crate::base::Digest;
 use crate::base::limits::MCP_WAITING;
 use crate::id::{Kind, Pattern, Query, Ref, Space};
-use crate::pipeline::{Offer, Rye, Taken};
+use crate::rye::{Offer, Rye, Taken};
 use crate::space::Entry;
 
 /// What was shown and not yet signed, by the digest that says yes to it; the oldest go.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::failure::Failed;
+use super::failed::Failed;
 use super::run::Request;
 use super::rye::{Rye, now};
 use crate::diagnostic::Failure;

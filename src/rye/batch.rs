@@ -8,10 +8,10 @@
 
 use std::borrow::Cow;
 
-use super::line::Line;
-use super::parts::checked;
-use super::rules::{Hold, Rules};
-use super::sign::{Signing, Unwritten};
+use super::call_policy::{Hold, Rules};
+use super::listed_files::checked;
+use super::load::Line;
+use super::signing::{Signing, Unwritten};
 use crate::base::Digest;
 use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;

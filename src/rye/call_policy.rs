@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::line::Line;
+use super::load::Line;
 use super::rye::Rye;
 use crate::base::Digest;
 use crate::diagnostic::Failure;

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use super::line::Line;
-use super::parts::{Beside, checked};
-use super::rules::{Hold, Rules};
+use super::call_policy::{Hold, Rules};
+use super::listed_files::{Beside, checked};
+use super::load::Line;
 use super::rye::Rye;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};

@@ -13,11 +13,11 @@
 use std::path::Path;
 
 use super::SIGN_INVALID;
-use super::line::{Line, valid_here};
-use super::parts::checked;
-use super::rules::{Hold, Rules};
+use super::call_policy::{Hold, Rules};
+use super::listed_files::checked;
+use super::load::{Line, valid_here};
 use super::rye::Rye;
-use super::sign::{judge_content, lost_executor};
+use super::signing::{judge_content, lost_executor};
 use crate::base::text::Position;
 use crate::diagnostic::Failure;
 use crate::diagnostic::{Code, Diagnostic, Place};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::failure::Failed;
+use super::failed::Failed;
 use super::run::{Request, Runs};
 use crate::diagnostic::Failure;
 use crate::eval::{Asked, EvalError, Judged};

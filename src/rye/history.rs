@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::line::Line;
-use super::parts::{Beside, Files, checked, listed_digests, unlike};
-use super::rules::{Hold, Rules};
+use super::call_policy::{Hold, Rules};
+use super::listed_files::{Beside, Files, checked, listed_digests, unlike};
+use super::load::Line;
 use super::rye::Rye;
 use super::{DIFF_AMBIGUOUS_VERSION, DIFF_NO_BASELINE, DIFF_UNKNOWN_VERSION};
 use crate::base::limits::DIFF_MS;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::line::Line;
-use super::rules::{Hold, Rules};
+use super::call_policy::{Hold, Rules};
+use super::load::Line;
 use super::rye::Rye;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::call_policy::Rules;
 use super::items::Items;
-use super::rules::Rules;
 use super::rye::Rye;
 use crate::base::Digest;
 use crate::base::parallel::parallel;

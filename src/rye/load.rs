@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::rules::Rules;
+use super::call_policy::Rules;
 use super::rye::Rye;
 use crate::base::limits::SUGGESTIONS;
 use crate::chain::{Chain, ChainError, Fetch, lineage};

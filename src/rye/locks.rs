@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::line::Line;
-use super::rules::Rules;
+use super::call_policy::Rules;
+use super::load::Line;
 use super::rye::Rye;
 use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;

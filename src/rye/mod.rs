@@ -1,45 +1,45 @@
-//! Pipeline: the facade, the nine steps in order, once.
+//! Rye: the facade, the nine steps in order, once.
 //!
 //! Sees every step. Holds the logic of none.
 //!
-//! Start at `run.rs`, which is the line from a reference to a report; `line.rs` fetches one item by
-//! the `rules.rs` of a call. Each service of [`Rye`] answers one question, in the file that is named
-//! after it; some are told in several:
+//! Start at `run.rs`, which is the way from a reference to a report; `load.rs` fetches one item by
+//! the `call_policy.rs` of a call. `rye.rs` lists the services; each answers one question, in the
+//! file that is named after it. Some take several files:
 //!
 //! - items: `items.rs` lists, `describe.rs` describes, `why.rs` explains, `reach.rs` looks at all
-//!   that is in reach, `parts.rs` knows the files that tools list;
-//! - signing: `sign.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
-//! - runs: `run.rs`, `act.rs` chooses what carries out a plan, `receipt.rs`, `eval.rs` reads the score of one.
+//!   that is in reach, `listed_files.rs` knows the files that tools list;
+//! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
+//! - runs: `run.rs`, `act.rs` chooses what carries out a plan, `receipts.rs`, `eval.rs` reads the score of one.
 
 mod act;
+mod approvals;
 mod batch;
 mod builder;
+mod call_policy;
 mod checks;
 mod describe;
-mod diff;
 #[cfg(feature = "lsp")]
-mod draft;
+mod drafts;
 mod eval;
-mod failure;
+mod failed;
+mod history;
 mod hooks;
 mod items;
-mod line;
-mod lock;
+mod listed_files;
+mod load;
+mod locks;
 #[cfg(any(feature = "lsp", feature = "mcp"))]
 mod offer;
-mod parts;
-mod pending;
+mod plan_source;
+mod projects;
 mod reach;
-mod receipt;
-mod review;
-mod rules;
+mod receipts;
 mod run;
 mod rye;
 mod search;
-mod shelf;
-mod sign;
+mod signing;
 mod why;
-mod work;
+mod working_items;
 
 use crate::diagnostic::codes;
 
@@ -63,24 +63,24 @@ codes! {
 pub(crate) use act::KeptServers;
 pub(crate) use batch::{Other, PassedOver, SignReport, Signed, StagedRow, ToSign, Which};
 pub(crate) use builder::located;
+pub(crate) use call_policy::Hold;
 pub(crate) use checks::{Checked, Verdict};
 pub(crate) use describe::Level;
-pub(crate) use diff::{Against, PastVersion};
 #[cfg(feature = "lsp")]
-pub(crate) use draft::{Draft, Remark, Spot};
+pub(crate) use drafts::{Draft, Remark, Spot};
 pub(crate) use eval::Scored;
-pub(crate) use failure::Failed;
+pub(crate) use failed::Failed;
+pub(crate) use history::{Against, PastVersion};
 pub(crate) use hooks::{BELOW as HOOKS_BELOW, Standing as HookStanding};
 pub(crate) use items::Described;
-pub(crate) use lock::{Change, LockReport, LockRow};
+pub(crate) use locks::{Change, LockReport, LockRow};
 #[cfg(any(feature = "lsp", feature = "mcp"))]
 pub(crate) use offer::{Offer, Taken};
+pub(crate) use projects::{Review, SignerIs};
 pub(crate) use reach::{By, Reach, Reached};
-pub(crate) use receipt::{Attested, Wanted};
-pub(crate) use review::{Review, SignerIs};
-pub(crate) use rules::Hold;
+pub(crate) use receipts::{Attested, Wanted};
 pub(crate) use rye::now;
 pub(crate) use search::{SearchHit, SearchPage};
-pub(crate) use sign::Carried;
+pub(crate) use signing::Carried;
 pub(crate) use why::{Copy, Why};
-pub(crate) use work::{Author, FileChange, InHand, Prepared, Work};
+pub(crate) use working_items::{Author, FileChange, InHand, Prepared, Work};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::diff::unified;
-use super::parts::Files;
-use super::rules::{Hold, Rules};
-use super::sign::Signing;
+use super::call_policy::{Hold, Rules};
+use super::history::unified;
+use super::listed_files::Files;
+use super::signing::Signing;
 use crate::base::Digest;
 use crate::base::text::escape;
 use crate::diagnostic::Failure;

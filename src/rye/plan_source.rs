@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::line::Line;
+use super::load::Line;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Item;

@@ -1,6 +1,6 @@
 //! What a project asks one to believe (core 4.3), looked at without believing any of it.
 
-use super::rules::{Hold, Rules};
+use super::call_policy::{Hold, Rules};
 use super::rye::{Rye, now};
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;

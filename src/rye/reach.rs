@@ -3,9 +3,9 @@
 
 use std::cell::RefCell;
 
+use super::call_policy::{Hold, Rules};
 use super::items::Items;
-use super::line::Line;
-use super::rules::{Hold, Rules};
+use super::load::Line;
 use super::why::Copy;
 use crate::base::Digest;
 use crate::base::limits::CHAIN_LINKS;

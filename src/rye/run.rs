@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
-use super::failure::Failed;
-use super::line::Line;
-use super::pending::Approval;
-use super::receipt::{Notary, Written};
-use super::rules::{Hold, Rules};
+use super::approvals::Approval;
+use super::call_policy::{Hold, Rules};
+use super::failed::Failed;
+use super::load::Line;
+use super::receipts::{Notary, Written};
 use super::rye::Rye;
 use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};

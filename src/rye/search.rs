@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::describe::{Summary, with_status};
-use super::parts::{Beside, is_part};
+use super::listed_files::{Beside, is_part};
 use super::rye::Rye;
 use crate::base::limits::SEARCH_PAGE;
 use crate::diagnostic::{Code, Failure};

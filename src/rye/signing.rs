@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use super::SIGN_INVALID;
 use super::batch::{SignReport, Signed};
+use super::call_policy::{Hold, Rules};
 use super::hooks::BELOW as HOOKS_BELOW;
-use super::line::Line;
-use super::parts::checked;
-use super::rules::{Hold, Rules};
+use super::listed_files::checked;
+use super::load::Line;
 use super::rye::Rye;
 use crate::chain::{Fetch as _, executors};
 use crate::diagnostic::Failure;

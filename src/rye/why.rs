@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::call_policy::{Hold, Rules};
 use super::items::Items;
-use super::line::{Line, valid_here};
-use super::rules::{Hold, Rules};
+use super::load::{Line, valid_here};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure, Place};
 use crate::id::{Kind, Query, Ref, Space};
 use crate::lock::Pin;

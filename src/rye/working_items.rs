@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::diff::unified;
-use super::line::Line;
-use super::parts::{Beside, Files, is_part};
-use super::rules::Rules;
+use super::call_policy::Rules;
+use super::history::unified;
+use super::listed_files::{Beside, Files, is_part};
+use super::load::Line;
 use super::rye::Rye;
-use super::sign::Unwritten;
+use super::signing::Unwritten;
 use crate::base::Digest;
 use crate::base::text::invisible;
 use crate::diagnostic::Failure;

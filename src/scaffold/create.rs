@@ -10,8 +10,8 @@ use crate::base::text::near;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{IdError, Kind, Query, Ref, Space};
 use crate::parse::is_snake_case;
-use crate::pipeline::Rye;
 use crate::resolve::RESOLVE_NOT_FOUND;
+use crate::rye::Rye;
 use crate::space::is_test_spec;
 use crate::verify::SignError;
 

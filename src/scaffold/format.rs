@@ -4,8 +4,8 @@ use crate::base::bytes::replace_if;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::id::Ref;
 use crate::parse::{Tidied, tidied};
-use crate::pipeline::{Carried, Rye};
 use crate::resolve::Found;
+use crate::rye::{Carried, Rye};
 
 use super::error::AuthorError;
 

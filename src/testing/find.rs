@@ -8,7 +8,7 @@ use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diagnostic::{Diagnose, Diagnostic, Failure, Place};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 use crate::space::Entry;
 
 /// One spec.

@@ -11,8 +11,8 @@ use super::score::score;
 use super::spec::Case;
 use crate::diagnostic::Diagnostic;
 use crate::host::{hold_signals, send_on};
-use crate::pipeline::{Request, Rye};
 use crate::report::Warned;
+use crate::rye::{Request, Rye};
 use crate::trace::Quiet;
 
 /// What became of one case.

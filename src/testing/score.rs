@@ -7,7 +7,7 @@ use super::judge::{Came, Finding, plain};
 use super::run::Verdict;
 use super::spec::Case;
 use crate::eval::Asked;
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 use crate::trace::Quiet;
 
 /// Adds what each eval found to the verdict. Without an answer there is nothing to score, which is

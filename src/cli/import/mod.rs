@@ -21,8 +21,8 @@ use crate::import::{
     Draft, Drafts, Import, LeftOut, McpImport, OlderFolder, OlderKey, Put, Written, drafts,
     mcp_drafts, nothing, older_items, skill, write,
 };
-use crate::pipeline::{SignReport, ToSign};
 use crate::resolve::Found;
+use crate::rye::{SignReport, ToSign};
 
 /// Turn what others wrote into signed items
 #[derive(clap::Args)]

@@ -14,7 +14,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
 use crate::id::{Pattern, Space};
-use crate::pipeline::{Rye, now};
+use crate::rye::{Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
     EXAMPLE, PUBLISHER, PublicKey, TrustDocument, TrustError, Unfit, proposals, write_own,

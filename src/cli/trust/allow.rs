@@ -11,8 +11,8 @@ use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
 use crate::id::{ItemId, Kind, Space};
-use crate::pipeline::{Rye, now};
 use crate::plan::file_identity;
+use crate::rye::{Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
     DEPS, FileIdentity, INTERPRETERS, Permit, TrustError, allow_deps, allow_file, record_id,

@@ -10,7 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Fingerprint, Kind, Space};
-use crate::pipeline::Rye;
+use crate::rye::Rye;
 use crate::verify::{DEV_OWNER, DevRecord, PUBLISHER, TrustError, TrustStore};
 
 /// One fingerprint and what is said of it.

@@ -20,7 +20,7 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Fingerprint, IdError, ItemId, Pattern};
-use crate::pipeline::{Rye, now};
+use crate::rye::{Rye, now};
 use crate::space::{ProjectIdentity, SpaceError};
 use crate::verify::{AllowedRoot, PUBLISHER, Revocation, remove_own, write_own};
 
@@ -161,7 +161,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 }
 
 /// The screen of `rye trust review`, for whoever asks before a project is accepted.
-pub(super) fn show_review(review: &crate::pipeline::Review, rye: &Rye, out: &mut Out) {
+pub(super) fn show_review(review: &crate::rye::Review, rye: &Rye, out: &mut Out) {
     review::show(review, rye, out);
 }
 
@@ -245,7 +245,7 @@ fn allow_root(folder: &std::path::Path, context: &Context, out: &mut Out) -> Res
         let place = Place { path: folder.display().to_string(), ..Place::default() };
         SpaceError::Io { place, source }
     };
-    let at = crate::pipeline::located(context.common.project.clone());
+    let at = crate::rye::located(context.common.project.clone());
     let identity = ProjectIdentity::of(&at.cwd.join(folder)).map_err(io)?;
     let user = crate::space::Spaces::find_user(&at)?.ok_or(SpaceError::NoUserSpace)?;
     let pair = crate::verify::OwnKeys::of(&user).pair()?;

@@ -7,7 +7,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::Space;
-use crate::pipeline::{Review, Rye, SignerIs};
+use crate::rye::{Review, Rye, SignerIs};
 
 /// `rye trust review`.
 pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::error::HookError;
-use super::standing::{Armed, Lines};
+use super::in_force::{Armed, Lines};
 use crate::base::Digest;
 use crate::diagnostic::Failure;
 use crate::exec::{HookVerdict, envelope, verdict};
@@ -17,7 +17,7 @@ use crate::report::HookNote;
 use crate::trace::Event;
 
 /// The hooks of one call.
-pub(in crate::pipeline) struct CallHooks<'a> {
+pub(in crate::rye) struct CallHooks<'a> {
     lines: Lines<'a>,
     /// What is called.
     call: Ref,
@@ -35,7 +35,7 @@ impl<'a> CallHooks<'a> {
 
 impl CallHooks<'_> {
     /// In a dry run: who would be asked.
-    pub(in crate::pipeline) fn announce(&self) {
+    pub(in crate::rye) fn announce(&self) {
         for armed in &self.armed {
             for phase in &armed.hook.phases {
                 self.record(armed, *phase, "would_run", "", Duration::ZERO);
@@ -47,7 +47,7 @@ impl CallHooks<'_> {
     ///
     /// # Errors
     /// `hook.denied`
-    pub(in crate::pipeline) fn replace_args(
+    pub(in crate::rye) fn replace_args(
         &self,
         mut args: Map<String, Value>,
     ) -> Result<Map<String, Value>, Failure> {
@@ -70,7 +70,7 @@ impl CallHooks<'_> {
     ///
     /// # Errors
     /// `hook.denied`
-    pub(in crate::pipeline) fn before(&self, args: &Map<String, Value>) -> Result<(), Failure> {
+    pub(in crate::rye) fn before(&self, args: &Map<String, Value>) -> Result<(), Failure> {
         if !self.has_any(Phase::BeforeExecution) {
             return Ok(());
         }
@@ -82,7 +82,7 @@ impl CallHooks<'_> {
     ///
     /// # Errors
     /// `hook.denied`
-    pub(in crate::pipeline) fn after(
+    pub(in crate::rye) fn after(
         &self,
         args: &Map<String, Value>,
         outcome: &mut Outcome,
@@ -117,7 +117,7 @@ impl CallHooks<'_> {
 
     /// A call that came to no answer, as those who judge answers leave it: what it says of itself
     /// is theirs to withhold.
-    pub(in crate::pipeline) fn after_failure(
+    pub(in crate::rye) fn after_failure(
         &self,
         args: &Map<String, Value>,
         failure: Failure,
@@ -273,7 +273,7 @@ impl CallHooks<'_> {
     }
 
     /// What is told of the hooks with the result of the call.
-    pub(in crate::pipeline) fn into_notes(self) -> Vec<HookNote> {
+    pub(in crate::rye) fn into_notes(self) -> Vec<HookNote> {
         self.notes.into_inner()
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose};
 use crate::id::{Ref, Space};
-use crate::pipeline::{HOOK_DENIED, HOOK_NOT_A_HOOK, HOOK_UNUSABLE};
+use crate::rye::{HOOK_DENIED, HOOK_NOT_A_HOOK, HOOK_UNUSABLE};
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -17,12 +17,12 @@ use crate::exec::{HookVerdict, Notification, envelope, verdict};
 use crate::execute::{ExecuteError, Mask, Outcome, prepare};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{Hook, HookKind, Item, Tool};
-use crate::pipeline::act::{pin_fallback, run_context};
-use crate::pipeline::line::{Line, valid_here};
-use crate::pipeline::rules::{Hold, HookRules, Rules};
-use crate::pipeline::rye::Rye;
 use crate::plan::{Act, Params, Plan, PlanContext};
 use crate::resolve::Found;
+use crate::rye::act::{pin_fallback, run_context};
+use crate::rye::call_policy::{Hold, HookRules, Rules};
+use crate::rye::load::{Line, valid_here};
+use crate::rye::rye::Rye;
 use crate::space::Root;
 use crate::trace::{Quiet, Sink};
 use crate::verify::Source;
@@ -174,7 +174,7 @@ impl Hooks<'_> {
     ///
     /// # Errors
     /// `hook.unusable`: one of them cannot be asked.
-    pub(in crate::pipeline) fn of_call<'b>(
+    pub(in crate::rye) fn of_call<'b>(
         self,
         rules: &'b HookRules<'b>,
         sink: &'b dyn Sink,
@@ -258,7 +258,7 @@ impl Hooks<'_> {
         payload: Map<String, Value>,
     ) -> Result<Plan, Failure> {
         let valid = valid_here(line.chain(armed.source.clone(), armed.tool.clone(), &Quiet)?)?;
-        let run_id = crate::pipeline::run::run_id();
+        let run_id = crate::rye::run::run_id();
         let params = Params::check(armed.item(), None, payload, None)?;
         // What a project says of its runs is not for those who judge it.
         let project_shortens = armed.source.space() == Space::Project;

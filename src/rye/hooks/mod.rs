@@ -1,12 +1,12 @@
 //! Hooks (exec-protocol 6): who is asked before and after every call of a tool, and what that
 //! decides.
 //!
-//! `standing.rs` the hooks that are in force, and asking one · `call.rs` those of one call, in
+//! `in_force.rs` the hooks that are in force, and asking one · `call.rs` those of one call, in
 //! their order
 
 mod call;
 mod error;
-mod standing;
+mod in_force;
 
-pub(crate) use standing::BELOW;
-pub(crate) use standing::Standing;
+pub(crate) use in_force::BELOW;
+pub(crate) use in_force::Standing;
