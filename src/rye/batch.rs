@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use super::call_policy::{Hold, Rules};
 use super::listed_files::checked;
-use super::load::Line;
+use super::load::Loader;
 use super::signing::{Signing, Unwritten};
 use crate::base::Digest;
 use crate::base::parallel::parallel;
@@ -167,10 +167,10 @@ impl Signing<'_> {
         progress: &(dyn Fn() + Sync),
     ) -> Vec<StagedRow> {
         let rules = Rules::new(self.rye, Hold::Listed);
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         parallel(files, |file| {
             let (item, place) = (file.found.item.clone(), file.found.place.clone());
-            let step = self.stage_one(file, pair, which, line);
+            let step = self.stage_one(file, pair, which, loader);
             progress();
             StagedRow { item, place, step: step.unwrap_or_else(|f| Step::Done(Signed::Failed(f))) }
         })
@@ -181,11 +181,11 @@ impl Signing<'_> {
         file: ToSign,
         pair: &KeyPair,
         which: Which,
-        line: Line<'_>,
+        loader: Loader<'_>,
     ) -> Result<Step, Failure> {
         let ToSign { found, on_disk } = file;
-        let was = self.judge(&found, pair, line.trust);
-        let whose = whose(&found, pair, line.trust);
+        let was = self.judge(&found, pair, loader.trust);
+        let whose = whose(&found, pair, loader.trust);
         if let Which::Open { others } = which {
             let left = match &whose {
                 _ if was.is_none() => Some(Signed::UpToDate),
@@ -205,7 +205,7 @@ impl Signing<'_> {
             _ => None,
         };
         let given = digest_to_sign(&found);
-        let unwritten = self.in_memory(found, By::Own(pair), line)?;
+        let unwritten = self.in_memory(found, By::Own(pair), loader)?;
         if which == Which::Exactly && unwritten.source().digest() != given {
             return Err(changed_meanwhile(unwritten.source().place()));
         }
@@ -231,12 +231,12 @@ impl Signing<'_> {
         progress: &(dyn Fn() + Sync),
     ) -> Vec<SignReport> {
         let rules = Rules::new(self.rye, Hold::Listed);
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         parallel(rows, |row| {
             let StagedRow { item, place, step } = row;
             let signed = match step {
                 Step::Done(signed) => signed,
-                Step::Write(ready) => match self.write(&ready.unwritten, &ready.on_disk, line) {
+                Step::Write(ready) => match self.write(&ready.unwritten, &ready.on_disk, loader) {
                     Ok(true) => ready.signed(),
                     Ok(false) => Signed::Failed(changed_meanwhile(place.clone())),
                     Err(failure) => Signed::Failed(failure),
@@ -256,7 +256,7 @@ impl Signing<'_> {
         self,
         unwritten: &Unwritten,
         on_disk: &[u8],
-        line: Line<'_>,
+        loader: Loader<'_>,
     ) -> Result<bool, Failure> {
         // With the files that its header lists, as they were when it was staged.
         let Ok(source) = checked(unwritten.source().clone(), &self.rye.spaces) else {
@@ -268,7 +268,7 @@ impl Signing<'_> {
         if let Some(held) = self.held_back(source.space()) {
             held.remove(source.item(), source.ext());
         }
-        line.remember(std::iter::once(&source), false);
+        loader.remember(std::iter::once(&source), false);
         Ok(true)
     }
 

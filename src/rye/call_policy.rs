@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::load::Line;
+use super::load::Loader;
 use super::rye::Rye;
 use crate::base::Digest;
 use crate::diagnostic::Failure;
@@ -71,8 +71,8 @@ impl<'a> Rules<'a> {
     }
 
     /// Loads items by these rules.
-    pub(super) fn line<'b>(&'b self, sink: &'b dyn Sink) -> Line<'b> {
-        Line { rye: self.rye, trust: &self.trust, rules: self, sink }
+    pub(super) fn loader<'b>(&'b self, sink: &'b dyn Sink) -> Loader<'b> {
+        Loader { rye: self.rye, trust: &self.trust, rules: self, sink }
     }
 
     /// The rules for the hooks of this call: dev mode weakens none; the project's lock holds the

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::call_policy::{Hold, Rules};
 use super::listed_files::{Beside, checked};
-use super::load::Line;
+use super::load::Loader;
 use super::rye::Rye;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};
@@ -86,7 +86,7 @@ impl Checks<'_> {
         goes_on: &(dyn Fn() -> bool + Sync),
     ) -> Vec<Checked> {
         let rules = Rules::new(self.rye, hold);
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         // Entries come sorted, so two files of one id in one space stand side by side.
         let twins: HashSet<(Space, Ref)> = entries
             .windows(2)
@@ -107,7 +107,7 @@ impl Checks<'_> {
             let twin = twins.contains(&(entry.space, entry.item.clone()));
             let merges = entry.item.id.is_reserved() || entry.item.kind == Kind::Config;
             let answers = merges || nearest.get(&entry.item) == Some(&entry.space);
-            check(line, &entry, Asked { twin, answers, parse })
+            check(loader, &entry, Asked { twin, answers, parse })
         });
         let mut checked: Vec<Checked> = rows.into_iter().flatten().collect();
         // A file that a verified tool lists needs no line of its own.
@@ -125,7 +125,7 @@ impl Checks<'_> {
                 let embedded =
                     !is_bundled && self.rye.spaces.get(row.space).is_some_and(Root::is_embedded);
                 let covers = |(space, (beside, key)): &(Option<String>, (Beside, Fingerprint))| {
-                    let trust = line.trust;
+                    let trust = loader.trust;
                     let scope = trust.out_of_scope(*key, &row.item, row.space, embedded, identity);
                     *space == row.place.space
                         && beside.holds(&row.item, &row.ext)
@@ -146,14 +146,14 @@ impl Checks<'_> {
     ) -> (Result<Vec<Detail>, Failure>, Vec<Warned>) {
         let sink = Warnings::new(&Quiet);
         let rules = Rules::new(self.rye, hold);
-        let line = rules.line(&sink);
+        let loader = rules.loader(&sink);
         let details = self.rye.sound_types().and_then(|()| {
-            let (source, item) = line.admit(line.find(query)?)?;
+            let (source, item) = loader.admit(loader.find(query)?)?;
             if hold == Hold::Exact {
                 // What is asked is whether all of it is locked, not the chain alone.
-                line.links(source.clone(), item.clone(), true, |_, _| ())?;
+                loader.links(source.clone(), item.clone(), true, |_, _| ())?;
             }
-            line.details(source, item)
+            loader.details(source, item)
         });
         let warned = sink.kept().into_iter().map(|(item, w)| Warned::new(item, w));
         (details, warned.collect())
@@ -170,11 +170,11 @@ struct Asked {
     parse: bool,
 }
 
-fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
+fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
     let Asked { twin, answers, parse } = asked;
-    let root = line.rye.spaces.home(entry.space, entry.bundle.as_ref())?;
+    let root = loader.rye.spaces.home(entry.space, entry.bundle.as_ref())?;
     let place = root.shown(&entry.relative());
-    if line.rye.items().is_system_copy(entry) {
+    if loader.rye.items().is_system_copy(entry) {
         return None;
     }
     let Entry { item, space, ext, .. } = entry.clone();
@@ -189,7 +189,7 @@ fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
             ext: ext.clone(),
         })
     };
-    let found = line.resolver(|resolver| match twin {
+    let found = loader.resolver(|resolver| match twin {
         // Says which files they are.
         true => resolver.in_space(&item, space),
         false => resolver.at(entry),
@@ -201,15 +201,15 @@ fn check(line: Line<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
         Err(error) => return bad(error.into()),
     };
     let bytes = found.bytes.len();
-    let verified = if answers { line.verify(found) } else { line.verify_alone(found) };
+    let verified = if answers { loader.verify(found) } else { loader.verify_alone(found) };
     let source = match verified {
         Ok(source) => source,
         Err(error) => return bad(error),
     };
     // Its header is signed, so what it lists is covered, or refused, with it.
-    let beside = Beside::new(&line.rye.types, space, &item, source.ext(), source.text());
+    let beside = Beside::new(&loader.rye.types, space, &item, source.ext(), source.text());
     let beside = beside.zip(source.signer().map(|signer| signer.key));
-    let source = match checked(source, &line.rye.spaces) {
+    let source = match checked(source, &loader.rye.spaces) {
         Ok(source) => source,
         Err(failure) => return bad(failure.into()).map(|row| Checked { beside, ..row }),
     };

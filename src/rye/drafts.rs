@@ -15,7 +15,7 @@ use std::path::Path;
 use super::SIGN_INVALID;
 use super::call_policy::{Hold, Rules};
 use super::listed_files::checked;
-use super::load::{Line, valid_here};
+use super::load::{Loader, valid_here};
 use super::rye::Rye;
 use super::signing::{judge_content, lost_executor};
 use crate::base::text::Position;
@@ -99,13 +99,13 @@ impl Drafts<'_> {
     /// Judges `text` as the item that lies, or would lie, at `entry`.
     pub(crate) fn judge(self, entry: &Entry, text: &str) -> Option<Draft> {
         let rules = Rules::new(self.rye, Hold::Listed);
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         let bytes = text.as_bytes();
-        let found = line.resolver(|resolver| resolver.as_if(entry, bytes.to_vec()))?;
+        let found = loader.resolver(|resolver| resolver.as_if(entry, bytes.to_vec()))?;
         let on_disk = self.rye.spaces.get(entry.space)?.read(&entry.relative());
         let saved = matches!(on_disk, Ok(Some(now)) if now.as_ref() == bytes);
         let mut remarks = Vec::new();
-        let (verdict, read) = match line.verdict(entry, &found) {
+        let (verdict, read) = match loader.verdict(entry, &found) {
             Ok(source) => {
                 // Dev mode let it through.
                 remarks.extend(source.warnings().iter().map(|warning| Remark {
@@ -121,14 +121,14 @@ impl Drafts<'_> {
                 let version = read.as_ref().ok().and_then(|(_, item, _)| item.version());
                 (Ok(Detail::of(&source, version)), read)
             }
-            Err(failure) => (Err(failure.diagnostic()), line.read_unverified(found)),
+            Err(failure) => (Err(failure.diagnostic()), loader.read_unverified(found)),
         };
         let mut draft =
             Draft { entry: entry.clone(), saved, verdict, item: None, links: vec![], remarks };
         match read {
             Ok((source, item, findings)) => {
                 draft.remarks.extend(findings.into_iter().map(Remark::from));
-                follow(line, source, &item, &mut draft);
+                follow(loader, source, &item, &mut draft);
                 draft.item = Some(item);
             }
             Err(failure) => draft.note(&failure, None),
@@ -151,14 +151,14 @@ impl Drafts<'_> {
 }
 
 /// Follows what the item would run through, to where that ends.
-fn follow(line: Line<'_>, source: Source, item: &Item, draft: &mut Draft) {
+fn follow(loader: Loader<'_>, source: Source, item: &Item, draft: &mut Draft) {
     let space = draft.entry.space;
     let rest = |details: Vec<Detail>| details.into_iter().skip(1).collect();
     match item {
         // Without an executor the findings say that it cannot run.
         Item::Tool(tool) if !tool.is_link() => {
             let Some(executor) = &tool.executor else { return };
-            let chain = match line.chain(source, tool.as_ref().clone(), &Quiet) {
+            let chain = match loader.chain(source, tool.as_ref().clone(), &Quiet) {
                 Ok(chain) => chain,
                 Err(error) => return draft.note(&Failure::from(error), Some(executor)),
             };
@@ -171,20 +171,20 @@ fn follow(line: Line<'_>, source: Source, item: &Item, draft: &mut Draft) {
         }
         Item::Directive(directive) => {
             let Some(parent) = &directive.extends else { return };
-            match line.details(source, item.clone()) {
+            match loader.details(source, item.clone()) {
                 Ok(details) => draft.links = rest(details),
                 Err(failure) => draft.note(&failure, Some(parent)),
             }
         }
         // A step for others has no chain of its own; but its executor is there, or is not.
         Item::Tool(tool) => {
-            draft.remarks.extend(lost_executor(tool, space, line).map(Remark::from));
+            draft.remarks.extend(lost_executor(tool, space, loader).map(Remark::from));
         }
         _ => {}
     }
 }
 
-impl Line<'_> {
+impl Loader<'_> {
     /// What `verify` says of the text in the place where it lies, or would lie.
     fn verdict(&self, entry: &Entry, found: &Found) -> Result<Source, Failure> {
         let item = &entry.item;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::call_policy::{Hold, Rules};
 use super::listed_files::{Beside, Files, checked, listed_digests, unlike};
-use super::load::Line;
+use super::load::Loader;
 use super::rye::Rye;
 use super::{DIFF_AMBIGUOUS_VERSION, DIFF_NO_BASELINE, DIFF_UNKNOWN_VERSION};
 use crate::base::limits::DIFF_MS;
@@ -156,24 +156,24 @@ impl History<'_> {
     /// `diff.*`; `lock.*` where the lock is asked for; those of finding the item.
     pub(crate) fn diff(self, query: &Query, against: &Against) -> Result<Difference, Failure> {
         let rules = Rules::new(self.rye, Hold::Off);
-        let line = rules.line(&Quiet);
-        let found = line.find(query)?;
+        let loader = rules.loader(&Quiet);
+        let found = loader.find(query)?;
         let item = found.item.clone();
         let (old, name) = match against {
-            Against::Last => match line.versions(&found).next() {
+            Against::Last => match loader.versions(&found).next() {
                 Some(last) => (last, None),
-                None => return Ok(line.all_new(&found)),
+                None => return Ok(loader.all_new(&found)),
             },
             Against::Lock => {
                 let lock = rules.lock()?;
                 let listed = lock.find(&item, found.space).cloned();
                 let unlisted = || lock.not_listed(item, Some(found.place.clone()));
                 let pin = listed.ok_or_else(unlisted)?;
-                return Ok(line.diff_locked(&found, &pin)?);
+                return Ok(loader.diff_locked(&found, &pin)?);
             }
-            Against::Named(text) => (line.named_version(&found, text)?, Some("")),
+            Against::Named(text) => (loader.named_version(&found, text)?, Some("")),
         };
-        Ok(line.difference(&old, &found, name))
+        Ok(loader.difference(&old, &found, name))
     }
 
     /// The known versions of an item, the latest first; only those that verify.
@@ -182,11 +182,11 @@ impl History<'_> {
     /// Those of finding the item. A lock that cannot be used marks nothing.
     pub(crate) fn versions(self, query: &Query) -> Result<(Ref, Vec<PastVersion>), Failure> {
         let rules = Rules::new(self.rye, Hold::Off);
-        let line = rules.line(&Quiet);
-        let found = line.find(query)?;
+        let loader = rules.loader(&Quiet);
+        let found = loader.find(query)?;
         let (locked, on_disk) =
             (rules.locked_digest(&found.item, found.space), digest_to_sign(&found));
-        let versions = line.versions(&found).filter_map(|source| {
+        let versions = loader.versions(&found).filter_map(|source| {
             let signer = source.signer()?;
             Some(PastVersion {
                 sha256: source.digest(),
@@ -232,7 +232,7 @@ impl Difference {
     }
 }
 
-impl Line<'_> {
+impl Loader<'_> {
     /// What differs from a version: the file, and those beside it that its header means.
     fn difference(&self, old: &Source, found: &Found, name: Option<&str>) -> Difference {
         let rye = self.rye;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::call_policy::{Hold, Rules};
-use super::load::Line;
+use super::load::Loader;
 use super::rye::Rye;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};
@@ -80,15 +80,15 @@ impl Items<'_> {
     /// One item, verified and parsed.
     pub(crate) fn describe(self, query: &Query) -> Result<Described, Failure> {
         let rules = Rules::new(self.rye, Hold::Listed);
-        let line = rules.line(&Quiet);
-        describe(line, query)
+        let loader = rules.loader(&Quiet);
+        describe(loader, query)
     }
 
     /// Many items, verified and parsed on all cores; the results keep the order.
     pub(crate) fn describe_all(self, queries: Vec<Query>) -> Vec<Result<Described, Failure>> {
         let rules = Rules::new(self.rye, Hold::Listed);
-        let line = rules.line(&Quiet);
-        parallel(queries, |query| describe(line, &query))
+        let loader = rules.loader(&Quiet);
+        parallel(queries, |query| describe(loader, &query))
     }
 
     /// Whether this entry of a nearer space is the system's own file to the byte.
@@ -116,8 +116,8 @@ impl Described {
     }
 }
 
-fn describe(line: Line<'_>, query: &Query) -> Result<Described, Failure> {
-    let (source, item) = line.admit(line.find(query)?)?;
+fn describe(loader: Loader<'_>, query: &Query) -> Result<Described, Failure> {
+    let (source, item) = loader.admit(loader.find(query)?)?;
     Ok(Described {
         detail: Detail::of(&source, item.version()),
         item,

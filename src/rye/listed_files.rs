@@ -214,9 +214,9 @@ impl Items<'_> {
     /// Those of verifying and parsing it.
     pub(crate) fn signed_files(self, found: Found) -> Result<Vec<Covered>, Failure> {
         let rules = Rules::strict(self.rye);
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         let bytes = found.bytes.to_vec();
-        let (source, _) = line.admit(found)?;
+        let (source, _) = loader.admit(found)?;
         let own = Covered { path: source.path_below_base(), bytes, is_program: false };
         let beside = source.parts().iter().map(|part| {
             let origin = source.parts_origin(&part.path);

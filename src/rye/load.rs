@@ -21,14 +21,14 @@ use crate::verify::{Reason, Source, TrustStore, admit};
 
 /// The first steps of the line, by the rules of one call.
 #[derive(Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct Loader<'a> {
     pub(super) rye: &'a Rye,
     pub(super) trust: &'a TrustStore<'a>,
     pub(super) rules: &'a Rules<'a>,
     pub(super) sink: &'a dyn Sink,
 }
 
-impl Line<'_> {
+impl Loader<'_> {
     /// Calls `with` with the resolver of this call.
     pub(super) fn resolver<R>(&self, with: impl FnOnce(&Resolver<'_>) -> R) -> R {
         // A policy that cannot be read lets nothing through.
@@ -207,7 +207,7 @@ pub(super) fn valid_here(chain: Chain) -> Result<ValidChain, Failure> {
     Ok(ValidChain::judge(chain, &asked, &Quiet)?)
 }
 
-impl Fetch for Line<'_> {
+impl Fetch for Loader<'_> {
     fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, Failure> {
         let found = self.resolver(|resolver| resolver.resolve(item, from, self.sink))?;
         found.map(|found| self.admit(found)).transpose()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::call_policy::Rules;
-use super::load::Line;
+use super::load::Loader;
 use super::rye::Rye;
 use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;
@@ -87,11 +87,11 @@ impl<'a> Locks<'a> {
         let rules = Rules::strict(self.rye);
         let (_, before) = self.lock_to_write(&rules)?;
         let mut gone = BTreeSet::new();
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         let queries = match queries {
             [] => {
                 let listed = before.rows().map(|(name, _)| name);
-                gone.extend(listed.filter(|name| is_gone(line, name)).cloned());
+                gone.extend(listed.filter(|name| is_gone(loader, name)).cloned());
                 let mut all: BTreeSet<Query> =
                     self.lockable()?.into_iter().map(Query::from).collect();
                 all.extend(before.rows().map(|(name, _)| name.clone()));
@@ -100,7 +100,7 @@ impl<'a> Locks<'a> {
             named => named.to_vec(),
         };
         let found = parallel(queries, |query| {
-            let locked = self.pins(line, &query, &before);
+            let locked = self.pins(loader, &query, &before);
             locked.map_err(|failure| (query.to_string(), failure))
         });
         let mut failed = Vec::new();
@@ -121,7 +121,7 @@ impl<'a> Locks<'a> {
             rows.insert(name.to_string(), row);
         }
         for row in rows.values_mut() {
-            row.diff = row_diff(line, row);
+            row.diff = row_diff(loader, row);
         }
         Ok(LockReport { rows: rows.into_values().collect(), failed })
     }
@@ -185,7 +185,7 @@ impl<'a> Locks<'a> {
         lock.write(project)?;
         // Read anew, so that what the lock lists now is what is kept longest.
         let rules = Rules::strict(self.rye);
-        rules.line(&Quiet).remember(written.into_iter(), true);
+        rules.loader(&Quiet).remember(written.into_iter(), true);
         Ok(true)
     }
 
@@ -211,9 +211,9 @@ impl<'a> Locks<'a> {
     pub(crate) fn gone_rows(self) -> Result<(usize, Vec<Query>), Failure> {
         let rules = Rules::strict(self.rye);
         let lock = rules.lock()?;
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         let rows = lock.rows().map(|(name, _)| name);
-        let gone = rows.filter(|name| is_gone(line, name)).cloned().collect();
+        let gone = rows.filter(|name| is_gone(loader, name)).cloned().collect();
         Ok((lock.rows().count(), gone))
     }
 
@@ -232,9 +232,14 @@ impl<'a> Locks<'a> {
     }
 
     /// The rows that locking one item makes.
-    fn pins(self, line: Line<'_>, query: &Query, before: &Lock) -> Result<Vec<LockRow>, Failure> {
-        let (source, item) = line.admit(line.find(query)?)?;
-        let rows = line.links(source, item, true, |source, version| {
+    fn pins(
+        self,
+        loader: Loader<'_>,
+        query: &Query,
+        before: &Lock,
+    ) -> Result<Vec<LockRow>, Failure> {
+        let (source, item) = loader.admit(loader.find(query)?)?;
+        let rows = loader.links(source, item, true, |source, version| {
             let name = Lock::name(source.item(), source.space())?;
             let was = before.get(&name).cloned();
             let now = Pin::of(source, version)?;
@@ -258,20 +263,20 @@ impl LockRow {
 }
 
 /// Whether nothing answers to a row any more.
-fn is_gone(line: Line<'_>, name: &Query) -> bool {
+fn is_gone(loader: Loader<'_>, name: &Query) -> bool {
     let Some(kind) = name.kind else { return true };
     let item = Ref::new(kind, name.id.clone());
-    line.resolver(|resolver| match name.space {
+    loader.resolver(|resolver| match name.space {
         Some(space) => matches!(resolver.in_space(&item, space), Ok(None)),
         None => resolver.copies(&item).is_empty(),
     })
 }
 
 /// What changed since the locked version, where that is known here.
-fn row_diff(line: Line<'_>, row: &LockRow) -> Option<String> {
+fn row_diff(loader: Loader<'_>, row: &LockRow) -> Option<String> {
     let Change::Changed(_) = row.change else { return None };
     let (was, now) = (row.was.as_ref()?, row.now.as_ref()?);
     let query = Query { space: Some(now.space), ..row.name.clone() };
-    let found = line.find(&query).ok()?;
-    line.diff_locked(&found, was).ok().map(|difference| difference.whole())
+    let found = loader.find(&query).ok()?;
+    loader.diff_locked(&found, was).ok().map(|difference| difference.whole())
 }

@@ -51,15 +51,15 @@ impl Signing<'_> {
     pub(crate) fn offer(self, entry: &Entry) -> Result<Offer, Failure> {
         let (found, files) = self.offered(entry)?;
         let rules = Rules::new(self.rye, Hold::Off);
-        let line = rules.line(&Quiet);
-        let last = line.versions(&found).next();
+        let loader = rules.loader(&Quiet);
+        let last = loader.versions(&found).next();
         let text = String::from_utf8_lossy(&found.bytes);
         let path = &found.place.path;
         let mut diff = match &last {
             Some(last) => unified(last.text(), &text, path, "last verified"),
             None => unified("", &text, path, "no verified version is known"),
         };
-        for file in line.file_differences(&found, &files, last.as_ref()) {
+        for file in loader.file_differences(&found, &files, last.as_ref()) {
             diff.push_str(&format!("{}\n{}", file.finding, file.unified));
         }
         let diff = escape(&diff).into_owned();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::load::Line;
+use super::load::Loader;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::Item;
@@ -10,7 +10,7 @@ use crate::plan::{ConfigCopy, PlanError, PlanSource};
 use crate::space::{Folder, SpaceError};
 use crate::verify::{PartsRoot, Source};
 
-impl PlanSource for Line<'_> {
+impl PlanSource for Loader<'_> {
     fn parts_folder<'s>(
         &'s self,
         source: &Source,
@@ -71,7 +71,7 @@ impl PlanSource for Line<'_> {
     }
 }
 
-impl Line<'_> {
+impl Loader<'_> {
     fn accepts_project(&self) -> bool {
         let identity = self.rye.spaces.project_identity();
         identity.is_some_and(|identity| self.trust.accepts(identity).unwrap_or(false))

@@ -113,7 +113,7 @@ impl Projects<'_> {
         let rules = Rules::new(self.rye, Hold::Off);
         let trust = &rules.trust;
         let proposed = self.rye.spaces.get(Space::Project).map(proposals).unwrap_or_default();
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         let mut items = Vec::new();
         let mut odd = Vec::new();
         let all = self.rye.items().survey(&[])?;
@@ -123,7 +123,7 @@ impl Projects<'_> {
             if proposal || self.rye.items().is_system_copy(&entry) {
                 continue;
             }
-            let found = match line.resolver(|r| r.in_space(&entry.item, Space::Project)) {
+            let found = match loader.resolver(|r| r.in_space(&entry.item, Space::Project)) {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
                 Err(error) => {
@@ -133,7 +133,7 @@ impl Projects<'_> {
                 }
             };
             let shadows = [Space::User, Space::System].into_iter().filter(|space| {
-                line.resolver(|r| matches!(r.in_space(&entry.item, *space), Ok(Some(_))))
+                loader.resolver(|r| matches!(r.in_space(&entry.item, *space), Ok(Some(_))))
             });
             let shadows = shadows.collect();
             let signed = SignedText {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use super::call_policy::{Hold, Rules};
 use super::items::Items;
-use super::load::Line;
+use super::load::Loader;
 use super::why::Copy;
 use crate::base::Digest;
 use crate::base::limits::CHAIN_LINKS;
@@ -109,25 +109,25 @@ pub(crate) struct Reach {
 
 /// Keeps what a chain fetches, also of one that cannot be built.
 struct Watch<'a> {
-    line: Line<'a>,
+    loader: Loader<'a>,
     seen: RefCell<Vec<Reached>>,
 }
 
 impl Fetch for Watch<'_> {
     fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, Failure> {
-        let got = self.line.fetch(item, from)?;
+        let got = self.loader.fetch(item, from)?;
         if let Some((source, parsed)) = &got {
-            self.seen.borrow_mut().push(Reached::of(source, parsed, self.line.trust));
+            self.seen.borrow_mut().push(Reached::of(source, parsed, self.loader.trust));
         }
         Ok(got)
     }
 
     fn find_above(&self, item: &Ref, from: Space) -> Option<Space> {
-        self.line.find_above(item, from)
+        self.loader.find_above(item, from)
     }
 
     fn near(&self, item: &Ref) -> Vec<String> {
-        self.line.near(item)
+        self.loader.near(item)
     }
 }
 
@@ -138,12 +138,12 @@ impl Items<'_> {
     /// For each by itself: that of a reference to which no file lies in any space.
     pub(crate) fn reach(self, queries: Vec<Query>) -> Vec<Result<Reach, Failure>> {
         let rules = Rules::new(self.rye, Hold::Listed);
-        let line = rules.line(&Quiet);
-        parallel(queries, |query| self.reach_one(line, &query))
+        let loader = rules.loader(&Quiet);
+        parallel(queries, |query| self.reach_one(loader, &query))
     }
 
-    fn reach_one(self, line: Line<'_>, query: &Query) -> Result<Reach, Failure> {
-        let (item, answer, copies) = line.copies(query)?;
+    fn reach_one(self, loader: Loader<'_>, query: &Query) -> Result<Reach, Failure> {
+        let (item, answer, copies) = loader.copies(query)?;
         let mut reach = Reach {
             item,
             copies,
@@ -154,11 +154,11 @@ impl Items<'_> {
             beside_refused: None,
             survey: None,
         };
-        match answer.and_then(|found| line.admit(found)) {
+        match answer.and_then(|found| loader.admit(found)) {
             Err(failure) => reach.refused = Some(failure.diagnostic()),
             Ok((source, parsed)) => {
-                reach.links.push(Reached::of(&source, &parsed, line.trust));
-                let watch = Watch { line, seen: RefCell::new(Vec::new()) };
+                reach.links.push(Reached::of(&source, &parsed, loader.trust));
+                let watch = Watch { loader, seen: RefCell::new(Vec::new()) };
                 let stopped = self.walk(&watch, source, parsed, &mut reach);
                 reach.links.extend(watch.seen.into_inner());
                 if let Some(why) = stopped {
@@ -178,18 +178,18 @@ impl Items<'_> {
         parsed: Item,
         reach: &mut Reach,
     ) -> Option<Diagnostic> {
-        let line = watch.line;
+        let loader = watch.loader;
         match parsed {
             Item::Tool(tool) if tool.is_link() => links(watch, &source, tool.executor.clone()),
             Item::Tool(tool) => {
-                reach.survey = line.survey_tool(&source, &Item::Tool(tool.clone()));
+                reach.survey = loader.survey_tool(&source, &Item::Tool(tool.clone()));
                 match Chain::build(source, *tool, watch, &Quiet) {
                     Err(error) => Some(Diagnostic::from(&error)),
                     Ok(chain) => {
-                        match dependencies(&chain, &line, &Quiet) {
+                        match dependencies(&chain, &loader, &Quiet) {
                             Ok(sources) => {
                                 let sources = sources.iter();
-                                let beside = sources.map(|s| Reached::bare(s, line.trust));
+                                let beside = sources.map(|s| Reached::bare(s, loader.trust));
                                 reach.beside = beside.collect();
                             }
                             Err(failure) => reach.beside_refused = Some(failure.diagnostic()),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::approvals::Approval;
 use super::call_policy::{Hold, Rules};
 use super::failed::Failed;
-use super::load::Line;
+use super::load::Loader;
 use super::receipts::{Notary, Written};
 use super::rye::Rye;
 use crate::base::{Digest, random};
@@ -181,8 +181,8 @@ impl Runs<'_> {
         }
         self.rye.sound_types()?;
         let rules = Rules::new(self.rye, Hold::of(request.locked));
-        let line = rules.line(sink);
-        let found = line.find(&query)?;
+        let loader = rules.loader(sink);
+        let found = loader.find(&query)?;
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");
         reached.item = found.item.to_string();
         cell.check(found.item.kind)?;
@@ -192,10 +192,10 @@ impl Runs<'_> {
         if request.eval.is_some() && found.item.kind != Kind::Tool {
             return Err(EvalError::NotAnEval { item: found.item, why: "it is no tool" }.into());
         }
-        let (source, parsed) = line.admit(found)?;
+        let (source, parsed) = loader.admit(found)?;
         match parsed {
-            Item::Tool(tool) => self.run_tool(line, source, *tool, request, reached),
-            Item::Directive(directive) => run_directive(line, source, *directive, request),
+            Item::Tool(tool) => self.run_tool(loader, source, *tool, request, reached),
+            Item::Directive(directive) => run_directive(loader, source, *directive, request),
             Item::Knowledge(_) => Ok(show_knowledge(&source)),
             Item::Config(_) => Err(MatrixError::NotExecutable { kind: Kind::Config }.into()),
         }
@@ -203,16 +203,16 @@ impl Runs<'_> {
 
     fn run_tool(
         self,
-        line: Line<'_>,
+        loader: Loader<'_>,
         source: Source,
         tool: Tool,
         request: &Request,
         reached: &mut Reached,
     ) -> Result<Report, Failure> {
-        let chain = line.chain(source, tool, line.sink)?;
+        let chain = loader.chain(source, tool, loader.sink)?;
         reached.chain = chain.ids();
         let asked = Asked { target: request.target.clone(), thread: request.thread.clone() };
-        let valid = ValidChain::judge(chain, &asked, line.sink)?;
+        let valid = ValidChain::judge(chain, &asked, loader.sink)?;
         let tool = valid.chain().tool();
         let schema = tool.tool.schema.as_ref();
         let mut given = match &request.eval {
@@ -223,8 +223,8 @@ impl Runs<'_> {
             given.insert(name.clone(), typed(schema, name, text));
         }
         let run_id = run_id();
-        let hook_rules = line.rules.for_hooks();
-        let hooks = self.rye.hooks().of_call(&hook_rules, line.sink, &tool.source, &run_id)?;
+        let hook_rules = loader.rules.for_hooks();
+        let hooks = self.rye.hooks().of_call(&hook_rules, loader.sink, &tool.source, &run_id)?;
         if request.dry_run {
             hooks.announce();
         } else {
@@ -237,21 +237,21 @@ impl Runs<'_> {
         }
         let params = Params::check(tool.item(), schema, given, request.timeout)?;
         let args = params.clone();
-        let receipts = self.rye.receipts().places(request, line.trust, &run_id)?;
+        let receipts = self.rye.receipts().places(request, loader.trust, &run_id)?;
         let for_record = request.for_record || !receipts.is_empty();
         let mut machine = PlanContext {
             run_id: &run_id,
             timeout: request.timeout,
             sandbox: request.sandbox,
             for_record,
-            ..line.machine()
+            ..loader.machine()
         };
         if let Some(folder) = &request.workplace {
             machine.workplace = folder;
             // What lies there was not signed by anybody, so it is no program.
             machine.guarded.push(folder.clone());
         }
-        let plan = Plan::build(&valid, params, &machine, line.sink)?;
+        let plan = Plan::build(&valid, params, &machine, loader.sink)?;
         if let Some(planned) = &request.plan {
             planned.compare(&plan, request.for_record).map_err(|error| {
                 match &request.approval {
@@ -268,14 +268,14 @@ impl Runs<'_> {
             true => (None, Written::default()),
             false => {
                 hooks.before(args.as_map())?;
-                let notary = self.rye.receipts().writer(receipts, &plan, line.trust)?;
+                let notary = self.rye.receipts().writer(receipts, &plan, loader.trust)?;
                 if let Some(approval) = &request.approval {
                     self.rye.approvals().claim(approval)?;
                 }
                 let approval = request.approval.as_ref().map(Approval::to_json);
                 let begin = Instant::now();
                 let ended =
-                    self.act(&plan, notary, approval.as_ref(), &run_id, &warnings, line.sink);
+                    self.act(&plan, notary, approval.as_ref(), &run_id, &warnings, loader.sink);
                 match ended {
                     Ok((mut outcome, written)) => {
                         hooks.after(args.as_map(), &mut outcome, begin.elapsed())?;
@@ -296,7 +296,7 @@ impl Runs<'_> {
             _ => None,
         };
         if outcome.is_some() {
-            line.remember(chain.links().iter().map(|link| &link.source), false);
+            loader.remember(chain.links().iter().map(|link| &link.source), false);
         }
         let details = chain.links().iter().map(|l| Detail::of(&l.source, l.tool.version.clone()));
         Ok(Report::Tool(Box::new(ToolReport {
@@ -336,21 +336,21 @@ impl Runs<'_> {
 }
 
 fn run_directive(
-    line: Line<'_>,
+    loader: Loader<'_>,
     source: Source,
     directive: Directive,
     request: &Request,
 ) -> Result<Report, Failure> {
-    let lineage = lineage(source, directive, &line)?;
+    let lineage = lineage(source, directive, &loader)?;
     let (source, directive) = (&lineage.source, &lineage.directive);
     let mut given = request.params.clone();
     for (name, text) in &request.texts {
         given.insert(name.clone(), text.clone().into());
     }
     let inputs = bind(&directive.inputs, given)?;
-    line.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
+    loader.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
     if !request.dry_run {
-        line.remember(lineage.sources(), false);
+        loader.remember(lineage.sources(), false);
     }
     Ok(Report::Directive(Box::new(DirectiveReport {
         item: source.item().clone(),

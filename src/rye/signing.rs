@@ -7,7 +7,7 @@ use super::batch::{SignReport, Signed};
 use super::call_policy::{Hold, Rules};
 use super::hooks::BELOW as HOOKS_BELOW;
 use super::listed_files::checked;
-use super::load::Line;
+use super::load::Loader;
 use super::rye::Rye;
 use crate::chain::{Fetch as _, executors};
 use crate::diagnostic::Failure;
@@ -117,13 +117,13 @@ impl Signing<'_> {
     pub(crate) fn find(self, query: &Query, space: Option<Space>) -> Result<Found, Failure> {
         let query = Query { space: space.or(query.space), ..query.clone() };
         let rules = Rules::new(self.rye, Hold::Off);
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         // Not `answer`: a reserved copy is refused when it runs, but its author may look at it.
         let kinds = query.kind.map_or(vec![Kind::Tool, Kind::Directive], |kind| vec![kind]);
         let mut found = Vec::new();
         for kind in kinds {
             let item = Ref::new(kind, query.id.clone());
-            let copies = line.resolver(|resolver| resolver.copies(&item));
+            let copies = loader.resolver(|resolver| resolver.copies(&item));
             let mut of_kind = Vec::new();
             let wanted = |f: &Found| {
                 query.space.is_none_or(|space| f.space == space)
@@ -146,7 +146,7 @@ impl Signing<'_> {
         match found.len() {
             1 => Ok(found.remove(0)),
             // None, or a tool and a directive: `answer` says which.
-            _ => line.find(&query),
+            _ => loader.find(&query),
         }
     }
 
@@ -157,7 +157,7 @@ impl Signing<'_> {
         space: Space,
     ) -> Result<(Vec<Found>, Vec<SignReport>), Failure> {
         let rules = Rules::new(self.rye, Hold::Off);
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         let (mut found, mut failed) = (Vec::new(), Vec::<SignReport>::new());
         let Some(root) = self.rye.spaces.get(space) else { return Ok((found, failed)) };
         for kind in Kind::ALL {
@@ -167,7 +167,7 @@ impl Signing<'_> {
                 {
                     continue;
                 }
-                match line.resolver(|r| r.in_space(&entry.item, space)) {
+                match loader.resolver(|r| r.in_space(&entry.item, space)) {
                     Ok(file) => found.extend(file),
                     // Two files of one id are one failure.
                     Err(_) if failed.last().is_some_and(|last| last.item == entry.item) => {}
@@ -190,9 +190,9 @@ impl Signing<'_> {
         self,
         found: Found,
         by: By<'_>,
-        line: Line<'_>,
+        loader: Loader<'_>,
     ) -> Result<Unwritten, Failure> {
-        let trust = line.trust;
+        let trust = loader.trust;
         let may_shadow =
             found.space == Space::User && trust.may_shadow(&found.item.id).unwrap_or(false);
         let own_config = found.space == Space::User && found.item.is_own_config();
@@ -210,7 +210,7 @@ impl Signing<'_> {
         let source = staged.source();
         let (parsed, mut findings) = judge_content(source, staged.added_lines())?;
         if let Item::Tool(tool) = &parsed {
-            findings.extend(lost_executor(tool, found_in, line));
+            findings.extend(lost_executor(tool, found_in, loader));
         }
         if findings.iter().any(|f| f.severity == Severity::Error) {
             let (item, place) = (source.item().clone(), source.place());
@@ -290,14 +290,14 @@ fn is_written_by_people(space: Space) -> bool {
 }
 
 /// An executor that a tool of `space` would not find. It may be written and signed later.
-pub(super) fn lost_executor(tool: &Tool, space: Space, line: Line<'_>) -> Option<Finding> {
+pub(super) fn lost_executor(tool: &Tool, space: Space, loader: Loader<'_>) -> Option<Finding> {
     let executor = Ref::new(Kind::Tool, tool.executor.clone()?);
-    let found = line.resolver(|resolver| resolver.resolve(&executor, space, &Quiet));
+    let found = loader.resolver(|resolver| resolver.resolve(&executor, space, &Quiet));
     if !matches!(found, Ok(None)) {
         return None;
     }
-    let above = line.find_above(&executor, space);
-    let near = if above.is_some() { Vec::new() } else { executors(line.near(&executor)) };
+    let above = loader.find_above(&executor, space);
+    let near = if above.is_some() { Vec::new() } else { executors(loader.near(&executor)) };
     let fault = match above {
         Some(above) => format!("lies only in the {above} space, out of reach of this one"),
         None => match near.as_slice() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::call_policy::{Hold, Rules};
 use super::items::Items;
-use super::load::{Line, valid_here};
+use super::load::{Loader, valid_here};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure, Place};
 use crate::id::{Kind, Query, Ref, Space};
 use crate::lock::Pin;
@@ -53,17 +53,17 @@ impl Items<'_> {
     pub(crate) fn why(self, query: &Query) -> Result<Why, Failure> {
         let rules = Rules::new(self.rye, Hold::Listed);
         let trust = &rules.trust;
-        let line = rules.line(&Quiet);
-        let (item, answer, copies) = line.copies(query)?;
+        let loader = rules.loader(&Quiet);
+        let (item, answer, copies) = loader.copies(query)?;
         let winner = answer.as_ref().ok().map(|found| found.space);
-        let admitted = answer.and_then(|found| line.admit(found));
+        let admitted = answer.and_then(|found| loader.admit(found));
         let mut survey = None;
         let (chain, refused) = match admitted {
             Ok((source, item)) => {
-                survey = line.survey_tool(&source, &item);
+                survey = loader.survey_tool(&source, &item);
                 let runs = matches!(&item, Item::Tool(tool) if !tool.is_link())
                     || matches!(&item, Item::Directive(_));
-                let details = runs.then(|| line.details(source, item));
+                let details = runs.then(|| loader.details(source, item));
                 (details.map(|d| d.map_err(|failure| failure.diagnostic())), None)
             }
             Err(failure) => (None, Some(failure.diagnostic())),
@@ -101,22 +101,23 @@ impl Items<'_> {
         name: &str,
     ) -> (Option<PathBuf>, Vec<PassedOver>) {
         let rules = Rules::new(self.rye, Hold::Off);
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         let query = runtime.parse::<Query>().ok();
         let query = query.map(|query| Query { space: Some(Space::System), ..query });
-        let block = match query.map(|query| line.find(&query).and_then(|found| line.admit(found))) {
-            Some(Ok((_, Item::Tool(tool)))) => tool.interpreter,
-            // What is wrong with the runtime is told in its place.
-            _ => None,
-        };
-        find_program(&line.machine(), block.as_ref(), name)
+        let block =
+            match query.map(|query| loader.find(&query).and_then(|found| loader.admit(found))) {
+                Some(Ok((_, Item::Tool(tool)))) => tool.interpreter,
+                // What is wrong with the runtime is told in its place.
+                _ => None,
+            };
+        find_program(&loader.machine(), block.as_ref(), name)
     }
 }
 
 /// What was typed as a ref, the file that answers it or why none does, and every copy.
 pub(super) type Answer = (Ref, Result<Found, Failure>, Vec<Copy>);
 
-impl Line<'_> {
+impl Loader<'_> {
     /// What of this machine a tool would use, by the plan of a run without parameters; `None` for
     /// what is no tool, or has no sound chain.
     pub(super) fn survey_tool(
@@ -171,18 +172,18 @@ impl Line<'_> {
     }
 }
 
-fn judge_copy(line: Line<'_>, found: Found, winner: Option<&Place>) -> Copy {
+fn judge_copy(loader: Loader<'_>, found: Found, winner: Option<&Place>) -> Copy {
     let (space, place) = (found.space, found.place.clone());
     let wins = winner == Some(&place);
     let path = (!found.embedded).then(|| found.path.display().to_string());
     // The lock is about what answers; a copy that lost is judged by itself.
     let verdict = match wins {
-        true => line.admit(found),
-        false => line.admit_alone(found),
+        true => loader.admit(found),
+        false => loader.admit_alone(found),
     };
     let key = verdict.as_ref().ok().and_then(|(source, _)| source.signer().map(|s| s.key));
     let document = key.and_then(|key| {
-        let document = line.trust.document(key).ok().flatten()?;
+        let document = loader.trust.document(key).ok().flatten()?;
         Some((format!(".ai/config/keys/trusted/{key}.toml"), document))
     });
     Copy {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::call_policy::Rules;
 use super::history::unified;
 use super::listed_files::{Beside, Files, is_part};
-use super::load::Line;
+use super::load::Loader;
 use super::rye::Rye;
 use super::signing::Unwritten;
 use crate::base::Digest;
@@ -204,7 +204,7 @@ impl WorkingItems<'_> {
             twins.insert(pair[0].item.clone());
         }
         let rules = Rules::plain(self.rye);
-        let line = rules.line(&Quiet);
+        let loader = rules.loader(&Quiet);
         let mut all = BTreeMap::new();
         let (mut besides, mut bare) = (HashMap::new(), HashSet::new());
         for entry in entries {
@@ -213,7 +213,7 @@ impl WorkingItems<'_> {
             }
             let is_twin = twins.contains(&entry.item);
             let known = before.get(&entry);
-            let Some(now) = look(line, &entry, is_twin, known) else { continue };
+            let Some(now) = look(loader, &entry, is_twin, known) else { continue };
             if let Ok(work) = &now.work {
                 if has_no_line(&work.found.bytes, &work.found.file_type.comment) {
                     bare.insert(entry.clone());
@@ -232,7 +232,7 @@ impl WorkingItems<'_> {
     /// One item as it is now; `None` if it is gone.
     pub(crate) fn one(self, entry: &Entry) -> Option<Arc<InHand>> {
         let rules = Rules::plain(self.rye);
-        look(rules.line(&Quiet), entry, false, None)
+        look(rules.loader(&Quiet), entry, false, None)
     }
 
     /// Signs what was seen in memory, by every rule of signing; nothing is written.
@@ -254,8 +254,8 @@ impl WorkingItems<'_> {
         by: By<'_>,
     ) -> Result<Prepared, Failure> {
         let rules = Rules::plain(self.rye);
-        let line = rules.line(&Quiet);
-        let unwritten = self.rye.signing().in_memory(found.clone(), by, line)?;
+        let loader = rules.loader(&Quiet);
+        let unwritten = self.rye.signing().in_memory(found.clone(), by, loader)?;
         let is_current = match &unwritten.item {
             Item::Tool(tool) => tool.files.as_ref().is_none_or(|listed| {
                 listed.digests.len() == files.len()
@@ -275,7 +275,7 @@ impl WorkingItems<'_> {
     /// `sign.io`
     pub(crate) fn finish(self, prepared: &Prepared) -> Result<bool, Failure> {
         let rules = Rules::plain(self.rye);
-        self.rye.signing().write(&prepared.unwritten, &prepared.expected, rules.line(&Quiet))
+        self.rye.signing().write(&prepared.unwritten, &prepared.expected, rules.loader(&Quiet))
     }
 
     /// What changed from `old`; without one, from the last version that is known and verifies, or
@@ -285,14 +285,14 @@ impl WorkingItems<'_> {
         let Ok(work) = &now.work else { return Vec::new() };
         let before = old.and_then(|old| old.work.as_ref().ok());
         let rules = Rules::plain(self.rye);
-        let line = rules.line(&Quiet);
-        let last = if before.is_none() { line.versions(&work.found).next() } else { None };
+        let loader = rules.loader(&Quiet);
+        let last = if before.is_none() { loader.versions(&work.found).next() } else { None };
         let text = |last: &Source| brief(last.text().as_bytes(), &work.found.file_type.comment);
         let known = || last.as_ref().map(text).unwrap_or_default();
         let was = before.map_or_else(known, Work::text);
         let own = change(&now.place.path, &was, &work.text());
         let Some(before) = before else {
-            let files = line.file_differences(&work.found, &work.files, last.as_ref());
+            let files = loader.file_differences(&work.found, &work.files, last.as_ref());
             let files = files.into_iter().map(|f| FileChange { path: f.path, unified: f.unified });
             return own.into_iter().chain(files).collect();
         };
@@ -320,14 +320,14 @@ fn change(path: &str, was: &[u8], is: &[u8]) -> Option<FileChange> {
 }
 
 fn look(
-    line: Line<'_>,
+    loader: Loader<'_>,
     entry: &Entry,
     is_twin: bool,
     before: Option<&Arc<InHand>>,
 ) -> Option<Arc<InHand>> {
-    let root = line.rye.spaces.get(Space::Project)?;
+    let root = loader.rye.spaces.get(Space::Project)?;
     let place = root.shown(&entry.relative());
-    let found = line.resolver(|resolver| match is_twin {
+    let found = loader.resolver(|resolver| match is_twin {
         // Says which files they are.
         true => resolver.in_space(&entry.item, Space::Project),
         false => resolver.at(entry),
@@ -336,7 +336,7 @@ fn look(
         Ok(None) => return None,
         Err(error) => Err(error.into()),
         Ok(Some(found)) => {
-            let files = line.rye.items().files_beside(&found);
+            let files = loader.rye.items().files_beside(&found);
             let same = |b: &&Arc<InHand>| {
                 b.work
                     .as_ref()
@@ -347,8 +347,8 @@ fn look(
             }
             let digest = digest_to_sign(&found);
             // By the key, since anybody may be called `you`.
-            let own = line.trust.own().ok().flatten().map(PublicKey::fingerprint);
-            let verdict = line.admit_alone(found.clone()).map(|(source, item)| {
+            let own = loader.trust.own().ok().flatten().map(PublicKey::fingerprint);
+            let verdict = loader.admit_alone(found.clone()).map(|(source, item)| {
                 let author = match source.signer() {
                     Some(signer) if signer.dev_for.is_some() => Author::Dev,
                     Some(signer) if Some(signer.key) == own => Author::Own,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::error::HookError;
-use super::in_force::{Armed, Lines};
+use super::in_force::{Armed, HookLoaders};
 use crate::base::Digest;
 use crate::diagnostic::Failure;
 use crate::exec::{HookVerdict, envelope, verdict};
@@ -18,7 +18,7 @@ use crate::trace::Event;
 
 /// The hooks of one call.
 pub(in crate::rye) struct CallHooks<'a> {
-    lines: Lines<'a>,
+    loaders: HookLoaders<'a>,
     /// What is called.
     call: Ref,
     call_id: String,
@@ -28,8 +28,13 @@ pub(in crate::rye) struct CallHooks<'a> {
 }
 
 impl<'a> CallHooks<'a> {
-    pub(super) fn new(lines: Lines<'a>, call: Ref, call_id: String, armed: Vec<Armed>) -> Self {
-        Self { lines, call, call_id, armed, notes: RefCell::default() }
+    pub(super) fn new(
+        loaders: HookLoaders<'a>,
+        call: Ref,
+        call_id: String,
+        armed: Vec<Armed>,
+    ) -> Self {
+        Self { loaders, call, call_id, armed, notes: RefCell::default() }
     }
 }
 
@@ -191,8 +196,8 @@ impl CallHooks<'_> {
         for armed in self.at(phase).filter(|armed| !armed.hook.filters) {
             let start = Instant::now();
             let payload = envelope(&armed.hook, phase, parts);
-            let line = self.lines.of(armed.source.space());
-            let (verdict, reason) = match line.rye.hooks().tell(line, armed, payload) {
+            let loader = self.loaders.of(armed.source.space());
+            let (verdict, reason) = match loader.rye.hooks().tell(loader, armed, payload) {
                 Ok(()) => ("told", String::new()),
                 // Whatever goes wrong with it changes nothing.
                 Err(failure) => ("not_told", failure.to_string()),
@@ -211,8 +216,8 @@ impl CallHooks<'_> {
     ) -> Result<Option<Map<String, Value>>, Failure> {
         let start = Instant::now();
         let payload = envelope(&armed.hook, phase, parts);
-        let line = self.lines.of(armed.source.space());
-        let said = match line.rye.hooks().ask(line, armed, payload) {
+        let loader = self.loaders.of(armed.source.space());
+        let said = match loader.rye.hooks().ask(loader, armed, payload) {
             Ok(Ok(outcome)) => match &outcome.failure {
                 Some(failure) => Err(failure.message.clone()),
                 None => verdict(&outcome.data, &armed.hook),
@@ -309,7 +314,7 @@ impl CallHooks<'_> {
         reason: &str,
         took: Duration,
     ) {
-        self.lines.sink.record(Event::Hook {
+        self.loaders.sink.record(Event::Hook {
             item_id: armed.item().clone(),
             space: armed.source.space(),
             phase: phase.name(),

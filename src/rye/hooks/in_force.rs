@@ -21,7 +21,7 @@ use crate::plan::{Act, Params, Plan, PlanContext};
 use crate::resolve::Found;
 use crate::rye::act::{pin_fallback, run_context};
 use crate::rye::call_policy::{Hold, HookRules, Rules};
-use crate::rye::load::{Line, valid_here};
+use crate::rye::load::{Loader, valid_here};
 use crate::rye::rye::Rye;
 use crate::space::Root;
 use crate::trace::{Quiet, Sink};
@@ -60,14 +60,14 @@ impl Armed {
 
 /// The line, by the rules for the space of a hook.
 #[derive(Clone, Copy)]
-pub(super) struct Lines<'a> {
+pub(super) struct HookLoaders<'a> {
     rules: &'a HookRules<'a>,
     pub(super) sink: &'a dyn Sink,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn of(self, space: Space) -> Line<'a> {
-        self.rules.of(space).line(self.sink)
+impl<'a> HookLoaders<'a> {
+    pub(super) fn of(self, space: Space) -> Loader<'a> {
+        self.rules.of(space).loader(self.sink)
     }
 }
 
@@ -91,18 +91,22 @@ impl Hooks<'_> {
     /// `space.*`, `verify.trust_unreadable`
     pub(crate) fn all(self) -> Result<Vec<Standing>, Failure> {
         self.standing(
-            Lines { rules: &Rules::new(self.rye, Hold::Off).for_hooks(), sink: &Quiet },
+            HookLoaders { rules: &Rules::new(self.rye, Hold::Off).for_hooks(), sink: &Quiet },
             &Space::NEAREST_FIRST,
         )
     }
 
-    fn standing(self, lines: Lines<'_>, spaces: &[Space]) -> Result<Vec<Standing>, Failure> {
-        let own = lines.of(Space::User);
+    fn standing(
+        self,
+        loaders: HookLoaders<'_>,
+        spaces: &[Space],
+    ) -> Result<Vec<Standing>, Failure> {
+        let own = loaders.of(Space::User);
         let required = own.trust.required_hooks()?;
         let mut all = Vec::new();
         for space in spaces {
             if let Some(root) = self.rye.spaces.get(*space) {
-                self.gather(lines.of(*space), root, &mut all)?;
+                self.gather(loaders.of(*space), root, &mut all)?;
             }
         }
         for hook in &mut all {
@@ -126,7 +130,12 @@ impl Hooks<'_> {
     }
 
     /// The hooks of one space.
-    fn gather(self, line: Line<'_>, root: &Root, all: &mut Vec<Standing>) -> Result<(), Failure> {
+    fn gather(
+        self,
+        loader: Loader<'_>,
+        root: &Root,
+        all: &mut Vec<Standing>,
+    ) -> Result<(), Failure> {
         let space = root.space();
         let broken =
             |item: Ref, why: String| Standing { item, space, is_required: false, hook: Err(why) };
@@ -150,8 +159,8 @@ impl Hooks<'_> {
             return Ok(());
         }
         for entry in entries {
-            let found = line.resolver(|resolver| resolver.in_space(&entry.item, space));
-            match found.map_err(Failure::from).and_then(|found| arm(line, found)) {
+            let found = loader.resolver(|resolver| resolver.in_space(&entry.item, space));
+            match found.map_err(Failure::from).and_then(|found| arm(loader, found)) {
                 // A tool that is no hook, or a file that went away.
                 Ok(None) => {}
                 Ok(Some(armed)) if space == Space::Project && armed.hook.replaces => {
@@ -186,9 +195,9 @@ impl Hooks<'_> {
             Space::Project => &Space::NEAREST_FIRST[..],
             _ => &[Space::User, Space::System],
         };
-        let lines = Lines { rules, sink };
+        let loaders = HookLoaders { rules, sink };
         let mut armed = Vec::new();
-        for standing in self.standing(lines, spaces)? {
+        for standing in self.standing(loaders, spaces)? {
             match standing.hook {
                 Ok(it) if it.hook.kind == HookKind::Tool && it.hook.is_about(&call) => {
                     armed.push(*it);
@@ -204,7 +213,7 @@ impl Hooks<'_> {
                 }
             }
         }
-        Ok(CallHooks::new(lines, call, call_id.to_owned(), armed))
+        Ok(CallHooks::new(loaders, call, call_id.to_owned(), armed))
     }
 
     /// Asks one hook, outside of any call; what it said, or why that is no answer, with the last of
@@ -219,9 +228,9 @@ impl Hooks<'_> {
         payload: &Map<String, Value>,
     ) -> Result<Result<HookVerdict, (String, String)>, Failure> {
         let rules = Rules::new(self.rye, Hold::Off).for_hooks();
-        let line = rules.of(Space::Project).line(&Quiet);
-        let found = line.find(&item.clone().into())?;
-        let armed = arm(line, Some(found))?;
+        let loader = rules.of(Space::Project).loader(&Quiet);
+        let found = loader.find(&item.clone().into())?;
+        let armed = arm(loader, Some(found))?;
         let armed = armed.ok_or_else(|| HookError::NotAHook { item: item.clone() })?;
         let phases = &armed.hook.phases;
         let phase = match phase {
@@ -235,7 +244,7 @@ impl Hooks<'_> {
         let parts =
             payload.iter().filter_map(|(key, part)| Some((key.as_str(), part.as_object()?)));
         let envelope = envelope(&armed.hook, phase, &parts.collect::<Vec<_>>());
-        let outcome = match self.ask(line, &armed, envelope)? {
+        let outcome = match self.ask(loader, &armed, envelope)? {
             Ok(outcome) => outcome,
             Err(error) => {
                 let tail = error.data().remove("stderr_tail");
@@ -253,16 +262,16 @@ impl Hooks<'_> {
 
     fn plan(
         self,
-        line: Line<'_>,
+        loader: Loader<'_>,
         armed: &Armed,
         payload: Map<String, Value>,
     ) -> Result<Plan, Failure> {
-        let valid = valid_here(line.chain(armed.source.clone(), armed.tool.clone(), &Quiet)?)?;
+        let valid = valid_here(loader.chain(armed.source.clone(), armed.tool.clone(), &Quiet)?)?;
         let run_id = crate::rye::run::run_id();
         let params = Params::check(armed.item(), None, payload, None)?;
         // What a project says of its runs is not for those who judge it.
         let project_shortens = armed.source.space() == Space::Project;
-        let machine = PlanContext { run_id: &run_id, project_shortens, ..line.machine() };
+        let machine = PlanContext { run_id: &run_id, project_shortens, ..loader.machine() };
         Plan::build(&valid, params, &machine, &Quiet)
     }
 
@@ -270,11 +279,11 @@ impl Hooks<'_> {
     /// What is wrong before it is started; how it ended is the inner result.
     pub(super) fn ask(
         self,
-        line: Line<'_>,
+        loader: Loader<'_>,
         armed: &Armed,
         payload: Map<String, Value>,
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
-        let plan = self.plan(line, armed, payload)?;
+        let plan = self.plan(loader, armed, payload)?;
         let ended = self.rye.runs().execute(&plan, None, None, &Quiet);
         // What it says of a call is shown to whoever made it.
         let mask = Mask::new(plan.private_values());
@@ -284,11 +293,11 @@ impl Hooks<'_> {
     /// Starts a hook that is only told, and goes on.
     pub(super) fn tell(
         self,
-        line: Line<'_>,
+        loader: Loader<'_>,
         armed: &Armed,
         payload: Map<String, Value>,
     ) -> Result<(), Failure> {
-        let plan = self.plan(line, armed, payload)?;
+        let plan = self.plan(loader, armed, payload)?;
         let busy = || HookError::Busy { hook: armed.item().clone(), most: OBSERVERS };
         let place = self.rye.observers.place().ok_or_else(busy)?;
         let fallback = pin_fallback(self.rye);
@@ -312,9 +321,9 @@ impl Hooks<'_> {
 }
 
 /// The hook that a file is; `None` for another tool.
-fn arm(line: Line<'_>, found: Option<Found>) -> Result<Option<Armed>, Failure> {
+fn arm(loader: Loader<'_>, found: Option<Found>) -> Result<Option<Armed>, Failure> {
     let Some(found) = found else { return Ok(None) };
-    Ok(match line.admit(found)? {
+    Ok(match loader.admit(found)? {
         (source, Item::Tool(tool)) => {
             tool.hook.clone().map(|hook| Armed { source, tool: *tool, hook })
         }
