@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use super::call_policy::{Hold, Rules};
+use super::call_policy::{CallPolicy, Hold};
 use super::listed_files::checked;
 use super::load::Loader;
 use super::signing::{Signing, Unwritten};
@@ -166,8 +166,8 @@ impl Signing<'_> {
         which: Which,
         progress: &(dyn Fn() + Sync),
     ) -> Vec<StagedRow> {
-        let rules = Rules::new(self.rye, Hold::Listed);
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::new(self.rye, Hold::Listed);
+        let loader = policy.loader(&Quiet);
         parallel(files, |file| {
             let (item, place) = (file.found.item.clone(), file.found.place.clone());
             let step = self.stage_one(file, pair, which, loader);
@@ -230,8 +230,8 @@ impl Signing<'_> {
         rows: Vec<StagedRow>,
         progress: &(dyn Fn() + Sync),
     ) -> Vec<SignReport> {
-        let rules = Rules::new(self.rye, Hold::Listed);
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::new(self.rye, Hold::Listed);
+        let loader = policy.loader(&Quiet);
         parallel(rows, |row| {
             let StagedRow { item, place, step } = row;
             let signed = match step {

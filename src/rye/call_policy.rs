@@ -32,7 +32,7 @@ impl Hold {
 /// The rules of one call.
 ///
 /// Invariant: the lock is read at most once, when the first admitted item is held against it.
-pub(crate) struct Rules<'a> {
+pub(crate) struct CallPolicy<'a> {
     rye: &'a Rye,
     pub(super) trust: Arc<TrustStore<'a>>,
     dev: DevMode,
@@ -41,18 +41,18 @@ pub(crate) struct Rules<'a> {
 }
 
 /// The rules for hooks, by the space of the hook.
-pub(super) struct HookRules<'a> {
-    project: Rules<'a>,
-    others: Rules<'a>,
+pub(super) struct HookPolicies<'a> {
+    project: CallPolicy<'a>,
+    others: CallPolicy<'a>,
 }
 
-impl<'a> HookRules<'a> {
-    pub(super) fn of(&'a self, space: Space) -> &'a Rules<'a> {
+impl<'a> HookPolicies<'a> {
+    pub(super) fn of(&'a self, space: Space) -> &'a CallPolicy<'a> {
         if space == Space::Project { &self.project } else { &self.others }
     }
 }
 
-impl<'a> Rules<'a> {
+impl<'a> CallPolicy<'a> {
     /// The rules of this moment.
     pub(super) fn new(rye: &'a Rye, hold: Hold) -> Self {
         let trust = Arc::new(rye.trust());
@@ -72,20 +72,20 @@ impl<'a> Rules<'a> {
 
     /// Loads items by these rules.
     pub(super) fn loader<'b>(&'b self, sink: &'b dyn Sink) -> Loader<'b> {
-        Loader { rye: self.rye, trust: &self.trust, rules: self, sink }
+        Loader { rye: self.rye, trust: &self.trust, policy: self, sink }
     }
 
     /// The rules for the hooks of this call: dev mode weakens none; the project's lock holds the
     /// project's, and says nothing of those that judge it.
-    pub(super) fn for_hooks(&self) -> HookRules<'a> {
-        let of = |hold| Rules {
+    pub(super) fn for_hooks(&self) -> HookPolicies<'a> {
+        let of = |hold| CallPolicy {
             rye: self.rye,
             trust: Arc::clone(&self.trust),
             dev: DevMode(false),
             hold,
             lock: OnceLock::new(),
         };
-        HookRules { project: of(Hold::Listed), others: of(Hold::Off) }
+        HookPolicies { project: of(Hold::Listed), others: of(Hold::Off) }
     }
 
     pub(super) fn dev(&self) -> DevMode {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use super::call_policy::{Hold, Rules};
+use super::call_policy::{CallPolicy, Hold};
 use super::listed_files::{Beside, checked};
 use super::load::Loader;
 use super::rye::Rye;
@@ -85,8 +85,8 @@ impl Checks<'_> {
         hold: Hold,
         goes_on: &(dyn Fn() -> bool + Sync),
     ) -> Vec<Checked> {
-        let rules = Rules::new(self.rye, hold);
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::new(self.rye, hold);
+        let loader = policy.loader(&Quiet);
         // Entries come sorted, so two files of one id in one space stand side by side.
         let twins: HashSet<(Space, Ref)> = entries
             .windows(2)
@@ -145,8 +145,8 @@ impl Checks<'_> {
         hold: Hold,
     ) -> (Result<Vec<Detail>, Failure>, Vec<Warned>) {
         let sink = Warnings::new(&Quiet);
-        let rules = Rules::new(self.rye, hold);
-        let loader = rules.loader(&sink);
+        let policy = CallPolicy::new(self.rye, hold);
+        let loader = policy.loader(&sink);
         let details = self.rye.sound_types().and_then(|()| {
             let (source, item) = loader.admit(loader.find(query)?)?;
             if hold == Hold::Exact {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::call_policy::{Hold, Rules};
+use super::call_policy::{CallPolicy, Hold};
 use super::listed_files::{Beside, Files, checked, listed_digests, unlike};
 use super::load::Loader;
 use super::rye::Rye;
@@ -155,8 +155,8 @@ impl History<'_> {
     /// # Errors
     /// `diff.*`; `lock.*` where the lock is asked for; those of finding the item.
     pub(crate) fn diff(self, query: &Query, against: &Against) -> Result<Difference, Failure> {
-        let rules = Rules::new(self.rye, Hold::Off);
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let loader = policy.loader(&Quiet);
         let found = loader.find(query)?;
         let item = found.item.clone();
         let (old, name) = match against {
@@ -165,7 +165,7 @@ impl History<'_> {
                 None => return Ok(loader.all_new(&found)),
             },
             Against::Lock => {
-                let lock = rules.lock()?;
+                let lock = policy.lock()?;
                 let listed = lock.find(&item, found.space).cloned();
                 let unlisted = || lock.not_listed(item, Some(found.place.clone()));
                 let pin = listed.ok_or_else(unlisted)?;
@@ -181,11 +181,11 @@ impl History<'_> {
     /// # Errors
     /// Those of finding the item. A lock that cannot be used marks nothing.
     pub(crate) fn versions(self, query: &Query) -> Result<(Ref, Vec<PastVersion>), Failure> {
-        let rules = Rules::new(self.rye, Hold::Off);
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let loader = policy.loader(&Quiet);
         let found = loader.find(query)?;
         let (locked, on_disk) =
-            (rules.locked_digest(&found.item, found.space), digest_to_sign(&found));
+            (policy.locked_digest(&found.item, found.space), digest_to_sign(&found));
         let versions = loader.versions(&found).filter_map(|source| {
             let signer = source.signer()?;
             Some(PastVersion {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::call_policy::Rules;
+use super::call_policy::CallPolicy;
 use super::items::Items;
 use super::rye::Rye;
 use crate::base::Digest;
@@ -213,8 +213,8 @@ impl Items<'_> {
     /// # Errors
     /// Those of verifying and parsing it.
     pub(crate) fn signed_files(self, found: Found) -> Result<Vec<Covered>, Failure> {
-        let rules = Rules::strict(self.rye);
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::strict(self.rye);
+        let loader = policy.loader(&Quiet);
         let bytes = found.bytes.to_vec();
         let (source, _) = loader.admit(found)?;
         let own = Covered { path: source.path_below_base(), bytes, is_program: false };

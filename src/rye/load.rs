@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::call_policy::Rules;
+use super::call_policy::CallPolicy;
 use super::rye::Rye;
 use crate::base::limits::SUGGESTIONS;
 use crate::chain::{Chain, ChainError, Fetch, lineage};
@@ -24,7 +24,7 @@ use crate::verify::{Reason, Source, TrustStore, admit};
 pub(crate) struct Loader<'a> {
     pub(super) rye: &'a Rye,
     pub(super) trust: &'a TrustStore<'a>,
-    pub(super) rules: &'a Rules<'a>,
+    pub(super) policy: &'a CallPolicy<'a>,
     pub(super) sink: &'a dyn Sink,
 }
 
@@ -62,7 +62,7 @@ impl Loader<'_> {
     /// Verify a file, and hold it against the lock.
     pub(super) fn verify(&self, found: Found) -> Result<Source, Failure> {
         let source = self.verify_alone(found)?;
-        self.rules.judge(&source)?;
+        self.policy.judge(&source)?;
         Ok(source)
     }
 
@@ -75,7 +75,7 @@ impl Loader<'_> {
             _ => found.base.clone(),
         };
         let identity = self.rye.spaces.project_identity();
-        let admitted = admit(found, self.trust, identity, self.rules.dev(), self.sink);
+        let admitted = admit(found, self.trust, identity, self.policy.dev(), self.sink);
         let admitted = admitted.map_err(|mut refused| {
             let known = || self.baselines().is_some_and(|b| b.knows(&base, &item));
             refused.baseline =
@@ -191,7 +191,7 @@ impl Loader<'_> {
             let Some(signer) = source.signer() else { continue };
             let stamp = Stamp { sha256: source.digest(), signed_at: signer.at, key: signer.key };
             let (item, version) = (source.item(), (stamp, source.text().as_bytes()));
-            let keep = self.rules.locked_digest(item, source.space());
+            let keep = self.policy.locked_digest(item, source.space());
             let files: Vec<_> =
                 source.parts().iter().map(|p| (p.digest, p.bytes.as_ref())).collect();
             if let Err(error) = baselines.remember(source.base(), item, version, &files, keep) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::call_policy::Rules;
+use super::call_policy::CallPolicy;
 use super::load::Loader;
 use super::rye::Rye;
 use crate::base::parallel::parallel;
@@ -84,10 +84,10 @@ impl<'a> Locks<'a> {
     /// `lock.no_project`, and those of a lock that cannot be read.
     pub(crate) fn survey(self, queries: &[Query]) -> Result<LockReport, Failure> {
         self.rye.sound_types()?;
-        let rules = Rules::strict(self.rye);
-        let (_, before) = self.lock_to_write(&rules)?;
+        let policy = CallPolicy::strict(self.rye);
+        let (_, before) = self.lock_to_write(&policy)?;
         let mut gone = BTreeSet::new();
-        let loader = rules.loader(&Quiet);
+        let loader = policy.loader(&Quiet);
         let queries = match queries {
             [] => {
                 let listed = before.rows().map(|(name, _)| name);
@@ -131,8 +131,8 @@ impl<'a> Locks<'a> {
     /// # Errors
     /// `lock.not_listed`, `lock.no_project`, and those of a lock that cannot be read.
     pub(crate) fn survey_removal(self, queries: &[Query]) -> Result<LockReport, Failure> {
-        let rules = Rules::strict(self.rye);
-        let (_, before) = self.lock_to_write(&rules)?;
+        let policy = CallPolicy::strict(self.rye);
+        let (_, before) = self.lock_to_write(&policy)?;
         let mut rows = Vec::new();
         for query in queries {
             let named = before.rows().filter(|(name, pin)| {
@@ -159,8 +159,8 @@ impl<'a> Locks<'a> {
     /// # Errors
     /// `lock.io`, `lock.no_project`, `space.too_large`.
     pub(crate) fn write(self, report: &LockReport, changed: bool) -> Result<bool, Failure> {
-        let rules = Rules::strict(self.rye);
-        let (project, before) = self.lock_to_write(&rules)?;
+        let policy = CallPolicy::strict(self.rye);
+        let (project, before) = self.lock_to_write(&policy)?;
         let mut lock = before.clone();
         let mut written = Vec::new();
         for row in &report.rows {
@@ -184,8 +184,8 @@ impl<'a> Locks<'a> {
         }
         lock.write(project)?;
         // Read anew, so that what the lock lists now is what is kept longest.
-        let rules = Rules::strict(self.rye);
-        rules.loader(&Quiet).remember(written.into_iter(), true);
+        let policy = CallPolicy::strict(self.rye);
+        policy.loader(&Quiet).remember(written.into_iter(), true);
         Ok(true)
     }
 
@@ -209,25 +209,25 @@ impl<'a> Locks<'a> {
     /// # Errors
     /// Those of a lock that cannot be read.
     pub(crate) fn gone_rows(self) -> Result<(usize, Vec<Query>), Failure> {
-        let rules = Rules::strict(self.rye);
-        let lock = rules.lock()?;
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::strict(self.rye);
+        let lock = policy.lock()?;
+        let loader = policy.loader(&Quiet);
         let rows = lock.rows().map(|(name, _)| name);
         let gone = rows.filter(|name| is_gone(loader, name)).cloned().collect();
         Ok((lock.rows().count(), gone))
     }
 
-    fn lock_to_write(self, rules: &Rules<'_>) -> Result<(&'a Root, Lock), Failure> {
+    fn lock_to_write(self, policy: &CallPolicy<'_>) -> Result<(&'a Root, Lock), Failure> {
         let no_project = |why| Failure::from(LockError::NoProject { why });
         let project = self.rye.spaces().get(Space::Project).filter(|root| root.exists());
         let identity = self.rye.spaces().project_identity();
         let (Some(project), Some(identity)) = (project, identity) else {
             return Err(no_project("the folder has no `.ai`"));
         };
-        if !rules.trust.accepts(identity)? {
+        if !policy.trust.accepts(identity)? {
             return Err(no_project("you have not accepted it"));
         }
-        let lock = rules.lock()?;
+        let lock = policy.lock()?;
         Ok((project, lock.clone()))
     }
 

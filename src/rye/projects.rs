@@ -1,6 +1,6 @@
 //! What a project asks one to believe (core 4.3), looked at without believing any of it.
 
-use super::call_policy::{Hold, Rules};
+use super::call_policy::{CallPolicy, Hold};
 use super::rye::{Rye, now};
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
@@ -110,10 +110,10 @@ impl Projects<'_> {
     /// # Errors
     /// `verify.trust_unreadable`, `space.*`.
     pub(crate) fn review(self) -> Result<Review, Failure> {
-        let rules = Rules::new(self.rye, Hold::Off);
-        let trust = &rules.trust;
+        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let trust = &policy.trust;
         let proposed = self.rye.spaces.get(Space::Project).map(proposals).unwrap_or_default();
-        let loader = rules.loader(&Quiet);
+        let loader = policy.loader(&Quiet);
         let mut items = Vec::new();
         let mut odd = Vec::new();
         let all = self.rye.items().survey(&[])?;

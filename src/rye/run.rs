@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::approvals::Approval;
-use super::call_policy::{Hold, Rules};
+use super::call_policy::{CallPolicy, Hold};
 use super::failed::Failed;
 use super::load::Loader;
 use super::receipts::{Notary, Written};
@@ -180,8 +180,8 @@ impl Runs<'_> {
             cell.check(kind)?;
         }
         self.rye.sound_types()?;
-        let rules = Rules::new(self.rye, Hold::of(request.locked));
-        let loader = rules.loader(sink);
+        let policy = CallPolicy::new(self.rye, Hold::of(request.locked));
+        let loader = policy.loader(sink);
         let found = loader.find(&query)?;
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");
         reached.item = found.item.to_string();
@@ -223,8 +223,8 @@ impl Runs<'_> {
             given.insert(name.clone(), typed(schema, name, text));
         }
         let run_id = run_id();
-        let hook_rules = loader.rules.for_hooks();
-        let hooks = self.rye.hooks().of_call(&hook_rules, loader.sink, &tool.source, &run_id)?;
+        let hook_policies = loader.policy.for_hooks();
+        let hooks = self.rye.hooks().of_call(&hook_policies, loader.sink, &tool.source, &run_id)?;
         if request.dry_run {
             hooks.announce();
         } else {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::call_policy::{Hold, Rules};
+use super::call_policy::{CallPolicy, Hold};
 use super::items::Items;
 use super::load::{Loader, valid_here};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure, Place};
@@ -51,9 +51,9 @@ pub(crate) struct Why {
 impl Items<'_> {
     /// Everything that decides about a reference.
     pub(crate) fn why(self, query: &Query) -> Result<Why, Failure> {
-        let rules = Rules::new(self.rye, Hold::Listed);
-        let trust = &rules.trust;
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::new(self.rye, Hold::Listed);
+        let trust = &policy.trust;
+        let loader = policy.loader(&Quiet);
         let (item, answer, copies) = loader.copies(query)?;
         let winner = answer.as_ref().ok().map(|found| found.space);
         let admitted = answer.and_then(|found| loader.admit(found));
@@ -68,7 +68,7 @@ impl Items<'_> {
             }
             Err(failure) => (None, Some(failure.diagnostic())),
         };
-        let listed = rules
+        let listed = policy
             .lock()
             .ok()
             .and_then(|lock| lock.find(&item, winner.unwrap_or(Space::Project)))
@@ -100,8 +100,8 @@ impl Items<'_> {
         runtime: &str,
         name: &str,
     ) -> (Option<PathBuf>, Vec<PassedOver>) {
-        let rules = Rules::new(self.rye, Hold::Off);
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let loader = policy.loader(&Quiet);
         let query = runtime.parse::<Query>().ok();
         let query = query.map(|query| Query { space: Some(Space::System), ..query });
         let block =

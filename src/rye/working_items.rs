@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::call_policy::Rules;
+use super::call_policy::CallPolicy;
 use super::history::unified;
 use super::listed_files::{Beside, Files, is_part};
 use super::load::Loader;
@@ -203,8 +203,8 @@ impl WorkingItems<'_> {
         for pair in entries.windows(2).filter(|pair| pair[0].item == pair[1].item) {
             twins.insert(pair[0].item.clone());
         }
-        let rules = Rules::plain(self.rye);
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::plain(self.rye);
+        let loader = policy.loader(&Quiet);
         let mut all = BTreeMap::new();
         let (mut besides, mut bare) = (HashMap::new(), HashSet::new());
         for entry in entries {
@@ -231,8 +231,8 @@ impl WorkingItems<'_> {
 
     /// One item as it is now; `None` if it is gone.
     pub(crate) fn one(self, entry: &Entry) -> Option<Arc<InHand>> {
-        let rules = Rules::plain(self.rye);
-        look(rules.loader(&Quiet), entry, false, None)
+        let policy = CallPolicy::plain(self.rye);
+        look(policy.loader(&Quiet), entry, false, None)
     }
 
     /// Signs what was seen in memory, by every rule of signing; nothing is written.
@@ -253,8 +253,8 @@ impl WorkingItems<'_> {
         files: &Files,
         by: By<'_>,
     ) -> Result<Prepared, Failure> {
-        let rules = Rules::plain(self.rye);
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::plain(self.rye);
+        let loader = policy.loader(&Quiet);
         let unwritten = self.rye.signing().in_memory(found.clone(), by, loader)?;
         let is_current = match &unwritten.item {
             Item::Tool(tool) => tool.files.as_ref().is_none_or(|listed| {
@@ -274,8 +274,8 @@ impl WorkingItems<'_> {
     /// # Errors
     /// `sign.io`
     pub(crate) fn finish(self, prepared: &Prepared) -> Result<bool, Failure> {
-        let rules = Rules::plain(self.rye);
-        self.rye.signing().write(&prepared.unwritten, &prepared.expected, rules.loader(&Quiet))
+        let policy = CallPolicy::plain(self.rye);
+        self.rye.signing().write(&prepared.unwritten, &prepared.expected, policy.loader(&Quiet))
     }
 
     /// What changed from `old`; without one, from the last version that is known and verifies, or
@@ -284,8 +284,8 @@ impl WorkingItems<'_> {
     pub(crate) fn changes(self, old: Option<&InHand>, now: &InHand) -> Vec<FileChange> {
         let Ok(work) = &now.work else { return Vec::new() };
         let before = old.and_then(|old| old.work.as_ref().ok());
-        let rules = Rules::plain(self.rye);
-        let loader = rules.loader(&Quiet);
+        let policy = CallPolicy::plain(self.rye);
+        let loader = policy.loader(&Quiet);
         let last = if before.is_none() { loader.versions(&work.found).next() } else { None };
         let text = |last: &Source| brief(last.text().as_bytes(), &work.found.file_type.comment);
         let known = || last.as_ref().map(text).unwrap_or_default();

@@ -20,7 +20,7 @@ use crate::parse::{Hook, HookKind, Item, Tool};
 use crate::plan::{Act, Params, Plan, PlanContext};
 use crate::resolve::Found;
 use crate::rye::act::{pin_fallback, run_context};
-use crate::rye::call_policy::{Hold, HookRules, Rules};
+use crate::rye::call_policy::{CallPolicy, Hold, HookPolicies};
 use crate::rye::load::{Loader, valid_here};
 use crate::rye::rye::Rye;
 use crate::space::Root;
@@ -61,13 +61,13 @@ impl Armed {
 /// The line, by the rules for the space of a hook.
 #[derive(Clone, Copy)]
 pub(super) struct HookLoaders<'a> {
-    rules: &'a HookRules<'a>,
+    policy: &'a HookPolicies<'a>,
     pub(super) sink: &'a dyn Sink,
 }
 
 impl<'a> HookLoaders<'a> {
     pub(super) fn of(self, space: Space) -> Loader<'a> {
-        self.rules.of(space).loader(self.sink)
+        self.policy.of(space).loader(self.sink)
     }
 }
 
@@ -91,7 +91,7 @@ impl Hooks<'_> {
     /// `space.*`, `verify.trust_unreadable`
     pub(crate) fn all(self) -> Result<Vec<Standing>, Failure> {
         self.standing(
-            HookLoaders { rules: &Rules::new(self.rye, Hold::Off).for_hooks(), sink: &Quiet },
+            HookLoaders { policy: &CallPolicy::new(self.rye, Hold::Off).for_hooks(), sink: &Quiet },
             &Space::NEAREST_FIRST,
         )
     }
@@ -185,7 +185,7 @@ impl Hooks<'_> {
     /// `hook.unusable`: one of them cannot be asked.
     pub(in crate::rye) fn of_call<'b>(
         self,
-        rules: &'b HookRules<'b>,
+        policy: &'b HookPolicies<'b>,
         sink: &'b dyn Sink,
         source: &Source,
         call_id: &str,
@@ -195,7 +195,7 @@ impl Hooks<'_> {
             Space::Project => &Space::NEAREST_FIRST[..],
             _ => &[Space::User, Space::System],
         };
-        let loaders = HookLoaders { rules, sink };
+        let loaders = HookLoaders { policy, sink };
         let mut armed = Vec::new();
         for standing in self.standing(loaders, spaces)? {
             match standing.hook {
@@ -227,8 +227,8 @@ impl Hooks<'_> {
         phase: Option<&str>,
         payload: &Map<String, Value>,
     ) -> Result<Result<HookVerdict, (String, String)>, Failure> {
-        let rules = Rules::new(self.rye, Hold::Off).for_hooks();
-        let loader = rules.of(Space::Project).loader(&Quiet);
+        let policy = CallPolicy::new(self.rye, Hold::Off).for_hooks();
+        let loader = policy.of(Space::Project).loader(&Quiet);
         let found = loader.find(&item.clone().into())?;
         let armed = arm(loader, Some(found))?;
         let armed = armed.ok_or_else(|| HookError::NotAHook { item: item.clone() })?;
