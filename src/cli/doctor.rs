@@ -10,7 +10,7 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnose, Failure, Style};
 use crate::id::{Kind, Space};
-use crate::rye::{Hold, Rye, Verdict};
+use crate::rye::{LockMode, Rye, Verdict};
 use crate::space::{NotSearched, Searched};
 use crate::verify::{EXAMPLE, KeyError, OwnKeys, TrustError};
 
@@ -260,7 +260,7 @@ fn allowed(rye: &Rye) -> Vec<Row> {
 fn system(rye: &Rye) -> Row {
     let listing = rye.items().survey(&[]).unwrap_or_default();
     let system: Vec<_> = listing.entries.into_iter().filter(|e| e.space == Space::System).collect();
-    let checked = rye.checks().all(system, true, Hold::Off, &|| true);
+    let checked = rye.checks().all(system, true, LockMode::Off, &|| true);
     let bad: Vec<_> = checked
         .iter()
         .filter(|c| matches!(c.verdict, Verdict::Bad(_)))

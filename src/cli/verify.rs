@@ -11,7 +11,7 @@ use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::Query;
 use crate::report::{Level, Warned, sarif};
-use crate::rye::{Checked, Hold, Rye, Verdict};
+use crate::rye::{Checked, LockMode, Rye, Verdict};
 
 /// Check signatures, of items and of the chains they run through
 #[derive(clap::Args)]
@@ -95,7 +95,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         progress.tick();
         true
     };
-    let checked = rye.checks().all(listing.entries, args.ci, Hold::of(args.locked), &ticks);
+    let checked =
+        rye.checks().all(listing.entries, args.ci, LockMode::from_flag(args.locked), &ticks);
     progress.done();
     let elapsed = start.elapsed();
     let odd = if patterns.is_empty() { listing.odd } else { Vec::new() };
@@ -191,7 +192,7 @@ fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exi
     let tells = !out.is_json() && !args.sarif;
     for item in items {
         let (details, warnings) =
-            rye.checks().chain(&item.parse::<Query>()?, Hold::of(args.locked));
+            rye.checks().chain(&item.parse::<Query>()?, LockMode::from_flag(args.locked));
         out.warned(&warnings);
         findings.warned(&warnings, None, args.ci);
         match details {

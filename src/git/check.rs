@@ -12,7 +12,7 @@ use crate::diagnostic::{Code, Diagnostic, Failure, Place};
 use crate::id::{Kind, Space};
 use crate::lock::LOCK_DIFFERS;
 use crate::resolve::RESOLVE_AMBIGUOUS_FILE;
-use crate::rye::{Checked, Hold, Rye, RyeBuilder, Verdict};
+use crate::rye::{Checked, LockMode, Rye, RyeBuilder, Verdict};
 use crate::space::{Entry, Odd, SPACE_SYMLINK, ai_folders};
 use crate::trust::VERIFY_TRUST_UNREADABLE;
 use crate::verify::{
@@ -130,7 +130,7 @@ pub(crate) fn check(
     if changed.is_empty() {
         return Ok(Findings::default());
     }
-    let rows = rye.checks().all(entries.clone(), true, Hold::Listed, &|| true);
+    let rows = rye.checks().all(entries.clone(), true, LockMode::Listed, &|| true);
     let mut findings: Vec<Finding> = rows.iter().filter_map(|row| finding(row, &changed)).collect();
     let bad = |row: &Checked| matches!(row.verdict, Verdict::Bad(_));
     let refused: BTreeSet<_> = rows.iter().filter(|row| bad(row)).map(|row| &row.item).collect();
@@ -191,7 +191,7 @@ fn hidden(folder: &Path, path: &str) -> Option<Finding> {
 /// What the lock says of items that are sound: a row that lists other bytes is to be written anew
 /// in the same commit.
 fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
-    let rows = rye.checks().all(entries, false, Hold::Exact, &|| true);
+    let rows = rye.checks().all(entries, false, LockMode::Exact, &|| true);
     let differs =
         |row: &&Checked| matches!(&row.verdict, Verdict::Bad(f) if f.reason() == LOCK_DIFFERS);
     rows.iter().filter(differs).filter_map(|row| finding(row, changed)).collect()

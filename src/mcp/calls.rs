@@ -18,7 +18,7 @@ use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::report::error_json;
-use crate::rye::{Hold, Level, Request, Rye, SearchRequest, Verdict};
+use crate::rye::{Level, LockMode, Request, Rye, SearchRequest, Verdict};
 use crate::trace::{Event, Recorder, Sink};
 
 /// What a call gave.
@@ -418,7 +418,7 @@ impl<'a> Call<'a> {
             }
             let listing = rye.items().survey(&patterns)?;
             let goes_on = || !is_cancelled.load(Ordering::Relaxed);
-            for row in rye.checks().all(listing.entries, false, Hold::Listed, &goes_on) {
+            for row in rye.checks().all(listing.entries, false, LockMode::Listed, &goes_on) {
                 let is_good =
                     matches!(row.verdict, Verdict::Good(_, ref warnings) if warnings.is_empty());
                 rows.add(is_good, || row.to_json());
@@ -460,7 +460,7 @@ impl Rows {
 /// An item with all that it runs through.
 fn verify_one(rye: &Rye, item: &str) -> (bool, Value) {
     let checked = item.parse::<Query>().map_err(Failure::from);
-    let checked = checked.map(|query| rye.checks().chain(&query, Hold::Listed));
+    let checked = checked.map(|query| rye.checks().chain(&query, LockMode::Listed));
     match checked {
         Ok((Ok(details), warnings)) => {
             let is_good = warnings.is_empty();

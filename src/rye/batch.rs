@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::listed_files::checked;
 use super::load::Loader;
 use super::signing::{Signing, Unwritten};
@@ -166,7 +166,7 @@ impl Signing<'_> {
         which: Which,
         progress: &(dyn Fn() + Sync),
     ) -> Vec<StagedRow> {
-        let policy = CallPolicy::new(self.rye, Hold::Listed);
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
         parallel(files, |file| {
             let (item, place) = (file.found.item.clone(), file.found.place.clone());
@@ -230,7 +230,7 @@ impl Signing<'_> {
         rows: Vec<StagedRow>,
         progress: &(dyn Fn() + Sync),
     ) -> Vec<SignReport> {
-        let policy = CallPolicy::new(self.rye, Hold::Listed);
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
         parallel(rows, |row| {
             let StagedRow { item, place, step } = row;

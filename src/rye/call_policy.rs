@@ -13,7 +13,7 @@ use crate::verify::{DevMode, Source, TrustStore};
 
 /// How far the lock binds a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hold {
+pub(crate) enum LockMode {
     /// Not at all: the call is about the lock itself, or uses nothing of what it looks at.
     Off,
     /// What it lists keeps its signer and its space, and does not go back.
@@ -22,9 +22,9 @@ pub(crate) enum Hold {
     Exact,
 }
 
-impl Hold {
+impl LockMode {
     /// By `--locked`.
-    pub(crate) fn of(locked: bool) -> Self {
+    pub(crate) fn from_flag(locked: bool) -> Self {
         if locked { Self::Exact } else { Self::Listed }
     }
 }
@@ -36,7 +36,7 @@ pub(crate) struct CallPolicy<'a> {
     rye: &'a Rye,
     pub(super) trust: Arc<TrustStore<'a>>,
     dev: DevMode,
-    hold: Hold,
+    lock_mode: LockMode,
     lock: OnceLock<Result<Lock, Failure>>,
 }
 
@@ -47,21 +47,21 @@ pub(super) struct HookPolicies<'a> {
 }
 
 impl<'a> HookPolicies<'a> {
-    pub(super) fn of(&'a self, space: Space) -> &'a CallPolicy<'a> {
+    pub(super) fn for_space(&'a self, space: Space) -> &'a CallPolicy<'a> {
         if space == Space::Project { &self.project } else { &self.others }
     }
 }
 
 impl<'a> CallPolicy<'a> {
     /// The rules of this moment.
-    pub(super) fn new(rye: &'a Rye, hold: Hold) -> Self {
+    pub(super) fn new(rye: &'a Rye, lock_mode: LockMode) -> Self {
         let trust = Arc::new(rye.trust());
-        Self { rye, trust, dev: rye.dev, hold, lock: OnceLock::new() }
+        Self { rye, trust, dev: rye.dev, lock_mode, lock: OnceLock::new() }
     }
 
     /// The same without dev mode and the lock: for texts that are being written.
     pub(super) fn plain(rye: &'a Rye) -> Self {
-        Self { dev: DevMode(false), ..Self::new(rye, Hold::Off) }
+        Self { dev: DevMode(false), ..Self::new(rye, LockMode::Off) }
     }
 
     /// The same without dev mode, dev keys and the lock: for what is written into it.
@@ -78,14 +78,14 @@ impl<'a> CallPolicy<'a> {
     /// The rules for the hooks of this call: dev mode weakens none; the project's lock holds the
     /// project's, and says nothing of those that judge it.
     pub(super) fn for_hooks(&self) -> HookPolicies<'a> {
-        let of = |hold| CallPolicy {
+        let with = |lock_mode| CallPolicy {
             rye: self.rye,
             trust: Arc::clone(&self.trust),
             dev: DevMode(false),
-            hold,
+            lock_mode,
             lock: OnceLock::new(),
         };
-        HookPolicies { project: of(Hold::Listed), others: of(Hold::Off) }
+        HookPolicies { project: with(LockMode::Listed), others: with(LockMode::Off) }
     }
 
     pub(super) fn dev(&self) -> DevMode {
@@ -98,11 +98,11 @@ impl<'a> CallPolicy<'a> {
     /// `verify.signer_changed`, `verify.space_changed`, `verify.rolled_back`, `lock.*`; whatever a
     /// lock that cannot be used is refused with.
     pub(super) fn judge(&self, source: &Source) -> Result<(), Failure> {
-        if self.hold == Hold::Off {
+        if self.lock_mode == LockMode::Off {
             return Ok(());
         }
         let lock = self.lock()?;
-        Ok(lock.judge(source, self.hold == Hold::Exact)?)
+        Ok(lock.judge(source, self.lock_mode == LockMode::Exact)?)
     }
 
     /// The lock of the project; empty without one, and in a project that is not accepted, whose

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::listed_files::{Beside, checked};
 use super::load::Loader;
 use super::rye::Rye;
@@ -76,16 +76,16 @@ impl Checked {
 impl Checks<'_> {
     /// Verifies entries on all cores, and reads them as items if `parse` is asked for. Copies of
     /// system items that this project holds to the byte, as rye's own repository does, are left
-    /// out: they are passed over when run. `hold` says how far the lock is asked. `goes_on` is
+    /// out: they are passed over when run. `lock_mode` says how far the lock is asked. `goes_on` is
     /// asked before each of them; where it says no, the rest is left out.
     pub(crate) fn all(
         self,
         entries: Vec<Entry>,
         parse: bool,
-        hold: Hold,
+        lock_mode: LockMode,
         goes_on: &(dyn Fn() -> bool + Sync),
     ) -> Vec<Checked> {
-        let policy = CallPolicy::new(self.rye, hold);
+        let policy = CallPolicy::new(self.rye, lock_mode);
         let loader = policy.loader(&Quiet);
         // Entries come sorted, so two files of one id in one space stand side by side.
         let twins: HashSet<(Space, Ref)> = entries
@@ -142,14 +142,14 @@ impl Checks<'_> {
     pub(crate) fn chain(
         self,
         query: &Query,
-        hold: Hold,
+        lock_mode: LockMode,
     ) -> (Result<Vec<Detail>, Failure>, Vec<Warned>) {
         let sink = Warnings::new(&Quiet);
-        let policy = CallPolicy::new(self.rye, hold);
+        let policy = CallPolicy::new(self.rye, lock_mode);
         let loader = policy.loader(&sink);
         let details = self.rye.sound_types().and_then(|()| {
             let (source, item) = loader.admit(loader.find(query)?)?;
-            if hold == Hold::Exact {
+            if lock_mode == LockMode::Exact {
                 // What is asked is whether all of it is locked, not the chain alone.
                 loader.links(source.clone(), item.clone(), true, |_, _| ())?;
             }

@@ -13,7 +13,7 @@
 use std::path::Path;
 
 use super::SIGN_INVALID;
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::listed_files::checked;
 use super::load::{Loader, valid_here};
 use super::rye::Rye;
@@ -98,7 +98,7 @@ impl Drafts<'_> {
 
     /// Judges `text` as the item that lies, or would lie, at `entry`.
     pub(crate) fn judge(self, entry: &Entry, text: &str) -> Option<Draft> {
-        let policy = CallPolicy::new(self.rye, Hold::Listed);
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
         let bytes = text.as_bytes();
         let found = loader.resolver(|resolver| resolver.as_if(entry, bytes.to_vec()))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::listed_files::{Beside, Files, checked, listed_digests, unlike};
 use super::load::Loader;
 use super::rye::Rye;
@@ -155,7 +155,7 @@ impl History<'_> {
     /// # Errors
     /// `diff.*`; `lock.*` where the lock is asked for; those of finding the item.
     pub(crate) fn diff(self, query: &Query, against: &Against) -> Result<Difference, Failure> {
-        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
         let loader = policy.loader(&Quiet);
         let found = loader.find(query)?;
         let item = found.item.clone();
@@ -181,7 +181,7 @@ impl History<'_> {
     /// # Errors
     /// Those of finding the item. A lock that cannot be used marks nothing.
     pub(crate) fn versions(self, query: &Query) -> Result<(Ref, Vec<PastVersion>), Failure> {
-        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
         let loader = policy.loader(&Quiet);
         let found = loader.find(query)?;
         let (locked, on_disk) =

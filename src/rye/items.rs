@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::load::Loader;
 use super::rye::Rye;
 use crate::base::parallel::parallel;
@@ -79,14 +79,14 @@ impl Items<'_> {
 
     /// One item, verified and parsed.
     pub(crate) fn describe(self, query: &Query) -> Result<Described, Failure> {
-        let policy = CallPolicy::new(self.rye, Hold::Listed);
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
         describe(loader, query)
     }
 
     /// Many items, verified and parsed on all cores; the results keep the order.
     pub(crate) fn describe_all(self, queries: Vec<Query>) -> Vec<Result<Described, Failure>> {
-        let policy = CallPolicy::new(self.rye, Hold::Listed);
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
         parallel(queries, |query| describe(loader, &query))
     }

@@ -63,7 +63,7 @@ codes! {
 pub(crate) use act::KeptServers;
 pub(crate) use batch::{Other, PassedOver, SignReport, Signed, StagedRow, ToSign, Which};
 pub(crate) use builder::located;
-pub(crate) use call_policy::Hold;
+pub(crate) use call_policy::LockMode;
 pub(crate) use checks::{Checked, Verdict};
 pub(crate) use describe::Level;
 #[cfg(feature = "lsp")]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::history::unified;
 use super::listed_files::Files;
 use super::signing::Signing;
@@ -50,7 +50,7 @@ impl Signing<'_> {
     /// the file.
     pub(crate) fn offer(self, entry: &Entry) -> Result<Offer, Failure> {
         let (found, files) = self.offered(entry)?;
-        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
         let loader = policy.loader(&Quiet);
         let last = loader.versions(&found).next();
         let text = String::from_utf8_lossy(&found.bytes);

@@ -1,6 +1,6 @@
 //! What a project asks one to believe (core 4.3), looked at without believing any of it.
 
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::rye::{Rye, now};
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
@@ -110,7 +110,7 @@ impl Projects<'_> {
     /// # Errors
     /// `verify.trust_unreadable`, `space.*`.
     pub(crate) fn review(self) -> Result<Review, Failure> {
-        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
         let trust = &policy.trust;
         let proposed = self.rye.spaces.get(Space::Project).map(proposals).unwrap_or_default();
         let loader = policy.loader(&Quiet);

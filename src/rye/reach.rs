@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::items::Items;
 use super::load::Loader;
 use super::why::Copy;
@@ -137,7 +137,7 @@ impl Items<'_> {
     /// # Errors
     /// For each by itself: that of a reference to which no file lies in any space.
     pub(crate) fn reach(self, queries: Vec<Query>) -> Vec<Result<Reach, Failure>> {
-        let policy = CallPolicy::new(self.rye, Hold::Listed);
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
         parallel(queries, |query| self.reach_one(loader, &query))
     }

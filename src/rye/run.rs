@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::approvals::Approval;
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::failed::Failed;
 use super::load::Loader;
 use super::receipts::{Notary, Written};
@@ -180,7 +180,7 @@ impl Runs<'_> {
             cell.check(kind)?;
         }
         self.rye.sound_types()?;
-        let policy = CallPolicy::new(self.rye, Hold::of(request.locked));
+        let policy = CallPolicy::new(self.rye, LockMode::from_flag(request.locked));
         let loader = policy.loader(sink);
         let found = loader.find(&query)?;
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");

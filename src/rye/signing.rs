@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::SIGN_INVALID;
 use super::batch::{SignReport, Signed};
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::hooks::BELOW as HOOKS_BELOW;
 use super::listed_files::checked;
 use super::load::Loader;
@@ -116,7 +116,7 @@ impl Signing<'_> {
     /// `resolve.ambiguous_space` where both hold it and no space is named; those of finding it.
     pub(crate) fn find(self, query: &Query, space: Option<Space>) -> Result<Found, Failure> {
         let query = Query { space: space.or(query.space), ..query.clone() };
-        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
         let loader = policy.loader(&Quiet);
         // Not `answer`: a reserved copy is refused when it runs, but its author may look at it.
         let kinds = query.kind.map_or(vec![Kind::Tool, Kind::Directive], |kind| vec![kind]);
@@ -156,7 +156,7 @@ impl Signing<'_> {
         patterns: &[Pattern],
         space: Space,
     ) -> Result<(Vec<Found>, Vec<SignReport>), Failure> {
-        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
         let loader = policy.loader(&Quiet);
         let (mut found, mut failed) = (Vec::new(), Vec::<SignReport>::new());
         let Some(root) = self.rye.spaces.get(space) else { return Ok((found, failed)) };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::call_policy::{CallPolicy, Hold};
+use super::call_policy::{CallPolicy, LockMode};
 use super::items::Items;
 use super::load::{Loader, valid_here};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure, Place};
@@ -51,7 +51,7 @@ pub(crate) struct Why {
 impl Items<'_> {
     /// Everything that decides about a reference.
     pub(crate) fn why(self, query: &Query) -> Result<Why, Failure> {
-        let policy = CallPolicy::new(self.rye, Hold::Listed);
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let trust = &policy.trust;
         let loader = policy.loader(&Quiet);
         let (item, answer, copies) = loader.copies(query)?;
@@ -100,7 +100,7 @@ impl Items<'_> {
         runtime: &str,
         name: &str,
     ) -> (Option<PathBuf>, Vec<PassedOver>) {
-        let policy = CallPolicy::new(self.rye, Hold::Off);
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
         let loader = policy.loader(&Quiet);
         let query = runtime.parse::<Query>().ok();
         let query = query.map(|query| Query { space: Some(Space::System), ..query });

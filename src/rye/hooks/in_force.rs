@@ -20,7 +20,7 @@ use crate::parse::{Hook, HookKind, Item, Tool};
 use crate::plan::{Act, Params, Plan, PlanContext};
 use crate::resolve::Found;
 use crate::rye::act::{pin_fallback, run_context};
-use crate::rye::call_policy::{CallPolicy, Hold, HookPolicies};
+use crate::rye::call_policy::{CallPolicy, HookPolicies, LockMode};
 use crate::rye::load::{Loader, valid_here};
 use crate::rye::rye::Rye;
 use crate::space::Root;
@@ -67,7 +67,7 @@ pub(super) struct HookLoaders<'a> {
 
 impl<'a> HookLoaders<'a> {
     pub(super) fn of(self, space: Space) -> Loader<'a> {
-        self.policy.of(space).loader(self.sink)
+        self.policy.for_space(space).loader(self.sink)
     }
 }
 
@@ -91,7 +91,10 @@ impl Hooks<'_> {
     /// `space.*`, `verify.trust_unreadable`
     pub(crate) fn all(self) -> Result<Vec<Standing>, Failure> {
         self.standing(
-            HookLoaders { policy: &CallPolicy::new(self.rye, Hold::Off).for_hooks(), sink: &Quiet },
+            HookLoaders {
+                policy: &CallPolicy::new(self.rye, LockMode::Off).for_hooks(),
+                sink: &Quiet,
+            },
             &Space::NEAREST_FIRST,
         )
     }
@@ -227,8 +230,8 @@ impl Hooks<'_> {
         phase: Option<&str>,
         payload: &Map<String, Value>,
     ) -> Result<Result<HookVerdict, (String, String)>, Failure> {
-        let policy = CallPolicy::new(self.rye, Hold::Off).for_hooks();
-        let loader = policy.of(Space::Project).loader(&Quiet);
+        let policy = CallPolicy::new(self.rye, LockMode::Off).for_hooks();
+        let loader = policy.for_space(Space::Project).loader(&Quiet);
         let found = loader.find(&item.clone().into())?;
         let armed = arm(loader, Some(found))?;
         let armed = armed.ok_or_else(|| HookError::NotAHook { item: item.clone() })?;
