@@ -12,7 +12,7 @@ use crate::base::limits::RECEIPT_BYTES;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::report::{OutputRecord, ReceiptError, ResponseRecord};
-use crate::rye::{Attested, Wanted};
+use crate::rye::{CheckedReceipt, ExpectedRun};
 
 /// Check the receipt of a run
 #[derive(clap::Args)]
@@ -42,21 +42,21 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let too_large = || ReceiptError::Malformed { why: "it is larger than 4 MiB".into() };
     let text = read_bytes(file, RECEIPT_BYTES)?.ok_or_else(|| Failure::from(too_large()))?;
     let plan = plan.as_deref().map(super::plan::read).transpose()?;
-    let wanted = Wanted { plan: plan.as_ref(), run_id: run.as_deref() };
-    let attested = context.rye()?.receipts().check(&text, wanted)?;
+    let wanted = ExpectedRun { plan: plan.as_ref(), run_id: run.as_deref() };
+    let checked = context.rye()?.receipts().check(&text, wanted)?;
     if out.is_json() {
-        let Attested { key, owner, receipt } = &attested;
+        let CheckedReceipt { key, owner, receipt } = &checked;
         out.success(json!({
             "verified": true, "signer": key, "owner": owner, "receipt": receipt,
         }));
     } else {
-        show(&attested, out);
+        show(&checked, out);
     }
     Ok(Exit::DONE)
 }
 
-fn show(attested: &Attested, out: &mut Out) {
-    let Attested { key, owner, receipt } = attested;
+fn show(checked: &CheckedReceipt, out: &mut Out) {
+    let CheckedReceipt { key, owner, receipt } = checked;
     let ran = &receipt.predicate;
     let paint = out.paint();
     let output =

@@ -78,7 +78,7 @@ pub(crate) use locks::{Change, LockReport, LockRow};
 pub(crate) use offer::{Offer, Taken};
 pub(crate) use projects::{Review, SignerIs};
 pub(crate) use reach::{By, Reach, Reached};
-pub(crate) use receipts::{Attested, Wanted};
+pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
 pub(crate) use rye::now;
 pub(crate) use search::{SearchHit, SearchPage};
 pub(crate) use signing::Carried;

@@ -21,7 +21,7 @@ type Place = (PathBuf, u32);
 
 /// Everything that can fail before a run has not failed: there is a key, and a file for the
 /// receipt.
-pub(super) struct Notary {
+pub(super) struct ReceiptWriter {
     pair: KeyPair,
     plan_digest: Digest,
     files: Vec<Staged>,
@@ -31,14 +31,14 @@ pub(super) struct Notary {
 
 /// What became of the receipts of a run.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenReceipts {
     pub(super) paths: Vec<PathBuf>,
     pub(super) lost: Option<ReceiptError>,
 }
 
 /// A receipt whose signature holds, and whose word it is.
 #[derive(Debug)]
-pub(crate) struct Attested {
+pub(crate) struct CheckedReceipt {
     pub(crate) key: Fingerprint,
     pub(crate) owner: String,
     pub(crate) receipt: Receipt,
@@ -46,7 +46,7 @@ pub(crate) struct Attested {
 
 /// What a receipt is held against.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ExpectedRun<'a> {
     pub(crate) plan: Option<&'a PlanFile>,
     pub(crate) run_id: Option<&'a str>,
 }
@@ -96,7 +96,7 @@ impl Receipts<'_> {
         places: Vec<Place>,
         plan: &Plan,
         trust: &TrustStore<'_>,
-    ) -> Result<Option<Notary>, Failure> {
+    ) -> Result<Option<ReceiptWriter>, Failure> {
         if places.is_empty() {
             return Ok(None);
         }
@@ -119,14 +119,24 @@ impl Receipts<'_> {
         let files = files.collect::<Result<_, _>>()?;
         let started_at = jiff::Timestamp::now();
         let plan_digest = plan.digest()?;
-        Ok(Some(Notary { pair, plan_digest, files, witness: OutputWitness::default(), started_at }))
+        Ok(Some(ReceiptWriter {
+            pair,
+            plan_digest,
+            files,
+            witness: OutputWitness::default(),
+            started_at,
+        }))
     }
 
     /// Checks a receipt: its form, whose it is, that they signed it, and what it is of.
     ///
     /// # Errors
     /// `receipt.*`
-    pub(crate) fn check(self, text: &[u8], wanted: Wanted<'_>) -> Result<Attested, Failure> {
+    pub(crate) fn check(
+        self,
+        text: &[u8],
+        expected: ExpectedRun<'_>,
+    ) -> Result<CheckedReceipt, Failure> {
         let envelope = Envelope::read(text).map_err(|why| ReceiptError::Malformed { why })?;
         let (trust, key) = (self.rye.trust(), envelope.key());
         let own = trust.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
@@ -138,19 +148,19 @@ impl Receipts<'_> {
         let payload = payload.ok_or_else(|| ReceiptError::Forged { key, owner: owner.clone() })?;
         let receipt = Receipt::read(payload)?;
         let of = receipt.predicate.plan.sha256;
-        if let Some(wanted) = wanted.plan.map(PlanFile::digest).filter(|wanted| *wanted != of) {
+        if let Some(wanted) = expected.plan.map(PlanFile::digest).filter(|wanted| *wanted != of) {
             return Err(ReceiptError::OtherPlan { of, wanted }.into());
         }
         let of = &receipt.predicate.run_id;
-        if let Some(wanted) = wanted.run_id.filter(|wanted| wanted != of) {
+        if let Some(wanted) = expected.run_id.filter(|wanted| wanted != of) {
             let (of, wanted) = (of.clone(), wanted.to_owned());
             return Err(ReceiptError::OtherRun { of, wanted }.into());
         }
-        Ok(Attested { key, owner, receipt })
+        Ok(CheckedReceipt { key, owner, receipt })
     }
 }
 
-impl Notary {
+impl ReceiptWriter {
     /// Signs and writes what happened.
     pub(super) fn write(
         self,
@@ -158,7 +168,7 @@ impl Notary {
         run_id: &str,
         result: &Result<Outcome, ExecuteError>,
         warnings: &[Warned],
-    ) -> Written {
+    ) -> WrittenReceipts {
         let ended = match result {
             Ok(Outcome { failure: None, pending: Some(_), .. }) => "pending",
             Ok(Outcome { failure: None, .. }) => "success",
@@ -169,10 +179,10 @@ impl Notary {
         // A clock that was set back must not make a receipt that contradicts itself.
         let ended_at = jiff::Timestamp::now().max(started_at);
         let ran = Ran { run_id, plan_digest, started_at, ended_at, ended, witness, warnings };
-        let mut written = Written::default();
+        let mut written = WrittenReceipts::default();
         let payload = match Receipt::of(plan, &ran).to_payload() {
             Ok(payload) => payload,
-            Err(error) => return Written { lost: Some(error), ..written },
+            Err(error) => return WrittenReceipts { lost: Some(error), ..written },
         };
         let text = Envelope::seal(&self.pair, payload).to_text();
         for file in self.files {

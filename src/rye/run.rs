@@ -9,7 +9,7 @@ use super::approvals::Approval;
 use super::call_policy::{CallPolicy, LockMode};
 use super::failed::Failed;
 use super::load::Loader;
-use super::receipts::{Notary, Written};
+use super::receipts::{ReceiptWriter, WrittenReceipts};
 use super::rye::Rye;
 use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};
@@ -265,17 +265,17 @@ impl Runs<'_> {
         let warnings = warnings(sources);
         // The plan that was compared is the plan that runs; nothing is built anew behind this line.
         let (outcome, written) = match request.dry_run {
-            true => (None, Written::default()),
+            true => (None, WrittenReceipts::default()),
             false => {
                 hooks.before(args.as_map())?;
-                let notary = self.rye.receipts().writer(receipts, &plan, loader.trust)?;
+                let writer = self.rye.receipts().writer(receipts, &plan, loader.trust)?;
                 if let Some(approval) = &request.approval {
                     self.rye.approvals().claim(approval)?;
                 }
                 let approval = request.approval.as_ref().map(Approval::to_json);
                 let begin = Instant::now();
                 let ended =
-                    self.act(&plan, notary, approval.as_ref(), &run_id, &warnings, loader.sink);
+                    self.act(&plan, writer, approval.as_ref(), &run_id, &warnings, loader.sink);
                 match ended {
                     Ok((mut outcome, written)) => {
                         hooks.after(args.as_map(), &mut outcome, begin.elapsed())?;
@@ -317,18 +317,18 @@ impl Runs<'_> {
     fn act(
         self,
         plan: &Plan,
-        notary: Option<Notary>,
+        writer: Option<ReceiptWriter>,
         approval: Option<&Value>,
         run_id: &str,
         warnings: &[Warned],
         sink: &dyn Sink,
-    ) -> Result<(Outcome, Written), Failure> {
-        let witness = notary.as_ref().map(|notary| &notary.witness);
+    ) -> Result<(Outcome, WrittenReceipts), Failure> {
+        let witness = writer.as_ref().map(|writer| &writer.witness);
         let result = self.execute(plan, witness, approval, sink);
-        let written = notary.map(|notary| notary.write(plan, run_id, &result, warnings));
+        let written = writer.map(|writer| writer.write(plan, run_id, &result, warnings));
         let written = written.unwrap_or_default();
         match (result, written.lost) {
-            (Ok(outcome), lost) => Ok((outcome, Written { lost, ..written })),
+            (Ok(outcome), lost) => Ok((outcome, WrittenReceipts { lost, ..written })),
             (Err(_), Some(lost)) => Err(lost.into()),
             (Err(error), None) => Err(error.into()),
         }
