@@ -101,7 +101,7 @@ impl Request {
 }
 
 /// How far a run came, for the report of a failure.
-struct Reached {
+struct Progress {
     item: String,
     chain: Vec<String>,
 }
@@ -144,18 +144,18 @@ impl Runs<'_> {
         start: Instant,
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
-        let mut reached = Reached { item: request.item.clone(), chain: Vec::new() };
+        let mut progress = Progress { item: request.item.clone(), chain: Vec::new() };
         let sink = Warnings::new(sink);
-        self.steps(request, &mut reached, &sink).map_err(|failure| {
+        self.steps(request, &mut progress, &sink).map_err(|failure| {
             let diagnostic = failure.diagnostic();
-            tracing::info!(item = reached.item, code = diagnostic.code.name(), "stopped");
-            let item_id = diagnostic.item.or_else(|| Some(reached.item.clone()));
+            tracing::info!(item = progress.item, code = diagnostic.code.name(), "stopped");
+            let item_id = diagnostic.item.or_else(|| Some(progress.item.clone()));
             sink.record(Event::Refused { item_id, code: diagnostic.code });
             let chain = match failure.chain() {
-                links if links.is_empty() => reached.chain,
+                links if links.is_empty() => progress.chain,
                 links => links,
             };
-            let (item, elapsed) = (reached.item, start.elapsed());
+            let (item, elapsed) = (progress.item, start.elapsed());
             let warnings =
                 sink.kept().into_iter().map(|(item_id, w)| Warned::new(item_id, w)).collect();
             Failed { failure, item, chain, elapsed, warnings, trace: None }
@@ -165,7 +165,7 @@ impl Runs<'_> {
     fn steps(
         self,
         request: &Request,
-        reached: &mut Reached,
+        progress: &mut Progress,
         sink: &dyn Sink,
     ) -> Result<Report, Failure> {
         let cell = RunMode {
@@ -184,7 +184,7 @@ impl Runs<'_> {
         let loader = policy.loader(sink);
         let found = loader.find(&query)?;
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");
-        reached.item = found.item.to_string();
+        progress.item = found.item.to_string();
         cell.check(found.item.kind)?;
         if request.for_record && found.item.kind != Kind::Tool {
             return Err(PlanError::NotATool { item: found.item }.into());
@@ -194,7 +194,7 @@ impl Runs<'_> {
         }
         let (source, parsed) = loader.admit(found)?;
         match parsed {
-            Item::Tool(tool) => self.run_tool(loader, source, *tool, request, reached),
+            Item::Tool(tool) => self.run_tool(loader, source, *tool, request, progress),
             Item::Directive(directive) => run_directive(loader, source, *directive, request),
             Item::Knowledge(_) => Ok(show_knowledge(&source)),
             Item::Config(_) => Err(MatrixError::NotExecutable { kind: Kind::Config }.into()),
@@ -207,10 +207,10 @@ impl Runs<'_> {
         source: Source,
         tool: Tool,
         request: &Request,
-        reached: &mut Reached,
+        progress: &mut Progress,
     ) -> Result<Report, Failure> {
         let chain = loader.chain(source, tool, loader.sink)?;
-        reached.chain = chain.ids();
+        progress.chain = chain.ids();
         let asked = Asked { target: request.target.clone(), thread: request.thread.clone() };
         let valid = ValidChain::judge(chain, &asked, loader.sink)?;
         let tool = valid.chain().tool();
