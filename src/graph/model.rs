@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::diagnostic::Diagnostic;
 use crate::id::{Fingerprint, Kind, Ref, Space};
 use crate::plan::Survey;
-use crate::rye::{By, Copy, Reach, Reached};
+use crate::rye::{Copy, Reach, ReachedItem, SignedBy};
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -292,14 +292,14 @@ impl Graph {
         root
     }
 
-    fn item(&mut self, reached: &Reached) -> usize {
+    fn item(&mut self, reached: &ReachedItem) -> usize {
         let detail = &reached.detail;
         let standing = match reached.by {
-            By::You => Standing::You,
-            By::DevKey => Standing::DevKey,
-            By::Publisher => Standing::Publisher,
-            By::Trusted => Standing::Trusted,
-            By::Nobody => Standing::Unverified,
+            SignedBy::You => Standing::You,
+            SignedBy::DevKey => Standing::DevKey,
+            SignedBy::Publisher => Standing::Publisher,
+            SignedBy::Trusted => Standing::Trusted,
+            SignedBy::Nobody => Standing::Unverified,
         };
         let sort = sort_of(&detail.item, reached.role.as_deref());
         let bare = Node::new(sort, standing, detail.item.to_string());

@@ -77,7 +77,7 @@ pub(crate) use locks::{Change, LockReport, LockRow};
 #[cfg(any(feature = "lsp", feature = "mcp"))]
 pub(crate) use offer::{Offer, Taken};
 pub(crate) use projects::{Review, SignerIs};
-pub(crate) use reach::{By, Reach, Reached};
+pub(crate) use reach::{Reach, ReachedItem, SignedBy};
 pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
 pub(crate) use rye::now;
 pub(crate) use search::{SearchHit, SearchPage};

@@ -21,7 +21,7 @@ use crate::verify::{Integrity, Source, TrustStore};
 
 /// Who stands behind an admitted file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum SignedBy {
     You,
     /// The dev key of this project, for you and for a few hours.
     DevKey,
@@ -34,9 +34,9 @@ pub(crate) enum By {
 
 /// One admitted item.
 #[derive(Debug)]
-pub(crate) struct Reached {
+pub(crate) struct ReachedItem {
     pub(crate) detail: Detail,
-    pub(crate) by: By,
+    pub(crate) by: SignedBy,
     /// `runtime` or `primitive`, where it says so.
     pub(crate) role: Option<String>,
     /// The files that its signature covers.
@@ -45,8 +45,8 @@ pub(crate) struct Reached {
     next: Option<Ref>,
 }
 
-impl Reached {
-    fn of(source: &Source, item: &Item, trust: &TrustStore<'_>) -> Self {
+impl ReachedItem {
+    fn new(source: &Source, item: &Item, trust: &TrustStore<'_>) -> Self {
         let (role, next) = match item {
             Item::Tool(tool) => (
                 tool.tool_type.clone().filter(|_| tool.is_link()),
@@ -63,28 +63,28 @@ impl Reached {
         Self { detail: Detail::of(source, item.version()), by, role, files, next }
     }
 
-    fn bare(source: &Source, trust: &TrustStore<'_>) -> Self {
+    fn from_source(source: &Source, trust: &TrustStore<'_>) -> Self {
         let by = by(source, trust);
         let detail = Detail::of(source, None);
         Self { detail, by, role: None, files: Vec::new(), next: None }
     }
 }
 
-fn by(source: &Source, trust: &TrustStore<'_>) -> By {
+fn by(source: &Source, trust: &TrustStore<'_>) -> SignedBy {
     let Some(signer) = source.signer().filter(|_| source.integrity() == Integrity::Verified) else {
-        return By::Nobody;
+        return SignedBy::Nobody;
     };
     match trust.document(signer.key) {
-        _ if signer.dev_for.is_some() => By::DevKey,
-        Ok(Some(_)) => By::Trusted,
-        _ if source.space() == Space::System => By::Publisher,
-        _ => By::You,
+        _ if signer.dev_for.is_some() => SignedBy::DevKey,
+        Ok(Some(_)) => SignedBy::Trusted,
+        _ if source.space() == Space::System => SignedBy::Publisher,
+        _ => SignedBy::You,
     }
 }
 
 /// Where a chain ends too early.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub(crate) struct ChainStop {
     /// What the last link names.
     pub(crate) named: Option<Ref>,
     pub(crate) why: Diagnostic,
@@ -98,10 +98,10 @@ pub(crate) struct Reach {
     /// Why nothing answers, if nothing does.
     pub(crate) refused: Option<Diagnostic>,
     /// The item and what it runs through, or extends; as far as each was admitted.
-    pub(crate) links: Vec<Reached>,
-    pub(crate) stop: Option<Stop>,
+    pub(crate) links: Vec<ReachedItem>,
+    pub(crate) stop: Option<ChainStop>,
     /// Modules and config, each admitted by itself.
-    pub(crate) beside: Vec<Reached>,
+    pub(crate) beside: Vec<ReachedItem>,
     pub(crate) beside_refused: Option<Diagnostic>,
     /// Of this machine; `None` for what starts no program.
     pub(crate) survey: Option<Result<Survey, Diagnostic>>,
@@ -110,14 +110,14 @@ pub(crate) struct Reach {
 /// Keeps what a chain fetches, also of one that cannot be built.
 struct Watch<'a> {
     loader: Loader<'a>,
-    seen: RefCell<Vec<Reached>>,
+    seen: RefCell<Vec<ReachedItem>>,
 }
 
 impl Fetch for Watch<'_> {
     fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, Failure> {
         let got = self.loader.fetch(item, from)?;
         if let Some((source, parsed)) = &got {
-            self.seen.borrow_mut().push(Reached::of(source, parsed, self.loader.trust));
+            self.seen.borrow_mut().push(ReachedItem::new(source, parsed, self.loader.trust));
         }
         Ok(got)
     }
@@ -157,13 +157,13 @@ impl Items<'_> {
         match answer.and_then(|found| loader.admit(found)) {
             Err(failure) => reach.refused = Some(failure.diagnostic()),
             Ok((source, parsed)) => {
-                reach.links.push(Reached::of(&source, &parsed, loader.trust));
+                reach.links.push(ReachedItem::new(&source, &parsed, loader.trust));
                 let watch = Watch { loader, seen: RefCell::new(Vec::new()) };
                 let stopped = self.walk(&watch, source, parsed, &mut reach);
                 reach.links.extend(watch.seen.into_inner());
                 if let Some(why) = stopped {
                     let named = reach.links.last().and_then(|last| last.next.clone());
-                    reach.stop = Some(Stop { named, why });
+                    reach.stop = Some(ChainStop { named, why });
                 }
             }
         }
@@ -189,7 +189,8 @@ impl Items<'_> {
                         match dependencies(&chain, &loader, &Quiet) {
                             Ok(sources) => {
                                 let sources = sources.iter();
-                                let beside = sources.map(|s| Reached::bare(s, loader.trust));
+                                let beside =
+                                    sources.map(|s| ReachedItem::from_source(s, loader.trust));
                                 reach.beside = beside.collect();
                             }
                             Err(failure) => reach.beside_refused = Some(failure.diagnostic()),
