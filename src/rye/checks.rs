@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::call_policy::{CallPolicy, LockMode};
-use super::listed_files::{Beside, checked};
+use super::listed_files::{ListedFiles, checked};
 use super::load::Loader;
 use super::rye::Rye;
 use crate::base::parallel::parallel;
@@ -38,7 +38,7 @@ pub(crate) struct Checked {
     pub(crate) bytes: usize,
     pub(crate) verdict: Verdict,
     /// What its signed header lists, and who signed that.
-    beside: Option<(Beside, Fingerprint)>,
+    beside: Option<(ListedFiles, Fingerprint)>,
     ext: String,
 }
 
@@ -124,13 +124,15 @@ impl Checks<'_> {
                 let is_bundled = row.place.space.as_deref() != Some(row.space.as_str());
                 let embedded =
                     !is_bundled && self.rye.spaces.get(row.space).is_some_and(Root::is_embedded);
-                let covers = |(space, (beside, key)): &(Option<String>, (Beside, Fingerprint))| {
-                    let trust = loader.trust;
-                    let scope = trust.out_of_scope(*key, &row.item, row.space, embedded, identity);
-                    *space == row.place.space
-                        && beside.holds(&row.item, &row.ext)
-                        && matches!(scope, Ok(None))
-                };
+                let covers =
+                    |(space, (beside, key)): &(Option<String>, (ListedFiles, Fingerprint))| {
+                        let trust = loader.trust;
+                        let scope =
+                            trust.out_of_scope(*key, &row.item, row.space, embedded, identity);
+                        *space == row.place.space
+                            && beside.holds(&row.item, &row.ext)
+                            && matches!(scope, Ok(None))
+                    };
                 !tools.iter().any(covers)
             }
             _ => true,
@@ -207,7 +209,7 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
         Err(error) => return bad(error),
     };
     // Its header is signed, so what it lists is covered, or refused, with it.
-    let beside = Beside::new(&loader.rye.types, space, &item, source.ext(), source.text());
+    let beside = ListedFiles::new(&loader.rye.types, space, &item, source.ext(), source.text());
     let beside = beside.zip(source.signer().map(|signer| signer.key));
     let source = match checked(source, &loader.rye.spaces) {
         Ok(source) => source,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::call_policy::{CallPolicy, LockMode};
-use super::listed_files::{Beside, Files, checked, listed_digests, unlike};
+use super::listed_files::{Files, ListedFiles, checked, listed_digests, unlike};
 use super::load::Loader;
 use super::rye::Rye;
 use super::{DIFF_AMBIGUOUS_VERSION, DIFF_NO_BASELINE, DIFF_UNKNOWN_VERSION};
@@ -237,8 +237,9 @@ impl Loader<'_> {
     fn difference(&self, old: &Source, found: &Found, name: Option<&str>) -> Difference {
         let rye = self.rye;
         // Where the header cannot be read any more, those that the version listed.
-        let before = || Beside::new(&rye.types, found.space, &found.item, &found.ext, old.text());
-        let listing = Beside::from_found(rye, found).or_else(before);
+        let before =
+            || ListedFiles::new(&rye.types, found.space, &found.item, &found.ext, old.text());
+        let listing = ListedFiles::from_found(rye, found).or_else(before);
         let root = rye.spaces.home(found.space, found.bundle.as_ref());
         let files = root.zip(listing).map(|(root, l)| l.now(root, &found.item, &found.ext));
         let mut files = self.file_differences(found, &files.unwrap_or_default(), Some(old));

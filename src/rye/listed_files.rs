@@ -43,14 +43,14 @@ pub(super) type Files = BTreeMap<String, Cow<'static, [u8]>>;
 /// What a tool's header lists, and the folder that its paths begin at, below the one that holds
 /// `.ai`.
 #[derive(Debug)]
-pub(super) struct Beside {
+pub(super) struct ListedFiles {
     /// The tool's own file, which no pattern of its own means.
     own: String,
     folder: String,
     listed: Listed,
 }
 
-impl Beside {
+impl ListedFiles {
     /// What a tool's text lists or means, signed or not; the folder is not looked at.
     pub(super) fn new(
         types: &FileTypes,
@@ -108,9 +108,9 @@ impl Beside {
 
 /// What tools of a project list that lies outside of `.ai`.
 #[derive(Debug, Default)]
-pub(crate) struct Outside(Vec<Beside>);
+pub(crate) struct ListedOutside(Vec<ListedFiles>);
 
-impl Outside {
+impl ListedOutside {
     /// Whether one of the tools lists or means the path, which is below the folder that holds
     /// `.ai`.
     pub(crate) fn holds(&self, path: &str) -> bool {
@@ -158,10 +158,10 @@ pub(crate) struct Covered {
 
 impl Items<'_> {
     /// What the tools among the entries list that lies outside of `.ai`.
-    pub(crate) fn outside(self, entries: &[Entry]) -> Outside {
+    pub(crate) fn outside(self, entries: &[Entry]) -> ListedOutside {
         let tools = entries.iter().filter(|entry| entry.item.kind == Kind::Tool);
-        let beside = tools.filter_map(|tool| Beside::from_entry(self.rye, tool));
-        Outside(beside.filter(|beside| beside.folder.is_empty()).collect())
+        let beside = tools.filter_map(|tool| ListedFiles::from_entry(self.rye, tool));
+        ListedOutside(beside.filter(|beside| beside.folder.is_empty()).collect())
     }
 
     /// The entries without those that lie there as files of a tool. Who has a signature line of
@@ -195,15 +195,15 @@ impl Items<'_> {
     }
 
     /// What each of the tools lists.
-    pub(super) fn beside(self, tools: Vec<Entry>) -> HashMap<Entry, Beside> {
-        let beside = |tool| Some((Beside::from_entry(self.rye, &tool)?, tool));
+    pub(super) fn beside(self, tools: Vec<Entry>) -> HashMap<Entry, ListedFiles> {
+        let beside = |tool| Some((ListedFiles::from_entry(self.rye, &tool)?, tool));
         tools.into_iter().filter_map(beside).map(|(beside, tool)| (tool, beside)).collect()
     }
 
     /// The files beside an item that its signature covers, as they are now, by their names.
     pub(super) fn files_beside(self, found: &Found) -> Files {
         let root = self.rye.spaces.home(found.space, found.bundle.as_ref());
-        let files = root.zip(Beside::from_found(self.rye, found));
+        let files = root.zip(ListedFiles::from_found(self.rye, found));
         files.map(|(root, beside)| beside.now(root, &found.item, &found.ext)).unwrap_or_default()
     }
 
@@ -266,7 +266,7 @@ struct Looked {
 
 /// Whether an entry without a signature line lies there as a file of one of the tools. Of two that
 /// list each other neither is a file of the other.
-pub(super) fn is_part(entry: &Entry, tools: &HashMap<Entry, Beside>) -> bool {
+pub(super) fn is_part(entry: &Entry, tools: &HashMap<Entry, ListedFiles>) -> bool {
     let own = tools.get(entry);
     tools.iter().any(|(tool, beside)| {
         let lists_it = || own.is_some_and(|own| own.holds(&tool.item, &tool.ext));

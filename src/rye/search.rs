@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::describe::{Summary, with_status};
-use super::listed_files::{Beside, is_part};
+use super::listed_files::{ListedFiles, is_part};
 use super::rye::Rye;
 use crate::base::limits::SEARCH_PAGE;
 use crate::diagnostic::{Code, Failure};
@@ -214,7 +214,7 @@ struct Parts<'a> {
     rye: &'a Rye,
     segments: &'a [&'a Segment],
     /// What the tools list that list something; read where a file may be one of them.
-    tools: OnceCell<HashMap<Entry, Beside>>,
+    tools: OnceCell<HashMap<Entry, ListedFiles>>,
 }
 
 impl Parts<'_> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::call_policy::CallPolicy;
 use super::history::unified;
-use super::listed_files::{Beside, Files, is_part};
+use super::listed_files::{Files, ListedFiles, is_part};
 use super::load::Loader;
 use super::rye::Rye;
 use super::signing::Unwritten;
@@ -219,7 +219,8 @@ impl WorkingItems<'_> {
                     bare.insert(entry.clone());
                 }
                 besides.extend(
-                    Beside::from_found(self.rye, &work.found).map(|beside| (entry.clone(), beside)),
+                    ListedFiles::from_found(self.rye, &work.found)
+                        .map(|beside| (entry.clone(), beside)),
                 );
             }
             all.insert(entry, now);
