@@ -11,7 +11,7 @@ use crate::base::text::{escape, escape_line, near};
 use crate::diagnostic::{Failure, Style};
 use crate::exec::HookVerdict;
 use crate::id::{Kind, Query, Ref};
-use crate::rye::HookStanding;
+use crate::rye::FoundHook;
 
 /// See and try the hooks that judge calls of tools
 #[derive(clap::Args)]
@@ -96,7 +96,7 @@ fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
-fn row(standing: &HookStanding) -> Value {
+fn row(standing: &FoundHook) -> Value {
     let mut row = json!({
         "item_id": standing.item, "space": standing.space, "required": standing.is_required,
     });

@@ -71,7 +71,7 @@ pub(crate) use drafts::{Draft, Remark, Spot};
 pub(crate) use eval::Scored;
 pub(crate) use failed::Failed;
 pub(crate) use history::{Against, PastVersion};
-pub(crate) use hooks::{BELOW as HOOKS_BELOW, Standing as HookStanding};
+pub(crate) use hooks::{BELOW as HOOKS_BELOW, FoundHook};
 pub(crate) use items::Described;
 pub(crate) use locks::{Change, LockReport, LockRow};
 #[cfg(any(feature = "lsp", feature = "mcp"))]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::error::HookError;
-use super::in_force::{Armed, HookLoaders};
+use super::in_force::{HookLoaders, VerifiedHook};
 use crate::base::Digest;
 use crate::diagnostic::Failure;
 use crate::exec::{HookVerdict, envelope, verdict};
@@ -23,7 +23,7 @@ pub(in crate::rye) struct CallHooks<'a> {
     call: Ref,
     call_id: String,
     /// In the order in which they are asked.
-    armed: Vec<Armed>,
+    armed: Vec<VerifiedHook>,
     notes: RefCell<Vec<HookNote>>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> CallHooks<'a> {
         loaders: HookLoaders<'a>,
         call: Ref,
         call_id: String,
-        armed: Vec<Armed>,
+        armed: Vec<VerifiedHook>,
     ) -> Self {
         Self { loaders, call, call_id, armed, notes: RefCell::default() }
     }
@@ -167,7 +167,7 @@ impl CallHooks<'_> {
         Ok(is_replaced.then_some(content))
     }
 
-    fn at(&self, phase: Phase) -> impl Iterator<Item = &Armed> {
+    fn at(&self, phase: Phase) -> impl Iterator<Item = &VerifiedHook> {
         self.armed.iter().filter(move |armed| armed.hook.phases.contains(&phase))
     }
 
@@ -210,7 +210,7 @@ impl CallHooks<'_> {
     /// Asks one hook; gives what it wants in the place of what it was shown.
     fn judge(
         &self,
-        armed: &Armed,
+        armed: &VerifiedHook,
         phase: Phase,
         parts: &[(&str, &Map<String, Value>)],
     ) -> Result<Option<Map<String, Value>>, Failure> {
@@ -258,7 +258,7 @@ impl CallHooks<'_> {
     /// call.
     fn note(
         &self,
-        armed: &Armed,
+        armed: &VerifiedHook,
         phase: Phase,
         metadata: Value,
         replaced: Option<(&Value, &Value)>,
@@ -282,13 +282,13 @@ impl CallHooks<'_> {
         self.notes.into_inner()
     }
 
-    fn denied(&self, armed: &Armed, phase: Phase, reason: String) -> Failure {
+    fn denied(&self, armed: &VerifiedHook, phase: Phase, reason: String) -> Failure {
         self.refusal(armed, phase, reason, false, json!({}))
     }
 
     fn refusal(
         &self,
-        armed: &Armed,
+        armed: &VerifiedHook,
         phase: Phase,
         reason: String,
         enforced: bool,
@@ -308,7 +308,7 @@ impl CallHooks<'_> {
 
     fn record(
         &self,
-        armed: &Armed,
+        armed: &VerifiedHook,
         phase: Phase,
         verdict: &'static str,
         reason: &str,

@@ -35,24 +35,24 @@ pub(crate) const BELOW: &str = "hooks/";
 const NOT_THERE: &str = "it is not there";
 
 /// A hook that is in force, or should be.
-pub(crate) struct Standing {
+pub(crate) struct FoundHook {
     pub(crate) item: Ref,
     pub(crate) space: Space,
     /// The policy asks for it.
     pub(crate) is_required: bool,
     /// Or why it cannot be asked.
-    pub(crate) hook: Result<Box<Armed>, String>,
+    pub(crate) hook: Result<Box<VerifiedHook>, String>,
 }
 
 /// A verified hook.
 #[derive(Clone)]
-pub(crate) struct Armed {
+pub(crate) struct VerifiedHook {
     pub(super) source: Source,
     tool: Tool,
     pub(crate) hook: Hook,
 }
 
-impl Armed {
+impl VerifiedHook {
     pub(super) fn item(&self) -> &Ref {
         self.source.item()
     }
@@ -89,8 +89,8 @@ impl Hooks<'_> {
     ///
     /// # Errors
     /// `space.*`, `verify.trust_unreadable`
-    pub(crate) fn all(self) -> Result<Vec<Standing>, Failure> {
-        self.standing(
+    pub(crate) fn all(self) -> Result<Vec<FoundHook>, Failure> {
+        self.find(
             HookLoaders {
                 policy: &CallPolicy::new(self.rye, LockMode::Off).for_hooks(),
                 sink: &Quiet,
@@ -99,11 +99,7 @@ impl Hooks<'_> {
         )
     }
 
-    fn standing(
-        self,
-        loaders: HookLoaders<'_>,
-        spaces: &[Space],
-    ) -> Result<Vec<Standing>, Failure> {
+    fn find(self, loaders: HookLoaders<'_>, spaces: &[Space]) -> Result<Vec<FoundHook>, Failure> {
         let own = loaders.of(Space::User);
         let required = own.trust.required_hooks()?;
         let mut all = Vec::new();
@@ -118,14 +114,14 @@ impl Hooks<'_> {
         }
         let is_there = |id: &ItemId| all.iter().any(|hook| hook.is_required && hook.item.id == *id);
         let missing: Vec<_> = required.iter().filter(|id| !is_there(id)).cloned().collect();
-        all.extend(missing.into_iter().map(|id| Standing {
+        all.extend(missing.into_iter().map(|id| FoundHook {
             item: Ref::new(Kind::Tool, id),
             space: Space::User,
             is_required: true,
             hook: Err(NOT_THERE.into()),
         }));
         let order =
-            |hook: &Standing| hook.hook.as_ref().map_or(f64::NEG_INFINITY, |it| it.hook.order);
+            |hook: &FoundHook| hook.hook.as_ref().map_or(f64::NEG_INFINITY, |it| it.hook.order);
         all.sort_by(|a, b| {
             order(a).total_cmp(&order(b)).then_with(|| (&a.item, a.space).cmp(&(&b.item, b.space)))
         });
@@ -137,11 +133,11 @@ impl Hooks<'_> {
         self,
         loader: Loader<'_>,
         root: &Root,
-        all: &mut Vec<Standing>,
+        all: &mut Vec<FoundHook>,
     ) -> Result<(), Failure> {
         let space = root.space();
         let broken =
-            |item: Ref, why: String| Standing { item, space, is_required: false, hook: Err(why) };
+            |item: Ref, why: String| FoundHook { item, space, is_required: false, hook: Err(why) };
         let named = |name: &str| -> Option<Ref> { Some(Ref::new(Kind::Tool, name.parse().ok()?)) };
         if let Some(why) = root.overlooked(&format!("{}/{FOLDER}", Kind::Tool.folder())) {
             all.extend(named(FOLDER).map(|item| broken(item, why)));
@@ -170,7 +166,7 @@ impl Hooks<'_> {
                     let why = "a hook of a project may not replace what it is shown";
                     all.push(broken(entry.item, why.into()));
                 }
-                Ok(Some(armed)) => all.push(Standing {
+                Ok(Some(armed)) => all.push(FoundHook {
                     item: entry.item,
                     space,
                     is_required: false,
@@ -200,17 +196,17 @@ impl Hooks<'_> {
         };
         let loaders = HookLoaders { policy, sink };
         let mut armed = Vec::new();
-        for standing in self.standing(loaders, spaces)? {
-            match standing.hook {
+        for found in self.find(loaders, spaces)? {
+            match found.hook {
                 Ok(it) if it.hook.kind == HookKind::Tool && it.hook.is_about(&call) => {
                     armed.push(*it);
                 }
                 Ok(_) => {}
                 Err(why) => {
-                    let hook = standing.item.to_string();
-                    return Err(match standing.is_required && why == NOT_THERE {
+                    let hook = found.item.to_string();
+                    return Err(match found.is_required && why == NOT_THERE {
                         true => HookError::Missing { call, hook },
-                        false => HookError::Unusable { call, hook, space: standing.space, why },
+                        false => HookError::Unusable { call, hook, space: found.space, why },
                     }
                     .into());
                 }
@@ -266,7 +262,7 @@ impl Hooks<'_> {
     fn plan(
         self,
         loader: Loader<'_>,
-        armed: &Armed,
+        armed: &VerifiedHook,
         payload: Map<String, Value>,
     ) -> Result<Plan, Failure> {
         let valid = valid_here(loader.chain(armed.source.clone(), armed.tool.clone(), &Quiet)?)?;
@@ -283,7 +279,7 @@ impl Hooks<'_> {
     pub(super) fn ask(
         self,
         loader: Loader<'_>,
-        armed: &Armed,
+        armed: &VerifiedHook,
         payload: Map<String, Value>,
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
         let plan = self.plan(loader, armed, payload)?;
@@ -297,7 +293,7 @@ impl Hooks<'_> {
     pub(super) fn tell(
         self,
         loader: Loader<'_>,
-        armed: &Armed,
+        armed: &VerifiedHook,
         payload: Map<String, Value>,
     ) -> Result<(), Failure> {
         let plan = self.plan(loader, armed, payload)?;
@@ -324,11 +320,11 @@ impl Hooks<'_> {
 }
 
 /// The hook that a file is; `None` for another tool.
-fn arm(loader: Loader<'_>, found: Option<Found>) -> Result<Option<Armed>, Failure> {
+fn arm(loader: Loader<'_>, found: Option<Found>) -> Result<Option<VerifiedHook>, Failure> {
     let Some(found) = found else { return Ok(None) };
     Ok(match loader.admit(found)? {
         (source, Item::Tool(tool)) => {
-            tool.hook.clone().map(|hook| Armed { source, tool: *tool, hook })
+            tool.hook.clone().map(|hook| VerifiedHook { source, tool: *tool, hook })
         }
         _ => None,
     })

@@ -9,4 +9,4 @@ mod error;
 mod in_force;
 
 pub(crate) use in_force::BELOW;
-pub(crate) use in_force::Standing;
+pub(crate) use in_force::FoundHook;
