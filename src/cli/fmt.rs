@@ -13,7 +13,7 @@ use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Kind, Query, Space};
 use crate::resolve::Found;
-use crate::rye::{Carried, Rye, ToSign};
+use crate::rye::{Rye, SignatureState, ToSign};
 use crate::scaffold::{Formatted, Shaped, format};
 
 /// Tidy the metadata headers of items, and nothing else of them
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let mut yours = Vec::new();
     for (row, file) in rows.iter().zip(files) {
         exit = exit.max(show(row, args, out));
-        if let Shaped::Changed { was: Carried::Yours, text, .. } = &row.shaped {
+        if let Shaped::Changed { was: SignatureState::Yours, text, .. } = &row.shaped {
             // The text that was tidied, and not what a second look would find.
             yours.push(ToSign::from(Found { bytes: text.clone().into_bytes().into(), ..file }));
         }
@@ -117,8 +117,8 @@ fn show(row: &Formatted, args: &Args, out: &mut Out) -> u8 {
                     let text = painted(unified, out.paint());
                     out.text(&text);
                 }
-                let again = write && !(args.sign && *was == Carried::Yours);
-                if again && *was != Carried::Nothing {
+                let again = write && !(args.sign && *was == SignatureState::Yours);
+                if again && *was != SignatureState::Nothing {
                     out.note(&format!(
                         "note: its signature covers the old text; re-sign with `rye sign {item}`"
                     ));
@@ -176,7 +176,7 @@ fn to_json(row: &Formatted, args: &Args) -> Value {
         Shaped::Same => json!({"status": "same"}),
         Shaped::Changed { unified, was, .. } => json!({
             "status": if args.check || args.diff { "would_format" } else { "formatted" },
-            "diff": unified, "re_sign": *was != Carried::Nothing,
+            "diff": unified, "re_sign": *was != SignatureState::Nothing,
         }),
         Shaped::Left(why) => json!({"status": "left", "why": why}),
         Shaped::Failed(diagnostic) => {

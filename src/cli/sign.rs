@@ -13,7 +13,7 @@ use crate::diagnostic::{Failure, Style};
 use crate::id::{Pattern, Query, Space};
 use crate::parse::Severity;
 use crate::resolve::Found;
-use crate::rye::{Other, PassedOver, Rye, SignReport, Signed, StagedRow, ToSign, Which};
+use crate::rye::{NotSigned, OtherSigner, Rye, SignReport, SignScope, Signed, StagedRow, ToSign};
 use crate::verify::{KeyPair, PartFinding};
 
 /// Sign items with your own key
@@ -47,11 +47,11 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let rye = context.rye()?;
     let (files, failed) = find(&args.items, args.all, args.space, &rye)?;
     let named = args.items.iter().all(|item| !item.contains('*')) && !args.all;
-    let which = if named { Which::Named } else { Which::Open { others: args.others } };
+    let scope = if named { SignScope::Named } else { SignScope::Open { others: args.others } };
     let files: Vec<ToSign> = files.into_iter().map(ToSign::from).collect();
     // Without a key nobody is asked anything.
     let pair = rye.signing().own_pair()?;
-    let staged = stage(&rye, files, &pair, which, out);
+    let staged = stage(&rye, files, &pair, scope, out);
     let mut reports = match args.check {
         true => staged.into_iter().map(StagedRow::unwritten).collect(),
         false => {
@@ -76,14 +76,20 @@ pub(super) fn sign(
     out: &mut Out,
 ) -> Result<Vec<SignReport>, Failure> {
     let pair = rye.signing().own_pair()?;
-    let staged = stage(rye, files, &pair, Which::Exactly, out);
+    let staged = stage(rye, files, &pair, SignScope::Exactly, out);
     write(rye, staged, &pair, context, out)
 }
 
 /// Signs files in memory; nothing is written.
-fn stage(rye: &Rye, files: Vec<ToSign>, pair: &KeyPair, which: Which, out: &Out) -> Vec<StagedRow> {
+fn stage(
+    rye: &Rye,
+    files: Vec<ToSign>,
+    pair: &KeyPair,
+    scope: SignScope,
+    out: &Out,
+) -> Vec<StagedRow> {
     let progress = Progress::new(out, files.len(), "reading");
-    let staged = rye.signing().stage_all(files, pair, which, &|| progress.tick());
+    let staged = rye.signing().stage_all(files, pair, scope, &|| progress.tick());
     progress.done();
     staged
 }
@@ -247,7 +253,7 @@ fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, Counts) {
                     out.line(&format!("up to date  {}", report.item));
                 }
             }
-            Signed::PassedOver(why) => {
+            Signed::NotSigned(why) => {
                 counts.passed_over += 1;
                 if !out.is_json() {
                     let verb = out.paint().style(Style::Warning, "passed over");
@@ -305,22 +311,22 @@ fn file(finding: &PartFinding) -> Option<(&'static str, &str)> {
 }
 
 /// Why a file was passed over, and what takes it.
-fn reason(why: &PassedOver, report: &SignReport) -> String {
+fn reason(why: &NotSigned, report: &SignReport) -> String {
     let item = &report.item;
     match why {
-        PassedOver::Others(other) => {
+        NotSigned::Others(other) => {
             format!("signed by {}; `--others` takes it", name(other))
         }
-        PassedOver::Unclear => {
+        NotSigned::Unclear => {
             format!("its signature line is damaged, or of the older form; see `rye why {item}`")
         }
-        PassedOver::HeldBack => {
+        NotSigned::HeldBack => {
             format!("held back by `rye dev`; see `rye diff {item}`, then sign it by its name")
         }
     }
 }
 
-fn name(other: &Other) -> String {
+fn name(other: &OtherSigner) -> String {
     match &other.owner {
         Some(owner) => format!("`{}` {}", escape_line(owner), other.key.short()),
         None => format!("{}, whom you do not trust", other.key.short()),
@@ -331,7 +337,7 @@ fn name(other: &Other) -> String {
 pub(super) fn row(report: &SignReport, check: bool) -> Value {
     let (path, space) = (&report.place.path, &report.place.space);
     let mut row = json!({"item_id": report.item, "space": space, "path": path});
-    let signer = |other: &Other| json!({"key": other.key, "owner": other.owner});
+    let signer = |other: &OtherSigner| json!({"key": other.key, "owner": other.owner});
     let more = match &report.signed {
         Signed::Changed { digest, was, replaces, warnings, files } => json!({
             "status": if check { "would_sign" } else { "signed" },
@@ -341,11 +347,11 @@ pub(super) fn row(report: &SignReport, check: bool) -> Value {
             "warnings": warnings.iter().map(crate::parse::Finding::to_json).collect::<Vec<_>>(),
         }),
         Signed::UpToDate => json!({"status": "up_to_date"}),
-        Signed::PassedOver(why) => {
+        Signed::NotSigned(why) => {
             let (word, by) = match why {
-                PassedOver::Others(other) => ("others", Some(signer(other))),
-                PassedOver::Unclear => ("unclear", None),
-                PassedOver::HeldBack => ("held_back", None),
+                NotSigned::Others(other) => ("others", Some(signer(other))),
+                NotSigned::Unclear => ("unclear", None),
+                NotSigned::HeldBack => ("held_back", None),
             };
             json!({"status": "passed_over", "why": word, "signer": by})
         }

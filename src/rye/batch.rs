@@ -42,7 +42,7 @@ impl From<Found> for ToSign {
 
 /// Which of the files are signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum SignScope {
     /// What carries no valid signature of yours: what is yours, and what is unsigned. With `others`
     /// also what somebody else signed.
     Open { others: bool },
@@ -54,7 +54,7 @@ pub(crate) enum Which {
 
 /// Somebody whose signature a file carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Other {
+pub(crate) struct OtherSigner {
     pub(crate) key: Fingerprint,
     /// Where anybody has said it.
     pub(crate) owner: Option<String>,
@@ -62,9 +62,9 @@ pub(crate) struct Other {
 
 /// Why a file is left as it is, although it carries no valid signature of yours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PassedOver {
+pub(crate) enum NotSigned {
     /// Somebody else signed it.
-    Others(Other),
+    Others(OtherSigner),
     /// Its signature line is damaged, or of an older form: it cannot be said whose it is.
     Unclear,
     /// `rye dev` showed it, and nobody said yes.
@@ -79,14 +79,14 @@ pub(crate) enum Signed {
         digest: Digest,
         was: Option<Code>,
         /// Whose signature this one takes the place of.
-        replaces: Option<Other>,
+        replaces: Option<OtherSigner>,
         warnings: Vec<Finding>,
         /// Listed files that are not as the header said before.
         files: Vec<PartFinding>,
     },
     /// It carries your valid signature already.
     UpToDate,
-    PassedOver(PassedOver),
+    NotSigned(NotSigned),
     Failed(Failure),
 }
 
@@ -116,7 +116,7 @@ struct Ready {
     unwritten: Unwritten,
     on_disk: Cow<'static, [u8]>,
     was: Option<Code>,
-    replaces: Option<Other>,
+    replaces: Option<OtherSigner>,
 }
 
 impl StagedRow {
@@ -153,7 +153,7 @@ impl Ready {
 enum Whose {
     Nobodys,
     Yours,
-    Others(Other),
+    Others(OtherSigner),
     Unclear,
 }
 
@@ -163,14 +163,14 @@ impl Signing<'_> {
         self,
         files: Vec<ToSign>,
         pair: &KeyPair,
-        which: Which,
+        scope: SignScope,
         progress: &(dyn Fn() + Sync),
     ) -> Vec<StagedRow> {
         let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
         parallel(files, |file| {
             let (item, place) = (file.found.item.clone(), file.found.place.clone());
-            let step = self.stage_one(file, pair, which, loader);
+            let step = self.stage_one(file, pair, scope, loader);
             progress();
             StagedRow { item, place, step: step.unwrap_or_else(|f| Step::Done(Signed::Failed(f))) }
         })
@@ -180,20 +180,20 @@ impl Signing<'_> {
         self,
         file: ToSign,
         pair: &KeyPair,
-        which: Which,
+        scope: SignScope,
         loader: Loader<'_>,
     ) -> Result<Step, Failure> {
         let ToSign { found, on_disk } = file;
         let was = self.judge(&found, pair, loader.trust);
         let whose = whose(&found, pair, loader.trust);
-        if let Which::Open { others } = which {
+        if let SignScope::Open { others } = scope {
             let left = match &whose {
                 _ if was.is_none() => Some(Signed::UpToDate),
                 Whose::Others(other) if !others => {
-                    Some(Signed::PassedOver(PassedOver::Others(other.clone())))
+                    Some(Signed::NotSigned(NotSigned::Others(other.clone())))
                 }
-                Whose::Unclear if !others => Some(Signed::PassedOver(PassedOver::Unclear)),
-                _ if self.is_held_back(&found) => Some(Signed::PassedOver(PassedOver::HeldBack)),
+                Whose::Unclear if !others => Some(Signed::NotSigned(NotSigned::Unclear)),
+                _ if self.is_held_back(&found) => Some(Signed::NotSigned(NotSigned::HeldBack)),
                 _ => None,
             };
             if let Some(signed) = left {
@@ -206,7 +206,7 @@ impl Signing<'_> {
         };
         let given = digest_to_sign(&found);
         let unwritten = self.in_memory(found, By::Own(pair), loader)?;
-        if which == Which::Exactly && unwritten.source().digest() != given {
+        if scope == SignScope::Exactly && unwritten.source().digest() != given {
             return Err(changed_meanwhile(unwritten.source().place()));
         }
         Ok(Step::Write(Box::new(Ready { unwritten, on_disk, was, replaces })))
@@ -284,13 +284,13 @@ impl Signing<'_> {
 
     /// Why a glob leaves this file as it is; `None` if it may be signed with the rest.
     #[cfg(feature = "mcp")]
-    pub(crate) fn passed_over(self, found: &Found, pair: &KeyPair) -> Option<PassedOver> {
+    pub(crate) fn passed_over(self, found: &Found, pair: &KeyPair) -> Option<NotSigned> {
         let trust = self.rye.trust();
         self.judge(found, pair, &trust)?;
         match whose(found, pair, &trust) {
-            Whose::Others(other) => Some(PassedOver::Others(other)),
-            Whose::Unclear => Some(PassedOver::Unclear),
-            _ => self.is_held_back(found).then_some(PassedOver::HeldBack),
+            Whose::Others(other) => Some(NotSigned::Others(other)),
+            Whose::Unclear => Some(NotSigned::Unclear),
+            _ => self.is_held_back(found).then_some(NotSigned::HeldBack),
         }
     }
 
@@ -321,7 +321,7 @@ fn whose(found: &Found, pair: &KeyPair, trust: &TrustStore<'_>) -> Whose {
         Ok(Scan::Line { line, .. }) => {
             match line.key == pair.public().fingerprint() || trust.is_yours(line.key) {
                 true => Whose::Yours,
-                false => Whose::Others(Other { key: line.key, owner: trust.owner(line.key) }),
+                false => Whose::Others(OtherSigner { key: line.key, owner: trust.owner(line.key) }),
             }
         }
         Err(_) => Whose::Unclear,

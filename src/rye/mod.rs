@@ -61,7 +61,7 @@ codes! {
 
 #[cfg(feature = "mcp")]
 pub(crate) use act::KeptServers;
-pub(crate) use batch::{Other, PassedOver, SignReport, Signed, StagedRow, ToSign, Which};
+pub(crate) use batch::{NotSigned, OtherSigner, SignReport, SignScope, Signed, StagedRow, ToSign};
 pub(crate) use builder::located;
 pub(crate) use call_policy::LockMode;
 pub(crate) use checks::{Checked, Verdict};
@@ -81,6 +81,6 @@ pub(crate) use reach::{Reach, ReachedItem, SignedBy};
 pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
 pub(crate) use rye::now;
 pub(crate) use search::{SearchHit, SearchPage};
-pub(crate) use signing::Carried;
+pub(crate) use signing::SignatureState;
 pub(crate) use why::{Copy, Why};
 pub(crate) use working_items::{Author, FileChange, InHand, Prepared, Work};

@@ -71,7 +71,7 @@ impl Diagnose for Unsignable {
 
 /// What a file's signature line is worth to you.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carried {
+pub(crate) enum SignatureState {
     /// There is none.
     Nothing,
     /// Yours, and the file is what you signed.
@@ -250,25 +250,25 @@ impl Signing<'_> {
     }
 
     /// Whose valid signature a file carries.
-    pub(crate) fn carried(self, found: &Found) -> Carried {
+    pub(crate) fn signature_state(self, found: &Found) -> SignatureState {
         let (trust, identity) = (self.rye.trust(), self.rye.spaces.project_identity());
         match admit(found.clone(), &trust, identity, crate::verify::DevMode(false), &Quiet) {
             Ok(source) => {
                 if source.signer().is_some_and(|signer| signer.dev_for.is_some()) {
-                    return Carried::Broken;
+                    return SignatureState::Broken;
                 }
                 let key = source.signer().map(|signer| signer.key);
                 let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
                 match own.is_some() && own == key {
-                    true if checked(source, &self.rye.spaces).is_err() => Carried::Broken,
-                    true => Carried::Yours,
-                    false => Carried::Others,
+                    true if checked(source, &self.rye.spaces).is_err() => SignatureState::Broken,
+                    true => SignatureState::Yours,
+                    false => SignatureState::Others,
                 }
             }
             Err(refused) => match refused.reason.code() {
-                VERIFY_UNSIGNED => Carried::Nothing,
-                VERIFY_UNTRUSTED => Carried::Others,
-                _ => Carried::Broken,
+                VERIFY_UNSIGNED => SignatureState::Nothing,
+                VERIFY_UNTRUSTED => SignatureState::Others,
+                _ => SignatureState::Broken,
             },
         }
     }

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::id::Ref;
 use crate::parse::{Tidied, tidied};
 use crate::resolve::Found;
-use crate::rye::{Carried, Rye};
+use crate::rye::{Rye, SignatureState};
 
 use super::error::AuthorError;
 
@@ -25,7 +25,7 @@ pub(crate) enum Shaped {
     Changed {
         unified: String,
         text: String,
-        was: Carried,
+        was: SignatureState,
     },
     /// It stays as it is, and why.
     Left(String),
@@ -56,8 +56,8 @@ fn shaped(rye: &Rye, found: &Found, write: bool, named: bool) -> Shaped {
         Ok(Tidied::Left(why)) => return Shaped::Left(why),
         Ok(Tidied::Changed(text)) => text,
     };
-    let was = rye.signing().carried(found);
-    if was == Carried::Others && !named {
+    let was = rye.signing().signature_state(found);
+    if was == SignatureState::Others && !named {
         return Shaped::Left("somebody else signed it; name it to change it all the same".into());
     }
     if write {
