@@ -13,7 +13,7 @@ use crate::id::Query;
 use crate::lock::Pin;
 use crate::plan::Survey;
 use crate::report::{chain_tree, external_tree, passed_over_text};
-use crate::rye::{Copy, Why};
+use crate::rye::{ItemCopy, Why};
 use crate::verify::DEV_OWNER;
 
 /// Explain which file answers a reference, who admits it, and what it runs through
@@ -118,7 +118,7 @@ fn uses(survey: &Survey, paint: Paint) -> String {
     out
 }
 
-fn one_copy(out: &mut String, copy: &Copy, paint: Paint) {
+fn one_copy(out: &mut String, copy: &ItemCopy, paint: Paint) {
     let space = copy.place.as_ref().and_then(|place| place.space.clone());
     let space = space.or_else(|| copy.space.map(|space| space.to_string())).unwrap_or_default();
     let path = copy.place.as_ref().map(|place| escape_line(&place.path)).unwrap_or_default();

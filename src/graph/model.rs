@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::diagnostic::Diagnostic;
 use crate::id::{Fingerprint, Kind, Ref, Space};
 use crate::plan::Survey;
-use crate::rye::{Copy, Reach, ReachedItem, SignedBy};
+use crate::rye::{ItemCopy, Reach, ReachedItem, SignedBy};
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -365,7 +365,7 @@ impl Graph {
         }
     }
 
-    fn copy(&mut self, item: &Ref, copy: &Copy) -> usize {
+    fn copy(&mut self, item: &Ref, copy: &ItemCopy) -> usize {
         let bare = Node::new(sort_of(item, None), Standing::Refused, item.to_string());
         let place = copy.place.as_ref();
         let path = place.map(|place| place.path.clone());

@@ -82,5 +82,5 @@ pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
 pub(crate) use rye::now;
 pub(crate) use search::{SearchHit, SearchPage};
 pub(crate) use signing::SignatureState;
-pub(crate) use why::{Copy, Why};
+pub(crate) use why::{ItemCopy, Why};
 pub(crate) use working_items::{Author, FileChange, InHand, Prepared, Work};

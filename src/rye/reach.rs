@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use super::call_policy::{CallPolicy, LockMode};
 use super::items::Items;
 use super::load::Loader;
-use super::why::Copy;
+use super::why::ItemCopy;
 use crate::base::Digest;
 use crate::base::limits::CHAIN_LINKS;
 use crate::base::parallel::parallel;
@@ -94,7 +94,7 @@ pub(crate) struct ChainStop {
 #[derive(Debug)]
 pub(crate) struct Reach {
     pub(crate) item: Ref,
-    pub(crate) copies: Vec<Copy>,
+    pub(crate) copies: Vec<ItemCopy>,
     /// Why nothing answers, if nothing does.
     pub(crate) refused: Option<Diagnostic>,
     /// The item and what it runs through, or extends; as far as each was admitted.

@@ -17,7 +17,7 @@ use crate::verify::{Source, TrustDocument};
 
 /// One copy of an item under `rye why`.
 #[derive(Debug)]
-pub(crate) struct Copy {
+pub(crate) struct ItemCopy {
     pub(crate) space: Option<Space>,
     pub(crate) place: Option<Place>,
     pub(crate) path: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Why {
     pub(crate) project: String,
     /// `None` without a project space; else whether you accepted it, or why that cannot be said.
     pub(crate) accepted: Option<Result<bool, Diagnostic>>,
-    pub(crate) copies: Vec<Copy>,
+    pub(crate) copies: Vec<ItemCopy>,
     /// For a tool that was admitted: its chain, or why it has none.
     pub(crate) chain: Option<Result<Vec<Detail>, Diagnostic>>,
     /// What the lock lists under the ref, and whether what answers holds to it, if that can be
@@ -115,7 +115,7 @@ impl Items<'_> {
 }
 
 /// What was typed as a ref, the file that answers it or why none does, and every copy.
-pub(super) type Answer = (Ref, Result<Found, Failure>, Vec<Copy>);
+pub(super) type Answer = (Ref, Result<Found, Failure>, Vec<ItemCopy>);
 
 impl Loader<'_> {
     /// What of this machine a tool would use, by the plan of a run without parameters; `None` for
@@ -158,7 +158,7 @@ impl Loader<'_> {
         }
         let copies = copies.into_iter().map(|copy| match copy {
             Ok(found) => judge_copy(*self, found, winner.as_ref()),
-            Err(error) => Copy {
+            Err(error) => ItemCopy {
                 space: None,
                 place: error.place(),
                 path: None,
@@ -172,7 +172,7 @@ impl Loader<'_> {
     }
 }
 
-fn judge_copy(loader: Loader<'_>, found: Found, winner: Option<&Place>) -> Copy {
+fn judge_copy(loader: Loader<'_>, found: Found, winner: Option<&Place>) -> ItemCopy {
     let (space, place) = (found.space, found.place.clone());
     let wins = winner == Some(&place);
     let path = (!found.embedded).then(|| found.path.display().to_string());
@@ -186,7 +186,7 @@ fn judge_copy(loader: Loader<'_>, found: Found, winner: Option<&Place>) -> Copy 
         let document = loader.trust.document(key).ok().flatten()?;
         Some((format!(".ai/config/keys/trusted/{key}.toml"), document))
     });
-    Copy {
+    ItemCopy {
         space: Some(space),
         place: Some(place),
         path,
