@@ -9,7 +9,7 @@ use super::event::Event;
 use super::session::Session;
 use crate::base::limits::DEV_CLOCK_MS;
 use crate::diagnostic::Failure;
-use crate::rye::{Author, InHand, Rye, Work, now};
+use crate::rye::{Author, Rye, WorkingItem, WorkingText, now};
 use crate::space::Entry;
 use crate::verify::VERIFY_EXPIRED;
 
@@ -58,7 +58,7 @@ impl Session<'_> {
         if !self.signs_alone() {
             return 0;
         }
-        let earlier = |now: &InHand| {
+        let earlier = |now: &WorkingItem| {
             let key = now.work.as_ref().ok().and_then(|work| work.line_key().ok().flatten());
             now.author() == Some(&Author::Dev) && key != Some(self.dev.fingerprint())
         };
@@ -68,7 +68,7 @@ impl Session<'_> {
     }
 
     /// True if it was signed; what is another by now is left to the next look.
-    fn sign_one_again(&mut self, rye: &Rye, entry: &Entry, known: &InHand) -> bool {
+    fn sign_one_again(&mut self, rye: &Rye, entry: &Entry, known: &WorkingItem) -> bool {
         let Some(now) = rye.working_items().one(entry).filter(|now| now.is_same(known)) else {
             return false;
         };
@@ -92,7 +92,7 @@ impl Session<'_> {
 
     /// Whether a dev key admits it at this moment, or one of this session did until its time was
     /// over.
-    fn is_admitted_as_before(&self, work: &Work) -> bool {
+    fn is_admitted_as_before(&self, work: &WorkingText) -> bool {
         match &work.verdict {
             Ok((author, _)) => *author == Author::Dev,
             Err(failure) => {

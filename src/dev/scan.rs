@@ -11,7 +11,7 @@ use super::rules::{Why, fields};
 use super::session::{Held, Session};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_FILES, DEV_PATIENCE_MS};
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::rye::{Author, InHand, Prepared, Rye, Work};
+use crate::rye::{Author, Prepared, Rye, WorkingItem, WorkingText};
 use crate::space::Entry;
 
 /// How long after git put its lock away it is taken to be done.
@@ -20,7 +20,7 @@ const GIT_SETTLES: Duration = Duration::from_millis(300);
 /// What a look found.
 pub(super) struct Seen {
     rye: Rye,
-    now: BTreeMap<Entry, Arc<InHand>>,
+    now: BTreeMap<Entry, Arc<WorkingItem>>,
     around: BTreeSet<Why>,
     /// What changed while something ran does not make it run again.
     may_run: bool,
@@ -72,7 +72,7 @@ impl Session<'_> {
                 return Ok(None);
             }
         };
-        let same = |(entry, now): (&Entry, &Arc<InHand>)| {
+        let same = |(entry, now): (&Entry, &Arc<WorkingItem>)| {
             self.last.get(entry).is_some_and(|last| last.is_same(now))
         };
         if during.is_none() && !now.iter().all(same) && self.is_still_going_on() {
@@ -177,7 +177,7 @@ impl Session<'_> {
     fn take(
         &mut self,
         rye: &Rye,
-        changed: Vec<(Entry, Arc<InHand>)>,
+        changed: Vec<(Entry, Arc<WorkingItem>)>,
         around: &BTreeSet<Why>,
     ) -> Result<bool, Failure> {
         let mut run = false;
@@ -194,7 +194,7 @@ impl Session<'_> {
                 None => open.push((entry, now)),
             }
         }
-        let count = |(entry, now): &(Entry, Arc<InHand>)| {
+        let count = |(entry, now): &(Entry, Arc<WorkingItem>)| {
             now.differing(self.base.get(entry).map(Arc::as_ref))
         };
         let count: usize = open.iter().map(count).sum();
@@ -212,7 +212,13 @@ impl Session<'_> {
     }
 
     /// Somebody signed it: true if what it says is not what it said.
-    fn admitted(&mut self, rye: &Rye, entry: &Entry, now: &Arc<InHand>, author: &Author) -> bool {
+    fn admitted(
+        &mut self,
+        rye: &Rye,
+        entry: &Entry,
+        now: &Arc<WorkingItem>,
+        author: &Author,
+    ) -> bool {
         let is_known = self.base.get(entry).is_some_and(|base| base.covers_same(now));
         let was_open = self.last.get(entry).is_some_and(|last| last.author().is_none());
         self.last.insert(entry.clone(), Arc::clone(now));
@@ -240,7 +246,7 @@ impl Session<'_> {
         &mut self,
         rye: &Rye,
         entry: &Entry,
-        now: &Arc<InHand>,
+        now: &Arc<WorkingItem>,
         around: &BTreeSet<Why>,
     ) -> bool {
         self.last.insert(entry.clone(), Arc::clone(now));
@@ -276,7 +282,7 @@ impl Session<'_> {
     }
 
     /// What speaks against an item whatever else happens.
-    fn standing(&self, entry: &Entry, now: &InHand) -> Option<Why> {
+    fn standing(&self, entry: &Entry, now: &WorkingItem) -> Option<Why> {
         if !self.eligible.contains(entry) {
             return Some(match self.base.get(entry).and_then(|base| base.author()) {
                 Some(Author::Other(name)) => Why::OtherSigner(name.clone()),
@@ -285,7 +291,7 @@ impl Session<'_> {
                 _ => Why::New,
             });
         }
-        let key = now.work.as_ref().map_or(Ok(None), Work::line_key);
+        let key = now.work.as_ref().map_or(Ok(None), WorkingText::line_key);
         // A file that was saved from an editor carries the line of an earlier version of ours.
         match key {
             Ok(None) => (now.work.is_ok() && !now.is_empty()).then_some(Why::LineGone),
@@ -294,7 +300,7 @@ impl Session<'_> {
         }
     }
 
-    fn prepare(&self, rye: &Rye, now: &InHand) -> Result<Prepared, Diagnostic> {
+    fn prepare(&self, rye: &Rye, now: &WorkingItem) -> Result<Prepared, Diagnostic> {
         let work = now.work.as_ref().map_err(Failure::diagnostic)?;
         rye.working_items().prepare(work, &self.dev).map_err(|failure| failure.diagnostic())
     }
@@ -320,7 +326,7 @@ impl Session<'_> {
         &mut self,
         rye: &Rye,
         entry: &Entry,
-        shown: &Arc<InHand>,
+        shown: &Arc<WorkingItem>,
         asked: bool,
     ) -> bool {
         match self.prepare(rye, shown) {
@@ -340,7 +346,7 @@ impl Session<'_> {
         &mut self,
         rye: &Rye,
         entry: &Entry,
-        shown: &Arc<InHand>,
+        shown: &Arc<WorkingItem>,
         prepared: &Prepared,
         asked: bool,
     ) -> bool {

@@ -16,7 +16,7 @@ use super::watch::{Depth, Watch};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Fingerprint, Ref, Space};
-use crate::rye::{Author, InHand, Request, Rye};
+use crate::rye::{Author, Request, Rye, WorkingItem};
 use crate::space::Entry;
 use crate::trace::Quiet;
 use crate::verify::{DevKey, PublicKey};
@@ -44,7 +44,7 @@ pub(super) struct Held {
     /// It can be signed, and nobody said no to what it is now.
     pub(super) is_open: bool,
     /// What would be signed, as it was shown.
-    pub(super) now: Arc<InHand>,
+    pub(super) now: Arc<WorkingItem>,
 }
 
 /// A project, watched.
@@ -69,9 +69,9 @@ pub(crate) struct Session<'a> {
     /// What is signed without a question, as long as nothing else speaks against it.
     pub(super) eligible: BTreeSet<Entry>,
     /// Everything at the last look.
-    pub(super) last: BTreeMap<Entry, Arc<InHand>>,
+    pub(super) last: BTreeMap<Entry, Arc<WorkingItem>>,
     /// Everything as it was when it was last admitted.
-    pub(super) base: BTreeMap<Entry, Arc<InHand>>,
+    pub(super) base: BTreeMap<Entry, Arc<WorkingItem>>,
     pub(super) held: BTreeMap<Entry, Held>,
     /// What went away, and when that was first seen.
     pub(super) missing: BTreeMap<Entry, Instant>,

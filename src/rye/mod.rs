@@ -83,4 +83,4 @@ pub(crate) use rye::now;
 pub(crate) use search::{SearchHit, SearchPage};
 pub(crate) use signing::SignatureState;
 pub(crate) use why::{ItemCopy, Why};
-pub(crate) use working_items::{Author, FileChange, InHand, Prepared, Work};
+pub(crate) use working_items::{Author, FileChange, Prepared, WorkingItem, WorkingText};

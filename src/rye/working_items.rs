@@ -1,4 +1,4 @@
-//! Work in hand (core 5.2): what the project holds at this moment, and signing it with the dev key.
+//! Working items (core 5.2): what the project holds at this moment, and signing it with the dev key.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -32,16 +32,16 @@ pub(crate) enum Author {
 
 /// A file of the project that is an item by its place.
 #[derive(Debug)]
-pub(crate) struct InHand {
+pub(crate) struct WorkingItem {
     pub(crate) item: Ref,
     pub(crate) place: Place,
     /// Or why there is no one file.
-    pub(crate) work: Result<Work, Failure>,
+    pub(crate) work: Result<WorkingText, Failure>,
 }
 
 /// What such a file holds at this moment, with the files beside it that its header means.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct WorkingText {
     found: Found,
     files: Files,
     /// SHA-256 of the file without its signature line.
@@ -50,7 +50,7 @@ pub(crate) struct Work {
     pub(crate) verdict: Result<(Author, Item), Failure>,
 }
 
-impl InHand {
+impl WorkingItem {
     /// Whether nothing changed: the bytes are the same, or the same thing is wrong.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.work, &other.work) {
@@ -111,7 +111,7 @@ impl InHand {
     }
 }
 
-impl Work {
+impl WorkingText {
     /// The key that the signature line names, where it is well-formed; the fault where it is not.
     pub(crate) fn line_key(&self) -> Result<Option<crate::id::Fingerprint>, ()> {
         match scan(&self.found.bytes, &self.found.file_type.comment) {
@@ -191,8 +191,8 @@ impl WorkingItems<'_> {
     /// `space.*`, `verify.trust_unreadable`.
     pub(crate) fn all(
         self,
-        before: &BTreeMap<Entry, Arc<InHand>>,
-    ) -> Result<BTreeMap<Entry, Arc<InHand>>, Failure> {
+        before: &BTreeMap<Entry, Arc<WorkingItem>>,
+    ) -> Result<BTreeMap<Entry, Arc<WorkingItem>>, Failure> {
         self.rye.sound_types()?;
         let Some(root) = self.rye.spaces.get(Space::Project) else { return Ok(BTreeMap::new()) };
         let mut entries = Vec::new();
@@ -231,7 +231,7 @@ impl WorkingItems<'_> {
     }
 
     /// One item as it is now; `None` if it is gone.
-    pub(crate) fn one(self, entry: &Entry) -> Option<Arc<InHand>> {
+    pub(crate) fn one(self, entry: &Entry) -> Option<Arc<WorkingItem>> {
         let policy = CallPolicy::plain(self.rye);
         look(policy.loader(&Quiet), entry, false, None)
     }
@@ -240,7 +240,7 @@ impl WorkingItems<'_> {
     ///
     /// # Errors
     /// `sign.*`, `parse.*`; whatever is wrong with the file.
-    pub(crate) fn prepare(self, work: &Work, dev: &DevKey) -> Result<Prepared, Failure> {
+    pub(crate) fn prepare(self, work: &WorkingText, dev: &DevKey) -> Result<Prepared, Failure> {
         self.prepare_by(&work.found, &work.files, By::Dev(dev))
     }
 
@@ -282,7 +282,7 @@ impl WorkingItems<'_> {
     /// What changed from `old`; without one, from the last version that is known and verifies, or
     /// from nothing: then each file beside it that this version does not list just so is there
     /// whole.
-    pub(crate) fn changes(self, old: Option<&InHand>, now: &InHand) -> Vec<FileChange> {
+    pub(crate) fn changes(self, old: Option<&WorkingItem>, now: &WorkingItem) -> Vec<FileChange> {
         let Ok(work) = &now.work else { return Vec::new() };
         let before = old.and_then(|old| old.work.as_ref().ok());
         let policy = CallPolicy::plain(self.rye);
@@ -290,7 +290,7 @@ impl WorkingItems<'_> {
         let last = if before.is_none() { loader.versions(&work.found).next() } else { None };
         let text = |last: &Source| brief(last.text().as_bytes(), &work.found.file_type.comment);
         let known = || last.as_ref().map(text).unwrap_or_default();
-        let was = before.map_or_else(known, Work::text);
+        let was = before.map_or_else(known, WorkingText::text);
         let own = change(&now.place.path, &was, &work.text());
         let Some(before) = before else {
             let files = loader.file_differences(&work.found, &work.files, last.as_ref());
@@ -324,8 +324,8 @@ fn look(
     loader: Loader<'_>,
     entry: &Entry,
     is_twin: bool,
-    before: Option<&Arc<InHand>>,
-) -> Option<Arc<InHand>> {
+    before: Option<&Arc<WorkingItem>>,
+) -> Option<Arc<WorkingItem>> {
     let root = loader.rye.spaces.get(Space::Project)?;
     let place = root.shown(&entry.relative());
     let found = loader.resolver(|resolver| match is_twin {
@@ -338,7 +338,7 @@ fn look(
         Err(error) => Err(error.into()),
         Ok(Some(found)) => {
             let files = loader.rye.items().files_beside(&found);
-            let same = |b: &&Arc<InHand>| {
+            let same = |b: &&Arc<WorkingItem>| {
                 b.work
                     .as_ref()
                     .is_ok_and(|old| old.found.bytes == found.bytes && old.files == files)
@@ -361,8 +361,8 @@ fn look(
                 };
                 (author, item)
             });
-            Ok(Work { found, files, digest, verdict })
+            Ok(WorkingText { found, files, digest, verdict })
         }
     };
-    Some(Arc::new(InHand { item: entry.item.clone(), place, work }))
+    Some(Arc::new(WorkingItem { item: entry.item.clone(), place, work }))
 }
