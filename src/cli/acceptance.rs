@@ -23,7 +23,7 @@ pub(super) fn accept_first(
     own: &[Ref],
     out: &mut Out,
 ) -> Result<(), Failure> {
-    let Some(review) = rye.projects().review_unaccepted(own)? else { return Ok(()) };
+    let Some(review) = rye.project().review_unaccepted(own)? else { return Ok(()) };
     if can_ask() && !out.is_json() {
         super::trust::show_review(&review, rye, out);
         show_texts(rye, staged, out)?;

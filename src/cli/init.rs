@@ -54,7 +54,7 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
         }
     };
     // The folders may be new, so the project is looked at again.
-    let accepted = context.rye()?.projects().accept(&pair)?;
+    let accepted = context.rye()?.project().accept(&pair)?;
     let fingerprint = pair.public().fingerprint();
     if out.is_json() {
         out.success(json!({

@@ -115,7 +115,7 @@ fn write(
     let reports = rye.signing().write_all(staged, &|| progress.tick());
     progress.done();
     let signed_any = reports.iter().any(|r| matches!(r.signed, Signed::Changed { .. }));
-    if in_project && signed_any && rye.projects().accept(pair)? {
+    if in_project && signed_any && rye.project().accept(pair)? {
         let path = rye.spaces().project_path().display().to_string();
         out.note(&format!(
             "note: `{}` is an accepted project from here on; what you and keys you trust signed may run in it",

@@ -49,13 +49,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Runs that wait for a person.
 #[derive(Clone, Copy)]
 pub(crate) struct Approvals<'a> {
-    rye: &'a Rye,
-}
-
-impl Rye {
-    pub(crate) fn approvals(&self) -> Approvals<'_> {
-        Approvals { rye: self }
-    }
+    pub(super) rye: &'a Rye,
 }
 
 impl Approvals<'_> {

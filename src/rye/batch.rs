@@ -3,8 +3,8 @@
 //!
 //! In:  files as they were read.
 //! Out: a row for each. [`Signing::stage_all`] writes nothing, and what it says is what
-//! [`Signing::write_all`] writes: the digest that somebody confirms is the one that is signed, of the
-//! very bytes.
+//! [`Signing::write_all`] writes: the digest that somebody confirms is the one that is signed, of
+//! the very bytes.
 
 use std::borrow::Cow;
 

@@ -29,7 +29,7 @@ impl LockMode {
     }
 }
 
-/// The rules of one call.
+/// What one call goes by.
 ///
 /// Invariant: the lock is read at most once, when the first admitted item is held against it.
 pub(crate) struct CallPolicy<'a> {
@@ -40,7 +40,7 @@ pub(crate) struct CallPolicy<'a> {
     lock: OnceLock<Result<Lock, Failure>>,
 }
 
-/// The rules for hooks, by the space of the hook.
+/// The policies for hooks, by the space of the hook.
 pub(super) struct HookPolicies<'a> {
     project: CallPolicy<'a>,
     others: CallPolicy<'a>,
@@ -53,7 +53,7 @@ impl<'a> HookPolicies<'a> {
 }
 
 impl<'a> CallPolicy<'a> {
-    /// The rules of this moment.
+    /// The policy of this moment.
     pub(super) fn new(rye: &'a Rye, lock_mode: LockMode) -> Self {
         let trust = Arc::new(rye.trust());
         Self { rye, trust, dev: rye.dev, lock_mode, lock: OnceLock::new() }
@@ -70,12 +70,12 @@ impl<'a> CallPolicy<'a> {
         Self { trust, ..Self::plain(rye) }
     }
 
-    /// Loads items by these rules.
+    /// Loads items by this policy.
     pub(super) fn loader<'b>(&'b self, sink: &'b dyn Sink) -> Loader<'b> {
         Loader { rye: self.rye, trust: &self.trust, policy: self, sink }
     }
 
-    /// The rules for the hooks of this call: dev mode weakens none; the project's lock holds the
+    /// The policies for the hooks of this call: dev mode weakens none; the project's lock holds the
     /// project's, and says nothing of those that judge it.
     pub(super) fn for_hooks(&self) -> HookPolicies<'a> {
         let with = |lock_mode| CallPolicy {

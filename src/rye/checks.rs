@@ -20,13 +20,7 @@ use crate::verify::VERIFY_UNSIGNED;
 /// Whether items verify.
 #[derive(Clone, Copy)]
 pub(crate) struct Checks<'a> {
-    rye: &'a Rye,
-}
-
-impl Rye {
-    pub(crate) fn checks(&self) -> Checks<'_> {
-        Checks { rye: self }
-    }
+    pub(super) rye: &'a Rye,
 }
 
 /// What became of one item under `rye verify`.

@@ -70,17 +70,11 @@ pub(crate) enum Spot {
 
 /// Texts that somebody is writing, judged as the items that they would be.
 #[derive(Clone, Copy)]
-pub(crate) struct Drafts<'a> {
-    rye: &'a Rye,
+pub(crate) struct DraftTexts<'a> {
+    pub(super) rye: &'a Rye,
 }
 
-impl Rye {
-    pub(crate) fn drafts(&self) -> Drafts<'_> {
-        Drafts { rye: self }
-    }
-}
-
-impl Drafts<'_> {
+impl DraftTexts<'_> {
     /// The item that a file is, or would be if it were there; `None` for what is no item, and for
     /// what lies in no space of this project.
     pub(crate) fn entry_at(self, path: &Path) -> Option<Entry> {

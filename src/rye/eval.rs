@@ -1,4 +1,4 @@
-//! Running an eval: the line as for any tool, then what its answer says (exec-protocol 5).
+//! Running an eval: a run as of any tool, then what its answer says (exec-protocol 5).
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

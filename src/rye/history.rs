@@ -140,13 +140,7 @@ pub(crate) struct PastVersion {
 /// The versions of items that were signed or ran here, and what differs from them.
 #[derive(Clone, Copy)]
 pub(crate) struct History<'a> {
-    rye: &'a Rye,
-}
-
-impl Rye {
-    pub(crate) fn history(&self) -> History<'_> {
-        History { rye: self }
-    }
+    pub(super) rye: &'a Rye,
 }
 
 impl History<'_> {

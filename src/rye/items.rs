@@ -19,12 +19,6 @@ pub(crate) struct Items<'a> {
     pub(super) rye: &'a Rye,
 }
 
-impl Rye {
-    pub(crate) fn items(&self) -> Items<'_> {
-        Items { rye: self }
-    }
-}
-
 /// An item with what it says of itself.
 #[derive(Debug)]
 pub(crate) struct Described {
@@ -41,7 +35,7 @@ impl Items<'_> {
     pub(crate) fn list(self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
         let entries = self.names(space, kind)?;
         let has_parts = kind == Kind::Tool && !entries.is_empty();
-        let is_read = || space != Space::Project || self.rye.projects().is_accepted();
+        let is_read = || space != Space::Project || self.rye.project().is_accepted();
         Ok(if has_parts && is_read() { self.without_parts(entries) } else { entries })
     }
 

@@ -19,7 +19,7 @@ use crate::trace::{Event, Quiet, Sink};
 use crate::validate::{Asked, ValidChain};
 use crate::verify::{Reason, Source, TrustStore, admit};
 
-/// The first steps of the line, by the rules of one call.
+/// Loads items by the policy of one call.
 #[derive(Clone, Copy)]
 pub(crate) struct Loader<'a> {
     pub(super) rye: &'a Rye,

@@ -67,13 +67,7 @@ impl LockReport {
 /// The project's lock: what it would list, and writing it.
 #[derive(Clone, Copy)]
 pub(crate) struct Locks<'a> {
-    rye: &'a Rye,
-}
-
-impl Rye {
-    pub(crate) fn locks(&self) -> Locks<'_> {
-        Locks { rye: self }
-    }
+    pub(super) rye: &'a Rye,
 }
 
 impl<'a> Locks<'a> {

@@ -97,7 +97,7 @@ impl Signing<'_> {
     fn offered(self, entry: &Entry) -> Result<(Found, Files), Failure> {
         let query = Query { space: Some(entry.space), ..Query::from(entry.item.clone()) };
         let found = self.find(&query, Some(entry.space))?;
-        if entry.space == Space::Project && !self.rye.projects().is_accepted() {
+        if entry.space == Space::Project && !self.rye.project().is_accepted() {
             let (item, place) = (found.item, found.place);
             let reason = Reason::ProjectNotAccepted;
             return Err(

@@ -57,17 +57,11 @@ pub(crate) struct Review {
 
 /// The project of this working directory: what it brings, and whether you accepted it.
 #[derive(Clone, Copy)]
-pub(crate) struct Projects<'a> {
-    rye: &'a Rye,
+pub(crate) struct ProjectTrust<'a> {
+    pub(super) rye: &'a Rye,
 }
 
-impl Rye {
-    pub(crate) fn projects(&self) -> Projects<'_> {
-        Projects { rye: self }
-    }
-}
-
-impl Projects<'_> {
+impl ProjectTrust<'_> {
     /// Whether you accepted the project; one whose record cannot be used, such as one of a key that
     /// is gone, is not.
     pub(crate) fn is_accepted(self) -> bool {
@@ -94,7 +88,7 @@ impl Projects<'_> {
     /// and where it holds nothing else.
     ///
     /// # Errors
-    /// Those of [`Projects::review`].
+    /// Those of [`ProjectTrust::review`].
     pub(crate) fn review_unaccepted(self, own: &[Ref]) -> Result<Option<Review>, Failure> {
         if self.rye.spaces.project_identity().is_none() || self.is_accepted() {
             return Ok(None);

@@ -54,13 +54,7 @@ pub(crate) struct ExpectedRun<'a> {
 /// Receipts: where they go, who signs them, and whose count.
 #[derive(Clone, Copy)]
 pub(crate) struct Receipts<'a> {
-    rye: &'a Rye,
-}
-
-impl Rye {
-    pub(crate) fn receipts(&self) -> Receipts<'_> {
-        Receipts { rye: self }
-    }
+    pub(super) rye: &'a Rye,
 }
 
 impl Receipts<'_> {

@@ -1,4 +1,4 @@
-//! The line, from a reference to a report.
+//! Running an item: from a reference to a report.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -113,10 +113,6 @@ pub(crate) struct Runs<'a> {
 }
 
 impl Rye {
-    pub(crate) fn runs(&self) -> Runs<'_> {
-        Runs { rye: self }
-    }
-
     /// Runs a request and gives the JSON form of the report, or of the failure (core 7.12).
     pub fn run_json(&self, request: &Request) -> Value {
         let start = Instant::now();
@@ -137,7 +133,7 @@ impl Rye {
 }
 
 impl Runs<'_> {
-    /// The line.
+    /// Runs a request; a failure says how far the run came.
     pub(crate) fn run(
         self,
         request: &Request,
@@ -392,7 +388,7 @@ pub(super) fn warnings<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<War
     warned.collect()
 }
 
-/// A name for one passage through the line; unique, no secret.
+/// A name for one run; it is unique, and not a secret.
 pub(super) fn run_id() -> String {
     let mut salt = [0; 8];
     // Without randomness the clock and the process still tell runs apart.

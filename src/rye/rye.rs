@@ -5,6 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::act::KeptServers;
+use super::approvals::Approvals;
+use super::checks::Checks;
+#[cfg(feature = "lsp")]
+use super::drafts::DraftTexts;
+use super::history::History;
+use super::hooks::Hooks;
+use super::items::Items;
+use super::locks::Locks;
+use super::projects::ProjectTrust;
+use super::receipts::Receipts;
+use super::run::Runs;
+use super::search::ItemSearch;
+use super::signing::Signing;
+use super::working_items::WorkingItems;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::exec::Observers;
@@ -95,6 +109,62 @@ impl Rye {
     /// The session's runtime folder; none that lies in the foreign ground, where tools may write.
     pub(crate) fn runtime_folder(&self) -> Option<&Path> {
         self.runtime.as_deref()
+    }
+}
+
+/// The services.
+impl Rye {
+    pub(crate) fn items(&self) -> Items<'_> {
+        Items { rye: self }
+    }
+
+    pub(crate) fn search(&self) -> ItemSearch<'_> {
+        ItemSearch { rye: self }
+    }
+
+    pub(crate) fn checks(&self) -> Checks<'_> {
+        Checks { rye: self }
+    }
+
+    pub(crate) fn history(&self) -> History<'_> {
+        History { rye: self }
+    }
+
+    pub(crate) fn signing(&self) -> Signing<'_> {
+        Signing { rye: self }
+    }
+
+    #[cfg(feature = "lsp")]
+    pub(crate) fn drafts(&self) -> DraftTexts<'_> {
+        DraftTexts { rye: self }
+    }
+
+    pub(crate) fn working_items(&self) -> WorkingItems<'_> {
+        WorkingItems { rye: self }
+    }
+
+    pub(crate) fn runs(&self) -> Runs<'_> {
+        Runs { rye: self }
+    }
+
+    pub(crate) fn hooks(&self) -> Hooks<'_> {
+        Hooks { rye: self }
+    }
+
+    pub(crate) fn approvals(&self) -> Approvals<'_> {
+        Approvals { rye: self }
+    }
+
+    pub(crate) fn receipts(&self) -> Receipts<'_> {
+        Receipts { rye: self }
+    }
+
+    pub(crate) fn locks(&self) -> Locks<'_> {
+        Locks { rye: self }
+    }
+
+    pub(crate) fn project(&self) -> ProjectTrust<'_> {
+        ProjectTrust { rye: self }
     }
 }
 

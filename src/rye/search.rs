@@ -128,15 +128,11 @@ impl SearchHit {
 
 /// Finding items by words.
 #[derive(Clone, Copy)]
-pub(crate) struct Search<'a> {
-    rye: &'a Rye,
+pub(crate) struct ItemSearch<'a> {
+    pub(super) rye: &'a Rye,
 }
 
 impl Rye {
-    pub(crate) fn search(&self) -> Search<'_> {
-        Search { rye: self }
-    }
-
     /// Finds items by words and gives one JSON object: a page, or why there is none.
     pub fn search_json(&self, request: &SearchRequest) -> Value {
         let start = std::time::Instant::now();
@@ -147,14 +143,14 @@ impl Rye {
     }
 }
 
-impl Search<'_> {
+impl ItemSearch<'_> {
     /// Finds items by words.
     ///
     /// # Errors
     /// `search.query`, `search.cursor`, `space.*`.
     pub(crate) fn find(self, request: &SearchRequest) -> Result<SearchPage, Failure> {
         let roots = self.rye.spaces.nearest_first();
-        let may_read_project = self.rye.projects().is_accepted();
+        let may_read_project = self.rye.project().is_accepted();
         let segments: Vec<Arc<Segment>> = roots
             .filter(|root| request.space.is_none_or(|wanted| wanted == root.space()))
             .filter_map(|root| {

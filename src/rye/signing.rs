@@ -103,12 +103,6 @@ pub(crate) struct Signing<'a> {
     pub(super) rye: &'a Rye,
 }
 
-impl Rye {
-    pub(crate) fn signing(&self) -> Signing<'_> {
-        Signing { rye: self }
-    }
-}
-
 impl Signing<'_> {
     /// The file of one item in the space asked for; without one the project's or the user space's.
     ///

@@ -157,13 +157,7 @@ impl Prepared {
 /// The items of the project as they are at this moment, and signing them with the dev key.
 #[derive(Clone, Copy)]
 pub(crate) struct WorkingItems<'a> {
-    rye: &'a Rye,
-}
-
-impl Rye {
-    pub(crate) fn working_items(&self) -> WorkingItems<'_> {
-        WorkingItems { rye: self }
-    }
+    pub(super) rye: &'a Rye,
 }
 
 impl WorkingItems<'_> {

@@ -106,7 +106,7 @@ pub(super) fn accept(
         projects.extend(by_hand);
     }
     let exit = write(document, scope, rye, context, out)?;
-    rye.projects().accept(&rye.signing().own_pair()?)?;
+    rye.project().accept(&rye.signing().own_pair()?)?;
     Ok(exit)
 }
 

@@ -11,7 +11,7 @@ use crate::rye::{Review, Rye, SignerIs};
 
 /// `rye trust review`.
 pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
-    let review = rye.projects().review()?;
+    let review = rye.project().review()?;
     if out.is_json() {
         out.success(to_json(&review));
         return Ok(Exit::DONE);

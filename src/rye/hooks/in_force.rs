@@ -58,7 +58,7 @@ impl VerifiedHook {
     }
 }
 
-/// The line, by the rules for the space of a hook.
+/// Loaders, by the policy for the space of a hook.
 #[derive(Clone, Copy)]
 pub(super) struct HookLoaders<'a> {
     policy: &'a HookPolicies<'a>,
@@ -74,13 +74,7 @@ impl<'a> HookLoaders<'a> {
 /// Who is asked before and after calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Hooks<'a> {
-    rye: &'a Rye,
-}
-
-impl Rye {
-    pub(crate) fn hooks(&self) -> Hooks<'_> {
-        Hooks { rye: self }
-    }
+    pub(in crate::rye) rye: &'a Rye,
 }
 
 impl Hooks<'_> {

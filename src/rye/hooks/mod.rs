@@ -1,6 +1,9 @@
 //! Hooks (exec-protocol 6): who is asked before and after every call of a tool, and what that
 //! decides.
 //!
+//! They are a part of the facade: a run asks them, and each of them is itself loaded, planned and
+//! run by the facade.
+//!
 //! `in_force.rs` the hooks that are in force, and asking one · `call.rs` those of one call, in
 //! their order
 
@@ -8,5 +11,4 @@ mod call;
 mod error;
 mod in_force;
 
-pub(crate) use in_force::BELOW;
-pub(crate) use in_force::FoundHook;
+pub(crate) use in_force::{BELOW, FoundHook, Hooks};
