@@ -1,4 +1,5 @@
-//! Working items (core 5.2): what the project holds at this moment, and signing it with the dev key.
+//! Working items (core 5.2): what the project holds at this moment, and signing it with the dev
+//! key.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
