@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
+use serde_json::{Map, Value};
 
 use super::text::hiding;
 
@@ -16,6 +16,14 @@ use super::text::hiding;
 pub(crate) fn write(to: &mut impl Write, value: &Value) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(to, Shown);
     value.serialize(&mut serializer).map_err(io::Error::from)
+}
+
+/// The fields of an object; anything else has none.
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
 }
 
 struct Shown;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use rmcp::model::{Tool, ToolAnnotations};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::base::json::object;
 /// Whether a name is rye's own, or may become so.
 pub(super) fn is_own(name: &str) -> bool {
     name.starts_with("rye_")
@@ -160,11 +161,4 @@ fn answered(own: Value) -> Value {
     }
     properties.entry("metadata").or_insert_with(|| json!({"type": "object"}));
     json!({"type": "object", "properties": properties, "required": ["status"]})
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::directive::InputType;
 use super::item::Item;
 use super::tool::Tool;
+use crate::base::json::object;
 
 impl Item {
     /// One line on what the item is for.
@@ -201,12 +202,5 @@ fn scalar(value: &Value) -> Option<String> {
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(truth) => Some(truth.to_string()),
         _ => None,
-    }
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
     }
 }

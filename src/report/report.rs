@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::ReceiptError;
 use crate::base::Digest;
+use crate::base::json::object;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure};
 use crate::id::{Fingerprint, Ref, Space};
@@ -284,11 +285,4 @@ pub(super) fn metadata(elapsed: Duration) -> Map<String, Value> {
     let text = format!("{}.{:03}", micros / 1000, micros % 1000);
     let number = serde_json::from_str(&text).expect("digits around a point are a number");
     [("duration_ms".to_owned(), number)].into_iter().collect()
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
 }

@@ -22,7 +22,7 @@ use crate::resolve::Found;
 use crate::space::baseline::HeldBack;
 use crate::trace::Quiet;
 use crate::verify::{
-    By, KeyPair, PartFinding, Scan, SignError, Source, TrustStore, VERIFY_DEV_SIGNATURE,
+    By, DevMode, KeyPair, PartFinding, Scan, SignError, Source, TrustStore, VERIFY_DEV_SIGNATURE,
     VERIFY_UNTRUSTED, admit, digest_to_sign, scan,
 };
 
@@ -184,7 +184,7 @@ impl Signing<'_> {
         loader: Loader<'_>,
     ) -> Result<Step, Failure> {
         let ToSign { found, on_disk } = file;
-        let was = self.judge(&found, pair, loader.trust);
+        let was = self.judge(&found, Some(pair.public().fingerprint()), loader.trust);
         let whose = whose(&found, pair, loader.trust);
         if let SignScope::Open { others } = scope {
             let left = match &whose {
@@ -286,7 +286,7 @@ impl Signing<'_> {
     #[cfg(feature = "mcp")]
     pub(crate) fn passed_over(self, found: &Found, pair: &KeyPair) -> Option<NotSigned> {
         let trust = self.rye.trust();
-        self.judge(found, pair, &trust)?;
+        self.judge(found, Some(pair.public().fingerprint()), &trust)?;
         match whose(found, pair, &trust) {
             Whose::Others(other) => Some(NotSigned::Others(other)),
             Whose::Unclear => Some(NotSigned::Unclear),
@@ -294,22 +294,23 @@ impl Signing<'_> {
         }
     }
 
-    /// `None` if the file carries `pair`'s valid signature; else the code of what is the matter.
-    fn judge(self, found: &Found, pair: &KeyPair, trust: &TrustStore<'_>) -> Option<Code> {
+    /// `None` if the file carries the valid signature of your `own` key; else the code of what is
+    /// the matter.
+    pub(super) fn judge(
+        self,
+        found: &Found,
+        own: Option<Fingerprint>,
+        trust: &TrustStore<'_>,
+    ) -> Option<Code> {
         let identity = self.rye.spaces.project_identity();
-        let strict = crate::verify::DevMode(false);
-        match admit(found.clone(), trust, identity, strict, &Quiet) {
-            Ok(source) => {
-                let own = pair.public().fingerprint();
-                let is_own = source.signer().is_some_and(|signer| signer.key == own);
-                match is_own {
-                    true => checked(source, &self.rye.spaces).err().map(|refused| refused.code()),
-                    false if source.signer().is_some_and(|signer| signer.dev_for.is_some()) => {
-                        Some(VERIFY_DEV_SIGNATURE)
-                    }
-                    false => Some(VERIFY_UNTRUSTED),
+        match admit(found.clone(), trust, identity, DevMode(false), &Quiet) {
+            Ok(source) => match source.signer() {
+                Some(signer) if Some(signer.key) == own => {
+                    checked(source, &self.rye.spaces).err().map(|refused| refused.code())
                 }
-            }
+                Some(signer) if signer.dev_for.is_some() => Some(VERIFY_DEV_SIGNATURE),
+                _ => Some(VERIFY_UNTRUSTED),
+            },
             Err(refused) => Some(refused.reason.code()),
         }
     }

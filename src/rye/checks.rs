@@ -1,13 +1,14 @@
 //! Checking without running: entries one by one, or an item and all that it runs through.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
 use super::call_policy::{CallPolicy, LockMode};
 use super::listed_files::{ListedFiles, checked};
-use super::load::Loader;
+use super::load::{Loader, twins};
 use super::rye::Rye;
+use crate::base::json::object;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Fingerprint, Kind, Query, Ref, Space};
@@ -47,23 +48,20 @@ pub(crate) enum Verdict {
 impl Checked {
     /// The row as data.
     pub(crate) fn to_json(&self) -> Value {
-        let mut out = json!({"item_id": self.item, "space": self.space, "path": self.place.path});
-        let more = match &self.verdict {
-            Verdict::Good(detail, warnings) => json!({
+        let row = json!({"item_id": self.item, "space": self.space, "path": self.place.path});
+        let mut row = object(row);
+        match &self.verdict {
+            Verdict::Good(detail, warnings) => row.extend(object(json!({
                 "status": if warnings.is_empty() { "verified" } else { "unverified" },
                 "integrity": detail.integrity, "digest": detail.digest,
                 "signer": detail.signer, "owner": detail.owner, "warnings": warnings,
-            }),
+            }))),
             Verdict::Bad(failure) => {
-                let mut fields = failure.diagnostic().to_json();
-                fields.insert("status".into(), "refused".into());
-                Value::Object(fields)
+                row.extend(failure.diagnostic().to_json());
+                row.insert("status".into(), "refused".into());
             }
-        };
-        if let (Value::Object(out), Value::Object(more)) = (&mut out, more) {
-            out.extend(more);
         }
-        out
+        row.into()
     }
 }
 
@@ -81,12 +79,7 @@ impl Checks<'_> {
     ) -> Vec<Checked> {
         let policy = CallPolicy::new(self.rye, lock_mode);
         let loader = policy.loader(&Quiet);
-        // Entries come sorted, so two files of one id in one space stand side by side.
-        let twins: HashSet<(Space, Ref)> = entries
-            .windows(2)
-            .filter(|pair| (pair[0].space, &pair[0].item) == (pair[1].space, &pair[1].item))
-            .map(|pair| (pair[0].space, pair[0].item.clone()))
-            .collect();
+        let twins = twins(&entries);
         // The lock is about what answers; below `rye/` a copy that loses is refused or passed over,
         // and of config each copy counts.
         let mut nearest: HashMap<Ref, Space> = HashMap::new();
@@ -185,16 +178,11 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
             ext: ext.clone(),
         })
     };
-    let found = loader.resolver(|resolver| match twin {
-        // Says which files they are.
-        true => resolver.in_space(&item, space),
-        false => resolver.at(entry),
-    });
-    let found = match found {
+    let found = match loader.file_of(entry, twin) {
         Ok(Some(found)) => found,
         // It went away between listing and reading.
         Ok(None) => return None,
-        Err(error) => return bad(error.into()),
+        Err(failure) => return bad(failure),
     };
     let bytes = found.bytes.len();
     let verified = if answers { loader.verify(found) } else { loader.verify_alone(found) };

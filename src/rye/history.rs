@@ -165,7 +165,7 @@ impl History<'_> {
                 let pin = listed.ok_or_else(unlisted)?;
                 return Ok(loader.diff_locked(&found, &pin)?);
             }
-            Against::Named(text) => (loader.named_version(&found, text)?, Some("")),
+            Against::Named(text) => (named_version(loader, &found, text)?, Some("")),
         };
         Ok(loader.difference(&old, &found, name))
     }
@@ -334,32 +334,33 @@ impl Loader<'_> {
         }
         Err(VersionError::NotKept { item: found.item.clone(), sha256: pin.sha256 })
     }
+}
 
-    fn named_version(&self, found: &Found, text: &str) -> Result<Source, VersionError> {
-        let item = found.item.clone();
-        let mut known: Vec<Source> = self.versions(found).collect();
-        if known.is_empty() {
-            return Err(VersionError::NoBaseline { item });
-        }
-        let unknown = || VersionError::Unknown { item: item.clone(), text: text.to_owned() };
-        if let Some(latest) = moment(text) {
-            let at = |source: &Source| source.signer().map(|signer| signer.at);
-            known.retain(|source| at(source).is_some_and(|at| at <= latest));
-            return known.into_iter().max_by_key(at).ok_or_else(unknown);
-        }
-        // A digest is named by at least four digits, so that short numbers count back.
-        if text.len() < 4 {
-            let back = text.parse::<usize>().ok().filter(|back| *back < known.len());
-            return back.map(|back| known.swap_remove(back)).ok_or_else(unknown);
-        }
-        known.retain(|source| source.digest().to_string().starts_with(text));
-        match known.len() {
-            0 => Err(unknown()),
-            1 => Ok(known.swap_remove(0)),
-            _ => {
-                let among = known.iter().map(Source::digest).collect();
-                Err(VersionError::Ambiguous { item, text: text.to_owned(), among })
-            }
+/// The one known version that a person means.
+fn named_version(loader: Loader<'_>, found: &Found, text: &str) -> Result<Source, VersionError> {
+    let item = found.item.clone();
+    let mut known: Vec<Source> = loader.versions(found).collect();
+    if known.is_empty() {
+        return Err(VersionError::NoBaseline { item });
+    }
+    let unknown = || VersionError::Unknown { item: item.clone(), text: text.to_owned() };
+    if let Some(latest) = moment(text) {
+        let at = |source: &Source| source.signer().map(|signer| signer.at);
+        known.retain(|source| at(source).is_some_and(|at| at <= latest));
+        return known.into_iter().max_by_key(at).ok_or_else(unknown);
+    }
+    // A digest is named by at least four digits, so that short numbers count back.
+    if text.len() < 4 {
+        let back = text.parse::<usize>().ok().filter(|back| *back < known.len());
+        return back.map(|back| known.swap_remove(back)).ok_or_else(unknown);
+    }
+    known.retain(|source| source.digest().to_string().starts_with(text));
+    match known.len() {
+        0 => Err(unknown()),
+        1 => Ok(known.swap_remove(0)),
+        _ => {
+            let among = known.iter().map(Source::digest).collect();
+            Err(VersionError::Ambiguous { item, text: text.to_owned(), among })
         }
     }
 }

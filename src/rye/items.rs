@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::call_policy::{CallPolicy, LockMode};
 use super::load::Loader;
 use super::rye::Rye;
+use crate::base::json::object;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Kind, Pattern, Query, Space};
@@ -97,10 +98,7 @@ impl Items<'_> {
 impl Described {
     /// What the item says of itself, as data.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        let mut out = Map::new();
-        if let Ok(Value::Object(detail)) = serde_json::to_value(&self.detail) {
-            out.extend(detail);
-        }
+        let mut out = object(json!(self.detail));
         out.insert("shadowed".into(), json!(self.shadowed));
         out.extend(self.item.to_json());
         if !self.warnings.is_empty() {

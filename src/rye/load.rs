@@ -1,5 +1,6 @@
 //! One item through the first steps: resolve, verify, the lock, parse. Every item takes this way.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -13,8 +14,8 @@ use crate::parse::{Item, Tool};
 use crate::plan::{PlanContext, SandboxChoice, dependencies};
 use crate::report::Detail;
 use crate::resolve::{Found, Resolver};
-use crate::space::Root;
 use crate::space::baseline::{Baselines, Stamp};
+use crate::space::{Entry, Root};
 use crate::trace::{Event, Quiet, Sink};
 use crate::validate::{Asked, ValidChain};
 use crate::verify::{Reason, Source, TrustStore, admit};
@@ -40,6 +41,15 @@ impl Loader<'_> {
             may_shadow: &may_shadow,
             may_suggest: &may_suggest,
         })
+    }
+
+    /// Resolve: the file of an entry. Where another file in its space has the same id, the error says
+    /// which files they are.
+    pub(super) fn file_of(&self, entry: &Entry, has_twin: bool) -> Result<Option<Found>, Failure> {
+        Ok(self.resolver(|resolver| match has_twin {
+            true => resolver.in_space(&entry.item, entry.space),
+            false => resolver.at(entry),
+        })?)
     }
 
     /// Resolve: what was typed, as one file.
@@ -199,6 +209,13 @@ impl Loader<'_> {
             }
         }
     }
+}
+
+/// The items of which there are two files in one space; entries come sorted.
+pub(super) fn twins(entries: &[Entry]) -> HashSet<(Space, Ref)> {
+    let pairs = entries.windows(2).map(|pair| (&pair[0], &pair[1]));
+    let twins = pairs.filter(|(one, two)| (one.space, &one.item) == (two.space, &two.item));
+    twins.map(|(one, _)| (one.space, one.item.clone())).collect()
 }
 
 /// A chain, judged for a run on this machine, in this process.

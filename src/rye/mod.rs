@@ -1,4 +1,4 @@
-//! Rye: the facade, the nine steps in order, once.
+//! Rye: the facade, where the steps stand in their order, once.
 //!
 //! Sees every step. Holds the logic of none.
 //!

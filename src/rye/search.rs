@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::describe::{Summary, with_status};
 use super::listed_files::{ListedFiles, is_part};
 use super::rye::Rye;
+use crate::base::json::object;
 use crate::base::limits::SEARCH_PAGE;
 use crate::diagnostic::{Code, Failure};
 use crate::id::{Kind, Query, Ref, Space};
@@ -106,23 +107,18 @@ impl SearchPage {
 
 impl SearchHit {
     fn to_json(&self) -> Value {
-        let mut out = json!({
+        let mut hit = object(json!({
             "item_id": self.item, "space": self.space, "score": self.score,
             "verified": self.seen.is_ok(),
-        });
-        let Value::Object(map) = &mut out else { return out };
-        match &self.seen {
-            Ok(summary) => {
-                map.insert("summary".into(), summary.text.clone().into());
-                map.insert("version".into(), json!(summary.version));
-                map.insert("signer".into(), json!(summary.signer));
-                map.insert("owner".into(), json!(summary.owner));
-            }
-            Err(code) => {
-                map.insert("refused".into(), json!({"code": code}));
-            }
-        }
-        out
+        }));
+        hit.extend(object(match &self.seen {
+            Ok(summary) => json!({
+                "summary": summary.text, "version": summary.version, "signer": summary.signer,
+                "owner": summary.owner,
+            }),
+            Err(code) => json!({"refused": {"code": code}}),
+        }));
+        hit.into()
     }
 }
 

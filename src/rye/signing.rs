@@ -6,7 +6,6 @@ use super::SIGN_INVALID;
 use super::batch::{SignReport, Signed};
 use super::call_policy::{CallPolicy, LockMode};
 use super::hooks::BELOW as HOOKS_BELOW;
-use super::listed_files::checked;
 use super::load::Loader;
 use super::rye::Rye;
 use crate::chain::{Fetch as _, executors};
@@ -20,7 +19,7 @@ use crate::resolve::{Found, ResolveError};
 use crate::trace::Quiet;
 use crate::verify::{
     By, KeyPair, OwnKeys, PartFinding, PublicKey, Source, Staged, TrustError, VERIFY_UNSIGNED,
-    VERIFY_UNTRUSTED, admit, check_own_config, stage,
+    VERIFY_UNTRUSTED, check_own_config, stage,
 };
 
 /// An item that does not validate is not signed.
@@ -243,27 +242,15 @@ impl Signing<'_> {
         Ok(Some((text, now.chain(gone).collect())))
     }
 
-    /// Whose valid signature a file carries.
+    /// What a file's signature line is worth to you.
     pub(crate) fn signature_state(self, found: &Found) -> SignatureState {
-        let (trust, identity) = (self.rye.trust(), self.rye.spaces.project_identity());
-        match admit(found.clone(), &trust, identity, crate::verify::DevMode(false), &Quiet) {
-            Ok(source) => {
-                if source.signer().is_some_and(|signer| signer.dev_for.is_some()) {
-                    return SignatureState::Broken;
-                }
-                let key = source.signer().map(|signer| signer.key);
-                let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
-                match own.is_some() && own == key {
-                    true if checked(source, &self.rye.spaces).is_err() => SignatureState::Broken,
-                    true => SignatureState::Yours,
-                    false => SignatureState::Others,
-                }
-            }
-            Err(refused) => match refused.reason.code() {
-                VERIFY_UNSIGNED => SignatureState::Nothing,
-                VERIFY_UNTRUSTED => SignatureState::Others,
-                _ => SignatureState::Broken,
-            },
+        let trust = self.rye.trust();
+        let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
+        match self.judge(found, own, &trust) {
+            None => SignatureState::Yours,
+            Some(VERIFY_UNSIGNED) => SignatureState::Nothing,
+            Some(VERIFY_UNTRUSTED) => SignatureState::Others,
+            Some(_) => SignatureState::Broken,
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::call_policy::CallPolicy;
 use super::history::unified;
 use super::listed_files::{Files, ListedFiles, is_part};
-use super::load::Loader;
+use super::load::{Loader, twins};
 use super::rye::Rye;
 use super::signing::Unwritten;
 use crate::base::Digest;
@@ -194,10 +194,7 @@ impl WorkingItems<'_> {
         for kind in Kind::ALL {
             entries.extend(root.list(kind, &self.rye.types)?.entries);
         }
-        let mut twins: HashSet<Ref> = HashSet::new();
-        for pair in entries.windows(2).filter(|pair| pair[0].item == pair[1].item) {
-            twins.insert(pair[0].item.clone());
-        }
+        let twins = twins(&entries);
         let policy = CallPolicy::plain(self.rye);
         let loader = policy.loader(&Quiet);
         let mut all = BTreeMap::new();
@@ -206,7 +203,7 @@ impl WorkingItems<'_> {
             if entry.item.is_about_keys() || self.rye.items().is_system_copy(&entry) {
                 continue;
             }
-            let is_twin = twins.contains(&entry.item);
+            let is_twin = twins.contains(&(entry.space, entry.item.clone()));
             let known = before.get(&entry);
             let Some(now) = look(loader, &entry, is_twin, known) else { continue };
             if let Ok(work) = &now.work {
@@ -323,14 +320,9 @@ fn look(
 ) -> Option<Arc<WorkingItem>> {
     let root = loader.rye.spaces.get(Space::Project)?;
     let place = root.shown(&entry.relative());
-    let found = loader.resolver(|resolver| match is_twin {
-        // Says which files they are.
-        true => resolver.in_space(&entry.item, Space::Project),
-        false => resolver.at(entry),
-    });
-    let work = match found {
+    let work = match loader.file_of(entry, is_twin) {
         Ok(None) => return None,
-        Err(error) => Err(error.into()),
+        Err(failure) => Err(failure),
         Ok(Some(found)) => {
             let files = loader.rye.items().files_beside(&found);
             let same = |b: &&Arc<WorkingItem>| {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::error::HookError;
 use super::in_force::{HookLoaders, VerifiedHook};
 use crate::base::Digest;
+use crate::base::json::object;
 use crate::diagnostic::Failure;
 use crate::exec::{HookVerdict, envelope, verdict};
 use crate::execute::{ExecuteError, Outcome};
@@ -328,11 +329,4 @@ impl CallHooks<'_> {
 /// A text as it is, anything else as JSON.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::base::json::object;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose};
 use crate::id::{Ref, Space};
@@ -88,7 +89,7 @@ impl Diagnose for HookError {
     }
 
     fn data(&self) -> Map<String, Value> {
-        let data = match self {
+        object(match self {
             Self::Denied { hook, phase, reason, enforced, metadata, .. } => json!({
                 "hook": hook, "phase": phase, "reason": reason, "enforced": enforced,
                 "metadata": metadata,
@@ -98,10 +99,6 @@ impl Diagnose for HookError {
             | Self::OtherPhase { .. }
             | Self::Withheld { .. }
             | Self::Busy { .. } => json!({}),
-        };
-        match data {
-            Value::Object(data) => data,
-            _ => Map::new(),
-        }
+        })
     }
 }
