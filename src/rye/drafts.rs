@@ -154,7 +154,7 @@ fn follow(loader: Loader<'_>, source: Source, item: &Item, draft: &mut Draft) {
             let Some(executor) = &tool.executor else { return };
             let chain = match loader.chain(source, tool.as_ref().clone(), &Quiet) {
                 Ok(chain) => chain,
-                Err(error) => return draft.note(&Failure::from(error), Some(executor)),
+                Err(failure) => return draft.note(&failure, Some(executor)),
             };
             let links = chain.links().iter();
             let details = links.map(|l| Detail::of(&l.source, l.tool.version.clone()));

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::call_policy::CallPolicy;
 use super::rye::Rye;
 use crate::base::limits::SUGGESTIONS;
-use crate::chain::{Chain, ChainError, Fetch, lineage};
+use crate::chain::{Chain, Fetch, lineage};
 use crate::diagnostic::Failure;
 use crate::id::{ItemId, Query, Ref, Space};
 use crate::parse::{Item, Tool};
@@ -112,8 +112,8 @@ impl Loader<'_> {
         source: Source,
         tool: Tool,
         sink: &dyn Sink,
-    ) -> Result<Chain, ChainError> {
-        Chain::build(source, tool, self, sink)
+    ) -> Result<Chain, Failure> {
+        Ok(Chain::build(source, tool, self, sink)?)
     }
 
     /// What an item runs through, itself first, each handed to `each` with its version: the links
