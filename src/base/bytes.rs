@@ -160,19 +160,26 @@ pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
 /// # Errors
 /// What the file system says.
 pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut unforeseen = [0; RANDOM];
-    random::fill(&mut unforeseen)?;
-    let prefix = format!("{}{}", TEMPORARY.0, hex::encode(unforeseen));
     let mut name = tempfile::Builder::new();
-    let file = name.prefix(&prefix).suffix(TEMPORARY.1).rand_bytes(0).tempfile_in(folder)?;
+    let file = name.prefix(&temporary_name()?).rand_bytes(0).tempfile_in(folder)?;
     // Held for as long as it is open, so that nobody takes it for one that was left.
     let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
     Ok(file)
 }
 
-/// Removes temporary files of ours that processes left in `folder` when they were killed: by name,
-/// owner, age, and that nobody holds them. Once a folder and process, since a batch writes many
-/// files into one.
+/// A name that nobody can foresee, and by which [`sweep`] knows what a killed process left.
+///
+/// # Errors
+/// Without randomness.
+pub(crate) fn temporary_name() -> io::Result<String> {
+    let mut unforeseen = [0; RANDOM];
+    random::fill(&mut unforeseen)?;
+    Ok(format!("{}{}{}", TEMPORARY.0, hex::encode(unforeseen), TEMPORARY.1))
+}
+
+/// Removes temporary files and empty folders of ours that processes left in `folder` when they were
+/// killed: by name, owner, age, and that nobody holds them. Once a folder and process, since a batch
+/// writes many files into one.
 pub(crate) fn sweep(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if !unpoisoned(SWEPT.lock()).insert(folder.to_owned()) {
@@ -182,7 +189,7 @@ pub(crate) fn sweep(folder: &Path) {
         let path = entry.path();
         let is_ours = is_temporary(&entry.file_name().to_string_lossy());
         if is_ours && is_leftover(&path) && !is_held(&path) {
-            let _ = fs::remove_file(path);
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(path));
         }
     }
 }
@@ -199,7 +206,8 @@ fn is_leftover(path: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     let Ok(stat) = fs::symlink_metadata(path) else { return false };
     let age = stat.modified().ok().and_then(|at| at.elapsed().ok());
-    stat.is_file() && stat.uid() == own && age > Some(Duration::from_secs(LEFTOVER_SECONDS))
+    let is_one = stat.is_file() || stat.is_dir();
+    is_one && stat.uid() == own && age > Some(Duration::from_secs(LEFTOVER_SECONDS))
 }
 
 /// Whether a process has it open, such as one that writes a receipt when its run is over.
@@ -264,6 +272,9 @@ mod tests {
             let file = fs::File::create(dir.path().join(name)).unwrap();
             file.set_modified(old).unwrap();
         }
+        let folder = dir.path().join(".rye-00000000000000ff.tmp");
+        fs::create_dir(&folder).unwrap();
+        fs::File::open(&folder).unwrap().set_modified(old).unwrap();
         let young = ".rye-fedcba9876543210.tmp";
         fs::write(dir.path().join(young), "").unwrap();
         let held = temporary(dir.path()).unwrap();

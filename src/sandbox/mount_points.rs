@@ -13,8 +13,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::io::Errno;
 
+use crate::base::bytes;
 use crate::host::KeptPath;
 
 /// The modification time that marks a placeholder, in seconds since 1970; none gets it by chance.
@@ -41,14 +43,15 @@ impl MountPoints {
                 return Ok(false);
             }
         }
-        if !self.hold(&kept.path, kept.is_folder)? {
-            return Ok(false);
+        self.hold(&kept.path, kept.is_folder)
+    }
+
+    /// Creating something in a placeholder folder changed its time.
+    fn sign_above(&self, path: &Path) -> io::Result<()> {
+        match self.held.iter().find(|(held, _)| Some(held.as_path()) == path.parent()) {
+            Some((folder, _)) => sign(folder),
+            None => Ok(()),
         }
-        // Creating something in a placeholder folder changed its time.
-        for (folder, _) in self.held.iter().filter(|(held, _)| held.is_dir()) {
-            sign(folder)?;
-        }
-        Ok(true)
     }
 
     fn hold(&mut self, path: &Path, is_folder: bool) -> io::Result<bool> {
@@ -57,19 +60,13 @@ impl MountPoints {
         }
         // Another run may remove it between our creating and locking it.
         for _ in 0..100 {
-            let made = match is_folder {
-                true => DirBuilder::new().mode(0o700).create(path),
-                false => {
-                    let mut create = OpenOptions::new();
-                    let file = create.write(true).create_new(true).mode(0o600).open(path);
-                    file.and_then(|mut file| file.write_all(said(path)))
+            if fs::symlink_metadata(path).is_err() {
+                match make(path, is_folder) {
+                    Ok(()) => self.sign_above(path)?,
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(error) if is_out_of_reach(path, &error) => return Ok(false),
+                    Err(error) => return Err(told(path, &error)),
                 }
-            };
-            match made {
-                Ok(()) => sign(path)?,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) if is_out_of_reach(path, &error) => return Ok(false),
-                Err(error) => return Err(told(path, &error)),
             }
             let stat = match fs::symlink_metadata(path) {
                 Ok(stat) if !is_ours(&stat) => return Ok(true),
@@ -112,6 +109,38 @@ impl Drop for MountPoints {
             }
         }
     }
+}
+
+/// Creates a placeholder in one step: it is completed and marked under a temporary name, then it
+/// takes its place. A kill at any moment leaves a whole placeholder or a temporary name.
+///
+/// # Errors
+/// `AlreadyExists`; else what the disk says.
+fn make(path: &Path, is_folder: bool) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let temporary = folder.join(bytes::temporary_name()?);
+    let placed = create(&temporary, path, is_folder).and_then(|()| {
+        match renameat_with(CWD, &temporary, CWD, path, RenameFlags::NOREPLACE) {
+            // Some network file systems cannot; there it is made in its place, in several steps.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => create(path, path, is_folder),
+            renamed => renamed.map_err(io::Error::from),
+        }
+    });
+    let _ = fs::remove_file(&temporary).or_else(|_| fs::remove_dir(&temporary));
+    bytes::sweep(folder);
+    placed
+}
+
+/// Creates what stands for `path` at `at`, and marks it.
+fn create(at: &Path, path: &Path, is_folder: bool) -> io::Result<()> {
+    if is_folder {
+        DirBuilder::new().mode(0o700).create(at)?;
+    } else {
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(at)?;
+        file.write_all(said(path))?;
+    }
+    sign(at)
 }
 
 /// Removes those of these places that a killed run left and no other run needs.
@@ -165,6 +194,8 @@ fn is_ours(stat: &fs::Metadata) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
+
     use super::MountPoints;
     use crate::host::KeptPath;
 
@@ -195,6 +226,53 @@ mod tests {
         let mut third = MountPoints::default();
         assert!(third.keep(&kept("fish")).unwrap());
         drop(third);
+        assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_placeholder_appears_whole_and_marked_and_a_kill_before_that_leaves_a_temporary_name() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = base.path().join(".git");
+        std::fs::create_dir(&folder).unwrap();
+        let watcher = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        let all =
+            WatchFlags::CREATE | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::MOVED_TO;
+        inotify::add_watch(&watcher, &folder, all).unwrap();
+        let mut points = MountPoints::default();
+        for (name, is_folder) in [("commondir", false), ("index", false), ("hooks", true)] {
+            assert!(points.keep(&KeptPath { path: folder.join(name), is_folder }).unwrap());
+        }
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(&watcher, &mut buffer);
+        let mut of_places = Vec::new();
+        let mut others = 0;
+        while let Ok(event) = events.next() {
+            let name = event.file_name().unwrap().to_str().unwrap().to_owned();
+            if name.starts_with(".rye-") {
+                others += 1;
+            } else {
+                of_places.push((name, event.events() & !ReadFlags::ISDIR));
+            }
+        }
+        let placed = |name: &str| (name.to_owned(), ReadFlags::MOVED_TO);
+        assert_eq!(of_places, [placed("commondir"), placed("index"), placed("hooks")]);
+        assert!(others > 3, "{others} steps under temporary names");
+        drop(points);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_kill_left_under_a_temporary_name_goes_with_the_next_placeholder() {
+        let base = tempfile::tempdir().unwrap();
+        let index = base.path().join("index");
+        for (name, is_folder) in
+            [(".rye-0123456789abcdef.tmp", false), (".rye-00000000000000ff.tmp", true)]
+        {
+            super::create(&base.path().join(name), &index, is_folder).unwrap();
+        }
+        let mut points = MountPoints::default();
+        assert!(points.keep(&KeptPath { path: index, is_folder: false }).unwrap());
+        drop(points);
         assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0);
     }
 
