@@ -114,6 +114,8 @@ impl<'a> Verifier<'a> {
         if self.found.space == Space::Project && !self.accepted()? {
             return Err(Reason::ProjectNotAccepted);
         }
+        // Whatever else you said of the key, and also if you never trusted it.
+        self.not_revoked(line)?;
         if line.key == EXAMPLE
             && self.found.embedded
             && awaits_publisher(&self.found.item)
@@ -122,8 +124,6 @@ impl<'a> Verifier<'a> {
             let owner = Some("a contributor, until the publisher signs it".to_owned());
             return Ok((key, WhoSigned { owner, dev_for: None }));
         }
-        // Whatever else you said of the key, and also if you never trusted it.
-        self.not_revoked(line)?;
         let belief = self.trust.key_status(line.key).map_err(|e| unreadable(&e))?;
         if line.key == EXAMPLE && !self.trust.lets_in_example() {
             return Err(Reason::ExampleKey);
@@ -214,5 +214,59 @@ fn unreadable(error: &TrustError) -> Reason {
             let (path, why) = ("config/keys".to_owned(), other.to_string());
             Reason::TrustUnreadable { path, why, help }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::{DevMode, admit};
+    use crate::base::Timestamp;
+    use crate::diagnostic::{Diagnose, Place};
+    use crate::id::{Ref, Space};
+    use crate::resolve::Found;
+    use crate::signature::{KeyPair, sign_bytes};
+    use crate::space::FileTypes;
+    use crate::trace::Quiet;
+    use crate::trust::TrustStore;
+
+    #[test]
+    fn an_item_in_the_binary_that_the_example_key_signed_is_refused_unless_it_is_listed() {
+        let pem = include_str!("../../keys-example/example.key");
+        let example = KeyPair::from_pem(pem).unwrap();
+        let other = KeyPair::generate().unwrap();
+        let now = Timestamp::from_second(1_800_000_000);
+        let item: Ref = "knowledge:rye/nobody-lists-this".parse().unwrap();
+        let file_type = FileTypes::default().find(item.kind, "md").unwrap();
+        let code = |pair: &KeyPair| {
+            let text = b"# A page\n";
+            let bytes = sign_bytes(text, &item, "md", &file_type.comment, pair, now).unwrap();
+            let place = Place {
+                space: Some("system".into()),
+                path: "page.md".into(),
+                line: None,
+                column: None,
+                note: None,
+            };
+            let found = Found {
+                item: item.clone(),
+                ext: "md".into(),
+                file_type: file_type.clone(),
+                space: Space::System,
+                bundle: None,
+                embedded: true,
+                path: "/nowhere".into(),
+                base: "/".into(),
+                place,
+                bytes: Cow::Owned(bytes),
+                shadowed: Vec::new(),
+            };
+            let trust = TrustStore::new(None, now);
+            let admitted = admit(found, &trust, None, DevMode(true), &Quiet);
+            admitted.map_or_else(|refused| refused.code().name().to_owned(), |_| "admitted".into())
+        };
+        assert_eq!(code(&example), "verify.example_key");
+        assert_eq!(code(&other), "verify.untrusted");
     }
 }
