@@ -45,7 +45,7 @@ async def own(session, tools, path):
     assert said["item_id"] == "tool:json_schema_2020_12_tool", said
     said = await call("rye_describe", item_id="tool:nowhere", is_error=True)
     said = await call("rye_verify")
-    assert said["status"] == "verified" and said["verified"] > 100, said
+    assert said["status"] == "verified" and said["verified"] == len(said["items"]) > 50, said
     said = await call("rye_sign", item_id="knowledge:note")
     assert said["status"] == "confirmation_required", said
     said = await call("rye_sign", item_id="knowledge:note", confirm_digest=said["confirm_digest"])
