@@ -477,11 +477,7 @@ impl World {
 
     /// Starts rye in the project and does not wait for it.
     pub fn start(&self, args: &[&str]) -> std::process::Child {
-        Command::new(program())
-            .args(args)
-            .current_dir(self.project())
-            .env_clear()
-            .envs(&self.env)
+        self.command(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,5 +1,6 @@
 //! A world with a user database of its own: whose home the caller's is, no variable says.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -29,10 +30,32 @@ impl World {
 
     /// rye, with the user database of this world.
     pub(super) fn rye_itself(&self) -> Command {
-        let Some(users) = &self.users else { return Command::new(program()) };
-        let script = "mount --bind \"$0\" /etc/passwd && exec \"$@\"";
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script]).arg(users).arg(program());
+        let mut command = match &self.users {
+            None => Command::new(program()),
+            Some(users) => {
+                let script = "mount --bind \"$0\" /etc/passwd && exec \"$@\"";
+                let mut command = Command::new("unshare");
+                command.args(["--mount", "sh", "-c", script]).arg(users).arg(program());
+                command
+            }
+        };
+        listen_to_signals(&mut command);
         command
     }
+}
+
+/// What started the tests may ignore signals, as `nohup` does, and a child would go on with that.
+#[expect(unsafe_code, reason = "signals are reset between fork and exec")]
+fn listen_to_signals(command: &mut Command) {
+    let reset = || {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+            // SAFETY: `signal` may be called between fork and exec, and no handler is set.
+            if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: it allocates nothing and takes no lock.
+    unsafe { command.pre_exec(reset) };
 }
