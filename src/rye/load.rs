@@ -43,8 +43,8 @@ impl Loader<'_> {
         })
     }
 
-    /// Resolve: the file of an entry. Where another file in its space has the same id, the error says
-    /// which files they are.
+    /// Resolve: the file of an entry. Where another file in its space has the same id, the error
+    /// says which files they are.
     pub(super) fn file_of(&self, entry: &Entry, has_twin: bool) -> Result<Option<Found>, Failure> {
         Ok(self.resolver(|resolver| match has_twin {
             true => resolver.in_space(&entry.item, entry.space),

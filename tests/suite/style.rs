@@ -39,6 +39,7 @@ const MANY_METHODS: &[(&str, usize)] = &[
     ("src/lsp Session", 28),
     ("src/plan Plan", 34),
     ("src/trust TrustStore", 40),
+    ("src/verify Source", 26),
 ];
 
 /// Messages that are left which say that something "is no" such thing.
