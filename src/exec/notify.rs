@@ -80,7 +80,6 @@ fn watch(told: Notification, is_over: &AtomicBool) {
     let Notification { item, child, kept, payload, deadline, mask } = told;
     let mut words = one_line(request(&payload, false, None));
     let mut notes = StderrLog::default();
-    let mut is_silent = false;
     loop {
         if words.is_empty() {
             child.close_input();
@@ -90,21 +89,14 @@ fn watch(told: Notification, is_over: &AtomicBool) {
             tracing::warn!(%item, "the hook did not end in time and was stopped");
             break;
         }
-        if is_silent {
-            let mut said = Vec::new();
-            let has_ended = child.linger(deadline.min(now + LOOK), &mut said);
-            notes.take(&item, &said, &mask);
-            if has_ended {
-                break;
-            }
-            continue;
-        }
         // What it answers changes nothing.
         match child.turn(&mut words, deadline.min(now + LOOK), None) {
             Ok(turn) => {
                 notes.take(&item, &turn.stderr, &mask);
-                // It may go on without an answer.
-                is_silent = turn.is_over;
+                // It may close its output and go on without an answer.
+                if turn.has_ended {
+                    break;
+                }
             }
             Err(error) => {
                 tracing::warn!(%item, %error, "the hook cannot be heard");

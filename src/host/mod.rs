@@ -4,10 +4,11 @@
 //!
 //! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises,
 //!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a child
-//!   that others talk with · `look.rs` its eyes · `unix.rs` and `kernel.rs` the few calls that need
-//!   `unsafe` · `watch.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
-//!   `exchange.rs` with the real network · `vars.rs` the environment, read once · `private_dir.rs`
-//!   the private folder of a run · `policy.rs` what a child may touch, as data
+//!   that others talk with · `pipes.rs` the one loop over a child's streams · `look.rs` its eyes ·
+//!   `unix.rs` and `kernel.rs` the few calls that need `unsafe` · `watch.rs` what a child does,
+//!   `ptrace.rs` its calls · `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs`
+//!   the environment, read once · `private_dir.rs` the private folder of a run · `policy.rs` what a
+//!   child may touch, as data
 
 mod account;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod look;
 mod net;
 mod os;
 mod persistent;
+mod pipes;
 mod policy;
 mod private_dir;
 mod ptrace;
@@ -39,7 +41,8 @@ pub(crate) use kernel::{
 pub(crate) use look::{PathLookup, read as read_small};
 pub(crate) use net::{HttpAnswer, HttpCall, NetFault, NetSettings};
 pub(crate) use os::Os;
-pub(crate) use persistent::{IoRound, PersistentChild};
+pub(crate) use persistent::PersistentChild;
+pub(crate) use pipes::IoRound;
 pub(crate) use policy::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, KeptPath, Lacking, Ladder, Net,
     Policy, SANDBOX_FAILED, SandboxLevel,

@@ -1,18 +1,17 @@
 //! The host that is the real machine.
 
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
 use super::look;
 use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::persistent::{PersistentChild, forget, start_known, sweep_others};
+use super::pipes::{IoRound, Pipes};
 use super::policy::{CannotConfine, Confinement, Ladder, Policy};
 use super::unix::{Signals, Started, reap, reset_sigchld};
 use super::watch::Watch;
@@ -137,20 +136,12 @@ impl Os {
     }
 }
 
-/// A child with its pipes. Dropping it kills the group.
+/// A child that is read to its end. Dropping it kills the group.
 struct Running<'a> {
     pid: Pid,
-    /// Our ends of the pipes; `None` once closed.
-    stdin: Option<OwnedFd>,
-    stdout: Option<OwnedFd>,
-    stderr: Option<OwnedFd>,
-    input: &'a [u8],
-    cap: usize,
-    stderr_end: Option<usize>,
-    stops_at_cap: bool,
-    holds_another: bool,
+    pipes: Pipes,
+    spawn: &'a Spawn,
     start: Instant,
-    deadline: Instant,
     ended: ChildResult,
     reaped: bool,
 }
@@ -166,57 +157,39 @@ enum Phase {
 
 impl<'a> Running<'a> {
     fn new(child: Started, spawn: &'a Spawn, start: Instant) -> io::Result<Self> {
-        let pid = Pid::from_raw(child.pid);
-        let running = Self {
-            pid: pid.ok_or_else(|| io::Error::other("the child has no process id"))?,
-            stdin: Some(child.stdin),
-            stdout: Some(child.stdout),
-            stderr: Some(child.stderr),
-            input: &spawn.stdin,
-            cap: spawn.output_cap,
-            stderr_end: spawn.stderr_end,
-            stops_at_cap: spawn.stops_at_cap,
-            holds_another: spawn.holds_another,
-            start,
-            deadline: start + spawn.timeout,
-            ended: ChildResult {
-                stdout_digest: spawn.digests_output.then(Digesting::default),
-                stderr_digest: spawn.digests_output.then(Digesting::default),
-                ..ChildResult::default()
-            },
-            reaped: false,
+        let (pid, pipes) = Pipes::new(child, true)?;
+        let ended = ChildResult {
+            stdout_digest: spawn.digests_output.then(Digesting::default),
+            stderr_digest: spawn.digests_output.then(Digesting::default),
+            ..ChildResult::default()
         };
-        for fd in [&running.stdin, &running.stdout, &running.stderr].into_iter().flatten() {
-            rustix::io::ioctl_fionbio(fd, true)?;
-        }
-        Ok(running)
+        Ok(Self { pid, pipes, spawn, start, ended, reaped: false })
     }
 
-    /// One loop hears the child, its three pipes and our signals.
     fn run_out(
         mut self,
         signals: &Signals,
         hears: &mut dyn FnMut(ChildEvent<'_>),
     ) -> io::Result<ChildResult> {
-        let pidfd = pidfd_open(self.pid, PidfdFlags::empty())?;
+        let deadline = self.start + self.spawn.timeout;
         let mut phase = Phase::Running;
+        let mut written = 0;
         loop {
-            self.write_stdin();
-            let silent = self.stdout.is_none() && self.stderr.is_none();
-            if silent && matches!(phase, Phase::Draining(_)) {
+            let is_draining = matches!(phase, Phase::Draining(_));
+            if is_draining && self.pipes.are_read() {
                 break;
             }
             let until = match phase {
-                Phase::Running => self.deadline,
+                Phase::Running => deadline,
                 Phase::Ending(at) | Phase::Draining(at) => at,
             };
-            let left = until.saturating_duration_since(Instant::now());
-            let ready = self.wait(&pidfd, signals, left, matches!(phase, Phase::Draining(_)))?;
-            // Ask the clock: `poll` does not time out during a flood of output.
+            let input = &self.spawn.stdin;
+            let round =
+                self.pipes.round(input, &mut written, until, Some(signals), !is_draining)?;
+            self.take(&round, hears);
+            // Ask the clock: there is something to read at every look during a flood of output.
             let timed_out = Instant::now() >= until;
-            if ready.signal
-                && let Some(signal) = signals.take()
-            {
+            if let Some(signal) = round.signal {
                 self.ended.interrupted.get_or_insert(signal);
                 phase = match phase {
                     // The tool gets the same signal, so that it can tell Ctrl-C from others.
@@ -227,9 +200,8 @@ impl<'a> Running<'a> {
                 };
                 continue;
             }
-            self.read_outputs(hears);
             phase = match phase {
-                Phase::Running | Phase::Ending(_) if ready.exited => drain(),
+                Phase::Running | Phase::Ending(_) if round.has_ended => drain(),
                 Phase::Running if timed_out => {
                     self.ended.timed_out = true;
                     self.ask_to_end(Signal::TERM.as_raw())
@@ -239,7 +211,7 @@ impl<'a> Running<'a> {
                     drain()
                 }
                 Phase::Draining(_) if timed_out => break,
-                Phase::Running if self.stops_at_cap && self.ended.stdout_truncated => {
+                Phase::Running if self.spawn.stops_at_cap && self.ended.stdout_truncated => {
                     let _ = kill_process_group(self.pid, Signal::KILL);
                     drain()
                 }
@@ -251,7 +223,7 @@ impl<'a> Running<'a> {
 
     fn ask_to_end(&self, signal: i32) -> Phase {
         let signal = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
-        match self.holds_another {
+        match self.spawn.holds_another {
             false => drop(kill_process_group(self.pid, signal)),
             // `bwrap` would end at once, and the tool with it.
             true => ask_below(self.pid, signal),
@@ -259,69 +231,18 @@ impl<'a> Running<'a> {
         Phase::Ending(Instant::now() + Duration::from_millis(TERM_GRACE_MS))
     }
 
-    fn wait(
-        &self,
-        pidfd: &impl AsFd,
-        signals: &Signals,
-        left: Duration,
-        drain: bool,
-    ) -> io::Result<Ready> {
-        let mut fds = Vec::with_capacity(5);
-        fds.push(PollFd::new(signals.fd(), PollFlags::IN));
-        if !drain {
-            fds.push(PollFd::new(pidfd, PollFlags::IN));
-        }
-        if let Some(stdin) = &self.stdin {
-            fds.push(PollFd::new(stdin, PollFlags::OUT));
-        }
-        if let Some(stdout) = &self.stdout {
-            fds.push(PollFd::new(stdout, PollFlags::IN));
-        }
-        if let Some(stderr) = &self.stderr {
-            fds.push(PollFd::new(stderr, PollFlags::IN));
-        }
-        let left = Timespec::try_from(left).map_err(io::Error::other)?;
-        match poll(&mut fds, Some(&left)) {
-            Err(rustix::io::Errno::INTR) => return Ok(Ready::default()),
-            other => other?,
-        };
-        let heard = |i: usize| fds.get(i).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
-        Ok(Ready { signal: heard(0), exited: !drain && heard(1) })
-    }
-
-    /// Writes what the pipe takes now; closes it when all is written or the child reads no more.
-    fn write_stdin(&mut self) {
-        while let Some(stdin) = &self.stdin {
-            if self.input.is_empty() {
-                self.stdin = None;
-                return;
-            }
-            match rustix::io::write(stdin, self.input) {
-                Ok(written) => self.input = &self.input[written..],
-                Err(rustix::io::Errno::AGAIN) => return,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => self.stdin = None,
-            }
-        }
-    }
-
-    fn read_outputs(&mut self, hears: &mut dyn FnMut(ChildEvent<'_>)) {
-        let ChildResult { stdout, stdout_truncated, stdout_digest, .. } = &mut self.ended;
-        if let Some(pipe) = &self.stdout
-            && drained(pipe, stdout, Kept::First(self.cap), stdout_truncated, stdout_digest)
-        {
-            self.stdout = None;
-        }
-        let ChildResult { stderr, stderr_truncated, stderr_digest, .. } = &mut self.ended;
-        let kept = self.stderr_end.map_or(Kept::First(self.cap), Kept::Last);
-        let heard = stderr.len();
-        if let Some(pipe) = &self.stderr
-            && drained(pipe, stderr, kept, stderr_truncated, stderr_digest)
-        {
-            self.stderr = None;
-        }
-        if self.stderr_end.is_none() && stderr.len() > heard {
-            hears(ChildEvent::Said(&stderr[heard..]));
+    /// Keeps of the output what is asked for.
+    fn take(&mut self, round: &IoRound, hears: &mut dyn FnMut(ChildEvent<'_>)) {
+        let ended = &mut self.ended;
+        let first = Kept::First(self.spawn.output_cap);
+        let (cut, digest) = (&mut ended.stdout_truncated, &mut ended.stdout_digest);
+        keep(&round.stdout, &mut ended.stdout, first, cut, digest);
+        let kept = self.spawn.stderr_end.map_or(first, Kept::Last);
+        let heard = ended.stderr.len();
+        let (cut, digest) = (&mut ended.stderr_truncated, &mut ended.stderr_digest);
+        keep(&round.stderr, &mut ended.stderr, kept, cut, digest);
+        if self.spawn.stderr_end.is_none() && ended.stderr.len() > heard {
+            hears(ChildEvent::Said(&ended.stderr[heard..]));
         }
     }
 
@@ -335,7 +256,7 @@ impl<'a> Running<'a> {
         self.reaped = true;
         let mut ended =
             ChildResult { duration: self.start.elapsed(), ..std::mem::take(&mut self.ended) };
-        if let Some(end) = self.stderr_end {
+        if let Some(end) = self.spawn.stderr_end {
             let over = ended.stderr.len().saturating_sub(end);
             ended.stderr.drain(..over);
             ended.stderr_truncated |= over > 0;
@@ -363,12 +284,6 @@ impl Drop for Running<'_> {
     }
 }
 
-#[derive(Default)]
-struct Ready {
-    signal: bool,
-    exited: bool,
-}
-
 /// Output is read a moment longer.
 fn drain() -> Phase {
     Phase::Draining(Instant::now() + Duration::from_millis(DRAIN_MS))
@@ -382,42 +297,28 @@ enum Kept {
     Last(usize),
 }
 
-/// Reads what is there; true at the end of the pipe.
-fn drained(
-    pipe: impl AsFd,
+fn keep(
+    bytes: &[u8],
     into: &mut Vec<u8>,
     kept: Kept,
     truncated: &mut bool,
     digest: &mut Option<Digesting>,
-) -> bool {
-    let mut buffer = [0; 16 << 10];
-    // Bounded, so that a flood on one pipe does not starve the others.
-    for _ in 0..64 {
-        match rustix::io::read(&pipe, &mut buffer[..]) {
-            Ok(0) => return true,
-            Ok(read) => {
-                let keep = match kept {
-                    Kept::First(cap) => read.min(cap - into.len()),
-                    Kept::Last(_) => read,
-                };
-                into.extend_from_slice(&buffer[..keep]);
-                *truncated |= keep < read;
-                if let Kept::Last(cap) = kept
-                    && into.len() > 2 * cap
-                {
-                    into.drain(..into.len() - cap);
-                    *truncated = true;
-                }
-                if let Some(digest) = digest {
-                    digest.take(&buffer[..read]);
-                }
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => return false,
-            Err(_) => return true,
-        }
+) {
+    if let Some(digest) = digest {
+        digest.take(bytes);
     }
-    false
+    let keep = match kept {
+        Kept::First(cap) => bytes.len().min(cap - into.len()),
+        Kept::Last(_) => bytes.len(),
+    };
+    into.extend_from_slice(&bytes[..keep]);
+    *truncated |= keep < bytes.len();
+    if let Kept::Last(cap) = kept
+        && into.len() > 2 * cap
+    {
+        into.drain(..into.len() - cap);
+        *truncated = true;
+    }
 }
 
 /// Sends the signal to each process below `holder` that is in its group.
