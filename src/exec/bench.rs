@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::server::{Asked, Lost, Server};
+use super::server::{Asked, Server};
 use crate::base::limits::{EXEC_IDLE_MS, OUTPUT_BYTES};
 use crate::execute::{ExecuteError, Mask, RunFolders};
 use crate::host::{Host, Os, Restrict, Signals, Spawn};
@@ -49,7 +49,7 @@ pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> 
     };
     let call = || {
         let begin = Instant::now();
-        // As a call of the driver does.
+        // As each call does.
         let signals = Signals::listen().ok();
         let mask = Mask::new(std::iter::empty());
         let asked = Asked {
@@ -63,9 +63,7 @@ pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> 
         };
         match server.call(&asked) {
             Ok(_) => begin.elapsed(),
-            Err(Lost::Fault(fault, tail)) => panic!("{fault}: {tail}"),
-            Err(Lost::Interrupted(signal)) => panic!("signal {signal}"),
-            Err(Lost::NotStarted(error)) => panic!("{error}"),
+            Err(error) => panic!("{error}"),
         }
     };
     call();

@@ -35,14 +35,6 @@ pub(super) struct Asked<'a> {
     pub(super) start: &'a dyn Fn() -> Result<(PersistentChild, RunFolders), ExecuteError>,
 }
 
-/// Why a call came to nothing.
-pub(super) enum Lost {
-    /// With the last of what was said on standard error.
-    Fault(ProtocolFault, String),
-    Interrupted(i32),
-    NotStarted(ExecuteError),
-}
-
 /// One server of one binding.
 pub(super) struct Server {
     item: Ref,
@@ -115,6 +107,11 @@ impl Server {
         }
     }
 
+    /// With the last of what was said on standard error.
+    fn lost(&self, fault: ProtocolFault, stderr_tail: String) -> ExecuteError {
+        ExecuteError::Protocol { item: self.item.clone(), fault, stderr_tail }
+    }
+
     /// Until something changed, at most until then.
     fn wait<'s>(&self, state: MutexGuard<'s, State>, until: Instant) -> MutexGuard<'s, State> {
         let left = until.saturating_duration_since(Instant::now());
@@ -122,17 +119,21 @@ impl Server {
     }
 
     /// One call, to its reply.
-    pub(super) fn call(&self, asked: &Asked<'_>) -> Result<Answer, Lost> {
+    pub(super) fn call(&self, asked: &Asked<'_>) -> Result<Answer, ExecuteError> {
         let mut again = self.spoken.idempotent;
         loop {
             match self.call_once(asked) {
-                Err(Lost::Fault(ProtocolFault::ServerExited { .. }, _)) if again => again = false,
+                Err(ExecuteError::Protocol {
+                    fault: ProtocolFault::ServerExited { .. }, ..
+                }) if again => {
+                    again = false;
+                }
                 other => return other,
             }
         }
     }
 
-    fn call_once(&self, asked: &Asked<'_>) -> Result<Answer, Lost> {
+    fn call_once(&self, asked: &Asked<'_>) -> Result<Answer, ExecuteError> {
         let mut state = self.admitted(asked)?;
         let generation = state.generation;
         let (id, line) = state.session.begin(asked.request);
@@ -168,7 +169,7 @@ impl Server {
             self.changed.notify_all();
             if let Some(signal) = signal {
                 state.session.give_up(id);
-                return Err(Lost::Interrupted(signal));
+                return Err(ExecuteError::Interrupted { item: self.item.clone(), signal });
             }
         }
     }
@@ -196,7 +197,7 @@ impl Server {
 
     /// Waits until a call may be sent: there is a process, it is not at its bound, and nothing of
     /// before is left in its pipe.
-    fn admitted(&self, asked: &Asked<'_>) -> Result<MutexGuard<'_, State>, Lost> {
+    fn admitted(&self, asked: &Asked<'_>) -> Result<MutexGuard<'_, State>, ExecuteError> {
         let mut state = self.lock();
         // One that never stops talking is asked all the same.
         let mut looks = DRAIN_TURNS;
@@ -205,7 +206,7 @@ impl Server {
             state.used = now;
             if now >= asked.deadline {
                 let fault = ProtocolFault::NeverAsked { after: asked.timeout };
-                return Err(Lost::Fault(fault, String::new()));
+                return Err(self.lost(fault, String::new()));
             }
             if state.live.is_none() {
                 let wait = state.not_before.map(|at| at.saturating_duration_since(now));
@@ -214,7 +215,7 @@ impl Server {
                         let deaths = state.deaths.len();
                         let fault = ProtocolFault::ServerUnstable { deaths, wait };
                         let tail = state.notes.tail(&self.item, asked.mask, false);
-                        return Err(Lost::Fault(fault, tail));
+                        return Err(self.lost(fault, tail));
                     }
                     asked.sink.record(Event::Wait {
                         wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
@@ -245,8 +246,8 @@ impl Server {
         }
     }
 
-    fn start(&self, state: &mut State, asked: &Asked<'_>) -> Result<(), Lost> {
-        let (child, kept) = (asked.start)().map_err(Lost::NotStarted)?;
+    fn start(&self, state: &mut State, asked: &Asked<'_>) -> Result<(), ExecuteError> {
+        let (child, kept) = (asked.start)()?;
         asked.sink.record(Event::ServerStarted { item_id: self.item.clone(), pid: child.pid() });
         state.generation += 1;
         state.timeouts = 0;
@@ -339,7 +340,7 @@ impl Server {
         mut state: MutexGuard<'_, State>,
         reply: Reply,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Lost> {
+    ) -> Result<Answer, ExecuteError> {
         state.used = Instant::now();
         let tail = match &reply {
             Ok(_) => String::new(),
@@ -350,7 +351,7 @@ impl Server {
         };
         drop(state);
         self.changed.notify_all();
-        reply.map_err(|fault| Lost::Fault(fault, tail))
+        reply.map_err(|fault| self.lost(fault, tail))
     }
 
     /// One call at a time: the process may still answer, so it is replaced. With several the others
@@ -361,7 +362,7 @@ impl Server {
         id: u64,
         generation: u64,
         asked: &Asked<'_>,
-    ) -> Lost {
+    ) -> ExecuteError {
         state.session.give_up(id);
         let tail = state.notes.tail(&self.item, asked.mask, true);
         let after = asked.timeout;
@@ -376,7 +377,7 @@ impl Server {
         }
         drop(state);
         self.changed.notify_all();
-        Lost::Fault(fault, tail)
+        self.lost(fault, tail)
     }
 
     /// Ends the process; a time-out is no death, so the next call starts another at once.

@@ -7,14 +7,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::oneshot;
-use super::server::{Asked, Lost, Server};
+use super::server::{Asked, Server};
 use super::server_key::ServerKey;
 use super::session::fits;
 use super::wire::{outcome, request};
 use crate::base::Digest;
 use crate::base::limits::EXEC_KEPT;
 use crate::base::sync::unpoisoned;
-use crate::execute::{ExecuteError, Mask, Outcome, ProtocolFault, RunContext, RunFolders, prepare};
+use crate::execute::{ExecuteError, Mask, Outcome, ProtocolFault, RunContext, RunFolders, start};
 use crate::host::{PersistentChild, Signals};
 use crate::parse::ExecMode;
 use crate::plan::{ExecOptions, Plan, Process};
@@ -87,11 +87,9 @@ impl Servers {
         // Signals are listened for before a thread starts, so that they come here.
         let signals = Signals::listen().map_err(spawn_error)?;
         let has_started = Cell::new(false);
-        let start = || -> Result<(PersistentChild, RunFolders), ExecuteError> {
+        let start = || {
             has_started.set(true);
-            let (spawn, kept) = prepare(plan, process, running)?;
-            let child = running.host.start(&spawn).map_err(spawn_error)?;
-            Ok((child, kept))
+            start(plan, process, running, &[])
         };
         self.keep();
         let mask = Mask::new(plan.private_values());
@@ -111,16 +109,7 @@ impl Servers {
             self.shared.changed.notify_all();
             drop(servers);
         }
-        match answer {
-            Ok(answer) => Ok(outcome(answer, &mask, String::new(), begin.elapsed())),
-            Err(Lost::Fault(fault, stderr_tail)) => {
-                Err(ExecuteError::Protocol { item: item(), fault, stderr_tail })
-            }
-            Err(Lost::Interrupted(signal)) => {
-                Err(ExecuteError::Interrupted { item: item(), signal })
-            }
-            Err(Lost::NotStarted(error)) => Err(error),
-        }
+        Ok(outcome(answer?, &mask, String::new(), begin.elapsed()))
     }
 
     /// The server of a binding. When there are too many one goes: one that does not run, else the

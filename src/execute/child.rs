@@ -8,7 +8,8 @@ use super::git_index::GitIndex;
 use super::{ExecuteError, OutputWitness, new_items};
 use crate::base::text::brief_line;
 use crate::host::{
-    ChildEvent, ChildResult, Host, PrivateDir, PrivateDirError, SandboxLevel, Spawn, Vars,
+    ChildEvent, ChildResult, Host, PersistentChild, PrivateDir, PrivateDirError, SandboxLevel,
+    Spawn, Vars,
 };
 use crate::plan::{Pinned, Plan, Process};
 use crate::trace::{Event, Sink};
@@ -85,6 +86,27 @@ pub(crate) fn prepare(
     spawn.digests_output = running.witness.is_some();
     let mark = running.pin_fallback.and_then(PrivateDir::mark);
     Ok((spawn, RunFolders { _pin: pin, _tmp: tmp, new_items, index, _mark: mark }))
+}
+
+/// Starts the process of a plan as one that others talk with. Variables `of_one_run` are left out.
+///
+/// # Errors
+/// `execute.pin`, `execute.spawn`
+pub(crate) fn start(
+    plan: &Plan,
+    process: &Process,
+    running: &RunContext<'_>,
+    of_one_run: &[&str],
+) -> Result<(PersistentChild, RunFolders), ExecuteError> {
+    let (mut spawn, folders) = prepare(plan, process, running)?;
+    spawn.env.retain(|name, _| !of_one_run.contains(&name.as_str()));
+    match running.host.start(&spawn) {
+        Ok(child) => Ok((child, folders)),
+        Err(source) => {
+            let (item, program) = (plan.item().clone(), spawn.program);
+            Err(ExecuteError::Spawn { item, program, source })
+        }
+    }
 }
 
 /// What `bwrap` says where it could not make the sandbox, in which nothing was started then.

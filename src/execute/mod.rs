@@ -24,7 +24,7 @@ mod protocol_fault;
 mod redact;
 mod subprocess;
 
-pub(crate) use child::{RunContext, RunFolders, prepare, run_once};
+pub(crate) use child::{RunContext, RunFolders, prepare, run_once, start};
 pub(crate) use error::{CODES, EXECUTE_TOOL_FAILED, ExecuteError, net as net_fault};
 pub(crate) use http::http_request;
 pub(crate) use mcp_fault::{McpFault, ToolChange};

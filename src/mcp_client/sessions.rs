@@ -14,7 +14,7 @@ use crate::base::Digest;
 use crate::base::limits::{EXEC_KEPT, MCP_TURN_MS};
 use crate::base::sync::unpoisoned;
 use crate::exec::{Answer, ServerKey, outcome};
-use crate::execute::{ExecuteError, Mask, McpFault, Outcome, RunContext, prepare};
+use crate::execute::{ExecuteError, Mask, McpFault, Outcome, RunContext, start};
 use crate::host::{PersistentChild, Signals};
 use crate::parse::json;
 use crate::plan::{McpServer, McpTool, Plan};
@@ -210,12 +210,7 @@ fn carrier(
             return Ok(Box::new(HttpCarrier::new(Remote { address, headers })));
         }
     };
-    let (mut spawn, kept) = prepare(plan, process, running).map_err(Lost::NotStarted)?;
-    spawn.env.retain(|name, _| !OF_ONE_RUN.contains(&name.as_str()));
-    let child = running.host.start(&spawn).map_err(|source| {
-        let (item, program) = (plan.item().clone(), spawn.program.clone());
-        Lost::NotStarted(ExecuteError::Spawn { item, program, source })
-    })?;
+    let (child, kept) = start(plan, process, running, &OF_ONE_RUN).map_err(Lost::NotStarted)?;
     running.sink.record(Event::ServerStarted { item_id: plan.item().clone(), pid: child.pid() });
     Ok(Box::new(StdioCarrier::new(child, kept)))
 }

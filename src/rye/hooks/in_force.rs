@@ -14,7 +14,7 @@ use crate::base::limits::{HOOKS, OBSERVERS};
 use crate::diagnostic::Diagnose;
 use crate::diagnostic::Failure;
 use crate::exec::{HookVerdict, Notification, envelope, verdict};
-use crate::execute::{ExecuteError, Mask, Outcome, prepare};
+use crate::execute::{ExecuteError, Mask, Outcome, start};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{Hook, HookKind, Item, Tool};
 use crate::plan::{Act, Params, Plan, PlanContext};
@@ -298,16 +298,11 @@ impl Hooks<'_> {
         let Act::Exec(process, _) = plan.act() else {
             return Err(HookError::NotAHook { item: plan.item().clone() }.into());
         };
-        let (spawn, kept) = prepare(&plan, process, &running)?;
+        let payload = plan.spawn(process, None, None).stdin;
+        let (child, kept) = start(&plan, process, &running, &[])?;
         let item = plan.item().clone();
-        let child = self.rye.host.start(&spawn).map_err(|source| ExecuteError::Spawn {
-            item: item.clone(),
-            program: spawn.program.clone(),
-            source,
-        })?;
         let mask = Mask::new(plan.private_values());
         let deadline = Instant::now() + plan.timeout();
-        let payload = spawn.stdin;
         self.rye.observers.tell(place, Notification { item, child, kept, payload, deadline, mask });
         Ok(())
     }
