@@ -1,13 +1,13 @@
 //! Round trips of one server, for `src/bench.rs`.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::server::{Asked, Server};
 use crate::base::limits::{EXEC_IDLE_MS, OUTPUT_BYTES};
 use crate::execute::{ExecuteError, Mask, RunFolders};
-use crate::host::{Host, Os, Restrict, Signals, Spawn};
+use crate::host::{Host, Os, Signals, Spawn};
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::ExecMode;
 use crate::plan::ExecOptions;
@@ -16,7 +16,7 @@ use crate::trace::Quiet;
 pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> Vec<Duration> {
     let item = "bench/server".parse().map(|id: ItemId| Ref::new(Kind::Tool, id));
     let item = item.unwrap_or_else(|_| unreachable!("the id is well-formed"));
-    let spoken = ExecOptions {
+    let options = ExecOptions {
         mode: ExecMode::Server,
         below_args: true,
         as_it_is: false,
@@ -25,23 +25,9 @@ pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> 
         idempotent: false,
         idle_ms: EXEC_IDLE_MS,
     };
-    let spawn = Spawn {
-        program: program.to_owned(),
-        args,
-        env: [].into(),
-        cwd: PathBuf::from("/"),
-        stdin: Vec::new(),
-        timeout: Duration::from_secs(10),
-        output_cap: OUTPUT_BYTES,
-        stderr_end: Some(OUTPUT_BYTES),
-        stops_at_cap: true,
-        digests_output: false,
-        cell: None,
-        restrict: Restrict::default(),
-        holds_another: false,
-        watched: false,
-    };
-    let (server, host) = (Server::new(item.clone(), spoken), Os::new(false));
+    let ten_seconds = Duration::from_secs(10);
+    let spawn = Spawn { args, ..Spawn::new(program, Path::new("/"), OUTPUT_BYTES, ten_seconds) };
+    let (server, host) = (Server::new(item.clone(), options), Os::new(false));
     let start = || {
         let program = program.to_owned();
         let lost = |source| ExecuteError::Spawn { item: item.clone(), program, source };

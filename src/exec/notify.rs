@@ -30,7 +30,7 @@ pub(crate) struct NotificationSlot(#[expect(dead_code, reason = "it is counted")
 pub(crate) struct Notification {
     pub(crate) item: Ref,
     pub(crate) child: PersistentChild,
-    pub(crate) kept: RunFolders,
+    pub(crate) folders: RunFolders,
     /// What it is told, a JSON object as text.
     pub(crate) payload: Vec<u8>,
     pub(crate) deadline: Instant,
@@ -77,9 +77,9 @@ impl Observers {
 }
 
 fn watch(told: Notification, is_over: &AtomicBool) {
-    let Notification { item, child, kept, payload, deadline, mask } = told;
+    let Notification { item, child, folders, payload, deadline, mask } = told;
     let mut words = one_line(request(&payload, false, None));
-    let mut notes = StderrLog::default();
+    let mut stderr_log = StderrLog::default();
     loop {
         if words.is_empty() {
             child.close_input();
@@ -92,7 +92,7 @@ fn watch(told: Notification, is_over: &AtomicBool) {
         // What it answers changes nothing.
         match child.turn(&mut words, deadline.min(now + LOOK), None) {
             Ok(turn) => {
-                notes.take(&item, &turn.stderr, &mask);
+                stderr_log.take(&item, &turn.stderr, &mask);
                 // It may close its output and go on without an answer.
                 if turn.has_ended {
                     break;
@@ -108,7 +108,7 @@ fn watch(told: Notification, is_over: &AtomicBool) {
     if ended.exit_code != Some(0) {
         tracing::warn!(%item, how = crate::execute::status_text(&ended), "the hook failed");
     }
-    drop(kept);
+    drop(folders);
 }
 
 impl Drop for Observers {

@@ -14,25 +14,26 @@ use crate::plan::{ExecOptions, Plan, Process};
 pub(super) fn call(
     plan: &Plan,
     process: &Process,
-    spoken: &ExecOptions,
+    options: &ExecOptions,
     running: &RunContext<'_>,
 ) -> Result<Outcome, ExecuteError> {
-    let (mut spawn, kept) = prepare(plan, process, running)?;
-    spawn.output_cap = spoken.max_output_bytes;
+    let (mut spawn, folders) = prepare(plan, process, running)?;
+    spawn.output_cap = options.max_output_bytes;
     spawn.stderr_end = Some(OUTPUT_BYTES);
     spawn.stops_at_cap = true;
-    spawn.stdin = one_line(request(&spawn.stdin, spoken.below_args, running.approval));
-    let ended = run_once(plan, &spawn, kept, running, &mut |_| ())?;
+    spawn.stdin = one_line(request(&spawn.stdin, options.below_args, running.approval));
+    let ended = run_once(plan, &spawn, folders, running, &mut |_| ())?;
     let mask = Mask::new(plan.private_values());
-    let mut notes = if ended.stderr_truncated { StderrLog::amid() } else { StderrLog::default() };
-    notes.take(plan.item(), &ended.stderr, &mask);
-    let tail = notes.tail(plan.item(), &mask, false);
+    let mut stderr_log =
+        if ended.stderr_truncated { StderrLog::amid() } else { StderrLog::default() };
+    stderr_log.take(plan.item(), &ended.stderr, &mask);
+    let tail = stderr_log.tail(plan.item(), &mask, false);
     if !tail.is_empty() {
         running.sink.said(plan.item(), &|| tail.clone());
     }
     let read = match ended.timed_out {
         true => Err(ProtocolFault::Timeout { after: plan.timeout() }),
-        false => read(&ended, spawn.output_cap, spoken.as_it_is, &mask),
+        false => read(&ended, spawn.output_cap, options.as_it_is, &mask),
     };
     match read {
         Ok(answer) => Ok(Outcome {

@@ -38,7 +38,7 @@ pub(super) struct Asked<'a> {
 /// One server of one binding.
 pub(super) struct Server {
     item: Ref,
-    spoken: ExecOptions,
+    options: ExecOptions,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -50,7 +50,7 @@ struct State {
     generation: u64,
     /// Somebody reads for all.
     is_led: bool,
-    notes: StderrLog,
+    stderr_log: StderrLog,
     /// Lines that concerned nobody since the last call began.
     skipped: usize,
     deaths: Vec<Instant>,
@@ -66,7 +66,7 @@ struct Live {
     framer: Framer,
     /// What is still to be written.
     out: Vec<u8>,
-    kept: RunFolders,
+    folders: RunFolders,
 }
 
 /// Looks at what came between two calls, each at what a pipe holds.
@@ -77,13 +77,13 @@ const MINUTE: Duration = Duration::from_mins(1);
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 
 impl Server {
-    pub(super) fn new(item: Ref, spoken: ExecOptions) -> Self {
+    pub(super) fn new(item: Ref, options: ExecOptions) -> Self {
         let state = State {
             session: Session::default(),
             live: None,
             generation: 0,
             is_led: false,
-            notes: StderrLog::default(),
+            stderr_log: StderrLog::default(),
             skipped: 0,
             deaths: Vec::new(),
             failures: 0,
@@ -91,7 +91,7 @@ impl Server {
             timeouts: 0,
             used: Instant::now(),
         };
-        Self { item, spoken, state: Mutex::new(state), changed: Condvar::new() }
+        Self { item, options, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -120,7 +120,7 @@ impl Server {
 
     /// One call, to its reply.
     pub(super) fn call(&self, asked: &Asked<'_>) -> Result<Answer, ExecuteError> {
-        let mut again = self.spoken.idempotent;
+        let mut again = self.options.idempotent;
         loop {
             match self.call_once(asked) {
                 Err(ExecuteError::Protocol {
@@ -214,7 +214,7 @@ impl Server {
                     if state.deaths.len() >= EXEC_DEATHS {
                         let deaths = state.deaths.len();
                         let fault = ProtocolFault::ServerUnstable { deaths, wait };
-                        let tail = state.notes.tail(&self.item, asked.mask, false);
+                        let tail = state.stderr_log.tail(&self.item, asked.mask, false);
                         return Err(self.lost(fault, tail));
                     }
                     asked.sink.record(Event::Wait {
@@ -225,7 +225,7 @@ impl Server {
                 }
                 self.start(&mut state, asked)?;
             }
-            if state.session.waiting() >= self.spoken.max_in_flight {
+            if state.session.waiting() >= self.options.max_in_flight {
                 state = self.wait(state, asked.deadline);
                 continue;
             }
@@ -240,30 +240,30 @@ impl Server {
                     continue;
                 }
             }
-            state.notes.begin_call();
+            state.stderr_log.begin_call();
             state.skipped = 0;
             return Ok(state);
         }
     }
 
     fn start(&self, state: &mut State, asked: &Asked<'_>) -> Result<(), ExecuteError> {
-        let (child, kept) = (asked.start)()?;
+        let (child, folders) = (asked.start)()?;
         asked.sink.record(Event::ServerStarted { item_id: self.item.clone(), pid: child.pid() });
         state.generation += 1;
         state.timeouts = 0;
-        state.notes = StderrLog::default();
+        state.stderr_log = StderrLog::default();
         state.live = Some(Live {
             child: Arc::new(child),
-            framer: Framer::new(EXEC_LINE_BYTES.min(self.spoken.max_output_bytes)),
+            framer: Framer::new(EXEC_LINE_BYTES.min(self.options.max_output_bytes)),
             out: Vec::new(),
-            kept,
+            folders,
         });
         Ok(())
     }
 
     /// Takes in what the process said.
     fn take(&self, state: &mut State, turn: &IoRound, asked: &Asked<'_>) {
-        state.notes.take(&self.item, &turn.stderr, asked.mask);
+        state.stderr_log.take(&self.item, &turn.stderr, asked.mask);
         let Some(live) = &mut state.live else { return };
         live.framer.push(&turn.stdout);
         let mut broken = None;
@@ -271,7 +271,7 @@ impl Server {
             let heard = match line {
                 Line::Whole(line) => state.session.hear(line, asked.mask),
                 Line::TooLong => {
-                    let cap = EXEC_LINE_BYTES.min(self.spoken.max_output_bytes);
+                    let cap = EXEC_LINE_BYTES.min(self.options.max_output_bytes);
                     Heard::Broken(ProtocolFault::OutputTooLarge { cap })
                 }
             };
@@ -305,7 +305,7 @@ impl Server {
         let how = match Arc::try_unwrap(live.child) {
             Ok(child) => {
                 let ended = child.kill();
-                state.notes.take(&self.item, &ended.stderr, asked.mask);
+                state.stderr_log.take(&self.item, &ended.stderr, asked.mask);
                 status_text(&ended)
             }
             // Who reads from it is told by its end.
@@ -346,7 +346,7 @@ impl Server {
             Ok(_) => String::new(),
             Err(_) => {
                 let may_go_on = state.live.is_some();
-                state.notes.tail(&self.item, asked.mask, may_go_on)
+                state.stderr_log.tail(&self.item, asked.mask, may_go_on)
             }
         };
         drop(state);
@@ -364,12 +364,12 @@ impl Server {
         asked: &Asked<'_>,
     ) -> ExecuteError {
         state.session.give_up(id);
-        let tail = state.notes.tail(&self.item, asked.mask, true);
+        let tail = state.stderr_log.tail(&self.item, asked.mask, true);
         let after = asked.timeout;
         let mut fault = ProtocolFault::Timeout { after };
         if state.generation == generation {
             state.timeouts += 1;
-            if self.spoken.max_in_flight == 1 || state.timeouts >= EXEC_TIMEOUTS {
+            if self.options.max_in_flight == 1 || state.timeouts >= EXEC_TIMEOUTS {
                 self.replace(&mut state, asked);
             } else {
                 fault = ProtocolFault::TimeoutOfOne { after };
@@ -397,7 +397,7 @@ impl Server {
 
     /// The same if it was idle for as long as the item says.
     pub(super) fn let_go_idle(&self) -> Option<(PersistentChild, RunFolders)> {
-        self.let_go_unused(Duration::from_millis(self.spoken.idle_ms))
+        self.let_go_unused(Duration::from_millis(self.options.idle_ms))
     }
 
     /// The process, whatever it does; it is the caller's to end.
@@ -410,13 +410,13 @@ impl Server {
         let how = "rye ended it".to_owned();
         state.session.fail(&ProtocolFault::ServerExited { how });
         self.changed.notify_all();
-        Some((Arc::into_inner(live.child)?, live.kept))
+        Some((Arc::into_inner(live.child)?, live.folders))
     }
 
     /// When it may have been idle long enough, and is looked at again; `None` while it does not
     /// run. Never waits: a server that is at work is not idle.
     pub(super) fn idle_at(&self) -> Option<Instant> {
-        let idle = Duration::from_millis(self.spoken.idle_ms);
+        let idle = Duration::from_millis(self.options.idle_ms);
         let Some(state) = self.at_rest() else { return Some(Instant::now() + idle) };
         state.live.as_ref()?;
         Some(if state.session.waiting() > 0 { Instant::now() } else { state.used } + idle)
@@ -454,7 +454,7 @@ mod tests {
     #[test]
     fn a_signal_that_came_with_the_last_words_of_a_replaced_process_ends_the_call() {
         let item: crate::id::Ref = "tool:acme/x".parse().unwrap();
-        let spoken = ExecOptions {
+        let options = ExecOptions {
             mode: crate::parse::ExecMode::Server,
             below_args: true,
             as_it_is: false,
@@ -477,7 +477,7 @@ mod tests {
             signals: None,
             start: &start,
         };
-        let server = Server::new(item.clone(), spoken);
+        let server = Server::new(item.clone(), options);
         let mut state = server.lock();
         state.generation = 2;
         for signal in [Some(15), None] {

@@ -49,31 +49,31 @@ impl Servers {
         &self,
         plan: &Plan,
         process: &Process,
-        spoken: &ExecOptions,
+        options: &ExecOptions,
         running: &RunContext<'_>,
     ) -> Result<Outcome, ExecuteError> {
-        let outcome = match spoken.mode {
-            ExecMode::OneShot => oneshot::call(plan, process, spoken, running),
-            ExecMode::Server => self.serve(plan, process, spoken, running),
+        let outcome = match options.mode {
+            ExecMode::OneShot => oneshot::call(plan, process, options, running),
+            ExecMode::Server => self.serve(plan, process, options, running),
         }?;
         if running.approval.is_some() && outcome.pending.is_some() {
             let (item, fault) = (plan.item().clone(), ProtocolFault::PendingAgain);
             return Err(ExecuteError::Protocol { item, fault, stderr_tail: String::new() });
         }
-        Ok(if spoken.below_args { outcome } else { outcome.without_waiting() })
+        Ok(if options.below_args { outcome } else { outcome.without_waiting() })
     }
 
     fn serve(
         &self,
         plan: &Plan,
         process: &Process,
-        spoken: &ExecOptions,
+        options: &ExecOptions,
         running: &RunContext<'_>,
     ) -> Result<Outcome, ExecuteError> {
         let begin = Instant::now();
         let item = || plan.item().clone();
         let spawn = plan.spawn(process, None, None);
-        let request = request(&spawn.stdin, spoken.below_args, running.approval);
+        let request = request(&spawn.stdin, options.below_args, running.approval);
         fits(&request).map_err(|fault| ExecuteError::Protocol {
             item: item(),
             fault,
@@ -83,7 +83,7 @@ impl Servers {
             let program = spawn.program.clone();
             ExecuteError::Spawn { item: item(), program, source }
         };
-        let server = self.server(binding(plan, process), || Server::new(item(), spoken.clone()));
+        let server = self.server(binding(plan, process), || Server::new(item(), options.clone()));
         // Signals are listened for before a thread starts, so that they come here.
         let signals = Signals::listen().map_err(spawn_error)?;
         let has_started = Cell::new(false);
@@ -193,10 +193,10 @@ fn end(gone: Vec<(PersistentChild, RunFolders)>) {
     if gone.is_empty() {
         return;
     }
-    let (children, kept): (Vec<_>, Vec<_>) = gone.into_iter().unzip();
+    let (children, folders): (Vec<_>, Vec<_>) = gone.into_iter().unzip();
     let signals = Signals::listen().ok();
     PersistentChild::end_all(children, signals.as_ref());
-    drop(kept);
+    drop(folders);
 }
 
 /// What a process was started from, but for the name of the run: two calls share a process if

@@ -95,23 +95,23 @@ mod tests {
         let mask = Mask::new([secret].into_iter());
         for before in [0, 1, 4_080, 4_096, 2 * KEPT - 9, 2 * KEPT, 2 * KEPT + 31] {
             for cut in 1..secret.len() {
-                let mut notes = StderrLog::default();
-                notes.take(&item, "x".repeat(before).as_bytes(), &mask);
-                notes.take(&item, &secret.as_bytes()[..cut], &mask);
-                let amid = notes.tail(&item, &mask, true);
-                notes.take(&item, &secret.as_bytes()[cut..], &mask);
-                let tail = notes.tail(&item, &mask, false);
+                let mut stderr_log = StderrLog::default();
+                stderr_log.take(&item, "x".repeat(before).as_bytes(), &mask);
+                stderr_log.take(&item, &secret.as_bytes()[..cut], &mask);
+                let amid = stderr_log.tail(&item, &mask, true);
+                stderr_log.take(&item, &secret.as_bytes()[cut..], &mask);
+                let tail = stderr_log.tail(&item, &mask, false);
                 for told in [amid, tail] {
                     let rest = told.trim_start_matches('x');
                     assert_eq!(rest, "***", "{before} {cut}");
                 }
-                let mut notes = StderrLog::amid();
-                notes.take(
+                let mut stderr_log = StderrLog::amid();
+                stderr_log.take(
                     &item,
                     &[&secret.as_bytes()[cut..], b"y\n", &[b'x'; 60]].concat(),
                     &mask,
                 );
-                let told = notes.tail(&item, &mask, false);
+                let told = stderr_log.tail(&item, &mask, false);
                 assert!(told.chars().all(|told| "xy\n".contains(told)), "{cut}: {told}");
             }
         }
@@ -121,12 +121,12 @@ mod tests {
     fn of_a_flood_the_end_is_kept() {
         let item = "tool:acme/x".parse().unwrap();
         let mask = Mask::new(["hush"].into_iter());
-        let mut notes = StderrLog::default();
+        let mut stderr_log = StderrLog::default();
         for at in 0..100_000 {
-            notes.take(&item, format!("hush {at}\n").as_bytes(), &mask);
-            assert!(notes.said.len() <= 2 * (KEPT + 3) + 16);
+            stderr_log.take(&item, format!("hush {at}\n").as_bytes(), &mask);
+            assert!(stderr_log.said.len() <= 2 * (KEPT + 3) + 16);
         }
-        let tail = notes.tail(&item, &mask, false);
+        let tail = stderr_log.tail(&item, &mask, false);
         assert!(tail.ends_with("*** 99999\n") && tail.len() == 4 << 10, "{tail}");
     }
 }

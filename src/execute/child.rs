@@ -79,9 +79,9 @@ pub(crate) fn prepare(
     let (pin_path, tmp_path) =
         (pin.as_ref().map(PrivateDir::path), tmp.as_ref().map(PrivateDir::path));
     let mut spawn = plan.spawn(process, pin_path, tmp_path);
-    if let Some(cell) = &mut spawn.cell {
-        cell.new_items = new_items.as_ref().map(|private| private.path().to_owned());
-        cell.index = index.as_ref().map(|index| index.folder().to_owned());
+    if let Some(sandbox) = &mut spawn.sandbox {
+        sandbox.new_items = new_items.as_ref().map(|private| private.path().to_owned());
+        sandbox.index = index.as_ref().map(|index| index.folder().to_owned());
     }
     spawn.digests_output = running.witness.is_some();
     let mark = running.pin_fallback.and_then(PrivateDir::mark);
@@ -111,8 +111,9 @@ pub(crate) fn start(
 
 /// What `bwrap` says where it could not make the sandbox, in which nothing was started then.
 fn not_set_up(spawn: &Spawn, ended: &ChildResult) -> Option<String> {
-    let cell = spawn.cell.as_ref().filter(|cell| cell.confinement.level == SandboxLevel::Bwrap);
-    let is_one = cell.is_some() && ended.exit_code == Some(1) && ended.stdout.is_empty();
+    let sandbox =
+        spawn.sandbox.as_ref().filter(|sandbox| sandbox.confinement.level == SandboxLevel::Bwrap);
+    let is_one = sandbox.is_some() && ended.exit_code == Some(1) && ended.stdout.is_empty();
     let said = std::str::from_utf8(&ended.stderr).ok().filter(|_| is_one)?;
     Some(brief_line(said.strip_prefix("bwrap: ")?.trim()))
 }
@@ -135,7 +136,7 @@ fn pinned(files: &[Pinned], running: &RunContext<'_>) -> Result<PrivateDir, Priv
 pub(crate) fn run_once(
     plan: &Plan,
     spawn: &Spawn,
-    kept: RunFolders,
+    folders: RunFolders,
     running: &RunContext<'_>,
     says: &mut dyn FnMut(&[u8]),
 ) -> Result<ChildResult, ExecuteError> {
@@ -143,9 +144,9 @@ pub(crate) fn run_once(
     let sink = running.sink;
     tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
     // The private folders of a run are no part of what its program needs.
-    let own = spawn.cell.iter().filter(|_| spawn.watched);
-    let own = own.flat_map(|cell| {
-        cell.pin.iter().chain(&cell.tmp).chain(&cell.new_items).chain(&cell.index)
+    let own = spawn.sandbox.iter().filter(|_| spawn.watched);
+    let own = own.flat_map(|sandbox| {
+        sandbox.pin.iter().chain(&sandbox.tmp).chain(&sandbox.new_items).chain(&sandbox.index)
     });
     let real = |path: &PathBuf| running.host.real_folder(path);
     let own: Vec<_> = own.flat_map(|path| [Some(path.clone()), real(path)]).flatten().collect();
@@ -160,16 +161,16 @@ pub(crate) fn run_once(
     }
     // What a tool left that did not get to its end may be half of something.
     let is_done = ended.exit_code == Some(0) && !ended.timed_out && ended.interrupted.is_none();
-    if let (Some(made), Some(held), true) = (&kept.new_items, plan.confinement(), is_done) {
+    if let (Some(made), Some(held), true) = (&folders.new_items, plan.confinement(), is_done) {
         let taken = new_items::take_over(made.path(), &held.policy.new_items);
         taken.map_err(|source| ExecuteError::NewItems { item: item(), source })?;
     }
     // What was committed is committed, however the tool ended, and the index belongs to it.
-    if let Some(index) = &kept.index {
+    if let Some(index) = &folders.index {
         let taken = index.take_over(running.host);
         taken.map_err(|source| ExecuteError::GitIndex { item: item(), source })?;
     }
-    drop(kept);
+    drop(folders);
     let ended = ChildResult { accesses: ended.accesses.outside(&own), ..ended };
     sink.record(Event::Exit {
         exit_code: ended.exit_code,

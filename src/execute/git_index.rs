@@ -111,7 +111,8 @@ impl GitIndex {
     fn ask(&self, host: &dyn Host, index: &Path, args: &[&str]) -> io::Result<Vec<u8>> {
         let Commits { repository, git } = &self.commits;
         let time = Duration::from_secs(GIT_SETTINGS_TIME);
-        let mut spawn = Spawn::asking(git, repository, GIT_INDEX_BYTES, time);
+        let mut spawn = Spawn::new(git, repository, GIT_INDEX_BYTES, time);
+        spawn.stops_at_cap = true;
         spawn.args = vec!["--git-dir".into(), repository.into()];
         for setting in ["core.fsmonitor=false", "core.splitIndex=false"] {
             spawn.args.extend(["-c".into(), setting.into()]);

@@ -15,13 +15,13 @@ pub(crate) fn subprocess(
     process: &Process,
     running: &RunContext<'_>,
 ) -> Result<Outcome, ExecuteError> {
-    let (spawn, kept) = prepare(plan, process, running)?;
+    let (spawn, folders) = prepare(plan, process, running)?;
     let mask = Mask::new(plan.secrets());
     let of_errors = Mask::new(plan.private_values());
     // A part of a secret is not known as one: with secrets everything is told at the end.
     let is_live = plan.secrets().next().is_none();
     let mut line = Vec::new();
-    let ended = run_once(plan, &spawn, kept, running, &mut |bytes| {
+    let ended = run_once(plan, &spawn, folders, running, &mut |bytes| {
         if !is_live {
             return;
         }

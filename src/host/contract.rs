@@ -6,7 +6,6 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -19,20 +18,9 @@ const MIB: usize = 1 << 20;
 
 fn sh(script: &str) -> Spawn {
     Spawn {
-        program: PathBuf::from("/bin/sh"),
         args: vec!["-c".into(), script.into()],
         env: [("PATH".to_owned(), OsString::from("/usr/bin:/bin"))].into(),
-        cwd: PathBuf::from("/"),
-        stdin: Vec::new(),
-        timeout: Duration::from_mins(1),
-        output_cap: MIB,
-        stderr_end: None,
-        stops_at_cap: false,
-        digests_output: false,
-        cell: None,
-        restrict: super::Restrict::default(),
-        holds_another: false,
-        watched: false,
+        ..Spawn::new("/bin/sh".as_ref(), "/".as_ref(), MIB, Duration::from_mins(1))
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Spawn {
     /// Digest everything that comes out, also what is not kept.
     pub(crate) digests_output: bool,
     /// Its sandbox; a host that cannot confine refuses the child.
-    pub(crate) cell: Option<ChildSandbox>,
+    pub(crate) sandbox: Option<ChildSandbox>,
     /// The restrictions that it applies before it executes its program.
     pub(crate) restrict: Restrict,
     /// The tool is a child of this program, as of `bwrap`; a request to end goes to the tool.
@@ -42,9 +42,8 @@ pub(crate) struct Spawn {
 }
 
 impl Spawn {
-    /// A program of the machine that is asked for something: it reads nothing, and what it says is
-    /// not more than `most` bytes.
-    pub(crate) fn asking(program: &Path, cwd: &Path, most: usize, timeout: Duration) -> Self {
+    /// A program without arguments, environment, input and sandbox.
+    pub(crate) fn new(program: &Path, cwd: &Path, output_cap: usize, timeout: Duration) -> Self {
         Self {
             program: program.to_owned(),
             args: Vec::new(),
@@ -52,11 +51,11 @@ impl Spawn {
             cwd: cwd.to_owned(),
             stdin: Vec::new(),
             timeout,
-            output_cap: most,
+            output_cap,
             stderr_end: None,
-            stops_at_cap: true,
+            stops_at_cap: false,
             digests_output: false,
-            cell: None,
+            sandbox: None,
             restrict: Restrict::default(),
             holds_another: false,
             watched: false,

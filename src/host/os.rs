@@ -118,7 +118,7 @@ impl Host for Os {
 
 /// Refuses a child that should be confined: this host cannot do that.
 fn unconfined(spawn: &Spawn) -> io::Result<()> {
-    match &spawn.cell {
+    match &spawn.sandbox {
         None => Ok(()),
         Some(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "this host confines nothing")),
     }

@@ -18,7 +18,7 @@ use crate::base::text::{brief_line, escape_line, unfit};
 use crate::base::{Address, Digest};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::execute::McpFault;
-use crate::host::{PrivateDir, Restrict, Spawn};
+use crate::host::{PrivateDir, Spawn};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::mcp_client::{McpAddress, McpOffer, Remote, offer};
 use crate::parse::{fill, listed_files, yaml};
@@ -403,21 +403,11 @@ fn spawn(
         std::env::join_paths(ground.own_path(vars)).expect("a folder of `PATH` holds no colon");
     let host = host.chain([("PATH".to_owned(), path)]);
     let secrets = secrets.iter().map(|(name, value)| (name.clone(), value.into()));
+    let time = Duration::from_millis(MCP_IMPORT_MS);
     Ok(Spawn {
-        program,
         args: words[1..].iter().map(OsString::from).collect(),
         env: host.chain(secrets).collect(),
-        cwd,
-        stdin: Vec::new(),
-        timeout: Duration::from_millis(MCP_IMPORT_MS),
-        output_cap: OUTPUT_BYTES,
-        stderr_end: Some(OUTPUT_BYTES),
-        stops_at_cap: true,
-        digests_output: false,
-        watched: false,
-        cell: None,
-        restrict: Restrict::default(),
-        holds_another: false,
+        ..Spawn::new(&program, &cwd, OUTPUT_BYTES, time)
     })
 }
 

@@ -122,12 +122,12 @@ impl Drop for Sessions {
 /// Ends all at once; their private folders go when they are gone.
 pub(super) fn end(sessions: Vec<Session>) {
     let ended = sessions.into_iter().filter_map(|session| session.carrier.end());
-    let (children, kept): (Vec<_>, Vec<_>) = ended.unzip();
+    let (children, folders): (Vec<_>, Vec<_>) = ended.unzip();
     if !children.is_empty() {
         let signals = Signals::listen().ok();
         PersistentChild::end_all(children, signals.as_ref());
     }
-    drop(kept);
+    drop(folders);
 }
 
 /// One call at a time: waits for the others as long as the call may take.
@@ -210,9 +210,9 @@ fn carrier(
             return Ok(Box::new(HttpCarrier::new(Remote { address, headers })));
         }
     };
-    let (child, kept) = start(plan, process, running, &OF_ONE_RUN).map_err(Lost::NotStarted)?;
+    let (child, folders) = start(plan, process, running, &OF_ONE_RUN).map_err(Lost::NotStarted)?;
     running.sink.record(Event::ServerStarted { item_id: plan.item().clone(), pid: child.pid() });
-    Ok(Box::new(StdioCarrier::new(child, kept)))
+    Ok(Box::new(StdioCarrier::new(child, folders)))
 }
 
 /// The parameters as the tool gets them.

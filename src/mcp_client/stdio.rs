@@ -17,24 +17,24 @@ const DRAIN_TURNS: usize = 16;
 
 pub(super) struct StdioCarrier {
     child: PersistentChild,
-    kept: RunFolders,
+    folders: RunFolders,
     framer: Framer,
-    notes: StderrLog,
+    stderr_log: StderrLog,
     list_changed: bool,
     is_over: bool,
 }
 
 impl StdioCarrier {
-    pub(super) fn new(child: PersistentChild, kept: RunFolders) -> Self {
-        let (framer, notes) = (Framer::new(MCP_ANSWER_BYTES), StderrLog::default());
-        Self { child, kept, framer, notes, list_changed: false, is_over: false }
+    pub(super) fn new(child: PersistentChild, folders: RunFolders) -> Self {
+        let (framer, stderr_log) = (Framer::new(MCP_ANSWER_BYTES), StderrLog::default());
+        Self { child, folders, framer, stderr_log, list_changed: false, is_over: false }
     }
 
     /// One turn of the pipes.
     fn turn(&mut self, out: &mut Vec<u8>, until: Instant, talk: &Talk<'_>) -> Result<bool, Lost> {
         let turn = self.child.turn(out, until, Some(talk.signals));
         let turn = turn.unwrap_or_else(|_| IoRound { is_over: true, ..IoRound::default() });
-        self.notes.take(talk.item, &turn.stderr, talk.mask);
+        self.stderr_log.take(talk.item, &turn.stderr, talk.mask);
         self.framer.push(&turn.stdout);
         self.is_over |= turn.is_over;
         match turn.signal {
@@ -135,10 +135,10 @@ impl Carrier for StdioCarrier {
     fn agreed(&mut self, _: &str) {}
 
     fn tail(&mut self, talk: &Talk<'_>) -> String {
-        self.notes.tail(talk.item, talk.mask, false)
+        self.stderr_log.tail(talk.item, talk.mask, false)
     }
 
     fn end(self: Box<Self>) -> Option<(PersistentChild, RunFolders)> {
-        Some((self.child, self.kept))
+        Some((self.child, self.folders))
     }
 }

@@ -45,7 +45,7 @@ impl Act {
             Self::Http(http) | Self::Mcp(McpServer::Url(http), _) => http.to_json(),
         };
         match self {
-            Self::Exec(_, spoken) => drop(out.insert("exec".into(), spoken.to_json())),
+            Self::Exec(_, options) => drop(out.insert("exec".into(), options.to_json())),
             Self::Mcp(_, tool) => drop(out.insert("mcp".into(), tool.to_json())),
             Self::Process(_) | Self::Http(_) => {}
         }

@@ -102,7 +102,7 @@ pub(super) fn execution(
         packages: None,
     };
     let is_hook = tool.tool.hook.is_some();
-    let spoken = ExecOptions {
+    let options = ExecOptions {
         mode: exec.mode,
         as_it_is: is_hook,
         below_args: !matches!(tool.tool.tool_type.as_deref(), Some("eval" | "hook")),
@@ -111,7 +111,7 @@ pub(super) fn execution(
         idempotent: exec.idempotent,
         idle_ms: exec.idle_timeout_ms.unwrap_or(EXEC_IDLE_MS),
     };
-    Ok(Some((execution, spoken)))
+    Ok(Some((execution, options)))
 }
 
 /// Where the relative paths of an `exec` block are meant from: the folder of the item's own file.

@@ -117,8 +117,8 @@ impl Places<'_> {
             names.map(|name| (name.to_owned(), value(name))).collect();
         env.insert("LC_ALL".into(), "C".into());
         let time = Duration::from_secs(GIT_SETTINGS_TIME);
-        let asked = Spawn::asking(&program, self.project, GIT_SETTINGS_BYTES, time);
-        let spawn = Spawn { args, env, ..asked };
+        let asked = Spawn::new(&program, self.project, GIT_SETTINGS_BYTES, time);
+        let spawn = Spawn { args, env, stops_at_cap: true, ..asked };
         let ended = machine.host.run(&spawn, &mut |_| {}).map_err(|error| error.to_string())?;
         if ended.stdout_truncated {
             return Err("they are too large to look through".into());

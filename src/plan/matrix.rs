@@ -120,8 +120,8 @@ impl RunMode {
 
     fn not_built(&self, kind: Kind) -> MatrixError {
         let detached = if self.detached { "async " } else { "" };
-        let cell = format!("{kind}, {detached}{}+{}", self.target, self.thread);
-        MatrixError::NotBuilt { cell }
+        let mode = format!("{kind}, {detached}{}+{}", self.target, self.thread);
+        MatrixError::NotBuilt { mode }
     }
 }
 
@@ -149,8 +149,8 @@ pub(crate) enum MatrixError {
     },
     #[error("{} cannot be run like this", describe(*.kind))]
     NotExecutable { kind: Kind },
-    #[error("this build cannot do that yet: {cell}")]
-    NotBuilt { cell: String },
+    #[error("this build cannot do that yet: {mode}")]
+    NotBuilt { mode: String },
 }
 
 fn describe(kind: Kind) -> &'static str {
@@ -263,13 +263,13 @@ mod tests {
             ("local", "inline", true, true, "async_dry_run", "async_dry_run", "async_dry_run"),
         ];
         for (target, thread, detached, dry_run, tool, directive, knowledge) in rows {
-            let cell = RunMode {
+            let mode = RunMode {
                 target: target.parse().unwrap(),
                 thread: thread.parse().unwrap(),
                 detached,
                 dry_run,
             };
-            let got = |kind| match cell.check(kind) {
+            let got = |kind| match mode.check(kind) {
                 Ok(()) => "ok",
                 Err(error) => error.code().name().trim_start_matches("matrix."),
             };
@@ -277,7 +277,7 @@ mod tests {
             assert_eq!(got(Kind::Tool), tool, "{row:?}");
             assert_eq!(got(Kind::Directive), directive, "{row:?}");
             assert_eq!(got(Kind::Knowledge), knowledge, "{row:?}");
-            assert!(cell.check(Kind::Config).is_err());
+            assert!(mode.check(Kind::Config).is_err());
         }
         for (word, code) in [
             ("remote:", "matrix.empty_remote"),

@@ -31,7 +31,7 @@ use crate::base::canon::exact;
 use crate::base::limits::{OUTPUT_BYTES, TIMEOUT_MS};
 use crate::chain::{Chain, Primitive};
 use crate::diagnostic::Failure;
-use crate::host::{ChildSandbox, Confinement, Host, ResolvedPath, Restrict, Spawn, Vars};
+use crate::host::{ChildSandbox, Confinement, Host, ResolvedPath, Spawn, Vars};
 use crate::id::Ref;
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::space::{ForeignGround, NotSearched, Searched};
@@ -257,26 +257,18 @@ impl Plan {
         let started = process.start(&filled, place);
         let variable = |(name, value): (String, Pieces)| (name, value.render(place).into());
         Spawn {
-            program: started.program,
             args: started.args.into_iter().map(OsString::from).collect(),
             env: filled.env.into_iter().map(variable).collect(),
-            cwd: started.cwd,
             stdin: started.input.into_bytes(),
-            timeout: self.timeout,
-            output_cap: OUTPUT_BYTES,
-            stderr_end: None,
-            stops_at_cap: false,
-            digests_output: false,
-            cell: self.confinement.as_ref().map(|confinement| ChildSandbox {
+            sandbox: self.confinement.as_ref().map(|confinement| ChildSandbox {
                 confinement: Arc::clone(confinement),
                 pin: pin.map(Path::to_owned),
                 tmp: tmp.map(Path::to_owned),
                 new_items: None,
                 index: None,
             }),
-            restrict: Restrict::default(),
-            holds_another: false,
             watched: self.base_policy.is_some(),
+            ..Spawn::new(&started.program, &started.cwd, OUTPUT_BYTES, self.timeout)
         }
     }
 
@@ -393,8 +385,8 @@ fn act(
             tool = Some(taken);
         }
     }
-    let (mut execution, spoken) = match exec::execution(chain, machine)? {
-        Some((execution, spoken)) => (execution, Some(spoken)),
+    let (mut execution, options) = match exec::execution(chain, machine)? {
+        Some((execution, options)) => (execution, Some(options)),
         None => (Execution::from_config(chain, &config)?, None),
     };
     let signed_ms = execution.timeout_ms;
@@ -402,9 +394,9 @@ fn act(
         execution.cwd = anchor.cwd.clone().unwrap_or(execution.cwd);
     }
     let (survey, process) = Survey::make(chain, execution, context, tree, machine, sink)?;
-    let act = match (tool, spoken) {
+    let act = match (tool, options) {
         (Some(tool), _) => Act::Mcp(McpServer::Program(process), tool),
-        (None, Some(spoken)) => Act::Exec(process, spoken),
+        (None, Some(options)) => Act::Exec(process, options),
         (None, None) => Act::Process(process),
     };
     Ok((survey, act, signed_ms))

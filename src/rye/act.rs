@@ -39,7 +39,7 @@ impl Runs<'_> {
         let running = RunContext { witness, approval, ..running };
         match plan.act() {
             Act::Process(process) => subprocess(plan, process, &running),
-            Act::Exec(process, spoken) => servers.exec.call(plan, process, spoken, &running),
+            Act::Exec(process, options) => servers.exec.call(plan, process, options, &running),
             Act::Http(http) => http_request(plan, &http.request, &running),
             Act::Mcp(server, tool) => servers.mcp.call(plan, server, tool, &running),
         }

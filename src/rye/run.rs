@@ -164,16 +164,16 @@ impl Runs<'_> {
         progress: &mut Progress,
         sink: &dyn Sink,
     ) -> Result<Report, Failure> {
-        let cell = RunMode {
+        let mode = RunMode {
             target: request.target.parse::<Target>()?,
             thread: request.thread.parse::<Thread>()?,
             detached: request.detached,
             dry_run: request.dry_run,
         };
-        cell.check_words()?;
+        mode.check_words()?;
         let query: Query = request.item.parse()?;
         if let Some(kind) = query.kind {
-            cell.check(kind)?;
+            mode.check(kind)?;
         }
         self.rye.sound_types()?;
         let policy = CallPolicy::new(self.rye, LockMode::from_flag(request.locked));
@@ -181,7 +181,7 @@ impl Runs<'_> {
         let found = loader.find(&query)?;
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");
         progress.item = found.item.to_string();
-        cell.check(found.item.kind)?;
+        mode.check(found.item.kind)?;
         if request.for_record && found.item.kind != Kind::Tool {
             return Err(PlanError::NotATool { item: found.item }.into());
         }

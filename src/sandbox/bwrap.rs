@@ -92,10 +92,10 @@ impl Mount {
 /// # Errors
 /// What the disk says.
 pub(super) fn arguments(
-    cell: &ChildSandbox,
+    sandbox: &ChildSandbox,
     cwd: &Path,
 ) -> io::Result<(Vec<OsString>, MountPoints)> {
-    let policy = &cell.confinement.policy;
+    let policy = &sandbox.confinement.policy;
     let mut points = MountPoints::default();
     let mut mounts = grants(policy);
     // The working directory must exist, even if the tool may read nothing in it.
@@ -104,11 +104,11 @@ pub(super) fn arguments(
     // is mounted read only.
     mounts.extend([Mount::new("--proc", "/proc"), Mount::new("--remount-ro", "/proc")]);
     mounts.push(Mount::new("--dev", "/dev"));
-    if cell.confinement.has_own_tmp() {
+    if sandbox.confinement.has_own_tmp() {
         mounts.push(Mount::new("--tmpfs", OWN_TMP));
     }
-    mounts.extend(cell.pin.iter().map(|pin| Mount::new("--ro-bind", pin)));
-    let own = cell.tmp.iter().chain(&cell.new_items).chain(&cell.index);
+    mounts.extend(sandbox.pin.iter().map(|pin| Mount::new("--ro-bind", pin)));
+    let own = sandbox.tmp.iter().chain(&sandbox.new_items).chain(&sandbox.index);
     mounts.extend(own.map(|own| Mount::new("--bind", own)));
     for kept in &policy.kept {
         keep(kept, policy, &mut points, &mut mounts)?;

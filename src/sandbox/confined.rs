@@ -66,21 +66,21 @@ impl Host for Confined {
     }
 
     fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<ChildResult> {
-        let Some(cell) = &spawn.cell else { return self.host.run(spawn, hears) };
-        let (held, needs) = held(spawn, cell)?;
+        let Some(sandbox) = &spawn.sandbox else { return self.host.run(spawn, hears) };
+        let (held, needs) = held(spawn, sandbox)?;
         let ended = self.host.run(&held, hears);
         drop(needs);
         ended
     }
 
     fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild> {
-        let Some(cell) = &spawn.cell else { return self.host.start(spawn) };
-        if cell.new_items.is_some() || cell.index.is_some() {
+        let Some(sandbox) = &spawn.sandbox else { return self.host.start(spawn) };
+        if sandbox.new_items.is_some() || sandbox.index.is_some() {
             let why = "new items (`items: write`) and git's index (`git: write`) are taken over when \
                        a program ends, and this one serves many calls";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
-        let (held, needs) = held(spawn, cell)?;
+        let (held, needs) = held(spawn, sandbox)?;
         Ok(self.host.start(&held)?.keeping(Box::new(needs)))
     }
 
@@ -133,8 +133,8 @@ pub(super) fn uncounted(caps: Caps) -> impl Iterator<Item = String> {
 type Needs = (Option<cgroup::Group>, MountPoints);
 
 /// The confined form of the spawn, and what must exist as long as the child runs.
-fn held(spawn: &Spawn, cell: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
-    let Confinement { level, policy, missing } = &*cell.confinement;
+fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
+    let Confinement { level, policy, missing } = &*sandbox.confinement;
     mount_points::sweep(&policy.abandoned);
     for folder in &policy.made {
         std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
@@ -144,13 +144,13 @@ fn held(spawn: &Spawn, cell: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
         rlimits: rlimits(policy.caps),
         ..Restrict::default()
     };
-    let mut held = Spawn { cell: None, ..spawn.clone() };
-    let tmp = cell.tmp.clone().unwrap_or_else(|| "/tmp".into());
+    let mut held = Spawn { sandbox: None, ..spawn.clone() };
+    let tmp = sandbox.tmp.clone().unwrap_or_else(|| "/tmp".into());
     held.env.insert("TMPDIR".into(), tmp.into());
-    if let Some(folder) = &cell.new_items {
+    if let Some(folder) = &sandbox.new_items {
         held.env.insert("RYE_NEW_ITEMS".into(), folder.into());
     }
-    if let Some(folder) = &cell.index {
+    if let Some(folder) = &sandbox.index {
         held.env.insert("GIT_INDEX_FILE".into(), folder.join("index").into());
     }
     let more = if *level == SandboxLevel::Bwrap { OF_BWRAP } else { 0 };
@@ -160,17 +160,17 @@ fn held(spawn: &Spawn, cell: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
     restrict.group = group.as_ref().map(|group| group.join.clone());
     let points = match level {
         SandboxLevel::Landlock => {
-            restrict.ruleset = landlock::ruleset(cell).map_err(io::Error::other)?;
+            restrict.ruleset = landlock::ruleset(sandbox).map_err(io::Error::other)?;
             restrict.drops_capabilities = true;
             MountPoints::default()
         }
         SandboxLevel::Bwrap => {
             let program = (*found().bwrap).clone();
             let program = program.map_err(|lacking| io::Error::other(lacking.why))?;
-            let (mut args, points) = bwrap::arguments(cell, &spawn.cwd)?;
+            let (mut args, points) = bwrap::arguments(sandbox, &spawn.cwd)?;
             let steering = for_the_loader(&mut held.env);
             if inside::holds(policy) {
-                let (passed, entry) = inside::program(cell)?;
+                let (passed, entry) = inside::program(sandbox)?;
                 restrict.passed = passed;
                 args.extend(entry);
                 let set = |(name, value)| inside::set(OsString::from(name).as_os_str(), value);

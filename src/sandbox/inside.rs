@@ -58,8 +58,8 @@ pub(super) fn holds(policy: &Policy) -> bool {
 ///
 /// # Errors
 /// What the kernel says.
-pub(super) fn program(cell: &ChildSandbox) -> io::Result<(Vec<Arc<OwnedFd>>, Vec<OsString>)> {
-    let ruleset = landlock::inside(cell).map_err(io::Error::other)?;
+pub(super) fn program(sandbox: &ChildSandbox) -> io::Result<(Vec<Arc<OwnedFd>>, Vec<OsString>)> {
+    let ruleset = landlock::inside(sandbox).map_err(io::Error::other)?;
     let ruleset = ruleset.ok_or_else(|| io::Error::other("the kernel made no rules"))?;
     let program = open("/proc/self/exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let passed = [ruleset, program]
@@ -68,11 +68,11 @@ pub(super) fn program(cell: &ChildSandbox) -> io::Result<(Vec<Arc<OwnedFd>>, Vec
     let mut args: Vec<OsString> = vec![format!("/proc/self/fd/{PROGRAM}").into(), ENTRY.into()];
     // `bwrap` mounts these itself.
     let mut made = vec![("list", "/"), ("read", "/proc"), ("write", "/dev")];
-    if cell.confinement.has_own_tmp() {
+    if sandbox.confinement.has_own_tmp() {
         made.push(("write", super::confined::OWN_TMP));
     }
     args.extend(made.into_iter().flat_map(|(access, path)| [access.into(), path.into()]));
-    if cell.confinement.policy.net == Net::None {
+    if sandbox.confinement.policy.net == Net::None {
         args.push(NO_SOCKETS.into());
     }
     Ok((passed, args))

@@ -107,9 +107,9 @@ pub(super) fn confine(
 ///
 /// # Errors
 /// What the kernel says.
-pub(super) fn ruleset(cell: &ChildSandbox) -> Result<Option<Arc<OwnedFd>>, String> {
-    let policy = &cell.confinement.policy;
-    build(policy, cell).map_err(|error| error.to_string()).map(|made| made.map(Arc::new))
+pub(super) fn ruleset(sandbox: &ChildSandbox) -> Result<Option<Arc<OwnedFd>>, String> {
+    let policy = &sandbox.confinement.policy;
+    build(policy, sandbox).map_err(|error| error.to_string()).map(|made| made.map(Arc::new))
 }
 
 /// A rule set without rules, which refuses everything.
@@ -133,8 +133,8 @@ fn writing() -> BitFlags<AccessFs> {
 ///
 /// # Errors
 /// What the kernel says.
-pub(super) fn inside(cell: &ChildSandbox) -> Result<Option<OwnedFd>, landlock::RulesetError> {
-    let Policy { base, read, write, commits, hidden, .. } = &cell.confinement.policy;
+pub(super) fn inside(sandbox: &ChildSandbox) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+    let Policy { base, read, write, commits, hidden, .. } = &sandbox.confinement.policy;
     let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).collect();
     let mut ruleset = empty()?.create()?;
     let reading = AccessFs::from_read(KNOWN);
@@ -149,7 +149,7 @@ pub(super) fn inside(cell: &ChildSandbox) -> Result<Option<OwnedFd>, landlock::R
             None => ruleset = allow(ruleset, path, reading)?,
         }
     }
-    if let Some(pin) = &cell.pin {
+    if let Some(pin) = &sandbox.pin {
         ruleset = allow(ruleset, pin, reading)?;
     }
     // If a symbolic link lies where git writes a file, git follows it. Git itself makes no links
@@ -158,7 +158,7 @@ pub(super) fn inside(cell: &ChildSandbox) -> Result<Option<OwnedFd>, landlock::R
     for path in write {
         ruleset = allow(ruleset, path, granted)?;
     }
-    for path in cell.tmp.iter().chain(&cell.new_items).chain(&cell.index) {
+    for path in sandbox.tmp.iter().chain(&sandbox.new_items).chain(&sandbox.index) {
         ruleset = allow(ruleset, path, writing())?;
     }
     Ok(ruleset.into())
@@ -181,7 +181,10 @@ pub(super) fn bits(word: &str, version: i64) -> Option<u64> {
     Some((access & known).bits())
 }
 
-fn build(policy: &Policy, cell: &ChildSandbox) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+fn build(
+    policy: &Policy,
+    sandbox: &ChildSandbox,
+) -> Result<Option<OwnedFd>, landlock::RulesetError> {
     let mut ruleset = empty()?;
     if policy.net == Net::None {
         ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN))?;
@@ -189,7 +192,7 @@ fn build(policy: &Policy, cell: &ChildSandbox) -> Result<Option<OwnedFd>, landlo
     let mut ruleset = ruleset.create()?;
     let read = AccessFs::from_read(KNOWN);
     let proc = Path::new("/proc");
-    let readable = policy.base.iter().chain(&policy.read).chain(&cell.pin);
+    let readable = policy.base.iter().chain(&policy.read).chain(&sandbox.pin);
     for path in readable.map(PathBuf::as_path).chain([proc]) {
         ruleset = allow(ruleset, path, read)?;
     }
@@ -197,7 +200,9 @@ fn build(policy: &Policy, cell: &ChildSandbox) -> Result<Option<OwnedFd>, landlo
     for path in DEVICES_OF_ALL {
         ruleset = allow(ruleset, Path::new(path), device)?;
     }
-    for path in policy.write.iter().chain(&cell.tmp).chain(&cell.new_items).chain(&cell.index) {
+    for path in
+        policy.write.iter().chain(&sandbox.tmp).chain(&sandbox.new_items).chain(&sandbox.index)
+    {
         ruleset = allow(ruleset, path, writing())?;
     }
     Ok(ruleset.into())

@@ -7,7 +7,7 @@ use super::program::{Chosen, Seeker};
 use super::versions::{Version, of_manager};
 use crate::base::limits::{INTERPRETER_COMMAND_MS, SMALL_TEXT_BYTES};
 use crate::chain::{Chain, Link};
-use crate::host::{Restrict, Spawn};
+use crate::host::Spawn;
 use crate::id::Space;
 use crate::parse::{Interpreter, Search};
 use crate::plan::error::PlanError;
@@ -112,21 +112,12 @@ fn ask(argv: &[String], seek: &mut Seeker<'_>) -> Result<PathBuf, String> {
     let env = kept.into_iter().filter_map(|name| Some((name, machine.vars.get(name)?.into())));
     let env = env.chain(machine.child_path().map(|path| ("PATH", path.into())));
     let env = env.map(|(name, value)| (name.to_owned(), value));
+    let cap = usize::try_from(SMALL_TEXT_BYTES).unwrap_or(usize::MAX);
+    let time = Duration::from_millis(INTERPRETER_COMMAND_MS);
     let spawn = Spawn {
-        program: program.path,
         args: argv[1..].iter().map(Into::into).collect(),
         env: env.collect(),
-        cwd: "/".into(),
-        stdin: Vec::new(),
-        timeout: Duration::from_millis(INTERPRETER_COMMAND_MS),
-        output_cap: usize::try_from(SMALL_TEXT_BYTES).unwrap_or(usize::MAX),
-        stderr_end: None,
-        stops_at_cap: false,
-        digests_output: false,
-        cell: None,
-        restrict: Restrict::default(),
-        holds_another: false,
-        watched: false,
+        ..Spawn::new(&program.path, Path::new("/"), cap, time)
     };
     let ended = machine.host.run(&spawn, &mut |_| ()).map_err(|e| e.to_string())?;
     if ended.exit_code != Some(0) || ended.timed_out {

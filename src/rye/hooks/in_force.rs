@@ -299,11 +299,13 @@ impl Hooks<'_> {
             return Err(HookError::NotAHook { item: plan.item().clone() }.into());
         };
         let payload = plan.spawn(process, None, None).stdin;
-        let (child, kept) = start(&plan, process, &running, &[])?;
+        let (child, folders) = start(&plan, process, &running, &[])?;
         let item = plan.item().clone();
         let mask = Mask::new(plan.private_values());
         let deadline = Instant::now() + plan.timeout();
-        self.rye.observers.tell(place, Notification { item, child, kept, payload, deadline, mask });
+        self.rye
+            .observers
+            .tell(place, Notification { item, child, folders, payload, deadline, mask });
         Ok(())
     }
 }
