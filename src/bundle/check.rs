@@ -8,7 +8,7 @@ use super::error::BundleError;
 use super::manifest::Manifest;
 use crate::diagnostic::Failure;
 use crate::id::{BundleName, Fingerprint, Kind, Ref, Space};
-use crate::rye::{LockMode, Rye, Verdict};
+use crate::rye::{ItemVerdict, LockMode, Rye};
 use crate::verify::Envelope;
 
 /// A rye that sees one more bundle, whose `.ai` lies in the folder.
@@ -102,8 +102,8 @@ pub(super) fn judged(rye: &Rye, name: &BundleName, key: Fingerprint) -> Result<V
     }
     let checked = rye.checks().all(entries, true, LockMode::Off, &|| true);
     let findings = checked.into_iter().filter_map(|row| match row.verdict {
-        Verdict::Bad(failure) => Some(failure.diagnostic()),
-        Verdict::Good(..) => None,
+        ItemVerdict::Bad(failure) => Some(failure.diagnostic()),
+        ItemVerdict::Good(..) => None,
     });
     let findings: Vec<_> = findings.collect();
     match findings.is_empty() {

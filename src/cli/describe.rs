@@ -11,7 +11,7 @@ use super::out::Out;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::Query;
-use crate::rye::Level;
+use crate::rye::DetailLevel;
 
 /// Describe an item for whoever wants to call it: in short, with what it takes, or in full
 #[derive(clap::Args)]
@@ -22,16 +22,16 @@ pub(super) struct Args {
     /// How much: `summary`, `schema` (and what it takes) or `full` (and notes, examples,
     /// references)
     #[arg(long, value_name = "LEVEL", default_value = "full", hide_possible_values = true, value_parser = level())]
-    level: Level,
+    level: DetailLevel,
     /// At most so many examples, up to 20
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(0..=20))]
     examples: Option<u8>,
 }
 
-fn level() -> impl TypedValueParser<Value = Level> {
-    let known = PossibleValuesParser::new(Level::ALL.map(Level::as_str));
+fn level() -> impl TypedValueParser<Value = DetailLevel> {
+    let known = PossibleValuesParser::new(DetailLevel::ALL.map(DetailLevel::as_str));
     // Only what is known comes this far.
-    known.map(|word| word.parse().unwrap_or(Level::Full))
+    known.map(|word| word.parse().unwrap_or(DetailLevel::Full))
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {

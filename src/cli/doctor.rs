@@ -10,7 +10,7 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnose, Failure, Style};
 use crate::id::{Kind, Space};
-use crate::rye::{LockMode, Rye, Verdict};
+use crate::rye::{ItemVerdict, LockMode, Rye};
 use crate::space::{NotSearched, Searched};
 use crate::verify::{EXAMPLE, KeyError, OwnKeys, TrustError};
 
@@ -263,7 +263,7 @@ fn system(rye: &Rye) -> Row {
     let checked = rye.checks().all(system, true, LockMode::Off, &|| true);
     let bad: Vec<_> = checked
         .iter()
-        .filter(|c| matches!(c.verdict, Verdict::Bad(_)))
+        .filter(|c| matches!(c.verdict, ItemVerdict::Bad(_)))
         .map(|c| c.item.to_string())
         .collect();
     let text = format!("{} items, {} verified", checked.len(), checked.len() - bad.len());

@@ -11,7 +11,7 @@ use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::Query;
 use crate::report::{Level, Warned, sarif};
-use crate::rye::{Checked, LockMode, Rye, Verdict};
+use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye};
 
 /// Check signatures, of items and of the chains they run through
 #[derive(clap::Args)]
@@ -128,15 +128,15 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 }
 
 /// The status that a row asks for; a refusal is shown.
-fn judge(row: &Checked, ci: bool, findings: &mut Findings, out: &mut Out) -> u8 {
+fn judge(row: &CheckedItem, ci: bool, findings: &mut Findings, out: &mut Out) -> u8 {
     match &row.verdict {
-        Verdict::Good(_, warnings) if warnings.is_empty() => 0,
-        Verdict::Good(_, warnings) => {
+        ItemVerdict::Good(_, warnings) if warnings.is_empty() => 0,
+        ItemVerdict::Good(_, warnings) => {
             out.warned(warnings);
             findings.warned(warnings, Some(&row.place), ci);
             if ci { 4 } else { 0 }
         }
-        Verdict::Bad(failure) => {
+        ItemVerdict::Bad(failure) => {
             findings.keep(Level::Error, || failure.diagnostic());
             if !out.is_json() && !findings.is_asked_for() {
                 let text = failure.diagnostic().to_text(out.paint_err());
@@ -148,20 +148,21 @@ fn judge(row: &Checked, ci: bool, findings: &mut Findings, out: &mut Out) -> u8 
 }
 
 fn summary(
-    checked: &[Checked],
+    checked: &[CheckedItem],
     odd: &[crate::space::Odd],
     elapsed: std::time::Duration,
     exit: u8,
     out: &mut Out,
 ) {
-    let bad = checked.iter().filter(|row| matches!(row.verdict, Verdict::Bad(_))).count();
-    let passed =
-        checked.iter().filter(|row| matches!(&row.verdict, Verdict::Good(_, w) if !w.is_empty()));
+    let bad = checked.iter().filter(|row| matches!(row.verdict, ItemVerdict::Bad(_))).count();
+    let passed = checked
+        .iter()
+        .filter(|row| matches!(&row.verdict, ItemVerdict::Good(_, w) if !w.is_empty()));
     let passed = passed.count();
     let bytes: usize = checked.iter().map(|row| row.bytes).sum();
     let seconds = elapsed.as_secs_f64();
     if out.is_json() {
-        let items: Vec<Value> = checked.iter().map(Checked::to_json).collect();
+        let items: Vec<Value> = checked.iter().map(CheckedItem::to_json).collect();
         let odd: Vec<_> = odd.iter().map(|o| json!({"path": o.place.path, "why": o.why})).collect();
         out.object(&json!({
             "status": if exit == 0 { "success" } else { "error" },

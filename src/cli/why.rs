@@ -13,7 +13,7 @@ use crate::id::Query;
 use crate::lock::Pin;
 use crate::plan::Survey;
 use crate::report::{chain_tree, external_tree, passed_over_text};
-use crate::rye::{ItemCopy, Why};
+use crate::rye::{ItemCopy, WhyReport};
 use crate::verify::DEV_OWNER;
 
 /// Explain which file answers a reference, who admits it, and what it runs through
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::Status(stops.map_or(0, |diagnostic| diagnostic.code.exit_status())))
 }
 
-fn text(why: &Why, paint: Paint) -> String {
+fn text(why: &WhyReport, paint: Paint) -> String {
     let mut out = format!("{}\n", paint.style(Style::Strong, &why.item.to_string()));
     let accepted = match &why.accepted {
         None => "no project space here".to_owned(),
@@ -163,7 +163,7 @@ fn indented(diagnostic: &Diagnostic, paint: Paint) -> String {
     text.lines().map(|line| format!("           {line}\n")).collect()
 }
 
-fn to_json(why: &Why, stops: Option<&Diagnostic>) -> Value {
+fn to_json(why: &WhyReport, stops: Option<&Diagnostic>) -> Value {
     let copies: Vec<Value> = why
         .copies
         .iter()

@@ -12,7 +12,7 @@ use crate::diagnostic::{Code, Diagnostic, Failure, Place};
 use crate::id::{Kind, Space};
 use crate::lock::LOCK_DIFFERS;
 use crate::resolve::RESOLVE_AMBIGUOUS_FILE;
-use crate::rye::{Checked, LockMode, Rye, RyeBuilder, Verdict};
+use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye, RyeBuilder};
 use crate::space::{Entry, Odd, SPACE_SYMLINK, ai_folders};
 use crate::trust::VERIFY_TRUST_UNREADABLE;
 use crate::verify::{
@@ -132,7 +132,7 @@ pub(crate) fn check(
     }
     let rows = rye.checks().all(entries.clone(), true, LockMode::Listed, &|| true);
     let mut findings: Vec<Finding> = rows.iter().filter_map(|row| finding(row, &changed)).collect();
-    let bad = |row: &Checked| matches!(row.verdict, Verdict::Bad(_));
+    let bad = |row: &CheckedItem| matches!(row.verdict, ItemVerdict::Bad(_));
     let refused: BTreeSet<_> = rows.iter().filter(|row| bad(row)).map(|row| &row.item).collect();
     let sound = entries.into_iter().filter(|entry| !refused.contains(&entry.item)).collect();
     findings.extend(drift(&rye, sound, &changed));
@@ -192,14 +192,13 @@ fn hidden(folder: &Path, path: &str) -> Option<Finding> {
 /// in the same commit.
 fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
     let rows = rye.checks().all(entries, false, LockMode::Exact, &|| true);
-    let differs =
-        |row: &&Checked| matches!(&row.verdict, Verdict::Bad(f) if f.reason() == LOCK_DIFFERS);
+    let differs = |row: &&CheckedItem| matches!(&row.verdict, ItemVerdict::Bad(f) if f.reason() == LOCK_DIFFERS);
     rows.iter().filter(differs).filter_map(|row| finding(row, changed)).collect()
 }
 
 /// The finding of a row, if what is staged has to do with it.
-fn finding(row: &Checked, changed: &BTreeSet<&str>) -> Option<Finding> {
-    let Verdict::Bad(failure) = &row.verdict else { return None };
+fn finding(row: &CheckedItem, changed: &BTreeSet<&str>) -> Option<Finding> {
+    let ItemVerdict::Bad(failure) = &row.verdict else { return None };
     let code = failure.reason();
     let is_about_lock = crate::lock::refuses_with(code);
     let concerned = changed.contains(row.place.path.as_str())
@@ -217,7 +216,7 @@ fn parts(changed: &BTreeSet<&str>) -> bool {
 }
 
 /// Whether the file at `path` gives the same id as this row's.
-fn is_twin(row: &Checked, path: &str) -> bool {
+fn is_twin(row: &CheckedItem, path: &str) -> bool {
     let stem = format!(".ai/{}/{}.", row.item.kind.folder(), row.item.id);
     path.strip_prefix(&stem).is_some_and(|ext| !ext.contains(['.', '/']))
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::diagnostics;
 use super::place::Units;
-use crate::rye::Draft;
+use crate::rye::JudgedDraft;
 
 /// Asks a person, with the change before them, whether to sign.
 pub(super) const SIGN: &str = "rye.sign";
@@ -16,7 +16,7 @@ pub(super) const SHOW_DIFF: &str = "rye.showDiff";
 
 /// The actions for a range of bytes; `uri` names the text to the editor.
 pub(super) fn actions(
-    draft: &Draft,
+    draft: &JudgedDraft,
     text: &str,
     range: std::ops::Range<usize>,
     uri: &lsp::Uri,

@@ -3,13 +3,18 @@
 use std::ops::Range;
 
 use crate::parse::Item;
-use crate::rye::{Draft, Rye};
+use crate::rye::{JudgedDraft, Rye};
 
 /// The bytes before the cursor that are replaced, and what may stand there: label and remark.
 pub(super) type Completion = (Range<usize>, Vec<(String, String)>);
 
 /// What may stand where the cursor is.
-pub(super) fn complete(rye: &Rye, draft: &Draft, text: &str, byte: usize) -> Option<Completion> {
+pub(super) fn complete(
+    rye: &Rye,
+    draft: &JudgedDraft,
+    text: &str,
+    byte: usize,
+) -> Option<Completion> {
     let line = text[..byte].rfind('\n').map_or(0, |feed| feed + 1);
     let before = &text[line..byte];
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');

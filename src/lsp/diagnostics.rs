@@ -9,7 +9,7 @@ use super::place::{Units, byte_of, line_range};
 use crate::base::text::escape;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::parse::Severity;
-use crate::rye::{Draft, Remark, Spot};
+use crate::rye::{JudgedDraft, Remark, Spot};
 use crate::space::SPACE_TOO_LARGE;
 use crate::verify::{VERIFY_ALTERED, VERIFY_LEGACY, VERIFY_MOVED, VERIFY_UNSIGNED};
 
@@ -17,7 +17,7 @@ use crate::verify::{VERIFY_ALTERED, VERIFY_LEGACY, VERIFY_MOVED, VERIFY_UNSIGNED
 const BY_SIGNING: [Code; 4] = [VERIFY_UNSIGNED, VERIFY_ALTERED, VERIFY_MOVED, VERIFY_LEGACY];
 
 /// Everything that is to be said of a text, the verdict first.
-pub(super) fn diagnostics(draft: &Draft, text: &str, units: Units) -> Vec<lsp::Diagnostic> {
+pub(super) fn diagnostics(draft: &JudgedDraft, text: &str, units: Units) -> Vec<lsp::Diagnostic> {
     let verdict = draft.verdict.as_ref().err().map(|diagnostic| {
         let place = diagnostic.place.as_ref().map_or(Spot::Whole, Spot::of);
         let range = units.range(text, bytes_of(&place, text));
@@ -45,12 +45,12 @@ pub(super) fn diagnostics(draft: &Draft, text: &str, units: Units) -> Vec<lsp::D
 }
 
 /// The verdict is about a change that is not saved.
-pub(super) fn is_unsaved(draft: &Draft) -> bool {
+pub(super) fn is_unsaved(draft: &JudgedDraft) -> bool {
     !draft.saved && refusal(draft).is_some()
 }
 
 /// The refusal that a signature of your own would mend.
-pub(super) fn refusal(draft: &Draft) -> Option<&Diagnostic> {
+pub(super) fn refusal(draft: &JudgedDraft) -> Option<&Diagnostic> {
     draft.verdict.as_ref().err().filter(|refused| BY_SIGNING.contains(&refused.code))
 }
 
@@ -139,7 +139,7 @@ fn extent(text: &str) -> usize {
 }
 
 /// The remarks whose range holds or touches a place.
-pub(super) fn at<'d>(draft: &'d Draft, text: &str, byte: usize) -> Vec<&'d Remark> {
+pub(super) fn at<'d>(draft: &'d JudgedDraft, text: &str, byte: usize) -> Vec<&'d Remark> {
     let touches = |remark: &&Remark| {
         let range = bytes_of(&remark.spot, text);
         range.start <= byte && byte <= range.end

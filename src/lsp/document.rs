@@ -7,7 +7,7 @@ use gen_lsp_types as lsp;
 
 use super::place::Units;
 use crate::base::limits::{ITEM_BYTES, LSP_DEBOUNCE_MS, LSP_LATEST_MS};
-use crate::rye::Draft;
+use crate::rye::JudgedDraft;
 
 /// One open file that is an item by its place, or may become one.
 pub(super) struct Document {
@@ -17,7 +17,7 @@ pub(super) struct Document {
     /// again.
     pub(super) text: Option<String>,
     /// What was judged of this text.
-    pub(super) draft: Option<Draft>,
+    pub(super) draft: Option<JudgedDraft>,
     /// When it is to be judged again, and since when that has been put off.
     due: Option<(Instant, Instant)>,
 }

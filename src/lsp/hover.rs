@@ -7,14 +7,14 @@ use crate::base::text::escape_line;
 use crate::diagnostic::Code;
 use crate::parse::Item;
 use crate::report::Detail;
-use crate::rye::Draft;
+use crate::rye::JudgedDraft;
 
 /// Markdown for a place, and the bytes that it is about.
 ///
 /// On an input's name its declaration; where a remark stands, the page of its code; anywhere else
 /// in the head of the text, its chain.
 pub(super) fn hover(
-    draft: &Draft,
+    draft: &JudgedDraft,
     text: &str,
     byte: usize,
 ) -> Option<(String, std::ops::Range<usize>)> {
@@ -43,7 +43,7 @@ pub(super) fn hover(
 
 /// Where the head of an item ends: a directive's fence, a tool's header. A text that is one body
 /// has its first line.
-fn head_end(draft: &Draft, text: &str) -> usize {
+fn head_end(draft: &JudgedDraft, text: &str) -> usize {
     let first = text.find('\n').map_or(text.len(), |feed| feed + 1);
     match &draft.item {
         Some(Item::Directive(_)) => text.find("</directive>").unwrap_or(first),
@@ -57,7 +57,7 @@ fn head_end(draft: &Draft, text: &str) -> usize {
 }
 
 /// The chain as a list, the text itself first.
-fn chain(draft: &Draft) -> String {
+fn chain(draft: &JudgedDraft) -> String {
     let item = &draft.entry.item;
     let verdict = match &draft.verdict {
         Ok(detail) => format!("verified, {}", signer(detail)),
@@ -91,7 +91,7 @@ fn chain(draft: &Draft) -> String {
     out
 }
 
-fn kind(draft: &Draft) -> String {
+fn kind(draft: &JudgedDraft) -> String {
     match draft.item.as_ref().and_then(Item::description) {
         Some(about) => plain(about),
         None => String::new(),

@@ -12,7 +12,7 @@ use super::outgoing::{error, read, sentence};
 use super::session::Session;
 use super::sign_prompt::{Awaited, NO, YES, question};
 use super::uri::uri_of;
-use crate::rye::{Offer, Taken};
+use crate::rye::{Offer, OfferOutcome};
 
 /// `RequestFailed` of the protocol: the request was right, and it could not be done.
 const REQUEST_FAILED: i32 = -32803;
@@ -115,8 +115,8 @@ impl Session<'_> {
         });
         let item = &offer.item;
         let (kind, text) = match taken {
-            Ok(Taken::Signed) => (lsp::MessageType::Info, format!("signed `{item}`")),
-            Ok(Taken::Changed) => (
+            Ok(OfferOutcome::Signed) => (lsp::MessageType::Info, format!("signed `{item}`")),
+            Ok(OfferOutcome::Changed) => (
                 lsp::MessageType::Error,
                 format!("`{item}` was changed since it was shown, so nothing was signed"),
             ),

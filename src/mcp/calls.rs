@@ -18,7 +18,7 @@ use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::report::error_json;
-use crate::rye::{Level, LockMode, Request, Rye, SearchRequest, Verdict};
+use crate::rye::{DetailLevel, ItemVerdict, LockMode, Request, Rye, SearchRequest};
 use crate::trace::{Event, Recorder, Sink};
 
 /// What a call gave.
@@ -379,7 +379,7 @@ impl<'a> Call<'a> {
     fn describe(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
         let asked: Describe = read("rye_describe", arguments)?;
         let rye = self.rye("rye_describe", &asked.project_path)?;
-        let level = asked.level.as_deref().unwrap_or("schema").parse::<Level>();
+        let level = asked.level.as_deref().unwrap_or("schema").parse::<DetailLevel>();
         let level = level.map_err(|()| McpError::Arguments {
             tool: "rye_describe".into(),
             why: "`level` is `summary`, `schema` or `full`".into(),
@@ -419,8 +419,7 @@ impl<'a> Call<'a> {
             let listing = rye.items().survey(&patterns)?;
             let goes_on = || !is_cancelled.load(Ordering::Relaxed);
             for row in rye.checks().all(listing.entries, false, LockMode::Listed, &goes_on) {
-                let is_good =
-                    matches!(row.verdict, Verdict::Good(_, ref warnings) if warnings.is_empty());
+                let is_good = matches!(row.verdict, ItemVerdict::Good(_, ref warnings) if warnings.is_empty());
                 rows.add(is_good, || row.to_json());
             }
         }

@@ -12,7 +12,7 @@ use super::server::held;
 use crate::base::Digest;
 use crate::base::limits::MCP_WAITING;
 use crate::id::{Kind, Pattern, Query, Ref, Space};
-use crate::rye::{Offer, Rye, Taken};
+use crate::rye::{Offer, OfferOutcome, Rye};
 use crate::space::Entry;
 
 /// What was shown and not yet signed, by the digest that says yes to it; the oldest go.
@@ -93,8 +93,8 @@ impl Call<'_> {
         let mut rows = Vec::new();
         for offer in &shown {
             let status = match rye.signing().take(offer)? {
-                Taken::Signed => "signed",
-                Taken::Changed => "changed",
+                OfferOutcome::Signed => "signed",
+                OfferOutcome::Changed => "changed",
             };
             rows.push(json!({"item_id": offer.item, "sha256": offer.digest, "status": status}));
         }

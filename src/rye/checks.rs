@@ -26,12 +26,12 @@ pub(crate) struct Checks<'a> {
 
 /// What became of one item under `rye verify`.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedItem {
     pub(crate) item: Ref,
     pub(crate) space: Space,
     pub(crate) place: Place,
     pub(crate) bytes: usize,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: ItemVerdict,
     /// What its signed header lists, and who signed that.
     beside: Option<(ListedFiles, Fingerprint)>,
     ext: String,
@@ -39,24 +39,24 @@ pub(crate) struct Checked {
 
 /// The verdict on one item.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum ItemVerdict {
     /// Verified and parsed; dev mode may have let it through with warnings.
     Good(Box<Detail>, Vec<Warned>),
     Bad(Failure),
 }
 
-impl Checked {
+impl CheckedItem {
     /// The row as data.
     pub(crate) fn to_json(&self) -> Value {
         let row = json!({"item_id": self.item, "space": self.space, "path": self.place.path});
         let mut row = object(row);
         match &self.verdict {
-            Verdict::Good(detail, warnings) => row.extend(object(json!({
+            ItemVerdict::Good(detail, warnings) => row.extend(object(json!({
                 "status": if warnings.is_empty() { "verified" } else { "unverified" },
                 "integrity": detail.integrity, "digest": detail.digest,
                 "signer": detail.signer, "owner": detail.owner, "warnings": warnings,
             }))),
-            Verdict::Bad(failure) => {
+            ItemVerdict::Bad(failure) => {
                 row.extend(failure.diagnostic().to_json());
                 row.insert("status".into(), "refused".into());
             }
@@ -76,7 +76,7 @@ impl Checks<'_> {
         parse: bool,
         lock_mode: LockMode,
         goes_on: &(dyn Fn() -> bool + Sync),
-    ) -> Vec<Checked> {
+    ) -> Vec<CheckedItem> {
         let policy = CallPolicy::new(self.rye, lock_mode);
         let loader = policy.loader(&Quiet);
         let twins = twins(&entries);
@@ -96,7 +96,7 @@ impl Checks<'_> {
             let answers = merges || nearest.get(&entry.item) == Some(&entry.space);
             check(loader, &entry, Asked { twin, answers, parse })
         });
-        let mut checked: Vec<Checked> = rows.into_iter().flatten().collect();
+        let mut checked: Vec<CheckedItem> = rows.into_iter().flatten().collect();
         // A file that a verified tool lists needs no line of its own.
         let tools: Vec<_> = checked
             .iter_mut()
@@ -105,7 +105,7 @@ impl Checks<'_> {
         let identity = self.rye.spaces.project_identity();
         checked.retain(|row| match &row.verdict {
             // Only tools, and only for a key that may sign them: a header speaks for no other item.
-            Verdict::Bad(failure)
+            ItemVerdict::Bad(failure)
                 if failure.reason() == VERIFY_UNSIGNED && row.item.kind == Kind::Tool =>
             {
                 let is_bundled = row.place.space.as_deref() != Some(row.space.as_str());
@@ -159,7 +159,7 @@ struct Asked {
     parse: bool,
 }
 
-fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
+fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<CheckedItem> {
     let Asked { twin, answers, parse } = asked;
     let root = loader.rye.spaces.home(entry.space, entry.bundle.as_ref())?;
     let place = root.shown(&entry.relative());
@@ -168,12 +168,12 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
     }
     let Entry { item, space, ext, .. } = entry.clone();
     let bad = |failure| {
-        Some(Checked {
+        Some(CheckedItem {
             item: item.clone(),
             space,
             place: place.clone(),
             bytes: 0,
-            verdict: Verdict::Bad(failure),
+            verdict: ItemVerdict::Bad(failure),
             beside: None,
             ext: ext.clone(),
         })
@@ -195,13 +195,13 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<Checked> {
     let beside = beside.zip(source.signer().map(|signer| signer.key));
     let source = match checked(source, &loader.rye.spaces) {
         Ok(source) => source,
-        Err(failure) => return bad(failure.into()).map(|row| Checked { beside, ..row }),
+        Err(failure) => return bad(failure.into()).map(|row| CheckedItem { beside, ..row }),
     };
     let warned = super::run::warnings(std::iter::once(&source));
     let verdict = match parse.then(|| Item::parse(&source)) {
-        Some(Err(error)) => Verdict::Bad(error.into()),
-        Some(Ok(item)) => Verdict::Good(Box::new(Detail::of(&source, item.version())), warned),
-        None => Verdict::Good(Box::new(Detail::of(&source, None)), warned),
+        Some(Err(error)) => ItemVerdict::Bad(error.into()),
+        Some(Ok(item)) => ItemVerdict::Good(Box::new(Detail::of(&source, item.version())), warned),
+        None => ItemVerdict::Good(Box::new(Detail::of(&source, None)), warned),
     };
-    Some(Checked { item, space, place, bytes, verdict, beside, ext })
+    Some(CheckedItem { item, space, place, bytes, verdict, beside, ext })
 }

@@ -27,7 +27,7 @@ pub(crate) struct Summary {
 
 /// How much of an item is told (code-mode 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub(crate) enum DetailLevel {
     /// What it is for, in at most 200 characters.
     Summary,
     /// And what it takes.
@@ -36,7 +36,7 @@ pub(crate) enum Level {
     Full,
 }
 
-impl Level {
+impl DetailLevel {
     pub(crate) const ALL: [Self; 3] = [Self::Summary, Self::Schema, Self::Full];
 
     pub(crate) fn as_str(self) -> &'static str {
@@ -48,7 +48,7 @@ impl Level {
     }
 }
 
-impl FromStr for Level {
+impl FromStr for DetailLevel {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -61,7 +61,7 @@ impl Rye {
     /// anything else is `full`.
     pub fn describe_json(&self, item: &str, level: &str, examples: Option<usize>) -> Value {
         let start = std::time::Instant::now();
-        let level = level.parse().unwrap_or(Level::Full);
+        let level = level.parse().unwrap_or(DetailLevel::Full);
         let described = item.parse::<Query>().map_err(Failure::from);
         match described.and_then(|query| self.items().describe_at(&query, level, examples)) {
             Ok((described, _)) => with_status(described),
@@ -80,7 +80,7 @@ impl Items<'_> {
     pub(crate) fn describe_at(
         self,
         query: &Query,
-        level: Level,
+        level: DetailLevel,
         examples: Option<usize>,
     ) -> Result<(Map<String, Value>, Vec<Warned>), Failure> {
         let described = self.describe(query)?;
@@ -104,7 +104,7 @@ impl Described {
     }
 
     /// As much as is asked for.
-    fn at_level(&self, level: Level, examples: Option<usize>) -> Map<String, Value> {
+    fn at_level(&self, level: DetailLevel, examples: Option<usize>) -> Map<String, Value> {
         let detail = &self.detail;
         let mut out = Map::new();
         let mut put = |key: &str, value: Value| drop(out.insert(key.to_owned(), value));
@@ -115,7 +115,7 @@ impl Described {
         put("verified", json!(detail.integrity == Integrity::Verified));
         put("level", json!(level.as_str()));
         put("summary", brief(self.item.description().unwrap_or_default()).into());
-        if level >= Level::Schema {
+        if level >= DetailLevel::Schema {
             let parameters = self.item.parameters();
             let required = parameters.iter().filter(|p| p.required).map(|p| p.name.as_str());
             let defaults = parameters
@@ -127,7 +127,7 @@ impl Described {
             put("defaults", defaults.into());
             put("parameters", json!(parameters));
         }
-        if level >= Level::Full {
+        if level >= DetailLevel::Full {
             let most = examples.unwrap_or(EXAMPLES).min(EXAMPLES_SHOWN);
             put("description", json!(self.item.description()));
             put("notes", json!(self.item.notes()));

@@ -1,7 +1,7 @@
 //! A text that somebody is writing, judged as the item that it would be (core 3.6, 6.6, 7.4).
 //!
 //! In:  the place of an item and a text for it, saved or not.
-//! Out: a [`Draft`]: who signed exactly this text, or the rule that refuses it; what must be
+//! Out: a [`JudgedDraft`]: who signed exactly this text, or the rule that refuses it; what must be
 //! mended; what it would run through.
 //!
 //! Invariants
@@ -31,7 +31,7 @@ use crate::verify::{By, KeyError, KeyPair, Source, stage};
 
 /// What is known of a text.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct JudgedDraft {
     pub(crate) entry: Entry,
     /// The file holds exactly this text.
     pub(crate) saved: bool,
@@ -91,7 +91,7 @@ impl DraftTexts<'_> {
     }
 
     /// Judges `text` as the item that lies, or would lie, at `entry`.
-    pub(crate) fn judge(self, entry: &Entry, text: &str) -> Option<Draft> {
+    pub(crate) fn judge(self, entry: &Entry, text: &str) -> Option<JudgedDraft> {
         let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
         let bytes = text.as_bytes();
@@ -117,8 +117,14 @@ impl DraftTexts<'_> {
             }
             Err(failure) => (Err(failure.diagnostic()), loader.read_unverified(found)),
         };
-        let mut draft =
-            Draft { entry: entry.clone(), saved, verdict, item: None, links: vec![], remarks };
+        let mut draft = JudgedDraft {
+            entry: entry.clone(),
+            saved,
+            verdict,
+            item: None,
+            links: vec![],
+            remarks,
+        };
         match read {
             Ok((source, item, findings)) => {
                 draft.remarks.extend(findings.into_iter().map(Remark::from));
@@ -145,7 +151,7 @@ impl DraftTexts<'_> {
 }
 
 /// Follows what the item would run through, to where that ends.
-fn follow(loader: Loader<'_>, source: Source, item: &Item, draft: &mut Draft) {
+fn follow(loader: Loader<'_>, source: Source, item: &Item, draft: &mut JudgedDraft) {
     let space = draft.entry.space;
     let rest = |details: Vec<Detail>| details.into_iter().skip(1).collect();
     match item {
@@ -209,7 +215,7 @@ impl Loader<'_> {
     }
 }
 
-impl Draft {
+impl JudgedDraft {
     /// Adds what a step says, unless the verdict says it already. With a word it belongs to that.
     fn note(&mut self, failure: &Failure, word: Option<&ItemId>) {
         let diagnostic = failure.diagnostic();

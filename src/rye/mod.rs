@@ -65,10 +65,10 @@ pub(crate) use act::KeptServers;
 pub(crate) use batch::{NotSigned, OtherSigner, SignReport, SignScope, Signed, StagedRow, ToSign};
 pub(crate) use builder::located;
 pub(crate) use call_policy::LockMode;
-pub(crate) use checks::{Checked, Verdict};
-pub(crate) use describe::Level;
+pub(crate) use checks::{CheckedItem, ItemVerdict};
+pub(crate) use describe::DetailLevel;
 #[cfg(feature = "lsp")]
-pub(crate) use drafts::{Draft, Remark, Spot};
+pub(crate) use drafts::{JudgedDraft, Remark, Spot};
 pub(crate) use eval::Scored;
 pub(crate) use failed::Failed;
 pub(crate) use history::{Against, PastVersion};
@@ -76,12 +76,12 @@ pub(crate) use hooks::{BELOW as HOOKS_BELOW, FoundHook};
 pub(crate) use items::Described;
 pub(crate) use locks::{Change, LockReport, LockRow};
 #[cfg(any(feature = "lsp", feature = "mcp"))]
-pub(crate) use offer::{Offer, Taken};
+pub(crate) use offer::{Offer, OfferOutcome};
 pub(crate) use projects::{Review, SignerIs};
 pub(crate) use reach::{Reach, ReachedItem, SignedBy};
 pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
 pub(crate) use rye::now;
 pub(crate) use search::{SearchHit, SearchPage};
 pub(crate) use signing::SignatureState;
-pub(crate) use why::{ItemCopy, Why};
+pub(crate) use why::{ItemCopy, WhyReport};
 pub(crate) use working_items::{Author, FileChange, Prepared, WorkingItem, WorkingText};

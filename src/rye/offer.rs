@@ -36,7 +36,7 @@ pub(crate) struct Offer {
 
 /// What became of an offer that was accepted.
 #[derive(Debug)]
-pub(crate) enum Taken {
+pub(crate) enum OfferOutcome {
     Signed,
     /// The file, or one beside it, is not what was shown; nothing was signed.
     Changed,
@@ -78,18 +78,18 @@ impl Signing<'_> {
     ///
     /// # Errors
     /// Those of [`Signing::offer`], of your own key, and of signing.
-    pub(crate) fn take(self, offer: &Offer) -> Result<Taken, Failure> {
+    pub(crate) fn take(self, offer: &Offer) -> Result<OfferOutcome, Failure> {
         let (found, files) = self.offered(&offer.entry)?;
         if seen(&found, &files) != offer.seen || found.path != offer.path {
-            return Ok(Taken::Changed);
+            return Ok(OfferOutcome::Changed);
         }
         let prepared =
             self.rye.working_items().prepare_by(&found, &files, By::Own(&self.own_pair()?))?;
         let is_shown = prepared.is_current && prepared.digest() == offer.digest;
         if is_shown && self.rye.working_items().finish(&prepared)? {
-            Ok(Taken::Signed)
+            Ok(OfferOutcome::Signed)
         } else {
-            Ok(Taken::Changed)
+            Ok(OfferOutcome::Changed)
         }
     }
 

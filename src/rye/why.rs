@@ -30,7 +30,7 @@ pub(crate) struct ItemCopy {
 
 /// Everything that decides about one reference.
 #[derive(Debug)]
-pub(crate) struct Why {
+pub(crate) struct WhyReport {
     pub(crate) item: Ref,
     pub(crate) project: String,
     /// `None` without a project space; else whether you accepted it, or why that cannot be said.
@@ -50,7 +50,7 @@ pub(crate) struct Why {
 
 impl Items<'_> {
     /// Everything that decides about a reference.
-    pub(crate) fn why(self, query: &Query) -> Result<Why, Failure> {
+    pub(crate) fn why(self, query: &Query) -> Result<WhyReport, Failure> {
         let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let trust = &policy.trust;
         let loader = policy.loader(&Quiet);
@@ -79,7 +79,7 @@ impl Items<'_> {
         };
         let identity = self.rye.spaces.project_identity();
         let has_space = self.rye.spaces.get(Space::Project).is_some();
-        Ok(Why {
+        Ok(WhyReport {
             item,
             project: self.rye.spaces.project_path().display().to_string(),
             accepted: identity.filter(|_| has_space).map(|identity| {
