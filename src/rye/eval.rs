@@ -60,7 +60,7 @@ impl Runs<'_> {
 
 /// Nothing but a tool is an eval.
 fn no_tool(item: Ref) -> (Ref, Vec<String>, Result<Judged, Failure>) {
-    let failure = EvalError::NotAnEval { item: item.clone(), why: "it is no tool" };
+    let failure = EvalError::NotAnEval { item: item.clone(), why: "it is not a tool" };
     (item, Vec::new(), Err(failure.into()))
 }
 

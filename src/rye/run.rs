@@ -186,7 +186,7 @@ impl Runs<'_> {
             return Err(PlanError::NotATool { item: found.item }.into());
         }
         if request.eval.is_some() && found.item.kind != Kind::Tool {
-            return Err(EvalError::NotAnEval { item: found.item, why: "it is no tool" }.into());
+            return Err(EvalError::NotAnEval { item: found.item, why: "it is not a tool" }.into());
         }
         let (source, parsed) = loader.admit(found)?;
         match parsed {

@@ -342,7 +342,8 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
         findings.push(Finding::warning(format!("it cannot run: {why}")));
     }
     for (name, near) in unknown_names(tool.executor.as_ref(), tool.schema.as_ref(), &tool.config) {
-        let message = format!("`/config/body` names `{{{name}}}`, which is no declared parameter");
+        let message =
+            format!("`/config/body` names `{{{name}}}`, which is not a declared parameter");
         findings.push(Finding::warning(message).meant(&name, near));
     }
     if tool.version.is_none() {

@@ -64,7 +64,7 @@ impl CallHooks<'_> {
                 None => {}
                 Some(Value::Object(other)) => args = other,
                 Some(_) => {
-                    let reason = "`replace.args` is no object".to_owned();
+                    let reason = "`replace.args` is not an object".to_owned();
                     return Err(self.denied(armed, Phase::BeforeExecution, reason));
                 }
             }

@@ -30,7 +30,7 @@ pub(crate) enum HookError {
     Withheld { call: Ref, code: &'static str },
     #[error("`{hook}` is not told: {most} hooks that were told before still run")]
     Busy { hook: Ref, most: usize },
-    #[error("`{item}` is no hook")]
+    #[error("`{item}` is not a hook")]
     NotAHook { item: Ref },
     #[error("`{item}` is not asked at `{}`: its phases are `{known}`", escape_line(.phase))]
     OtherPhase { item: Ref, phase: String, known: String },

@@ -189,11 +189,14 @@ fn a_tool_is_told_of_its_schema_its_examples_and_its_template() {
     let hover = editor.at("textDocument/hover", &path, 13, 15);
     assert_eq!(hover["contents"]["value"], "parameter `city`: string\n\n", "{hover}");
     let said = editor.change(&path, &good.replace("{city}\"", "{cities} {params_json} ${HOME}\""));
-    assert_eq!(sayings(&said), ["`/config/body` names `{cities}`, which is no declared parameter"]);
+    assert_eq!(
+        sayings(&said),
+        ["`/config/body` names `{cities}`, which is not a declared parameter"]
+    );
     let said = editor.change(&path, &good.replace("\"{city}\"", "\"{cyti}\""));
     assert_eq!(
         sayings(&said),
-        ["`/config/body` names `{cyti}`, which is no declared parameter; did you mean `city`?"]
+        ["`/config/body` names `{cyti}`, which is not a declared parameter; did you mean `city`?"]
     );
     let said = editor.change(&path, &good.replace("city: Rome", "city: 7"));
     assert_eq!(sayings(&said), ["example 1: /city: 7 is not of type \"string\""]);
