@@ -87,7 +87,7 @@ fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
     let search_index = Arc::<SearchIndex>::default();
     let (vars, kept) = (Vars::from_process(), Arc::clone(&search_index));
     let project = move |project: &Path| {
-        let builder = RyeBuilder::of(vars.clone()).project(project);
+        let builder = RyeBuilder::from_vars(vars.clone()).project(project);
         builder.servers(Arc::clone(&servers)).search_index(Arc::clone(&kept)).build()
     };
     Ok(Setup {

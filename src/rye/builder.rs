@@ -39,11 +39,11 @@ impl Default for RyeBuilder {
 impl RyeBuilder {
     /// The environment and working directory of this process.
     pub fn new() -> Self {
-        Self::of(Vars::from_process())
+        Self::from_vars(Vars::from_process())
     }
 
     /// The same where the environment was read already.
-    pub(crate) fn of(vars: Vars) -> Self {
+    pub(crate) fn from_vars(vars: Vars) -> Self {
         Self {
             vars,
             cwd: None,

@@ -226,7 +226,7 @@ impl JudgedDraft {
         let near = near.into_iter().flatten().filter_map(|name| name.as_str());
         let spot = match (word, &diagnostic.place) {
             (Some(word), _) => Spot::Word(None, word.to_string()),
-            (None, Some(place)) => Spot::of(place),
+            (None, Some(place)) => Spot::from_place(place),
             (None, None) => Spot::Whole,
         };
         self.remarks.push(Remark {
@@ -242,7 +242,7 @@ impl JudgedDraft {
 
 impl Spot {
     /// Where a place is, which is one of this text.
-    pub(crate) fn of(place: &Place) -> Self {
+    pub(crate) fn from_place(place: &Place) -> Self {
         match (place.line, place.column) {
             (Some(line), Some(column)) => Self::Position(Position { line, column }),
             (Some(line), None) => Self::Line(line),

@@ -7,27 +7,8 @@ use crate::tidy::files;
 
 /// Names that several types have, each to be told apart by name.
 const SHARED_NAMES: &[&str] = &[
-    "Asked",
-    "By",
-    "Checked",
-    "Context",
-    "Draft",
-    "Ended",
-    "Event",
-    "Fault",
-    "Finding",
-    "Level",
-    "Line",
-    "Listed",
-    "PassedOver",
-    "Place",
-    "Staged",
-    "State",
-    "Taken",
-    "Unfit",
-    "Verdict",
-    "Wanted",
-    "Why",
+    "Asked", "Context", "Ended", "Event", "Fault", "Finding", "Listed", "Place", "Staged", "State",
+    "Unfit", "Verdict", "Wanted",
 ];
 
 /// The most methods that a type may have, over all its own `impl` blocks.

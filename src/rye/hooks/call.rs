@@ -197,7 +197,7 @@ impl CallHooks<'_> {
         for armed in self.at(phase).filter(|armed| !armed.hook.filters) {
             let start = Instant::now();
             let payload = envelope(&armed.hook, phase, parts);
-            let loader = self.loaders.of(armed.source.space());
+            let loader = self.loaders.for_space(armed.source.space());
             let (verdict, reason) = match loader.rye.hooks().tell(loader, armed, payload) {
                 Ok(()) => ("told", String::new()),
                 // Whatever goes wrong with it changes nothing.
@@ -217,7 +217,7 @@ impl CallHooks<'_> {
     ) -> Result<Option<Map<String, Value>>, Failure> {
         let start = Instant::now();
         let payload = envelope(&armed.hook, phase, parts);
-        let loader = self.loaders.of(armed.source.space());
+        let loader = self.loaders.for_space(armed.source.space());
         let said = match loader.rye.hooks().ask(loader, armed, payload) {
             Ok(Ok(outcome)) => match &outcome.failure {
                 Some(failure) => Err(failure.message.clone()),

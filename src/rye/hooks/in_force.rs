@@ -66,7 +66,7 @@ pub(super) struct HookLoaders<'a> {
 }
 
 impl<'a> HookLoaders<'a> {
-    pub(super) fn of(self, space: Space) -> Loader<'a> {
+    pub(super) fn for_space(self, space: Space) -> Loader<'a> {
         self.policy.for_space(space).loader(self.sink)
     }
 }
@@ -94,12 +94,12 @@ impl Hooks<'_> {
     }
 
     fn find(self, loaders: HookLoaders<'_>, spaces: &[Space]) -> Result<Vec<FoundHook>, Failure> {
-        let own = loaders.of(Space::User);
+        let own = loaders.for_space(Space::User);
         let required = own.trust.required_hooks()?;
         let mut all = Vec::new();
         for space in spaces {
             if let Some(root) = self.rye.spaces.get(*space) {
-                self.gather(loaders.of(*space), root, &mut all)?;
+                self.gather(loaders.for_space(*space), root, &mut all)?;
             }
         }
         for hook in &mut all {
