@@ -190,7 +190,7 @@ fn drive(args: &Merge, context: &Context, out: &mut Out) -> Exit {
         path: &args.path,
     };
     // A place that is refused has signed files as well; the built-in types serve most of them.
-    let types = context.rye().map_or_else(|_| FileTypes::default(), |rye| rye.file_types().clone());
+    let types = context.rye().map_or_else(|_| FileTypes::default(), |rye| rye.types.clone());
     let merged = match merge(&sides, &types) {
         Ok(merged) => merged,
         Err(error) => {

@@ -108,7 +108,7 @@ pub(super) fn laid_out(
         return Ok(None);
     }
     let user = rye.spaces().user().ok().map(|user| PrivateDir::home(user.base()));
-    let pin = PrivateDir::new(rye.runtime_folder(), user.as_deref());
+    let pin = PrivateDir::new(rye.runtime.as_deref(), user.as_deref());
     let pin = pin.map_err(|error| format!("its files cannot be laid out: {}", error.source))?;
     for (path, taken) in files {
         pin.write(path.as_str(), &taken.bytes, taken.is_program)

@@ -60,7 +60,7 @@ pub(super) fn run_context<'a>(
     RunContext {
         host: rye.host(),
         vars: &rye.at.vars,
-        runtime: rye.runtime_folder(),
+        runtime: rye.runtime.as_deref(),
         pin_fallback,
         sink,
         approval: None,

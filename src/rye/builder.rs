@@ -108,9 +108,13 @@ impl RyeBuilder {
     /// The embedded items alone: nothing of this machine is looked at.
     pub(crate) fn system_only(self) -> Rye {
         let at = Where { vars: Vars::default(), cwd: PathBuf::from("/"), project: None };
+        self.bare(at, Spaces::system_only())
+    }
+
+    fn bare(self, at: Where, spaces: Spaces) -> Rye {
         Rye {
             at,
-            spaces: Spaces::system_only(),
+            spaces,
             runtime: None,
             types: FileTypes::default(),
             types_fault: None,
@@ -128,13 +132,14 @@ impl RyeBuilder {
     ///
     /// # Errors
     /// `space.*`
-    pub fn build(self) -> Result<Rye, Failure> {
-        let cwd = match self.cwd {
+    pub fn build(mut self) -> Result<Rye, Failure> {
+        let cwd = match self.cwd.take() {
             Some(cwd) => cwd,
             None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
         };
         let dev = DevMode(!self.strict && self.vars.text("RYE_DEV_MODE") == Some("1"));
-        let at = Where { vars: self.vars, cwd, project: self.project };
+        let vars = std::mem::take(&mut self.vars);
+        let at = Where { vars, cwd, project: self.project.take() };
         let allows_root = |user: Option<&Root>, folder: &ProjectIdentity| {
             TrustStore::new(user, now()).allows_root(folder)
         };
@@ -145,11 +150,11 @@ impl RyeBuilder {
         let spaces = Spaces::find(&at, &consent)?;
         let runtime = at.vars.path("XDG_RUNTIME_DIR").filter(|folder| folder.is_absolute());
         let runtime = runtime.filter(|folder| !spaces.ground().holds(folder));
-        let spaces = match self.project_files {
+        let spaces = match self.project_files.take() {
             Some(folder) => spaces.with_project_files(folder)?,
             None => spaces,
         };
-        let spaces = match self.bundle {
+        let spaces = match self.bundle.take() {
             Some((name, folder)) => spaces.with_bundle(Root::of_bundle(name, folder)?),
             None => spaces,
         };
@@ -164,20 +169,7 @@ impl RyeBuilder {
             dev_mode = dev.0,
             "spaces found"
         );
-        Ok(Rye {
-            at,
-            spaces,
-            runtime,
-            types,
-            types_fault,
-            dev,
-            refuses_dev_keys: false,
-            host: self.host,
-            servers: self.servers,
-            observers: Observers::default(),
-            search_index: self.search_index,
-            suggested: AtomicUsize::default(),
-        })
+        Ok(Rye { runtime, types, types_fault, dev, ..self.bare(at, spaces) })
     }
 }
 

@@ -94,7 +94,7 @@ impl<'a> Locks<'a> {
             named => named.to_vec(),
         };
         let found = parallel(queries, |query| {
-            let locked = self.pins(loader, &query, &before);
+            let locked = pins(loader, &query, &before);
             locked.map_err(|failure| (query.to_string(), failure))
         });
         let mut failed = Vec::new();
@@ -224,30 +224,25 @@ impl<'a> Locks<'a> {
         let lock = policy.lock()?;
         Ok((project, lock.clone()))
     }
+}
 
-    /// The rows that locking one item makes.
-    fn pins(
-        self,
-        loader: Loader<'_>,
-        query: &Query,
-        before: &Lock,
-    ) -> Result<Vec<LockRow>, Failure> {
-        let (source, item) = loader.admit(loader.find(query)?)?;
-        let rows = loader.links(source, item, true, |source, version| {
-            let name = Lock::name(source.item(), source.space())?;
-            let was = before.get(&name).cloned();
-            let now = Pin::of(source, version)?;
-            let change = match &was {
-                None => Change::Added,
-                Some(was) if *was == now => Change::Same,
-                Some(was) => Change::Changed(was.broken(&Seen::from(&now), false)),
-            };
-            // Only what is written is also kept.
-            let kept = (change != Change::Same).then(|| source.clone());
-            Some(LockRow { was, now: Some(now), source: kept, ..LockRow::bare(name, change) })
-        })?;
-        Ok(rows.into_iter().flatten().collect())
-    }
+/// The rows that locking one item makes.
+fn pins(loader: Loader<'_>, query: &Query, before: &Lock) -> Result<Vec<LockRow>, Failure> {
+    let (source, item) = loader.admit(loader.find(query)?)?;
+    let rows = loader.links(source, item, true, |source, version| {
+        let name = Lock::name(source.item(), source.space())?;
+        let was = before.get(&name).cloned();
+        let now = Pin::of(source, version)?;
+        let change = match &was {
+            None => Change::Added,
+            Some(was) if *was == now => Change::Same,
+            Some(was) => Change::Changed(was.broken(&Seen::from(&now), false)),
+        };
+        // Only what is written is also kept.
+        let kept = (change != Change::Same).then(|| source.clone());
+        Some(LockRow { was, now: Some(now), source: kept, ..LockRow::bare(name, change) })
+    })?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
 impl LockRow {

@@ -139,75 +139,68 @@ impl Items<'_> {
     pub(crate) fn reach(self, queries: Vec<Query>) -> Vec<Result<Reach, Failure>> {
         let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
-        parallel(queries, |query| self.reach_one(loader, &query))
-    }
-
-    fn reach_one(self, loader: Loader<'_>, query: &Query) -> Result<Reach, Failure> {
-        let (item, answer, copies) = loader.copies(query)?;
-        let mut reach = Reach {
-            item,
-            copies,
-            refused: None,
-            links: Vec::new(),
-            stop: None,
-            beside: Vec::new(),
-            beside_refused: None,
-            survey: None,
-        };
-        match answer.and_then(|found| loader.admit(found)) {
-            Err(failure) => reach.refused = Some(failure.diagnostic()),
-            Ok((source, parsed)) => {
-                reach.links.push(ReachedItem::new(&source, &parsed, loader.trust));
-                let watch = Watch { loader, seen: RefCell::new(Vec::new()) };
-                let stopped = self.walk(&watch, source, parsed, &mut reach);
-                reach.links.extend(watch.seen.into_inner());
-                if let Some(why) = stopped {
-                    let named = reach.links.last().and_then(|last| last.next.clone());
-                    reach.stop = Some(ChainStop { named, why });
-                }
-            }
-        }
-        Ok(reach)
-    }
-
-    /// Walks the chain; gives what stopped it.
-    fn walk(
-        self,
-        watch: &Watch<'_>,
-        source: Source,
-        parsed: Item,
-        reach: &mut Reach,
-    ) -> Option<Diagnostic> {
-        let loader = watch.loader;
-        match parsed {
-            Item::Tool(tool) if tool.is_link() => links(watch, &source, tool.executor.clone()),
-            Item::Tool(tool) => {
-                reach.survey = loader.survey_tool(&source, &Item::Tool(tool.clone()));
-                match Chain::build(source, *tool, watch, &Quiet) {
-                    Err(error) => Some(Diagnostic::from(&error)),
-                    Ok(chain) => {
-                        match dependencies(&chain, &loader, &Quiet) {
-                            Ok(sources) => {
-                                let sources = sources.iter();
-                                let beside =
-                                    sources.map(|s| ReachedItem::from_source(s, loader.trust));
-                                reach.beside = beside.collect();
-                            }
-                            Err(failure) => reach.beside_refused = Some(failure.diagnostic()),
-                        }
-                        None
-                    }
-                }
-            }
-            Item::Directive(directive) => {
-                lineage(source, *directive, watch).err().map(|error| Diagnostic::from(&error))
-            }
-            Item::Knowledge(_) | Item::Config(_) => None,
-        }
+        parallel(queries, |query| reach(loader, &query))
     }
 }
 
-/// A runtime is no chain's beginning; what stands behind it is looked at all the same.
+fn reach(loader: Loader<'_>, query: &Query) -> Result<Reach, Failure> {
+    let (item, answer, copies) = loader.copies(query)?;
+    let mut reach = Reach {
+        item,
+        copies,
+        refused: None,
+        links: Vec::new(),
+        stop: None,
+        beside: Vec::new(),
+        beside_refused: None,
+        survey: None,
+    };
+    match answer.and_then(|found| loader.admit(found)) {
+        Err(failure) => reach.refused = Some(failure.diagnostic()),
+        Ok((source, parsed)) => {
+            reach.links.push(ReachedItem::new(&source, &parsed, loader.trust));
+            let watch = Watch { loader, seen: RefCell::new(Vec::new()) };
+            let stopped = walk(&watch, source, parsed, &mut reach);
+            reach.links.extend(watch.seen.into_inner());
+            if let Some(why) = stopped {
+                let named = reach.links.last().and_then(|last| last.next.clone());
+                reach.stop = Some(ChainStop { named, why });
+            }
+        }
+    }
+    Ok(reach)
+}
+
+/// Walks the chain; gives what stopped it.
+fn walk(watch: &Watch<'_>, source: Source, parsed: Item, reach: &mut Reach) -> Option<Diagnostic> {
+    let loader = watch.loader;
+    match parsed {
+        Item::Tool(tool) if tool.is_link() => links(watch, &source, tool.executor.clone()),
+        Item::Tool(tool) => {
+            reach.survey = loader.survey_tool(&source, &Item::Tool(tool.clone()));
+            match Chain::build(source, *tool, watch, &Quiet) {
+                Err(error) => Some(Diagnostic::from(&error)),
+                Ok(chain) => {
+                    match dependencies(&chain, &loader, &Quiet) {
+                        Ok(sources) => {
+                            let sources = sources.iter();
+                            let beside = sources.map(|s| ReachedItem::from_source(s, loader.trust));
+                            reach.beside = beside.collect();
+                        }
+                        Err(failure) => reach.beside_refused = Some(failure.diagnostic()),
+                    }
+                    None
+                }
+            }
+        }
+        Item::Directive(directive) => {
+            lineage(source, *directive, watch).err().map(|error| Diagnostic::from(&error))
+        }
+        Item::Knowledge(_) | Item::Config(_) => None,
+    }
+}
+
+/// A runtime is not a chain's beginning; what stands behind it is looked at all the same.
 fn links(watch: &Watch<'_>, source: &Source, executor: Option<ItemId>) -> Option<Diagnostic> {
     let (mut from, mut next) = (source.space(), executor);
     for _ in 1..CHAIN_LINKS {

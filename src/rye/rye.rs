@@ -1,6 +1,6 @@
 //! The facade.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -47,8 +47,10 @@ use crate::verify::{DevMode, TrustError, TrustStore};
 pub struct Rye {
     pub(super) at: Where,
     pub(super) spaces: Spaces,
-    pub(super) runtime: Option<PathBuf>,
-    pub(super) types: FileTypes,
+    /// The session's runtime folder; none that lies in the foreign ground, where tools may write.
+    pub(crate) runtime: Option<PathBuf>,
+    /// Which extensions are items, and how their comments look.
+    pub(crate) types: FileTypes,
     /// Why registered file types could not be read; what runs or verifies stops there.
     pub(super) types_fault: Option<Arc<TrustError>>,
     pub(super) dev: DevMode,
@@ -77,11 +79,6 @@ impl Rye {
         self.types_fault.clone().map_or(Ok(()), |fault| Err(fault.into()))
     }
 
-    /// Which extensions are items, and how their comments look.
-    pub(crate) fn file_types(&self) -> &FileTypes {
-        &self.types
-    }
-
     /// What decided where the spaces are.
     pub(crate) fn located(&self) -> &Where {
         &self.at
@@ -104,11 +101,6 @@ impl Rye {
     pub(crate) fn trust(&self) -> TrustStore<'_> {
         let trust = TrustStore::new(self.spaces.get(Space::User), now());
         trust.refusing_dev_keys(self.refuses_dev_keys)
-    }
-
-    /// The session's runtime folder; none that lies in the foreign ground, where tools may write.
-    pub(crate) fn runtime_folder(&self) -> Option<&Path> {
-        self.runtime.as_deref()
     }
 }
 

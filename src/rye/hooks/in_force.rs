@@ -253,21 +253,6 @@ impl Hooks<'_> {
         })
     }
 
-    fn plan(
-        self,
-        loader: Loader<'_>,
-        armed: &VerifiedHook,
-        payload: Map<String, Value>,
-    ) -> Result<Plan, Failure> {
-        let valid = valid_here(loader.chain(armed.source.clone(), armed.tool.clone(), &Quiet)?)?;
-        let run_id = crate::rye::run::run_id();
-        let params = Params::check(armed.item(), None, payload, None)?;
-        // What a project says of its runs is not for those who judge it.
-        let project_shortens = armed.source.space() == Space::Project;
-        let machine = PlanContext { run_id: &run_id, project_shortens, ..loader.machine() };
-        Plan::build(&valid, params, &machine, &Quiet)
-    }
-
     /// # Errors
     /// What is wrong before it is started; how it ended is the inner result.
     pub(super) fn ask(
@@ -276,7 +261,7 @@ impl Hooks<'_> {
         armed: &VerifiedHook,
         payload: Map<String, Value>,
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
-        let plan = self.plan(loader, armed, payload)?;
+        let plan = plan(loader, armed, payload)?;
         let ended = self.rye.runs().execute(&plan, None, None, &Quiet);
         // What it says of a call is shown to whoever made it.
         let mask = Mask::new(plan.private_values());
@@ -290,7 +275,7 @@ impl Hooks<'_> {
         armed: &VerifiedHook,
         payload: Map<String, Value>,
     ) -> Result<(), Failure> {
-        let plan = self.plan(loader, armed, payload)?;
+        let plan = plan(loader, armed, payload)?;
         let busy = || HookError::Busy { hook: armed.item().clone(), most: OBSERVERS };
         let place = self.rye.observers.place().ok_or_else(busy)?;
         let fallback = pin_fallback(self.rye);
@@ -308,6 +293,20 @@ impl Hooks<'_> {
             .tell(place, Notification { item, child, folders, payload, deadline, mask });
         Ok(())
     }
+}
+
+fn plan(
+    loader: Loader<'_>,
+    armed: &VerifiedHook,
+    payload: Map<String, Value>,
+) -> Result<Plan, Failure> {
+    let valid = valid_here(loader.chain(armed.source.clone(), armed.tool.clone(), &Quiet)?)?;
+    let run_id = crate::rye::run::run_id();
+    let params = Params::check(armed.item(), None, payload, None)?;
+    // What a project says of its runs is not for those who judge it.
+    let project_shortens = armed.source.space() == Space::Project;
+    let machine = PlanContext { run_id: &run_id, project_shortens, ..loader.machine() };
+    Plan::build(&valid, params, &machine, &Quiet)
 }
 
 /// The hook that a file is; `None` for another tool.
