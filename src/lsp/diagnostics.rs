@@ -19,7 +19,7 @@ const BY_SIGNING: [Code; 4] = [VERIFY_UNSIGNED, VERIFY_ALTERED, VERIFY_MOVED, VE
 /// Everything that is to be said of a text, the verdict first.
 pub(super) fn diagnostics(draft: &JudgedDraft, text: &str, units: Units) -> Vec<lsp::Diagnostic> {
     let verdict = draft.verdict.as_ref().err().map(|diagnostic| {
-        let place = diagnostic.place.as_ref().map_or(Spot::Whole, Spot::of);
+        let place = diagnostic.place.as_ref().map_or(Spot::Whole, Spot::from_place);
         let range = units.range(text, bytes_of(&place, text));
         // Whoever types has altered what was signed; that is news only once it is saved.
         let severity = match is_unsaved(draft) {
