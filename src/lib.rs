@@ -86,7 +86,7 @@
 //! # Start here
 //!
 //! `rye/run.rs` is the way from a reference to a report; `signature/check.rs` is the list of
-//! checks; `cli/execute.rs` is a verb; `diag/mod.rs` says how to add a refusal and its code.
+//! checks; `cli/execute.rs` is a verb; `diagnostic/mod.rs` says how to add a refusal and its code.
 
 mod base;
 #[cfg(feature = "bench")]
