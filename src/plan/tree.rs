@@ -82,14 +82,13 @@ impl Tree {
                 lib: lib(chain),
             },
         };
-        let own: Arc<[u8]> = tool.source.shared_text().into();
+        let own = Arc::from(&tool.source);
         tree.add(tree.places.tool.clone(), own, false, tool.source.path().to_owned());
         tree.add_parts(&tool.source, |path| place(&join(folder_of(listed), path)));
         for module in modules {
             let path = place(&module.path_below_base());
             if tree.files.iter().all(|file| file.path != path) {
-                let bytes = module.shared_text().into();
-                tree.add(path, bytes, false, module.path().to_owned());
+                tree.add(path, module.into(), false, module.path().to_owned());
             }
         }
         for (at, link) in chain.links().iter().enumerate().skip(1) {

@@ -115,11 +115,6 @@ impl Source {
         &self.text
     }
 
-    /// The same, shared.
-    pub(crate) fn shared_text(&self) -> Arc<str> {
-        Arc::clone(&self.text)
-    }
-
     /// The file without its signature line.
     pub(crate) fn raw(&self) -> String {
         format!("{}{}", &self.text[..self.line.start], &self.text[self.line.end..])
@@ -158,5 +153,12 @@ impl Source {
 
     pub(crate) fn integrity(&self) -> Integrity {
         if self.warnings.is_empty() { Integrity::Verified } else { Integrity::Unverified }
+    }
+}
+
+/// The whole file, shared.
+impl From<&Source> for Arc<[u8]> {
+    fn from(source: &Source) -> Self {
+        Arc::clone(&source.text).into()
     }
 }

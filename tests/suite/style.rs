@@ -19,7 +19,6 @@ const MANY_METHODS: &[(&str, usize)] = &[
     ("src/dev Session", 41),
     ("src/lsp Session", 28),
     ("src/trust TrustStore", 40),
-    ("src/verify Source", 26),
 ];
 
 /// Messages that are left which say that something "is no" such thing.
