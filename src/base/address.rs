@@ -23,20 +23,20 @@ impl Address {
         if text.len() > URL_BYTES {
             return Err("is too long");
         }
-        let uri = Uri::parse(text).map_err(|_| "is no absolute `http` or `https` URL")?;
+        let uri = Uri::parse(text).map_err(|_| "is not an absolute `http` or `https` URL")?;
         if uri.has_fragment() {
             return Err("has a fragment (`#…`), which is never sent");
         }
-        Self::of(&uri)
+        Self::from_uri(&uri)
     }
 
-    fn of(uri: &Uri<&str>) -> Result<Self, &'static str> {
+    fn from_uri(uri: &Uri<&str>) -> Result<Self, &'static str> {
         let is_https = match uri.scheme().as_str().to_ascii_lowercase().as_str() {
             "https" => true,
             "http" => false,
-            _ => return Err("is no absolute `http` or `https` URL"),
+            _ => return Err("is not an absolute `http` or `https` URL"),
         };
-        let authority = uri.authority().ok_or("is no absolute `http` or `https` URL")?;
+        let authority = uri.authority().ok_or("is not an absolute `http` or `https` URL")?;
         if authority.has_userinfo() {
             return Err("has a user name or password in it; use `auth`");
         }
@@ -72,7 +72,7 @@ impl Address {
         }
         let base = Uri::parse(self.text.as_str()).ok()?;
         let resolved = UriRef::parse(location).ok()?.resolve_against(&base).ok()?;
-        Self::of(&resolved.strip_fragment()).ok().filter(|to| to.text.len() <= URL_BYTES)
+        Self::from_uri(&resolved.strip_fragment()).ok().filter(|to| to.text.len() <= URL_BYTES)
     }
 
     pub(crate) fn as_str(&self) -> &str {

@@ -178,8 +178,8 @@ pub(crate) fn temporary_name() -> io::Result<String> {
 }
 
 /// Removes temporary files and empty folders of ours that processes left in `folder` when they were
-/// killed: by name, owner, age, and that nobody holds them. Once a folder and process, since a
-/// batch writes many files into one.
+/// killed: by name, owner, age, and that nobody holds them. It happens once for each folder and
+/// process, since a batch writes many files into one.
 pub(crate) fn sweep(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if !unpoisoned(SWEPT.lock()).insert(folder.to_owned()) {

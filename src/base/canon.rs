@@ -18,7 +18,7 @@ const SAFE: u64 = (1 << 53) - 1;
 
 /// A number that a canonical document cannot hold exactly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{number}` at `{pointer}` is no whole number between −2^53 and 2^53")]
+#[error("`{number}` at `{pointer}` is not a whole number between −2^53 and 2^53")]
 pub(crate) struct Inexact {
     /// Where it stands, as a JSON pointer.
     pub(crate) pointer: String,

@@ -24,7 +24,7 @@ pub(crate) fn is_within(text: &str, place: Position) {
     let line = text.split('\n').nth(place.line.wrapping_sub(1));
     let columns = line.map(|line| line.chars().count() + 1);
     let fits = place.column >= 1 && columns.is_some_and(|columns| place.column <= columns);
-    assert!(fits, "{place:?} is no place of {text:?}");
+    assert!(fits, "{place:?} is not within {text:?}");
 }
 
 /// Shown text steers no terminal and loses nothing; positions are places; times and digests have

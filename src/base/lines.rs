@@ -13,7 +13,7 @@ pub(crate) struct Framer {
 
 /// What [`Framer::next_line`] gives.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line<'b> {
+pub(crate) enum FramedLine<'b> {
     Whole(&'b [u8]),
     /// A line is longer than is allowed; nothing behind its begin can be told apart.
     TooLong,
@@ -35,23 +35,23 @@ impl Framer {
     }
 
     /// The next line; `None` if more bytes are needed first.
-    pub(crate) fn next_line(&mut self) -> Option<Line<'_>> {
+    pub(crate) fn next_line(&mut self) -> Option<FramedLine<'_>> {
         let end = self.bytes[self.seen..].iter().position(|byte| *byte == b'\n');
         let Some(end) = end.map(|end| self.seen + end) else {
             self.seen = self.bytes.len();
-            return (self.bytes.len() - self.from > self.cap).then_some(Line::TooLong);
+            return (self.bytes.len() - self.from > self.cap).then_some(FramedLine::TooLong);
         };
         let start = self.from;
         self.from = end + 1;
         self.seen = self.from;
         let whole = &self.bytes[start..end];
-        Some(if whole.len() > self.cap { Line::TooLong } else { Line::Whole(whole) })
+        Some(if whole.len() > self.cap { FramedLine::TooLong } else { FramedLine::Whole(whole) })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Framer, Line};
+    use super::{FramedLine, Framer};
 
     fn lines(pieces: &[&[u8]], cap: usize) -> Vec<Option<Vec<u8>>> {
         let mut framer = Framer::new(cap);
@@ -60,8 +60,8 @@ mod tests {
             framer.push(piece);
             while let Some(line) = framer.next_line() {
                 out.push(match line {
-                    Line::Whole(line) => Some(line.to_vec()),
-                    Line::TooLong => None,
+                    FramedLine::Whole(line) => Some(line.to_vec()),
+                    FramedLine::TooLong => None,
                 });
                 if out.last() == Some(&None) {
                     return out;

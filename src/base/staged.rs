@@ -12,12 +12,12 @@ use super::bytes::{sweep, temporary};
 /// A temporary file beside `path`, which becomes `path` once it is written; dropped before that, it
 /// is removed and `path` is as it was.
 #[derive(Debug)]
-pub(crate) struct Staged {
+pub(crate) struct AtomicFile {
     file: NamedTempFile,
     path: PathBuf,
 }
 
-impl Staged {
+impl AtomicFile {
     /// Takes the place: the folder is there and can be written, and `path` is a regular file or
     /// nothing. A link at `path` is not followed; it will be replaced.
     ///
@@ -25,7 +25,7 @@ impl Staged {
     /// What the file system says.
     pub(crate) fn at(path: &Path, mode: u32) -> io::Result<Self> {
         if fs::symlink_metadata(path).is_ok_and(|stat| !stat.is_file() && !stat.is_symlink()) {
-            return Err(io::Error::other("something that is no file is there"));
+            return Err(io::Error::other("something that is not a regular file is there"));
         }
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
@@ -56,23 +56,23 @@ impl Staged {
 
 #[cfg(test)]
 mod tests {
-    use super::Staged;
+    use super::AtomicFile;
     use std::fs;
 
     #[test]
     fn a_place_is_taken_before_and_filled_after() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x");
-        assert!(Staged::at(&dir.path().join("no/x"), 0o644).is_err());
-        assert!(Staged::at(dir.path(), 0o644).is_err());
+        assert!(AtomicFile::at(&dir.path().join("no/x"), 0o644).is_err());
+        assert!(AtomicFile::at(dir.path(), 0o644).is_err());
         fs::write(&path, b"old").unwrap();
-        drop(Staged::at(&path, 0o644).unwrap());
+        drop(AtomicFile::at(&path, 0o644).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"old");
         let target = dir.path().join("target");
         fs::write(&target, b"kept").unwrap();
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(&target, &path).unwrap();
-        Staged::at(&path, 0o644).unwrap().finish(b"new").unwrap();
+        AtomicFile::at(&path, 0o644).unwrap().finish(b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read(&target).unwrap(), b"kept", "the link was not followed");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);

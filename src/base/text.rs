@@ -17,17 +17,17 @@ pub(crate) struct Position {
 
 /// The position of byte `at` of `text`; past the end counts as the end.
 pub(crate) fn position(text: &[u8], at: usize) -> Position {
-    Places::new(text).find(at)
+    PositionFinder::new(text).find(at)
 }
 
 /// The positions of many bytes of a text; rising ones are found in one walk over it.
-pub(crate) struct Places<'t> {
+pub(crate) struct PositionFinder<'t> {
     text: &'t [u8],
     at: usize,
     found: Position,
 }
 
-impl<'t> Places<'t> {
+impl<'t> PositionFinder<'t> {
     pub(crate) fn new(text: &'t [u8]) -> Self {
         Self { text, at: 0, found: Position { line: 1, column: 1 } }
     }
@@ -52,7 +52,7 @@ impl<'t> Places<'t> {
 
 /// A character that must not stand in an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unfit {
+pub(crate) struct ForbiddenChar {
     pub(crate) char: char,
     pub(crate) at: usize,
     pub(crate) invisible: bool,
@@ -60,11 +60,11 @@ pub(crate) struct Unfit {
 
 /// The first character that has no place in reviewed text (core 1.5), and whether it is one that
 /// cannot be seen. A lone carriage return is left to [`lone_return`].
-pub(crate) fn unfit(text: &str) -> Option<Unfit> {
+pub(crate) fn unfit(text: &str) -> Option<ForbiddenChar> {
     if text.is_ascii() {
         // Fast path: of the ASCII characters only controls are unfit.
         let at = text.bytes().position(|b| is_control(char::from(b)))?;
-        return Some(Unfit { char: char::from(text.as_bytes()[at]), at, invisible: false });
+        return Some(ForbiddenChar { char: char::from(text.as_bytes()[at]), at, invisible: false });
     }
     hiding(text).find(|found| found.char != '\r')
 }
@@ -79,7 +79,7 @@ pub(crate) fn invisible(text: &str) -> Option<(char, usize)> {
 
 /// Every character that could steer a terminal or hide in a text, carriage returns too; line feeds
 /// and tabs do not.
-pub(crate) fn hiding(text: &str) -> impl Iterator<Item = Unfit> {
+pub(crate) fn hiding(text: &str) -> impl Iterator<Item = ForbiddenChar> {
     let mut rest = text.char_indices().peekable();
     let mut before = None;
     std::iter::from_fn(move || {
@@ -90,7 +90,7 @@ pub(crate) fn hiding(text: &str) -> impl Iterator<Item = Unfit> {
             // What hides is written out, so that nothing stands behind it as itself.
             before = (!hides).then_some(char);
             if hides {
-                return Some(Unfit { char, at, invisible });
+                return Some(ForbiddenChar { char, at, invisible });
             }
         }
         None
@@ -286,7 +286,8 @@ pub(crate) fn percent_decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        Places, Position, brief_line, escape, escape_line, lone_return, near, position, unfit,
+        Position, PositionFinder, brief_line, escape, escape_line, lone_return, near, position,
+        unfit,
     };
 
     #[test]
@@ -295,7 +296,7 @@ mod tests {
         assert_eq!(position(text, 3), Position { line: 1, column: 3 });
         assert_eq!(position(text, 5), Position { line: 2, column: 1 });
         assert_eq!(position(text, 99), Position { line: 2, column: 3 });
-        let mut places = Places::new(text);
+        let mut places = PositionFinder::new(text);
         for at in [0, 1, 3, 4, 5, 6, 2, 1, 99, 0] {
             assert_eq!(places.find(at), position(text, at), "{at}");
         }

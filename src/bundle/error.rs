@@ -26,7 +26,7 @@ codes! {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum BundleError {
-    #[error("`{}` is no bundle: {why}", escape_line(.path))]
+    #[error("`{}` is not a valid bundle: {why}", escape_line(.path))]
     Malformed { path: String, why: String },
     #[error("the bundle is signed by `{key}`: {}", doubt(.why))]
     Untrusted { key: Fingerprint, why: KeyProblem },
@@ -34,13 +34,13 @@ pub(crate) enum BundleError {
         "the bundle is signed by `{key}`, who may not sign `{item}` in the system space: {why}"
     )]
     OutOfScope { key: Fingerprint, item: Ref, why: String },
-    #[error("the signature of the bundle was not made by `{key}`, whose it says it is")]
+    #[error("the bundle says that `{key}` signed it, but that key did not make its signature")]
     Forged { key: Fingerprint },
     #[error("a bundle may not hold `{}`: {why}", escape_line(.path))]
     Content { path: String, why: String },
     #[error("`{item}` is there already, in {}", .there.space.as_deref().unwrap_or("the system space"))]
     Clash { item: Ref, there: Place },
-    #[error("{} of its items {} refused", .findings.len(), if .findings.len() == 1 { "is" } else { "are" })]
+    #[error("{} of the bundle's items {} refused", .findings.len(), if .findings.len() == 1 { "is" } else { "are" })]
     Refused { findings: Vec<Diagnostic> },
     #[error("`{name}` is installed already: {why}")]
     Installed { name: BundleName, why: String },

@@ -130,7 +130,7 @@ impl Manifest {
 
     fn checked(self) -> Result<Self, BundleError> {
         if self.statement != STATEMENT || self.predicate_type != PREDICATE {
-            return Err(malformed(format!("its payload is no `{PREDICATE}`")));
+            return Err(malformed(format!("its payload is not of the type `{PREDICATE}`")));
         }
         if self.subject.is_empty() || self.subject.len() > BUNDLE_FILES {
             return Err(malformed(format!("it lists no file, or more than {BUNDLE_FILES}")));

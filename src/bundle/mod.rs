@@ -4,11 +4,11 @@
 //!
 //! In:  verified items, to pack; an archive from anywhere, to check and install.
 //! Out: a `.tar.zst` whose first entry is a signed manifest; a folder below `<user>/.ai/bundles`,
-//! which joins the system space as `system:<name>`.
+//!      which joins the system space as `system:<name>`.
 //!
 //! - `manifest.rs` what a bundle says of itself, and which paths there may be · `archive.rs` the
-//!   file · `check.rs` whether a bundle may be installed here · `pack.rs` · `shelf.rs` the folder
-//!   of installed bundles, `receipt.rs` what was put there
+//!   file · `check.rs` whether a bundle may be installed here · `pack.rs` · `installed.rs` the
+//!   folder of installed bundles, `receipt.rs` what was put there
 //!
 //! Invariants
 //! - The signature of the manifest is checked before anything of an archive is written, and no byte
@@ -22,12 +22,12 @@ mod check;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
+mod installed;
 mod manifest;
 mod pack;
 mod receipt;
-mod shelf;
 
 pub(crate) use check::{Bundle, check_archive};
 pub(crate) use error::CODES;
+pub(crate) use installed::{BundleState, InstalledBundles, Left};
 pub(crate) use pack::{Wish, pack};
-pub(crate) use shelf::{Left, Shelf, State};

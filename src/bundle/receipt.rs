@@ -37,7 +37,7 @@ pub(super) enum Now {
 }
 
 impl Receipt {
-    pub(super) fn of(bundle: &Bundle) -> Self {
+    pub(super) fn from_bundle(bundle: &Bundle) -> Self {
         let files = bundle.manifest.files().map(|file| (format!(".ai/{}", file.path), file.sha256));
         let manifest = (MANIFEST.to_owned(), Digest::of(&bundle.envelope));
         Self {
@@ -66,7 +66,7 @@ impl Receipt {
             return Err(format!("its format is {}", receipt.format));
         }
         match receipt.files.keys().find(|path| path.parse::<RelPath>().is_err()) {
-            Some(path) => Err(format!("`{path}` is no plain path")),
+            Some(path) => Err(format!("`{path}` is not a plain path")),
             None => Ok(receipt),
         }
     }

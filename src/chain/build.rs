@@ -1,6 +1,6 @@
 //! Building a chain (core 7.3).
 
-use super::error::{ChainError, Fault};
+use super::error::{ChainError, ChainFault};
 use super::fetch::Fetch;
 use super::link::{Link, Role};
 use super::primitive::Primitive;
@@ -60,10 +60,14 @@ impl Chain {
     }
 }
 
-fn follow(links: &mut Vec<Link>, fetch: &dyn Fetch, sink: &dyn Sink) -> Result<Primitive, Fault> {
+fn follow(
+    links: &mut Vec<Link>,
+    fetch: &dyn Fetch,
+    sink: &dyn Sink,
+) -> Result<Primitive, ChainFault> {
     let first = &links[0];
     if let Some(what @ ("runtime" | "primitive")) = first.tool.tool_type.as_deref() {
-        return Err(Fault::NotATool { item: first.item().clone(), what: what.to_owned() });
+        return Err(ChainFault::NotATool { item: first.item().clone(), what: what.to_owned() });
     }
     loop {
         let by = &links[links.len() - 1];
@@ -78,10 +82,10 @@ fn follow(links: &mut Vec<Link>, fetch: &dyn Fetch, sink: &dyn Sink) -> Result<P
         if let Some(at) = links.iter().position(|link| link.item().id == executor) {
             let mut path: Vec<_> = links[at..].iter().map(|l| l.item().id.clone()).collect();
             path.push(executor);
-            return Err(Fault::Cycle { path });
+            return Err(ChainFault::Cycle { path });
         }
         if links.len() == CHAIN_LINKS {
-            return Err(Fault::TooDeep);
+            return Err(ChainFault::TooDeep);
         }
         let link = next(by, &executor, fetch)?;
         links.push(link);
@@ -89,40 +93,40 @@ fn follow(links: &mut Vec<Link>, fetch: &dyn Fetch, sink: &dyn Sink) -> Result<P
 }
 
 /// Only the last link may be a primitive, and it must be one.
-fn end(links: &mut [Link]) -> Result<Primitive, Fault> {
+fn end(links: &mut [Link]) -> Result<Primitive, ChainFault> {
     let several = links.len() > 1;
     let last = links.len() - 1;
     let link = &mut links[last];
     let is_one = link.tool.tool_type.as_deref() == Some("primitive");
     let primitive = Primitive::from_id(&link.item().id).filter(|_| several && is_one);
-    let unknown = || Fault::UnknownPrimitive { item: link.item().clone() };
+    let unknown = || ChainFault::UnknownPrimitive { item: link.item().clone() };
     let primitive = primitive.ok_or_else(unknown)?;
     link.role = Role::Primitive;
     Ok(primitive)
 }
 
-fn next(by: &Link, executor: &ItemId, fetch: &dyn Fetch) -> Result<Link, Fault> {
+fn next(by: &Link, executor: &ItemId, fetch: &dyn Fetch) -> Result<Link, ChainFault> {
     let item = Ref::new(Kind::Tool, executor.clone());
     let from = by.source.space();
     let Some((source, parsed)) = fetch.fetch(&item, from)? else {
         let by = by.item().clone();
         return Err(match fetch.find_above(&item, from) {
-            Some(space) => Fault::OutOfReach { by, from, executor: executor.clone(), space },
+            Some(space) => ChainFault::OutOfReach { by, from, executor: executor.clone(), space },
             None => {
                 let near = executors(fetch.near(&item));
-                Fault::ExecutorNotFound { by, executor: executor.clone(), near }
+                ChainFault::ExecutorNotFound { by, executor: executor.clone(), near }
             }
         });
     };
     let Item::Tool(tool) = parsed else {
         let what = item.kind.to_string();
-        return Err(Fault::NotAnExecutor { by: by.item().clone(), item, what });
+        return Err(ChainFault::NotAnExecutor { by: by.item().clone(), item, what });
     };
     match tool.tool_type.as_deref() {
         Some("runtime" | "primitive") => {}
         other => {
             let what = other.unwrap_or("tool").to_owned();
-            return Err(Fault::NotAnExecutor { by: by.item().clone(), item, what });
+            return Err(ChainFault::NotAnExecutor { by: by.item().clone(), item, what });
         }
     }
     Ok(Link { role: Role::Runtime, source, tool: *tool })

@@ -21,24 +21,24 @@ codes! {
 #[error("{fault}")]
 pub(crate) struct ChainError {
     pub(crate) links: Vec<ItemId>,
-    pub(crate) fault: Fault,
+    pub(crate) fault: ChainFault,
 }
 
 /// What stopped it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub(crate) enum Fault {
+pub(crate) enum ChainFault {
     #[error(transparent)]
     Fetch(#[from] Failure),
     #[error("`{by}` names the executor `{executor}`, which is in no space")]
     ExecutorNotFound { by: Ref, executor: ItemId, near: Vec<String> },
     #[error("Chain validation failed: incompatible spaces")]
     OutOfReach { by: Ref, from: Space, executor: ItemId, space: Space },
-    #[error("the chain comes back to where it was: {}", arrows(.path))]
+    #[error("the chain runs in a circle: {}", arrows(.path))]
     Cycle { path: Vec<ItemId> },
     #[error("the chain has more than {CHAIN_LINKS} links")]
     TooDeep,
-    #[error("the chain ends at `{item}`, which is no primitive of this build")]
+    #[error("the chain ends at `{item}`, which is not a primitive of this rye")]
     UnknownPrimitive { item: Ref },
     #[error("`{by}` names the executor `{item}`, which is a {what}, not a runtime or primitive")]
     NotAnExecutor { by: Ref, item: Ref, what: String },
@@ -60,64 +60,64 @@ fn arrows(ids: &[ItemId]) -> String {
 impl Diagnose for ChainError {
     fn code(&self) -> Code {
         match &self.fault {
-            Fault::Fetch(inner) => inner.reason(),
-            Fault::ExecutorNotFound { .. } => CHAIN_EXECUTOR_NOT_FOUND,
-            Fault::OutOfReach { .. } => VALIDATE_SPACE_ORDER,
-            Fault::Cycle { .. } => CHAIN_CYCLE,
-            Fault::TooDeep | Fault::TooManyParents => CHAIN_TOO_DEEP,
-            Fault::UnknownPrimitive { .. } => CHAIN_UNKNOWN_PRIMITIVE,
-            Fault::NotAnExecutor { .. } => CHAIN_NOT_AN_EXECUTOR,
-            Fault::NotATool { .. } => CHAIN_NOT_A_TOOL,
-            Fault::ExtendsCycle { .. } => PARSE_EXTENDS_CYCLE,
-            Fault::ParentNotFound { .. } => CHAIN_PARENT_NOT_FOUND,
+            ChainFault::Fetch(inner) => inner.reason(),
+            ChainFault::ExecutorNotFound { .. } => CHAIN_EXECUTOR_NOT_FOUND,
+            ChainFault::OutOfReach { .. } => VALIDATE_SPACE_ORDER,
+            ChainFault::Cycle { .. } => CHAIN_CYCLE,
+            ChainFault::TooDeep | ChainFault::TooManyParents => CHAIN_TOO_DEEP,
+            ChainFault::UnknownPrimitive { .. } => CHAIN_UNKNOWN_PRIMITIVE,
+            ChainFault::NotAnExecutor { .. } => CHAIN_NOT_AN_EXECUTOR,
+            ChainFault::NotATool { .. } => CHAIN_NOT_A_TOOL,
+            ChainFault::ExtendsCycle { .. } => PARSE_EXTENDS_CYCLE,
+            ChainFault::ParentNotFound { .. } => CHAIN_PARENT_NOT_FOUND,
         }
     }
 
     fn help(&self) -> Option<String> {
         Some(match &self.fault {
-            Fault::Fetch(inner) => return inner.help(),
-            Fault::ExecutorNotFound { near, .. } | Fault::ParentNotFound { near, .. }
+            ChainFault::Fetch(inner) => return inner.help(),
+            ChainFault::ExecutorNotFound { near, .. } | ChainFault::ParentNotFound { near, .. }
                 if !near.is_empty() =>
             {
                 let near: Vec<_> = near.iter().map(|n| format!("`{n}`")).collect();
                 format!("did you mean {}?", near.join(" or "))
             }
-            Fault::ExecutorNotFound { .. } => {
+            ChainFault::ExecutorNotFound { .. } => {
                 "the shipped runtimes are listed by `rye list --kind tool --all`".into()
             }
-            Fault::ParentNotFound { .. } => {
+            ChainFault::ParentNotFound { .. } => {
                 "a directive extends one of its own space or of a lower one; see `rye list`".into()
             }
-            Fault::OutOfReach { by, from, executor, space } => format!(
+            ChainFault::OutOfReach { by, from, executor, space } => format!(
                 "`{by}` lies in the {from} space and `{executor}` only in the {space} space; an item depends on its own space and lower ones"
             ),
-            Fault::Cycle { .. } | Fault::ExtendsCycle { .. } => "break the circle in one of them".into(),
-            Fault::TooDeep | Fault::TooManyParents => "shorten it".into(),
-            Fault::UnknownPrimitive { .. } => {
+            ChainFault::Cycle { .. } | ChainFault::ExtendsCycle { .. } => "change one of these items so that the circle ends".into(),
+            ChainFault::TooDeep | ChainFault::TooManyParents => "remove some of them".into(),
+            ChainFault::UnknownPrimitive { .. } => {
                 "an item without `executor_id` is a primitive; a tool names a runtime such as `rye/core/runtimes/python/script`".into()
             }
-            Fault::NotAnExecutor { .. } => {
+            ChainFault::NotAnExecutor { .. } => {
                 "name a runtime, such as `rye/core/runtimes/python/script`".into()
             }
-            Fault::NotATool { item, .. } => format!("see what it is with `rye show {item}`"),
+            ChainFault::NotATool { item, .. } => format!("see what it is with `rye show {item}`"),
         })
     }
 
     fn place(&self) -> Option<Place> {
         match &self.fault {
-            Fault::Fetch(inner) => inner.inner().place(),
+            ChainFault::Fetch(inner) => inner.inner().place(),
             _ => None,
         }
     }
 
     fn item(&self) -> Option<String> {
         match &self.fault {
-            Fault::Fetch(inner) => inner.inner().item(),
-            Fault::ExecutorNotFound { by, .. }
-            | Fault::OutOfReach { by, .. }
-            | Fault::ParentNotFound { by, .. }
-            | Fault::NotAnExecutor { by, .. } => Some(by.to_string()),
-            Fault::UnknownPrimitive { item } | Fault::NotATool { item, .. } => {
+            ChainFault::Fetch(inner) => inner.inner().item(),
+            ChainFault::ExecutorNotFound { by, .. }
+            | ChainFault::OutOfReach { by, .. }
+            | ChainFault::ParentNotFound { by, .. }
+            | ChainFault::NotAnExecutor { by, .. } => Some(by.to_string()),
+            ChainFault::UnknownPrimitive { item } | ChainFault::NotATool { item, .. } => {
                 Some(item.to_string())
             }
             _ => None,
@@ -127,12 +127,12 @@ impl Diagnose for ChainError {
     fn data(&self) -> serde_json::Map<String, serde_json::Value> {
         let mut data = serde_json::Map::new();
         match &self.fault {
-            Fault::Fetch(inner) => return inner.inner().data(),
-            Fault::Cycle { path } | Fault::ExtendsCycle { path } => {
+            ChainFault::Fetch(inner) => return inner.inner().data(),
+            ChainFault::Cycle { path } | ChainFault::ExtendsCycle { path } => {
                 let ids: Vec<_> = path.iter().map(ItemId::to_string).collect();
                 data.insert("path".into(), ids.into());
             }
-            Fault::ExecutorNotFound { executor, near, .. } => {
+            ChainFault::ExecutorNotFound { executor, near, .. } => {
                 data.insert("executor".into(), executor.to_string().into());
                 data.insert("near".into(), near.clone().into());
             }

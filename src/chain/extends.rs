@@ -1,6 +1,6 @@
 //! A directive and those it extends (core 6.7).
 
-use super::error::{ChainError, Fault};
+use super::error::{ChainError, ChainFault};
 use super::fetch::Fetch;
 use crate::base::limits::EXTENDS_PARENTS;
 use crate::id::{ItemId, Kind, Ref};
@@ -51,17 +51,17 @@ pub(crate) fn lineage(
     }
 }
 
-fn next(lineage: &Lineage, fetch: &dyn Fetch) -> Result<Option<(Source, Directive)>, Fault> {
+fn next(lineage: &Lineage, fetch: &dyn Fetch) -> Result<Option<(Source, Directive)>, ChainFault> {
     let leaf = (&lineage.source, &lineage.directive);
     let (source, directive) = lineage.parents.last().map_or(leaf, |(s, d)| (s, d));
     let Some(parent) = directive.extends.clone() else { return Ok(None) };
     let mut path = lineage.ids();
     if path.contains(&parent) {
         path.push(parent);
-        return Err(Fault::ExtendsCycle { path });
+        return Err(ChainFault::ExtendsCycle { path });
     }
     if lineage.parents.len() == EXTENDS_PARENTS {
-        return Err(Fault::TooManyParents);
+        return Err(ChainFault::TooManyParents);
     }
     let item = Ref::new(Kind::Directive, parent.clone());
     match fetch.fetch(&item, source.space())? {
@@ -69,7 +69,7 @@ fn next(lineage: &Lineage, fetch: &dyn Fetch) -> Result<Option<(Source, Directiv
         _ => {
             let by = source.item().clone();
             let near = fetch.near(&item);
-            Err(Fault::ParentNotFound { by, parent, near })
+            Err(ChainFault::ParentNotFound { by, parent, near })
         }
     }
 }

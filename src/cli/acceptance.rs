@@ -1,4 +1,5 @@
-//! A project that you have not accepted is looked at before anything of it is signed (core 4.3).
+//! Before anything of a project is signed that you have not accepted, its content is shown to you
+//! (core 4.3).
 
 use super::confirm::{ask, can_ask};
 use super::error::CliError;
@@ -10,13 +11,13 @@ use crate::id::Ref;
 use crate::rye::{Review, Rye, StagedRow};
 use crate::verify::{Reason, Refused};
 
-/// Shows what the project holds, with the very bytes that were staged to be signed, and asks.
-/// Nobody is asked where the project is accepted, or holds nothing but `own`, which you were shown
-/// or made just now. `--yes` does not answer this: it was typed before anything was shown.
+/// Shows what the project holds, with the very bytes that were staged to be signed, and asks. There
+/// is no question if the project is accepted, or holds nothing but `own`, which you were shown or
+/// have just made. `--yes` does not answer it, because it was typed before anything was shown.
 ///
 /// # Errors
-/// `verify.project_not_accepted` where nobody can be asked; `cli.not_confirmed`; `sign.io` where a
-/// file is not what was staged any more.
+/// `verify.project_not_accepted` if nobody can be asked; `cli.not_confirmed`; `sign.io` if a file
+/// has changed since it was staged.
 pub(super) fn accept_first(
     rye: &Rye,
     staged: &[StagedRow],

@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use crate::base::text::escape_line;
-use crate::bundle::{Bundle, Left, Shelf, State, Wish, check_archive, pack};
+use crate::bundle::{Bundle, BundleState, InstalledBundles, Left, Wish, check_archive, pack};
 use crate::diagnostic::{Failure, Style};
 use crate::id::{BundleName, Space};
 use crate::rye::Signed;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Verb::Pack { name, items, version, description, output, space } => {
             let name = name.parse::<BundleName>()?;
             let version: semver::Version = version.parse().map_err(|error| CliError::Usage {
-                message: format!("`{}` is no version: {error}", escape_line(version)),
+                message: format!("`{}` is not a valid version: {error}", escape_line(version)),
                 help: Some("a version is three numbers, such as 1.2.0".into()),
             })?;
             let file = format!("{name}-{version}.tar.zst");
@@ -134,10 +134,10 @@ fn packed(
 fn verify(bundle: &Path, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     let name = bundle.to_str().and_then(|name| name.parse::<BundleName>().ok());
-    // A file of that name here is what is meant, and what ends like one is one.
+    // The word names a file if there is such a file, or if it ends like a bundle's file.
     let name = name.filter(|_| !bundle.is_file() && bundle.extension().is_none_or(|e| e != "zst"));
     let found = match name {
-        Some(name) => Shelf::of(&rye)?.verify(&name)?,
+        Some(name) => InstalledBundles::new(&rye)?.verify(&name)?,
         None => {
             let folder = tempfile::tempdir().map_err(|source| unread(bundle, source))?;
             check_archive(&rye, bundle, folder.path(), &|name, at| {
@@ -170,7 +170,7 @@ fn install(file: &Path, context: &Context, out: &mut Out) -> Result<Exit, Failur
         refused.is_none()
     };
     let seeing = |name, at| context.rye_with_bundle(name, at);
-    let done = Shelf::of(&rye)?.install(file, &seeing, &mut agreed)?;
+    let done = InstalledBundles::new(&rye)?.install(file, &seeing, &mut agreed)?;
     let Some((bundle, left)) = done else {
         let what = "the bundle".to_owned();
         return Err(refused.unwrap_or_else(|| CliError::NotConfirmed { what }.into()));
@@ -189,7 +189,7 @@ fn install(file: &Path, context: &Context, out: &mut Out) -> Result<Exit, Failur
 fn remove(name: &BundleName, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     confirm(&format!("remove the bundle `{name}`"), "", context, out)?;
     let rye = context.rye()?;
-    let left = Shelf::of(&rye)?.remove(name)?;
+    let left = InstalledBundles::new(&rye)?.remove(name)?;
     if out.is_json() {
         out.success(json!({"removed": name, "kept": kept(&left)}));
         return Ok(Exit::DONE);
@@ -202,22 +202,22 @@ fn remove(name: &BundleName, context: &Context, out: &mut Out) -> Result<Exit, F
 
 fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let listed = Shelf::of(&rye)?.list();
+    let listed = InstalledBundles::new(&rye)?.list();
     if out.is_json() {
         let rows = listed.iter().map(|bundle| match &bundle.state {
-            State::Readable { manifest, key, owner, changed } => json!({
+            BundleState::Readable { manifest, key, owner, changed } => json!({
                 "name": bundle.name, "version": manifest.predicate.version, "signer": key,
                 "description": manifest.predicate.description, "owner": owner,
                 "files": manifest.files().count(), "changed": changed,
             }),
-            State::Unreadable(why) => json!({"name": bundle.name, "unusable": why}),
+            BundleState::Unreadable(why) => json!({"name": bundle.name, "unusable": why}),
         });
         out.success(json!({"bundles": rows.collect::<Vec<_>>()}));
         return Ok(Exit::DONE);
     }
     for bundle in &listed {
         match &bundle.state {
-            State::Readable { manifest, owner, changed, .. } => {
+            BundleState::Readable { manifest, owner, changed, .. } => {
                 let about = &manifest.predicate;
                 let (name, version) = (&about.name, &about.version);
                 let (owner, said) = (escape_line(owner), escape_line(&about.description));
@@ -227,7 +227,7 @@ fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
                     out.line(&format!("  {change}"));
                 }
             }
-            State::Unreadable(why) => {
+            BundleState::Unreadable(why) => {
                 let why = out.paint().style(Style::Error, &escape_line(why));
                 out.line(&format!("{}  {why}", bundle.name));
             }

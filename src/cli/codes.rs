@@ -46,7 +46,7 @@ pub(super) fn find(name: &str) -> Option<Code> {
     all().into_iter().find(|code| code.name() == name)
 }
 
-/// The exit status for a code of that name, which another rye may have written down.
+/// The exit status for the code with that name, which another version of rye may have written.
 pub(super) fn exit_status(name: &str) -> u8 {
     find(name).map_or(70, Code::exit_status)
 }

@@ -1,4 +1,4 @@
-//! What a shell is told when it asks rye to complete a word. Nothing here is used for trust.
+//! Completion of words for a shell. Nothing here is used for trust.
 
 use std::ffi::OsStr;
 
@@ -83,7 +83,7 @@ fn item_on_the_line(rye: &Rye) -> Option<Named> {
     let words: Vec<String> = std::env::args().collect();
     let at = words.iter().position(|word| RUNS.contains(&word.as_str()))?;
     let queries = words[at + 1..].iter().filter(|word| !word.starts_with('-'));
-    // A value of an option may look like an id as well, but is none.
+    // The value of an option may look like an id, but it is not one.
     let mut queries = queries.filter_map(|word| word.parse::<Query>().ok());
     let described = queries.find_map(|query| rye.items().describe(&query).ok())?;
     Some(described.item.declared())

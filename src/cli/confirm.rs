@@ -11,8 +11,8 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 
-/// Asks before `what` if this process runs below a child of rye; elsewhere the person who typed the
-/// command has said what they want.
+/// Asks before `what` if this process runs below a child of rye. Otherwise a person typed the
+/// command, so there is no question.
 ///
 /// # Errors
 /// `cli.not_confirmed`
@@ -32,12 +32,13 @@ pub(super) fn confirm(
     }
     let shown = if digest.is_empty() { what.clone() } else { format!("{what} ({digest})") };
     let refused = || CliError::NotConfirmed { what: shown.clone() };
-    // The terminal itself, since standard input belongs to whoever started us.
+    // The question uses the terminal itself, because standard input belongs to the program that
+    // started rye.
     let question = format!("A program that rye runs asks to: {what}\n  {digest}\nDo it? [y/N] ");
     if answer(&question).unwrap_or(false) { Ok(()) } else { Err(refused().into()) }
 }
 
-/// What the person who typed the command says to a question; `None` if nobody is at a terminal.
+/// The person's answer to a question; `None` if nobody is at a terminal.
 pub(super) fn ask(question: &str) -> Option<bool> {
     can_ask().then(|| answer(question).ok()).flatten()
 }
@@ -49,7 +50,7 @@ pub(super) fn can_ask() -> bool {
 
 fn answer(question: &str) -> std::io::Result<bool> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-    // What was typed before the question is not an answer to it.
+    // Keys that were typed before the question do not answer it.
     rustix::termios::tcflush(&terminal, QueueSelector::IFlush)?;
     terminal.write_all(question.as_bytes())?;
     let mut answer = String::new();
@@ -57,14 +58,14 @@ fn answer(question: &str) -> std::io::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Whether this process, or one above it, was started by a run of rye. A program that wants to hide
-/// it can, by leaving the family; the threat model says so.
+/// Whether this process, or one above it, was started by a run of rye. A program can hide this by
+/// detaching from its parents; the threat model says so.
 pub(super) fn is_below_a_run() -> bool {
     if std::env::var_os("RYE_RUN_ID").is_some() {
         return true;
     }
     let mut pid = std::os::unix::process::parent_id();
-    // A family is not deeper; and a number that is used again must not lead in a circle.
+    // No chain of parents is deeper, and a reused process id must not lead in a circle.
     for _ in 0..64 {
         if pid <= 1 {
             break;

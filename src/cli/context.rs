@@ -1,4 +1,4 @@
-//! Wiring: what the facade is built from, and the only place that knows.
+//! Builds the facade from the command line; no other file does.
 
 use super::Common;
 use crate::diagnostic::Failure;
@@ -31,14 +31,13 @@ impl Context {
         self.builder().project(project).host(Box::new(Os::new(true))).build()
     }
 
-    /// The same for whoever needs it more than once.
+    /// The same for a caller that builds it more than once.
     pub(super) fn build(&self) -> Result<Rye, Failure> {
-        // A process that serves one command may end what its children leave behind.
+        // A process that serves one command may kill what its children leave behind.
         self.rye_with_host(Os::new(true))
     }
 
-    /// For several runs at once: what one leaves behind cannot be told from what another one
-    /// started.
+    /// For several runs at once, which must not kill each other's children.
     ///
     /// # Errors
     /// Those of [`Self::rye`].
@@ -59,7 +58,7 @@ impl Context {
         name: crate::id::BundleName,
         folder: std::path::PathBuf,
     ) -> Result<Rye, Failure> {
-        // Dev mode is for work in hand.
+        // Dev mode is for items that somebody works on, and not for bundles.
         self.builder().strict().bundle(name, folder).build()
     }
 

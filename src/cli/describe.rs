@@ -30,7 +30,7 @@ pub(super) struct Args {
 
 fn level() -> impl TypedValueParser<Value = DetailLevel> {
     let known = PossibleValuesParser::new(DetailLevel::ALL.map(DetailLevel::as_str));
-    // Only what is known comes this far.
+    // Clap lets only known words through.
     known.map(|word| word.parse().unwrap_or(DetailLevel::Full))
 }
 

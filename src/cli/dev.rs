@@ -14,7 +14,7 @@ use super::input::Inputs;
 use super::out::Out;
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
-use crate::dev::{Asked, Audience, Ended, Event, Session};
+use crate::dev::{Audience, DevEnd, DevEvent, DevRequest, Session};
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Query, Ref};
 use crate::report::{Report, error_json};
@@ -43,7 +43,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let asked = Asked { request: request(args)?, unattended: args.unattended };
+    let asked = DevRequest { request: request(args)?, unattended: args.unattended };
     let make = || context.build();
     let rye = make()?;
     let path = rye.spaces().project_path().display().to_string();
@@ -52,8 +52,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let mut screen = Screen { out, dry_run: args.dry_run };
     let session = Session::begin(&make, asked, &mut screen)?;
     Ok(match session.run()? {
-        Ended::Quit => Exit::DONE,
-        Ended::Signal(signal) => Exit::Signal(signal),
+        DevEnd::Quit => Exit::DONE,
+        DevEnd::Signal(signal) => Exit::Signal(signal),
     })
 }
 
@@ -83,7 +83,7 @@ struct Screen<'a> {
 }
 
 impl Audience for Screen<'_> {
-    fn tell(&mut self, event: &Event<'_>) {
+    fn tell(&mut self, event: &DevEvent<'_>) {
         match self.out.is_json() {
             true => self.object(event),
             false => self.draw(event),
@@ -96,11 +96,11 @@ impl Audience for Screen<'_> {
 const INDENT: &str = "          ";
 
 impl Screen<'_> {
-    fn draw(&mut self, event: &Event<'_>) {
+    fn draw(&mut self, event: &DevEvent<'_>) {
         let text = |item: &Ref| item.to_string();
         match event {
-            Event::Started { .. } => self.started(event),
-            Event::Renewed { key, until, items } => {
+            DevEvent::Started { .. } => self.started(event),
+            DevEvent::Renewed { key, until, items } => {
                 let until = clock(*until);
                 let again = match items {
                     0 => String::new(),
@@ -110,49 +110,49 @@ impl Screen<'_> {
                 let text = format!("dev key {} until {until}{again}", key.short());
                 self.headline(Style::Dim, "renewed", &text);
             }
-            Event::Changed { item, place, changes } => {
+            DevEvent::Changed { item, place, changes } => {
                 self.out.line("");
                 let path = self.dim(&escape_line(&place.path));
                 self.headline(Style::Strong, "saved", &format!("{item}  {path}"));
                 self.changes(&place.path, changes);
             }
-            Event::Signed { item, asked } => {
+            DevEvent::Signed { item, asked } => {
                 let by = if *asked { "with the dev key, as you said" } else { "with the dev key" };
                 let by = self.dim(by);
                 self.headline(Style::Good, "signed", &format!("{item}  {by}"));
             }
-            Event::Admitted { item, by } => {
+            DevEvent::Admitted { item, by } => {
                 self.out.line("");
                 let by = self.dim(&format!("signed by {}", escape_line(by)));
                 self.headline(Style::Good, "changed", &format!("{item}  {by}"));
             }
-            Event::Waits { item, why, asks } => self.waits(item, why, *asks),
-            Event::Question { item, left } => {
+            DevEvent::Waits { item, why, asks } => self.waits(item, why, *asks),
+            DevEvent::Question { item, left } => {
                 let more = if *left == 0 { String::new() } else { format!("  ({left} more)") };
                 let question = format!("sign {item}?");
                 let question = self.out.paint().style(Style::Strong, &question);
                 let keys = self.dim("y sign · n skip · d diff · r run · q quit");
                 self.out.line(&format!("{INDENT}{question}  {keys}{more}"));
             }
-            Event::Skipped { item } => self.headline(Style::Dim, "skipped", &text(item)),
-            Event::Refused { item, diagnostic } => {
+            DevEvent::Skipped { item } => self.headline(Style::Dim, "skipped", &text(item)),
+            DevEvent::Refused { item, diagnostic } => {
                 self.headline(Style::Error, "refused", &text(item));
                 let text = diagnostic.to_text(self.out.paint());
                 self.out.text(&text);
             }
-            Event::Gone { item } => self.headline(Style::Dim, "gone", &text(item)),
-            Event::Trouble { diagnostic } => {
+            DevEvent::Gone { item } => self.headline(Style::Dim, "gone", &text(item)),
+            DevEvent::Trouble { diagnostic } => {
                 self.headline(Style::Error, "trouble", "the project cannot be read at the moment");
                 let text = diagnostic.to_text(self.out.paint());
                 self.out.text(&text);
             }
-            Event::Runs { .. } => {}
-            Event::Ran { item, result, elapsed } => self.ran(item, result, *elapsed),
-            Event::NotRun { item } => {
+            DevEvent::Runs { .. } => {}
+            DevEvent::Ran { item, result, elapsed } => self.ran(item, result, *elapsed),
+            DevEvent::NotRun { item } => {
                 let why = self.dim("is not run: it waits to be signed");
                 self.headline(Style::Warning, "held", &format!("{}  {why}", escape_line(item)));
             }
-            Event::NothingToRun => {
+            DevEvent::NothingToRun => {
                 self.headline(Style::Dim, "nothing", "to run: start with `rye dev REF`");
             }
         }
@@ -168,8 +168,8 @@ impl Screen<'_> {
         self.out.line(&format!("{at}  {word}  {rest}"));
     }
 
-    fn started(&mut self, event: &Event<'_>) {
-        let Event::Started { project, items, unsigned, runs, key, until, asks, signs } = event
+    fn started(&mut self, event: &DevEvent<'_>) {
+        let DevEvent::Started { project, items, unsigned, runs, key, until, asks, signs } = event
         else {
             return;
         };
@@ -222,16 +222,16 @@ impl Screen<'_> {
                 self.out.line(&format!("{INDENT}{path}"));
             }
             if change.unified.is_empty() {
-                self.out.line(&format!("{INDENT}it is no text"));
+                self.out.line(&format!("{INDENT}it is not text"));
             }
-            // Which file it is stands above.
+            // The line above names the file.
             let hunks = change.unified.split_inclusive('\n').skip(2).collect::<String>();
             let text = painted(&hunks, self.out.paint());
             self.out.text(&text);
         }
     }
 
-    fn waits(&mut self, item: &Ref, why: &[crate::dev::Why], asks: bool) {
+    fn waits(&mut self, item: &Ref, why: &[crate::dev::HoldReason], asks: bool) {
         let why: Vec<String> = why.iter().map(ToString::to_string).collect();
         let why = why.join("; ");
         self.headline(Style::Warning, "waits", &format!("{item}  {why}"));
@@ -274,7 +274,7 @@ impl Screen<'_> {
         }
     }
 
-    fn object(&mut self, event: &Event<'_>) {
+    fn object(&mut self, event: &DevEvent<'_>) {
         let (word, fields) = to_json(event);
         let mut out = Map::new();
         out.insert("event".into(), word.into());
@@ -287,41 +287,41 @@ impl Screen<'_> {
     }
 }
 
-fn to_json(event: &Event<'_>) -> (&'static str, Value) {
+fn to_json(event: &DevEvent<'_>) -> (&'static str, Value) {
     match event {
-        Event::Started { project, items, unsigned, runs, key, until, asks, signs } => (
+        DevEvent::Started { project, items, unsigned, runs, key, until, asks, signs } => (
             "started",
             json!({
                 "project": shown(project), "items": items, "unsigned": unsigned, "runs": runs,
                 "dev_key": key, "not_after": until, "asks": asks, "signs": signs,
             }),
         ),
-        Event::Renewed { key, until, items } => {
+        DevEvent::Renewed { key, until, items } => {
             ("renewed", json!({"dev_key": key, "not_after": until, "signed_again": items}))
         }
-        Event::Changed { item, place, changes } => {
+        DevEvent::Changed { item, place, changes } => {
             let files: Vec<_> =
                 changes.iter().map(|c| json!({"path": c.path, "diff": c.unified})).collect();
             ("changed", json!({"item_id": item, "path": place.path, "files": files}))
         }
-        Event::Signed { item, asked } => ("signed", json!({"item_id": item, "asked": asked})),
-        Event::Admitted { item, by } => ("admitted", json!({"item_id": item, "by": by})),
-        Event::Waits { item, why, .. } => {
-            let words: Vec<_> = why.iter().map(crate::dev::Why::word).collect();
+        DevEvent::Signed { item, asked } => ("signed", json!({"item_id": item, "asked": asked})),
+        DevEvent::Admitted { item, by } => ("admitted", json!({"item_id": item, "by": by})),
+        DevEvent::Waits { item, why, .. } => {
+            let words: Vec<_> = why.iter().map(crate::dev::HoldReason::word).collect();
             let reasons: Vec<_> = why.iter().map(ToString::to_string).collect();
             ("waits", json!({"item_id": item, "why": words, "reasons": reasons}))
         }
-        Event::Question { item, left } => ("question", json!({"item_id": item, "left": left})),
-        Event::Skipped { item } => ("skipped", json!({"item_id": item})),
-        Event::Refused { item, diagnostic } => {
+        DevEvent::Question { item, left } => ("question", json!({"item_id": item, "left": left})),
+        DevEvent::Skipped { item } => ("skipped", json!({"item_id": item})),
+        DevEvent::Refused { item, diagnostic } => {
             let mut fields = diagnostic.to_json();
             fields.insert("item_id".into(), item.to_string().into());
             ("refused", Value::Object(fields))
         }
-        Event::Gone { item } => ("gone", json!({"item_id": item})),
-        Event::Trouble { diagnostic } => ("trouble", Value::Object(diagnostic.to_json())),
-        Event::Runs { item } => ("runs", json!({"item_id": item})),
-        Event::Ran { item, result, elapsed } => {
+        DevEvent::Gone { item } => ("gone", json!({"item_id": item})),
+        DevEvent::Trouble { diagnostic } => ("trouble", Value::Object(diagnostic.to_json())),
+        DevEvent::Runs { item } => ("runs", json!({"item_id": item})),
+        DevEvent::Ran { item, result, elapsed } => {
             let report = match result {
                 Ok(report) => report.to_json(*elapsed, false, None),
                 Err(failed) => {
@@ -331,8 +331,8 @@ fn to_json(event: &Event<'_>) -> (&'static str, Value) {
             };
             ("ran", json!({"item_id": item, "report": report}))
         }
-        Event::NotRun { item } => ("not_run", json!({"item_id": item})),
-        Event::NothingToRun => ("nothing_to_run", json!({})),
+        DevEvent::NotRun { item } => ("not_run", json!({"item_id": item})),
+        DevEvent::NothingToRun => ("nothing_to_run", json!({})),
     }
 }
 

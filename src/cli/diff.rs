@@ -77,9 +77,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 
 /// A unified diff for people.
 pub(super) fn painted(unified: &str, paint: Paint) -> String {
-    // At line feeds alone: a carriage return is seen like any other sign.
+    // Lines end at line feeds only, so a carriage return is shown like any other character.
     let lines = unified.split_terminator('\n').map(|line| {
-        // Always escaped: what hides in a change is what a reader must see.
+        // The text is always escaped, because a reader must see hidden characters in a change.
         let line = escape(line);
         let style = match line.as_bytes().first() {
             Some(b'+') => Some(Style::Good),

@@ -1,4 +1,4 @@
-//! `rye doctor`: what works here and what does not, with the mend.
+//! `rye doctor`: what works here and what does not, with what to do about it.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -21,7 +21,7 @@ pub(super) struct Args {}
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Good,
-    /// Works, but should be known.
+    /// It works, but the person should know it.
     Note,
     Bad,
 }
@@ -74,7 +74,7 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
     Ok(show(&rows, out))
 }
 
-/// What no sandbox takes from root.
+/// A note for root, whose rights no sandbox takes away.
 fn root() -> Option<Row> {
     let is_root = rustix::process::geteuid().is_root();
     is_root.then(|| Row {
@@ -83,7 +83,7 @@ fn root() -> Option<Row> {
     })
 }
 
-/// The ladder: what holds tools here, and for each level that does not work why.
+/// The sandbox levels: which one holds tools here, and why each other one does not work.
 fn sandbox() -> Vec<Row> {
     let levels = crate::sandbox::tried();
     let works = levels.iter().any(|(_, level)| level.is_ok());
@@ -119,7 +119,7 @@ fn project(rye: &Rye) -> Row {
     }
 }
 
-/// What may be somebody else's work, and what is not used because it lies there.
+/// The foreign ground of this folder, and what is not used because it lies there.
 fn ground(rye: &Rye) -> Vec<Row> {
     let ground = rye.spaces().ground();
     let vars = &rye.located().vars;
@@ -165,7 +165,7 @@ fn user(rye: &Rye) -> Row {
 
 fn keys(rye: &Rye) -> Vec<Row> {
     let Ok(user) = rye.spaces().user() else { return Vec::new() };
-    let keys = OwnKeys::of(user);
+    let keys = OwnKeys::new(user);
     let finished = keys.finish_rotation();
     let mut rows = vec![match keys.find_public() {
         Ok(Some(public)) if public.fingerprint() == EXAMPLE => Row {
@@ -189,14 +189,14 @@ fn keys(rye: &Rye) -> Vec<Row> {
             let text = "a change of your key was cut short; what it left undone is done now";
             rows.push(row("rotation", State::Note, text));
         }
-        // Of a key that cannot be read the row above says why.
+        // If the key cannot be read, the row above says why.
         Err(TrustError::Key(_)) => {}
         Err(error) => rows.push(Row {
             help: Some("mend that, then run `rye doctor` again".into()),
             ..row("rotation", State::Bad, format!("it was cut short and waits: {error}"))
         }),
     }
-    // Where there is a key, its row says it.
+    // If there is a key, its row says so.
     let folder = keys.folder();
     let is_open = std::fs::metadata(&folder).is_ok_and(|m| m.permissions().mode() & 0o077 != 0);
     if is_open && matches!(keys.find_public(), Ok(None)) {
@@ -206,7 +206,7 @@ fn keys(rye: &Rye) -> Vec<Row> {
     rows
 }
 
-/// Every trust document, read.
+/// Reads every trust document.
 fn documents(rye: &Rye) -> Vec<Row> {
     let trust = rye.trust();
     let entries = rye.items().list(Space::User, Kind::Config).unwrap_or_default();
@@ -235,7 +235,7 @@ fn documents(rye: &Rye) -> Vec<Row> {
     rows
 }
 
-/// What of projects was let in, and whether it is still what it was.
+/// What was allowed in projects, and whether it is unchanged.
 fn allowed(rye: &Rye) -> Vec<Row> {
     let rows = super::trust::allowed(rye).unwrap_or_default().into_iter().map(|allowed| {
         let path = &allowed.path;
@@ -256,7 +256,7 @@ fn allowed(rye: &Rye) -> Vec<Row> {
     rows.collect()
 }
 
-/// Every item of the system space, verified.
+/// Verifies every item of the system space.
 fn system(rye: &Rye) -> Row {
     let listing = rye.items().survey(&[]).unwrap_or_default();
     let system: Vec<_> = listing.entries.into_iter().filter(|e| e.space == Space::System).collect();

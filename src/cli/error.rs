@@ -19,17 +19,17 @@ codes! {
 pub(super) enum CliError {
     #[error("{message}")]
     Usage { message: String, help: Option<String> },
-    #[error("`{}` is no input: {why}", escape_line(.text))]
+    #[error("`{}` is not a valid input: {why}", escape_line(.text))]
     InputSyntax { text: String, why: String },
     #[error("cannot read `{}`: {source}", escape_line(.path))]
     InputFile { path: String, source: io::Error },
-    #[error("the parameters are no JSON object: {why}")]
+    #[error("the parameters are not a JSON object: {why}")]
     ParamsJson { why: String },
     #[error("{what} was not confirmed, so nothing was done")]
     NotConfirmed { what: String },
     #[error("the answer could not be written: {source}")]
     Output { source: io::Error },
-    #[error("`{}` is no code of rye", escape_line(.code))]
+    #[error("`{}` is not an error code of rye", escape_line(.code))]
     UnknownCode { code: String, near: Vec<String> },
 }
 
@@ -58,10 +58,10 @@ impl Diagnose for CliError {
                 "give one JSON object, such as `--params '{\"path\": \"a.txt\"}'`".into()
             }
             Self::NotConfirmed { .. } => {
-                "a person runs it on a terminal, after reading what it is about".into()
+                "a person has to run this on a terminal, after reading what it is about".into()
             }
             Self::Output { .. } => {
-                "what was asked for was done; make room, and ask again for the answer".into()
+                "the command was carried out; make room, then ask for its answer again".into()
             }
             Self::UnknownCode { near, .. } if near.is_empty() => {
                 "`rye explain --list` lists the codes".into()

@@ -13,7 +13,7 @@ use super::input::{object, read_text};
 use super::out::Out;
 use crate::base::text::escape;
 use crate::diagnostic::{Diagnostic, Failure, Style};
-use crate::eval::{Asked, Context as EvalContext, EvalError, Score, Thresholds};
+use crate::eval::{EvalContext, EvalError, EvalRequest, Score, Thresholds};
 use crate::report::trace_text;
 use crate::rye::{Failed, Scored};
 use crate::trace::{Quiet, Recorded, Sink};
@@ -80,7 +80,7 @@ impl Guardrail {
     }
 }
 
-/// A score, and the decisions on the way to it where they are asked for.
+/// A score, and the decisions on the way to it if they were asked for.
 struct Came {
     scored: Scored,
     trace: Option<Vec<Recorded>>,
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let thresholds =
         Thresholds::new(run.min_score.clone(), run.max_score.clone()).map_err(usage)?;
     let params = run.params.as_deref().map(object).transpose()?.unwrap_or_default();
-    let asked = Asked { content: content(&run.content)?, params, context: run.context()? };
+    let asked = EvalRequest { content: content(&run.content)?, params, context: run.context()? };
     let recorder = run.trace.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
     let result = context.rye()?.runs().eval(&run.item, asked, None, context.start, sink);
@@ -205,7 +205,7 @@ fn judged(
     Exit::Status(exit)
 }
 
-/// What every form says of a score.
+/// The fields of a score in every form.
 fn fields(scored: &Scored, used_as: &str) -> Map<String, Value> {
     let judged = &scored.judged;
     let mut fields = Map::new();

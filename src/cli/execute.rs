@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     request.locked = args.locked;
     request.sandbox = args.sandbox;
     let rye = context.rye()?;
-    // The JSON form of a tool's dry run always tells its decisions (core 7.13).
+    // The JSON form of a tool's dry run always holds its decisions (core 7.13).
     let traced = args.trace || (args.dry_run && out.is_json());
     let recorder = traced.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
@@ -122,7 +122,7 @@ pub(super) struct Shown {
     events: Option<Vec<Recorded>>,
 }
 
-/// Shows how a run came out.
+/// Shows the outcome of a run.
 pub(super) fn show(
     report: &Report,
     shown: Option<Shown>,
@@ -147,7 +147,7 @@ pub(super) fn show(
             out.note(error.trim_end());
         }
     }
-    // Hooks that are only told may still run; nobody waits for them with the answer.
+    // Hooks that are only told may still run; the answer does not wait for them.
     out.flush();
     if let Some(lost) = report.lost_receipt() {
         if !out.is_json() {
@@ -158,7 +158,7 @@ pub(super) fn show(
     Exit::Status(u8::from(report.tool_failed()))
 }
 
-/// Waits for a person, and shows what came of the run as that run was reported.
+/// Waits for a person's decision, and shows the outcome of the approved run.
 fn wait(rye: &Rye, id: &str, out: &mut Out) -> Result<Exit, Failure> {
     if !out.is_json() {
         out.note(&format!("waits for a person: `rye pending show {}`", escape_line(id)));
@@ -179,7 +179,7 @@ fn wait(rye: &Rye, id: &str, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::Status(code.map_or(0, |code| super::codes::exit_status(&code))))
 }
 
-/// What is asked for: by the arguments, and where they are silent by the plan.
+/// The request: from the arguments, and from the plan where the arguments say nothing.
 fn request(args: &Args) -> Result<Request, Failure> {
     let plan = args.plan.as_deref().map(super::plan::read).transpose()?;
     let given = args.inputs.read()?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     Status(u8),
-    /// By the signal that interrupted the run, as whoever sent it expects.
+    /// The process ends by the signal that interrupted the run, as its sender expects.
     Signal(i32),
 }
 
@@ -18,7 +18,7 @@ impl Exit {
             Self::Status(status) => ExitCode::from(status),
             Self::Signal(signal) => {
                 crate::host::raise(signal);
-                // Only where the signal is ignored.
+                // This is reached only if the signal is ignored.
                 ExitCode::from(6)
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args, _: &Context, out: &mut Out) -> Result<Exit, Failu
         }
         None if args.list => list(out),
         None => {
-            // A page must be there also where the place one stands in is refused.
+            // The page must be available even if the present folder is refused.
             let rye = RyeBuilder::new().system_only();
             let query: Query = "knowledge:rye/errors@system".parse()?;
             show(None, body(&rye.items().describe(&query)?.content), out);
@@ -66,7 +66,7 @@ fn list(out: &mut Out) {
     }
 }
 
-/// The page without its front matter, which is for indexes.
+/// The page without its front matter.
 fn body(page: &str) -> &str {
     let inner = page.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
     inner.map_or(page, |(_, body)| body.trim_start_matches('\n'))

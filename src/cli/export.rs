@@ -1,4 +1,4 @@
-//! `rye export`: items for those who do not use rye.
+//! `rye export`: items for people who do not use rye.
 
 use std::path::{Path, PathBuf};
 

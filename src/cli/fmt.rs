@@ -1,4 +1,4 @@
-//! `rye fmt`: the headers of items in one shape.
+//! `rye fmt`: puts the headers of items into one shape.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     for (row, file) in rows.iter().zip(files) {
         exit = exit.max(show(row, args, out));
         if let Shaped::Changed { was: SignatureState::Yours, text, .. } = &row.shaped {
-            // The text that was tidied, and not what a second look would find.
+            // The text that was formatted is signed, and not what is on disk by now.
             yours.push(ToSign::from(Found { bytes: text.clone().into_bytes().into(), ..file }));
         }
     }
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::Status(exit))
 }
 
-/// A ref or glob as it is; the ref of a file that is named by its path.
+/// A ref or glob as it is; for the path of a file, the file's ref.
 fn reference(item: &str, rye: &Rye) -> Result<String, Failure> {
     let path = Path::new(item);
     if item.contains(['*', ':', '@']) || !path.is_file() {

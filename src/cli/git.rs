@@ -1,4 +1,4 @@
-//! `rye git`: what is staged is checked, and signed files are merged.
+//! `rye git`: checks what is staged, and merges signed files.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,8 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::git::{
-    GitError, Merged, Repository, Row, Sides, State, Wanted, Weight, check, merge, projects, set_up,
+    GitError, Merged, PlaceState, Repository, Row, SetupAction, Sides, Weight, check, merge,
+    projects, set_up,
 };
 use crate::space::FileTypes;
 
@@ -40,7 +41,7 @@ enum Verb {
     Merge(Merge),
 }
 
-/// What git puts in for `%O %A %B %L %P`.
+/// The arguments that git gives for `%O %A %B %L %P`.
 #[derive(clap::Args)]
 struct Merge {
     base: PathBuf,
@@ -53,23 +54,23 @@ struct Merge {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
-        Verb::Install => places(Wanted::In, context, out),
-        Verb::Uninstall => places(Wanted::Out, context, out),
-        Verb::Status => places(Wanted::Look, context, out),
+        Verb::Install => places(SetupAction::In, context, out),
+        Verb::Uninstall => places(SetupAction::Out, context, out),
+        Verb::Status => places(SetupAction::Look, context, out),
         Verb::Check => staged(context, out),
         Verb::Merge(args) => Ok(drive(args, context, out)),
     }
 }
 
-fn places(wanted: Wanted, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+fn places(wanted: SetupAction, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     let project = rye.spaces().project_path();
-    let repository = Repository::of(project)?;
+    let repository = Repository::discover(project)?;
     let program = std::env::current_exe().unwrap_or_else(|_| "rye".into());
     let rows = set_up(&repository, project, &program, wanted)?;
     let kept: Vec<PathBuf> = rows
         .iter()
-        .filter(|row| row.state == State::Kept && wanted != Wanted::Look)
+        .filter(|row| row.state == PlaceState::Kept && wanted != SetupAction::Look)
         .map(|row| row.path.clone())
         .collect();
     if out.is_json() && kept.is_empty() {
@@ -82,7 +83,7 @@ fn places(wanted: Wanted, context: &Context, out: &mut Out) -> Result<Exit, Fail
             show(row, out);
         }
     }
-    if wanted == Wanted::In && kept.is_empty() && !out.is_json() {
+    if wanted == SetupAction::In && kept.is_empty() && !out.is_json() {
         out.line("\neach commit is checked from here on; `.gitattributes` is for the others too: commit it");
     }
     match kept.is_empty() {
@@ -91,22 +92,22 @@ fn places(wanted: Wanted, context: &Context, out: &mut Out) -> Result<Exit, Fail
     }
 }
 
-fn word(state: State) -> &'static str {
+fn word(state: PlaceState) -> &'static str {
     match state {
-        State::Added => "added",
-        State::Updated => "updated",
-        State::Removed => "removed",
-        State::There => "there",
-        State::Outdated => "outdated",
-        State::Absent => "absent",
-        State::Kept => "kept",
+        PlaceState::Added => "added",
+        PlaceState::Updated => "updated",
+        PlaceState::Removed => "removed",
+        PlaceState::There => "there",
+        PlaceState::Outdated => "outdated",
+        PlaceState::Absent => "absent",
+        PlaceState::Kept => "kept",
     }
 }
 
 fn show(row: &Row, out: &mut Out) {
     let style = match row.state {
-        State::Kept | State::Outdated => Style::Warning,
-        State::Absent => Style::Dim,
+        PlaceState::Kept | PlaceState::Outdated => Style::Warning,
+        PlaceState::Absent => Style::Dim,
         _ => Style::Good,
     };
     let state = out.paint().style(style, &format!("{:8}", word(row.state)));
@@ -124,7 +125,7 @@ fn staged(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         Some(project) => project.clone(),
         None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
     };
-    let repository = Repository::of(&folder)?;
+    let repository = Repository::discover(&folder)?;
     let here = folder.canonicalize().unwrap_or(folder);
     let here = here.ancestors().find(|folder| folder.join(".ai").is_dir()).unwrap_or(&here);
     let projects = projects(&repository, here)?;
@@ -180,7 +181,7 @@ fn staged(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::Status(error.code.exit_status()))
 }
 
-/// The status is what git asks for: 0 if nobody has to look, else 1.
+/// The status that git expects: 0 if the merge is clean, else 1.
 fn drive(args: &Merge, context: &Context, out: &mut Out) -> Exit {
     let sides = Sides {
         base: &args.base,
@@ -189,12 +190,12 @@ fn drive(args: &Merge, context: &Context, out: &mut Out) -> Exit {
         marker: args.marker,
         path: &args.path,
     };
-    // A place that is refused has signed files as well; the built-in types serve most of them.
+    // A refused folder has signed files as well; the built-in types suffice for most of them.
     let types = context.rye().map_or_else(|_| FileTypes::default(), |rye| rye.types.clone());
     let merged = match merge(&sides, &types) {
         Ok(merged) => merged,
         Err(error) => {
-            // git takes any other status for a driver that broke, and stops the whole merge.
+            // Git takes any other status for a broken driver and stops the whole merge.
             out.fail(&error.into());
             return Exit::Status(1);
         }

@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     for one in rye.items().reach(queries) {
         reached.push(one?);
     }
-    let graph = Graph::of(&reached);
+    let graph = Graph::from_reached(&reached);
     if out.is_json() {
         let value = serde_json::to_value(&graph).expect("a graph is JSON");
         let items: Vec<_> = reached.iter().map(|reach| reach.item.to_string()).collect();
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::DONE)
 }
 
-/// What answers each ref of a tool or directive; runtimes and primitives come with what they run.
+/// Every tool and directive; runtimes and primitives are drawn with what they run.
 fn everything(rye: &Rye, space: Option<Space>) -> Result<Vec<Query>, Failure> {
     let mut found = std::collections::BTreeSet::new();
     for of in Space::NEAREST_FIRST.into_iter().filter(|of| space.is_none_or(|one| one == *of)) {

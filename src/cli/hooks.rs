@@ -1,4 +1,4 @@
-//! `rye hooks`: who is asked before and after every call of a tool.
+//! `rye hooks`: the hooks before and after every call of a tool.
 
 use serde_json::{Map, Value, json};
 
@@ -40,7 +40,7 @@ enum Verb {
     },
 }
 
-/// What a payload may hold, each an object.
+/// The keys of a payload; each value is an object.
 const PARTS: [&str; 3] = ["request", "response", "event"];
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
@@ -131,7 +131,7 @@ fn test(
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let message = match (PARTS.contains(&name.as_str()), part.is_object()) {
             (true, true) => continue,
-            (true, false) => format!("`{name}` is no JSON object"),
+            (true, false) => format!("`{name}` is not a JSON object"),
             (false, _) => format!("a hook is shown no `{}`{near}", escape_line(name)),
         };
         let help = "such as `--payload '{\"request\": {\"name\": \"acme/x\", \"args\": {}}}'`";

@@ -28,7 +28,7 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
     };
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("set up `{path}` as a project"), "", context, out)?;
-    let keys = OwnKeys::of(user);
+    let keys = OwnKeys::new(user);
     let known = match keys.pair() {
         Ok(_) => Some(rye.signing().own_pair()?),
         Err(KeyError::Missing) => None,
@@ -53,7 +53,7 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
             (pair, true)
         }
     };
-    // The folders may be new, so the project is looked at again.
+    // The folders may be new, so the project is found again.
     let accepted = context.rye()?.project().accept(&pair)?;
     let fingerprint = pair.public().fingerprint();
     if out.is_json() {

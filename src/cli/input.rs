@@ -26,7 +26,7 @@ pub(super) struct Inputs {
     params_file: Option<String>,
 }
 
-/// Inputs as given: JSON values, and texts whose type the item's declarations decide.
+/// The given inputs: JSON values, and texts whose type the item's declarations decide.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Given {
     pub(super) params: Map<String, Value>,
@@ -40,7 +40,7 @@ impl Inputs {
         self.read_with(&[])
     }
 
-    /// The same with more inputs, each as behind `-i`.
+    /// The same with more inputs, each in the form of `-i`.
     ///
     /// # Errors
     /// Those of [`Self::read`].
@@ -119,7 +119,7 @@ fn split(text: &str) -> Result<(&str, Typed), Failure> {
         value if is_json => match json(value) {
             Ok(value) => Typed::Json(value),
             Err(fault) => {
-                return Err(syntax(text, format!("what follows `:=` is no JSON: {}", fault.why)));
+                return Err(syntax(text, format!("what follows `:=` is not JSON: {}", fault.why)));
             }
         },
         value => match value.strip_prefix('@') {

@@ -54,7 +54,7 @@ enum Verb {
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     let user = rye.spaces().user()?;
-    let keys = OwnKeys::of(user);
+    let keys = OwnKeys::new(user);
     match &args.verb {
         Verb::Generate => {
             confirm("make a key pair", &keys.folder().display().to_string(), context, out)?;

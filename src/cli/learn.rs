@@ -47,13 +47,13 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     request.timeout = args.timeout;
     let learned = learn(&context.rye()?, request, context.start, &Quiet)?;
     out.warned(learned.report.warnings());
-    // What failed may not have come to all that it needs.
+    // A run that failed may not have reached everything that the tool needs.
     let failed = learned.report.tool_failed();
     let is_new = !learned.unified.is_empty();
     let writes = args.write && is_new && !failed;
     if writes || (args.write && learned.text.is_err()) {
         let put = put(&learned);
-        // Whoever has to write it by hand has to see it.
+        // A person who has to write the block by hand has to see it.
         if put.is_err() && !out.is_json() {
             show(&learned, false, out);
             out.flush();
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     if out.is_json() {
         let mut run = learned.report.to_json(context.start.elapsed(), false, None);
-        // As wide as there is, and of no use to whoever reads on.
+        // The trace is long and does not help a reader of the proposal.
         if let Some(metadata) = run["metadata"].as_object_mut() {
             metadata.remove("sandbox");
         }

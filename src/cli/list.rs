@@ -1,4 +1,4 @@
-//! `rye list`: what is here, by space, and by the bundle that it came in.
+//! `rye list`: the items, by space and by bundle.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ pub(super) struct Args {
 struct Row {
     item: String,
     space: Space,
-    /// The bundle that it came in.
+    /// The bundle that the item came with.
     bundle: Option<BundleName>,
     shadowed: bool,
     described: Option<Result<Described, (String, String)>>,
@@ -47,7 +47,7 @@ struct Row {
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     let rows = rows(args, &rye)?;
-    // What lies in such a folder answers to its name, so that nobody may pass it over.
+    // An item in such a folder still answers to its name, so it must not be left out of the list.
     let hiding: Vec<Odd> =
         rye.items().survey(&[])?.odd.into_iter().filter(Odd::is_folder).collect();
     if out.is_json() {
@@ -71,12 +71,12 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::DONE)
 }
 
-/// What is said where nothing begins with a prefix.
+/// The message for a prefix that no item begins with.
 fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, Failure> {
     let all = Args { prefix: None, long: false, ..args.clone() };
     let ids: Vec<String> = rows(&all, rye)?.into_iter().map(|row| row.item).collect();
     let ids = ids.iter().filter_map(|item| item.split_once(':')).map(|(_, id)| id);
-    // A prefix is as long as it is; what it may begin is cut to that.
+    // Names are cut to the length of the prefix before they are compared.
     let length = prefix.chars().count();
     let starts: Vec<String> = ids.map(|id| id.chars().take(length).collect()).collect();
     let near = near(prefix, starts.iter().map(String::as_str), 1);
@@ -87,7 +87,7 @@ fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, Failure> {
     })
 }
 
-/// Bare `rye`: what can be run here, and how to go on.
+/// `rye` without arguments: what can be run here, and what to do next.
 pub(super) fn here(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     let args = Args { prefix: None, kind: None, space: None, all: false, long: true };
@@ -124,7 +124,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
         for kind in &kinds {
             entries.extend(rye.items().list(space, *kind)?);
         }
-        // What came in a bundle stands behind what lies in the space itself.
+        // Items of bundles are listed after those of the space itself.
         entries.sort_by(|a, b| a.bundle.cmp(&b.bundle));
         for entry in entries {
             let id = entry.item.id.as_str();
@@ -136,7 +136,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
             if args.prefix.as_ref().is_some_and(|prefix| !id.starts_with(prefix.as_str())) {
                 continue;
             }
-            // The repository of rye holds the system's items to the byte.
+            // Rye's own repository holds exact copies of the system's items.
             if rye.items().is_system_copy(&entry) {
                 continue;
             }

@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::Status(exit))
 }
 
-/// Each row that is changed or taken out is asked for, where one has to ask.
+/// Asks for each row that is changed or removed, if a question is needed.
 fn ask(report: &LockReport, args: &Args, context: &Context, out: &mut Out) -> Result<(), Failure> {
     for row in &report.rows {
         let what = match &row.change {
@@ -116,7 +116,7 @@ fn show(row: &LockRow, args: &Args, out: &mut Out) {
     }
 }
 
-/// What a run meets while the row stands.
+/// What happens in a run as long as the row stays.
 fn rule_text(rule: &Broken) -> &'static str {
     match rule {
         Broken::Signer => "another key signed it",

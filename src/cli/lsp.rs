@@ -5,7 +5,7 @@ use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
 use crate::diagnostic::Failure;
-use crate::lsp::{Desk, Ended, serve};
+use crate::lsp::{LspEnd, SessionContext, serve};
 use crate::rye::RyeBuilder;
 
 /// Serve an editor over standard input and output, as the language server protocol says
@@ -21,11 +21,11 @@ pub(super) struct Args {
 
 pub(super) fn run(_: &Args, _: &Context, _: &mut Out) -> Result<Exit, Failure> {
     let project = |folder: &std::path::Path| RyeBuilder::new().cwd(folder).build();
-    let desk = Desk { project: &project, may_sign: !is_below_a_run() };
-    let ended = serve(std::io::stdin(), &mut std::io::stdout(), &desk)?;
+    let context = SessionContext { project: &project, may_sign: !is_below_a_run() };
+    let ended = serve(std::io::stdin(), &mut std::io::stdout(), &context)?;
     Ok(Exit::Status(match ended {
-        Ended::Done => 0,
-        // What the protocol asks for.
-        Ended::Abandoned => 1,
+        LspEnd::Done => 0,
+        // The protocol asks for this status.
+        LspEnd::Abandoned => 1,
     }))
 }

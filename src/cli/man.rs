@@ -57,15 +57,15 @@ pub(super) fn run(args: &Args, _: &Context, out: &mut Out) -> Result<Exit, Failu
 
 fn page(command: &Command, name: &str) -> Result<String, Failure> {
     let mut page = Vec::new();
-    // Built from the top, each verb knows its whole name.
+    // The grammar is built from the top, so each verb knows its full name.
     let command = command.clone();
     let manual = format!("rye {}", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command).title(name.to_uppercase()).manual("rye").source(manual).date("");
     man.render(&mut page)
         .map_err(|source| CliError::InputFile { path: name.to_owned(), source })?;
     let page = String::from_utf8_lossy(&page).into_owned();
-    // A date would make each build another; without its quotes an empty one is no argument, and
-    // what follows would be taken for it.
+    // The date is empty, because a date would make each build differ. It needs its quotes, or the
+    // next argument would be taken for the date.
     let page = page.replacen(" 1  \"", " 1 \"\" \"", 1);
     Ok(format!("{}\n{STATUSES}", page.trim_end()))
 }

@@ -1,4 +1,4 @@
-//! `rye mcp`: what an agent's client starts, or speaks with over HTTP.
+//! `rye mcp`: the server that an agent's client starts, or connects to over HTTP.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::host::Vars;
 use crate::id::Pattern;
-use crate::mcp::{Door, Ended, Listen, McpError, Setup, serve};
+use crate::mcp::{Listen, McpEnd, McpError, ServerTransport, Setup, serve};
 use crate::rye::{KeptServers, RyeBuilder};
 use crate::search::SearchIndex;
 
@@ -46,8 +46,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, _: &mut Out) -> Result<Exit, Failure> {
     let setup = setup(args, context)?;
-    let door = match args.http {
-        None => Door::Stdio,
+    let transport = match args.http {
+        None => ServerTransport::Stdio,
         Some(at) => {
             let mut shows_token = false;
             let token = match &args.token_file {
@@ -57,12 +57,12 @@ pub(super) fn run(args: &Args, context: &Context, _: &mut Out) -> Result<Exit, F
                     new_token(at)?
                 }
             };
-            Door::Http(Listen { at, token, shows_token })
+            ServerTransport::Http(Listen { at, token, shows_token })
         }
     };
-    Ok(match serve(setup, door)? {
-        Ended::Done => Exit::DONE,
-        Ended::Signal(signal) => Exit::Signal(signal),
+    Ok(match serve(setup, transport)? {
+        McpEnd::Done => Exit::DONE,
+        McpEnd::Signal(signal) => Exit::Signal(signal),
     })
 }
 
@@ -76,13 +76,14 @@ fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
     for root in named {
         let real = root.canonicalize().ok().filter(|real| real.is_dir());
         roots.push(real.ok_or_else(|| CliError::Usage {
-            message: format!("`{}` is no folder", escape_line(&root.to_string_lossy())),
+            message: format!("`{}` is not a folder", escape_line(&root.to_string_lossy())),
             help: Some("give `--root` a folder that is there".into()),
         })?);
     }
     let expose = args.expose.iter().map(|text| super::value_parsers::pattern(text));
     let expose = expose.collect::<Result<Vec<Pattern>, _>>()?;
-    // Kept over calls, so that servers of the exec protocol are.
+    // The driver lives as long as the server, so that servers of the exec protocol are kept between
+    // calls.
     let servers = Arc::<KeptServers>::default();
     let search_index = Arc::<SearchIndex>::default();
     let (vars, kept) = (Vars::from_process(), Arc::clone(&search_index));
@@ -93,7 +94,7 @@ fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
     Ok(Setup {
         roots,
         expose,
-        // What rye runs must not say yes to itself.
+        // A program that rye runs must not approve its own changes.
         may_sign: args.allow_sign && !is_below_a_run(),
         project: Box::new(project),
         search_index,
@@ -103,14 +104,14 @@ fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
     })
 }
 
-/// As much as a key has, in letters that a header takes.
+/// A token with as much entropy as a key, in characters that a header allows.
 fn new_token(at: SocketAddr) -> Result<String, Failure> {
     let mut token = [0; 32];
     random::fill(&mut token).map_err(|error| cannot(at, error.to_string()))?;
     Ok(hex::encode(token))
 }
 
-/// The token of a file that nobody else may read; a new one is written where there is none.
+/// The token in a file that nobody else may read; a new one is written if there is no file.
 fn kept_token(file: &Path, at: SocketAddr) -> Result<String, Failure> {
     let shown = escape_line(&file.to_string_lossy());
     let failed = |error: std::io::Error| cannot(at, format!("the token file `{shown}`: {error}"));

@@ -1,10 +1,10 @@
-//! Cli: the door. One file a verb, and the only place that wires.
+//! Cli: the command line. One file a verb, and the only place that builds the facade.
 //!
-//! Sees the facade; is seen by `main` alone.
+//! It sees the facade; only `main` sees it.
 //!
-//! - `wire.rs` what the facade is built from · `out.rs` text and JSON · `exit.rs` codes to statuses
-//!   · `error.rs` what can be wrong with a command line · `input.rs` parameters · `confirm.rs`
-//!   asking
+//! - `context.rs` what the facade is built from · `out.rs` text and JSON · `exit.rs` how the
+//!   process ends · `error.rs` what can be wrong with a command line · `input.rs` parameters ·
+//!   `confirm.rs` questions to a person
 
 mod acceptance;
 mod bundle;
@@ -69,7 +69,7 @@ use out::Out;
 
 use crate::base::text::escape_line;
 
-// What every verb takes. No docstring: that would become the first line of each verb's help.
+// The options of every verb. A docstring here would become the first line of each verb's help.
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Global options")]
 struct Common {
@@ -96,15 +96,15 @@ struct Common {
     yes: bool,
 }
 
-/// What rye can be asked to do: the first word of a command line.
+/// A verb: the first word of a command line.
 struct Verb {
     name: &'static str,
-    /// Adds what it takes to a grammar.
+    /// Adds the verb's arguments to a grammar.
     grammar: fn(Command) -> Command,
     run: Run,
 }
 
-/// Runs a verb, if its part of the command line is what it takes.
+/// Runs a verb, if its part of the command line is valid.
 type Run = fn(&ArgMatches, &Context, &mut Out) -> Result<Result<Exit, Failure>, clap::Error>;
 
 /// The verbs, in the order of `rye --help`; each is the module of its name, with `Args` and `run`.
@@ -160,7 +160,7 @@ verbs! {
     man
 }
 
-/// Columns that a help text takes at most.
+/// The greatest width of a help text, in columns.
 const WIDTH: usize = 100;
 
 /// The grammar without its verbs.
@@ -189,16 +189,16 @@ impl Verb {
 
 /// A command line that was understood.
 struct CommandLine {
-    /// None where only the program was named.
+    /// `None` if the command line has no verb.
     verb: Option<&'static Verb>,
-    /// What the verb reads its part from.
+    /// The matches that the verb reads.
     matches: ArgMatches,
     common: Common,
 }
 
 impl CommandLine {
-    /// Each verb's part of the grammar takes time and memory to build, and so does a level of verbs
-    /// to match: a line that begins with a verb is read by that verb's part alone.
+    /// Building the grammar of each verb takes time and memory, so a line that begins with a verb
+    /// is read by that verb's grammar alone.
     fn read(argv: &[OsString]) -> Result<Self, clap::Error> {
         let first = argv.get(1).and_then(|first| first.to_str());
         if let Some(verb) = first.and_then(Verb::find) {
@@ -250,7 +250,7 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     let asks = !error.use_stderr();
     if !asks && argv.iter().any(|arg| arg == "--json") {
         let text = error.to_string();
-        // The sentence and what it names; the usage behind it is for people.
+        // The JSON form holds the sentence and what it names; the usage is for people.
         let told = text
             .lines()
             .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));

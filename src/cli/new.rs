@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let item = Ref::new(kind, id.parse::<ItemId>()?);
     let space = args.space.unwrap_or_else(|| super::sign::own_space(&rye));
     if args.sign {
-        // Without a key nothing is written either.
+        // Without a key nothing is written.
         rye.signing().own_pair()?;
         if space == Space::Project {
             super::acceptance::accept_first(&rye, &[], std::slice::from_ref(&item), out)?;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let made = create(&rye, &item, args.lang, space)?;
     let mut signed = Vec::new();
     if args.sign {
-        // The folders may be new, so the spaces are looked at again.
+        // The folders may be new, so the spaces are found again.
         let rye = context.rye()?;
         let found = rye.signing().find(&made.item.clone().into(), Some(made.space))?;
         let found = Found { bytes: made.text.clone().into_bytes().into(), ..found };
@@ -113,7 +113,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::Status(super::sign::worst(&signed)))
 }
 
-/// What its author does next; the file comes first.
+/// The next steps of the author; the file comes first.
 fn next(made: &Made, signed: bool, has_key: bool) -> Vec<String> {
     let mut item = made.item.to_string();
     let query = Query { space: Some(made.space), ..made.item.clone().into() };

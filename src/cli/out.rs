@@ -1,4 +1,4 @@
-//! What is shown: text for people, one JSON object for programs.
+//! Output: text for people, one JSON object for programs.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) enum Color {
     Never,
 }
 
-/// Standard output and standard error, as the person asked for them.
+/// Standard output and standard error, in the form that was asked for.
 pub(super) struct Out {
     json: bool,
     stdout: BufWriter<io::Stdout>,
@@ -55,7 +55,7 @@ impl Out {
         }
     }
 
-    /// For a command line that could not be read.
+    /// The output for a command line that could not be read.
     pub(super) fn json() -> Self {
         Self {
             json: true,
@@ -79,7 +79,7 @@ impl Out {
         self.paint_err
     }
 
-    /// Our own text; whoever made it has escaped what is foreign in it.
+    /// Writes rye's own text. Foreign parts of it are already escaped.
     pub(super) fn text(&mut self, text: &str) {
         let written = self.stdout.write_all(text.as_bytes());
         self.keep(written);
@@ -90,7 +90,7 @@ impl Out {
         self.text("\n");
     }
 
-    /// Foreign text: escaped on a terminal, to the byte anywhere else.
+    /// Writes foreign text: escaped on a terminal, unchanged anywhere else.
     pub(super) fn foreign(&mut self, text: &str) {
         if self.to_terminal {
             self.text(&escape(text));
@@ -99,14 +99,14 @@ impl Out {
         }
     }
 
-    /// Foreign text for standard error, escaped wherever it goes.
+    /// Writes foreign text to standard error, always escaped.
     pub(super) fn foreign_err(&mut self, text: &str) {
         self.flush();
         let _ = io::stderr().write_all(escape(text).as_bytes());
     }
 
     pub(super) fn note(&mut self, text: &str) {
-        // What was said before stands before it also where both go to one terminal.
+        // Earlier output is flushed, so that it comes first if both streams go to one terminal.
         self.flush();
         let _ = writeln!(io::stderr(), "{text}");
     }
@@ -116,7 +116,7 @@ impl Out {
         self.note(&format!("{label}: {text}"));
     }
 
-    /// What dev mode let through, on standard error also beside JSON.
+    /// Shows what dev mode let through, on standard error, also with JSON.
     pub(super) fn warned(&mut self, warnings: &[Warned]) {
         for warned in warnings {
             self.note(&format!("[DEV MODE] {}: {}", warned.code, escape_line(&warned.message)));
@@ -154,8 +154,7 @@ impl Out {
             };
             self.object(&value);
         } else {
-            // What a program said last stands before why it failed, as it does where it ran in a
-            // terminal.
+            // The last output of a program comes before the reason why it failed, as in a terminal.
             match diagnostic.data.get("stderr_tail").and_then(Value::as_str).map(str::trim_end) {
                 None | Some("") => self.flush(),
                 Some(said) => self.foreign_err(&format!("{said}\n")),
@@ -173,7 +172,7 @@ impl Out {
     }
 
     fn keep(&mut self, written: io::Result<()>) {
-        // A closed pipe is the reader's way of saying that they have seen enough.
+        // A closed pipe means that the reader has seen enough.
         if let Err(error) = written
             && error.kind() != io::ErrorKind::BrokenPipe
         {
@@ -181,7 +180,7 @@ impl Out {
         }
     }
 
-    /// Writes out what is left; an answer that was lost is no success.
+    /// Flushes the output; a lost answer is not a success.
     pub(super) fn end(&mut self, exit: Exit) -> Exit {
         self.flush();
         match self.lost.take() {
@@ -210,8 +209,8 @@ pub(super) fn logs(verbose: u8) {
         .try_init();
 }
 
-/// A progress bar on standard error for work that takes longer than half a second; none when
-/// standard error is no terminal.
+/// A progress bar on standard error for work that takes longer than half a second; there is none if
+/// standard error is not a terminal.
 pub(super) struct Progress(indicatif::ProgressBar);
 
 impl Progress {

@@ -1,4 +1,4 @@
-//! `rye pending`: decide what tools ask a person.
+//! `rye pending`: shows and decides requests of tools to a person.
 
 use serde_json::{Map, Value, json};
 
@@ -127,7 +127,7 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
         (
             "state",
             match request.row.state {
-                PendingState::Lost => "approved; its end is not known".to_owned(),
+                PendingState::Lost => "approved, but how it ended is not known".to_owned(),
                 state => state.name().to_owned(),
             },
         ),
@@ -162,7 +162,7 @@ fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result
         format!("approve {}, `{}`: {}", request.row.id, request.row.item, request.row.message);
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
     confirm(&what, &format!("plan sha256 {}", plan.digest()), context, out)?;
-    // It runs where it was asked for.
+    // The run happens in the folder where it was requested.
     let rye = context.rye_in(request.row.project.clone())?;
     let result = rye.approvals().approve(request, context.start, &Quiet);
     let report = result?;

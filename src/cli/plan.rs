@@ -1,4 +1,4 @@
-//! `rye plan`: write down what a run would do, to approve it and to run exactly that later.
+//! `rye plan`: writes a plan of a run, to approve it and to run exactly that later.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::input::{Inputs, read_bytes};
 use super::out::Out;
 use crate::base::limits::PLAN_BYTES;
-use crate::base::staged::Staged;
+use crate::base::staged::AtomicFile;
 use crate::diagnostic::Failure;
 use crate::plan::{PlanError, PlanFile, SandboxChoice};
 use crate::report::Report;
@@ -54,16 +54,16 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let report = rye.runs().run(&request, context.start, &Quiet);
     let report = report?;
     out.warned(report.warnings());
-    // Anything but a tool was refused on the way.
+    // Items that are not tools were refused before.
     let Report::Tool(tool) = report else { return Ok(Exit::DONE) };
     let text = PlanFile::write(&tool.plan, args.with_params).map_err(Failure::from)?;
     let Some(path) = &args.out else {
         out.foreign(&String::from_utf8_lossy(&text));
         return Ok(Exit::DONE);
     };
-    // Parameters may be nobody else's business.
+    // Parameters may be private.
     let mode = if args.with_params { 0o600 } else { 0o644 };
-    let written = Staged::at(path, mode).and_then(|file| file.finish(&text));
+    let written = AtomicFile::at(path, mode).and_then(|file| file.finish(&text));
     written.map_err(|source| CliError::Output { source })?;
     let digest = tool.plan.digest().map_err(Failure::from)?;
     let path = path.display().to_string();

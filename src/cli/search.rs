@@ -23,7 +23,7 @@ pub(super) struct Args {
     all: bool,
 }
 
-/// What narrows a search.
+/// The filters of a search.
 #[derive(clap::Args)]
 pub(super) struct Filters {
     /// Only this kind; by default tools, directives and knowledge
@@ -41,7 +41,7 @@ pub(super) struct Filters {
 }
 
 impl Filters {
-    /// Whether any is given.
+    /// Whether any filter is given.
     pub(super) fn narrow(&self) -> bool {
         let Self { kind, space, limit, cursor } = self;
         kind.is_some() || space.is_some() || limit.is_some() || cursor.is_some()

@@ -1,4 +1,4 @@
-//! `rye show`: what an item is and what it takes.
+//! `rye show`: shows shows what an item is and what it takes.
 
 use std::fmt::Write as _;
 

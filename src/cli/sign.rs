@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let named = args.items.iter().all(|item| !item.contains('*')) && !args.all;
     let scope = if named { SignScope::Named } else { SignScope::Open { others: args.others } };
     let files: Vec<ToSign> = files.into_iter().map(ToSign::from).collect();
-    // Without a key nobody is asked anything.
+    // Without a key there is no question.
     let pair = rye.signing().own_pair()?;
     let staged = stage(&rye, files, &pair, scope, out);
     let mut reports = match args.check {
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(show(&reports, args.check, out))
 }
 
-/// Signs files whose text was shown already.
+/// Signs files whose text was already shown.
 ///
 /// # Errors
 /// `cli.not_confirmed`; those of your own key.
@@ -129,7 +129,7 @@ fn is_in_project(row: &StagedRow) -> bool {
     row.place.space.as_deref() == Some(Space::Project.as_str())
 }
 
-/// The space that one writes into without saying which.
+/// The space that is written into if none is named.
 pub(super) fn own_space(rye: &Rye) -> Space {
     let has_project = rye.spaces().get(Space::Project).is_some_and(crate::space::Root::exists);
     if has_project { Space::Project } else { Space::User }
@@ -225,7 +225,7 @@ fn show(reports: &[SignReport], check: bool, out: &mut Out) -> Exit {
     Exit::Status(exit)
 }
 
-/// How many rows came to what.
+/// The number of rows for each outcome.
 #[derive(Default)]
 struct Counts {
     changed: usize,
@@ -234,7 +234,7 @@ struct Counts {
     failed: usize,
 }
 
-/// A line for each report; the status that they ask for, and how many came to what.
+/// Shows a line for each report. Gives the exit status, and the number of rows for each outcome.
 fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, Counts) {
     let mut exit = 0;
     let mut counts = Counts::default();
@@ -273,7 +273,8 @@ fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, Counts) {
     (exit, counts)
 }
 
-/// What was signed, or would be: the item, its space, whose signature went, the digest, the file.
+/// What was signed, or would be: the item, its space, whose signature was replaced, the digest, the
+/// file.
 fn changed(report: &SignReport, check: bool, out: &mut Out) {
     let Signed::Changed { digest, was, replaces, warnings, files } = &report.signed else { return };
     let verb = if check { "would sign" } else { "signed" };
@@ -300,7 +301,7 @@ fn changed(report: &SignReport, check: bool, out: &mut Out) {
     }
 }
 
-/// A listed file that is not as the header said before: what became of it, and its path.
+/// A listed file that differs from the old header: what happened to it, and its path.
 fn file(finding: &PartFinding) -> Option<(&'static str, &str)> {
     match finding {
         PartFinding::Extra(path) => Some(("added", path)),
@@ -310,7 +311,7 @@ fn file(finding: &PartFinding) -> Option<(&'static str, &str)> {
     }
 }
 
-/// Why a file was passed over, and what takes it.
+/// Why a file was passed over, and which option includes it.
 fn reason(why: &NotSigned, report: &SignReport) -> String {
     let item = &report.item;
     match why {

@@ -13,7 +13,7 @@ use crate::base::bytes::write_atomic;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::Space;
-use crate::testing::{Asked, Case, Suite, TestError, Verdict, find, junit, run as try_all};
+use crate::testing::{Case, CaseResult, SpecFilter, Suite, TestError, find, junit, run as try_all};
 
 /// Try the test specs beside items, `<item>.test.yaml`
 ///
@@ -40,13 +40,14 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye_for_many()?;
-    let asked: Result<Vec<Asked>, Failure> = args.items.iter().map(|item| read(item)).collect();
+    let asked: Result<Vec<SpecFilter>, Failure> =
+        args.items.iter().map(|item| read(item)).collect();
     let nearest = match rye.spaces().get(Space::Project) {
         Some(_) => Space::Project,
         None => Space::User,
     };
     let suites = find(&rye, args.space.unwrap_or(nearest), &asked?)?;
-    let mut table = Table::of(&suites);
+    let mut table = Table::new(&suites);
     if args.list {
         return Ok(list(&suites, &table, out));
     }
@@ -76,15 +77,15 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(signal.map_or(end, Exit::Signal))
 }
 
-fn read(item: &str) -> Result<Asked, Failure> {
+fn read(item: &str) -> Result<SpecFilter, Failure> {
     match item.contains('*') {
         true => {
             let bad =
                 |message| CliError::Usage { message: format!("`{item}`: {message}"), help: None };
             let bad = |message| Failure::from(bad(message));
-            item.parse().map(Asked::Pattern).map_err(bad)
+            item.parse().map(SpecFilter::Pattern).map_err(bad)
         }
-        false => Ok(Asked::Item(item.parse()?)),
+        false => Ok(SpecFilter::Item(item.parse()?)),
     }
 }
 
@@ -96,27 +97,27 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// The verdicts so far, and how wide a row is.
+/// The results so far, and the width of a row.
 struct Table<'a> {
-    rows: Vec<(&'a Suite, Vec<Verdict>)>,
+    rows: Vec<(&'a Suite, Vec<CaseResult>)>,
     width: usize,
 }
 
 impl<'a> Table<'a> {
-    fn of(suites: &'a [Suite]) -> Self {
+    fn new(suites: &'a [Suite]) -> Self {
         let width = suites.iter().map(|suite| suite.item.to_string().len()).max();
         let rows = suites.iter().map(|suite| (suite, Vec::new())).collect();
         Self { rows, width: width.unwrap_or(0) }
     }
 
-    fn keep(&mut self, suite: &Suite, verdict: Verdict) {
+    fn keep(&mut self, suite: &Suite, verdict: CaseResult) {
         let row = self.rows.iter_mut().find(|(known, _)| std::ptr::eq(*known, suite));
         if let Some((_, verdicts)) = row {
             verdicts.push(verdict);
         }
     }
 
-    fn show(&self, suite: &Suite, case: &Case, verdict: &Verdict, out: &mut Out) {
+    fn show(&self, suite: &Suite, case: &Case, verdict: &CaseResult, out: &mut Out) {
         let paint = out.paint();
         let mark = match verdict.findings.is_empty() {
             true => paint.style(Style::Good, "ok    "),
@@ -180,8 +181,8 @@ fn broken(suite: &Suite, diagnostic: &Diagnostic) -> Value {
     Value::Object(fields)
 }
 
-/// The last lines, or all of the JSON; and the status: that of the worst, where a spec that cannot
-/// be used counts like a case that failed.
+/// Shows the last lines, or all of the JSON. Gives the worst exit status; a spec that cannot be
+/// used counts like a failed case.
 fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
     let all = table.rows.iter().flat_map(|(suite, all)| all.iter().map(move |one| (suite, one)));
     let bad = all.clone().filter(|(_, one)| !one.findings.is_empty());

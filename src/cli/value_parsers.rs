@@ -1,4 +1,5 @@
-//! Words of rye on a command line: kinds, spaces and patterns, with near names for slips.
+//! Parsers for values of a command line: kinds, spaces and patterns, with near names for typing
+//! errors.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -9,10 +10,10 @@ use crate::diagnostic::Failure;
 use crate::id::{Kind, Pattern, Space};
 use crate::rye::Rye;
 
-/// Reads a space; clap lists them, completes them, and knows which one was nearly typed.
+/// Reads a space. Clap lists and completes the spaces, and suggests the nearest one.
 pub(super) fn space() -> impl TypedValueParser<Value = Space> {
     let known = PossibleValuesParser::new(Space::NEAREST_FIRST.map(Space::as_str));
-    // Only what is known comes this far.
+    // Clap lets only known words through.
     known.map(|word| word.parse().unwrap_or(Space::Project))
 }
 
@@ -47,7 +48,7 @@ pub(super) fn no_match(text: &str, space: Option<Space>, rye: &Rye) -> Failure {
             );
         }
     }
-    // Most slips are in a folder's name.
+    // Most typing errors are in a folder's name.
     let mut folders: Vec<String> = refs.iter().map(|item| item.id.folder().to_owned()).collect();
     folders.sort();
     folders.dedup();

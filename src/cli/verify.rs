@@ -10,7 +10,7 @@ use super::out::{Out, Progress};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::Query;
-use crate::report::{Level, Warned, sarif};
+use crate::report::{SarifLevel, Warned, sarif};
 use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye};
 
 /// Check signatures, of items and of the chains they run through
@@ -35,20 +35,20 @@ pub(super) struct Args {
     sarif: bool,
 }
 
-/// Findings for SARIF; nothing is kept where nobody asked for them.
-struct Findings(Option<Vec<(Level, Diagnostic)>>);
+/// Findings for SARIF; nothing is kept unless SARIF was asked for.
+struct Findings(Option<Vec<(SarifLevel, Diagnostic)>>);
 
 impl Findings {
-    fn keep(&mut self, level: Level, diagnostic: impl FnOnce() -> Diagnostic) {
+    fn keep(&mut self, level: SarifLevel, diagnostic: impl FnOnce() -> Diagnostic) {
         if let Some(kept) = &mut self.0 {
             kept.push((level, diagnostic()));
         }
     }
 
-    /// What dev mode let through, at the place of the item if that is known.
+    /// Keeps what dev mode let through, at the place of the item if that is known.
     fn warned(&mut self, warnings: &[Warned], place: Option<&Place>, ci: bool) {
         for warned in warnings {
-            self.keep(if ci { Level::Error } else { Level::Warning }, || Diagnostic {
+            self.keep(if ci { SarifLevel::Error } else { SarifLevel::Warning }, || Diagnostic {
                 code: warned.code,
                 message: warned.message.clone(),
                 help: None,
@@ -63,7 +63,7 @@ impl Findings {
         self.0.is_some()
     }
 
-    /// The log; false if nobody asked.
+    /// Writes the SARIF log; false if it was not asked for.
     fn show(&self, exit: u8, out: &mut Out) -> bool {
         let Some(kept) = &self.0 else { return false };
         out.object(&sarif(kept, env!("RYE_VERSION"), exit));
@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         exit = exit.max(judge(row, args.ci, &mut findings, out));
     }
     for file in &odd {
-        let level = if args.ci { Level::Error } else { Level::Warning };
+        let level = if args.ci { SarifLevel::Error } else { SarifLevel::Warning };
         findings.keep(level, || file.diagnostic());
     }
     if !out.is_json() && !findings.is_asked_for() {
@@ -127,7 +127,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::Status(exit))
 }
 
-/// The status that a row asks for; a refusal is shown.
+/// Shows a refusal, and gives the exit status of a row.
 fn judge(row: &CheckedItem, ci: bool, findings: &mut Findings, out: &mut Out) -> u8 {
     match &row.verdict {
         ItemVerdict::Good(_, warnings) if warnings.is_empty() => 0,
@@ -137,7 +137,7 @@ fn judge(row: &CheckedItem, ci: bool, findings: &mut Findings, out: &mut Out) ->
             if ci { 4 } else { 0 }
         }
         ItemVerdict::Bad(failure) => {
-            findings.keep(Level::Error, || failure.diagnostic());
+            findings.keep(SarifLevel::Error, || failure.diagnostic());
             if !out.is_json() && !findings.is_asked_for() {
                 let text = failure.diagnostic().to_text(out.paint_err());
                 out.note(text.trim_end());
@@ -217,7 +217,7 @@ fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exi
             Err(failure) => {
                 exit = exit.max(failure.reason().exit_status());
                 let diagnostic = failure.diagnostic();
-                findings.keep(Level::Error, || diagnostic.clone());
+                findings.keep(SarifLevel::Error, || diagnostic.clone());
                 if tells {
                     let text = diagnostic.to_text(out.paint_err());
                     out.note(text.trim_end());

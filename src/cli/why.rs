@@ -1,4 +1,4 @@
-//! `rye why`: everything that decides about a reference.
+//! `rye why`: shows shows everything that decides about a reference.
 
 use std::fmt::Write as _;
 
@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         let text = text(&why, out.paint());
         out.text(&text);
     }
-    // Explaining succeeded, but a script that asks wants to know what the answer is.
+    // Explaining succeeded, but a script needs the status of the item.
     Ok(Exit::Status(stops.map_or(0, |diagnostic| diagnostic.code.exit_status())))
 }
 
@@ -81,7 +81,7 @@ fn text(why: &WhyReport, paint: Paint) -> String {
             Err(diagnostic) => out.push_str(&indented(diagnostic, paint)),
         }
     }
-    // Said with the copy already, unless no copy is to blame.
+    // The refusal is shown with its copy, unless no copy is to blame.
     if let Some(refused) = &why.refused
         && !why.copies.iter().any(|copy| copy.verdict.as_ref().err() == Some(refused))
     {
@@ -90,7 +90,7 @@ fn text(why: &WhyReport, paint: Paint) -> String {
     out
 }
 
-/// What the lock lists, and whether what answers holds to it.
+/// The row of the lock, and whether the item agrees with it.
 fn locked(pin: &Pin, holds: Option<bool>, paint: Paint) -> String {
     let verdict = match holds {
         Some(true) => paint.style(Style::Good, "holds"),

@@ -1,4 +1,4 @@
-//! Why nothing can be watched.
+//! Why the project cannot be watched.
 
 use crate::diagnostic::{Code, Diagnose, codes};
 
@@ -28,7 +28,7 @@ impl Diagnose for DevError {
     fn help(&self) -> Option<String> {
         Some(match self {
             Self::NoProject => {
-                "make one with `rye init`; of somebody else's see first what it brings, with `rye trust review`".into()
+                "make one with `rye init`; for somebody else's project see first what it brings, with `rye trust review`".into()
             }
             Self::Watch { .. } => "see `rye explain dev.watch`".into(),
         })

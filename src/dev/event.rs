@@ -1,21 +1,21 @@
-//! What a session tells, as data.
+//! The events of a session, as data.
 
 use std::path::Path;
 use std::time::Duration;
 
-use super::rules::Why;
+use super::rules::HoldReason;
 use crate::base::Timestamp;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::id::{Fingerprint, Ref};
 use crate::report::Report;
 use crate::rye::{Failed, FileChange};
 
-/// Who is told.
+/// Receives the events.
 pub(crate) trait Audience {
-    fn tell(&mut self, event: &Event<'_>);
+    fn tell(&mut self, event: &DevEvent<'_>);
 }
 
-/// An audience, and the item whose diff stands last before it.
+/// An audience, and the item whose diff it was shown last.
 pub(super) struct Teller<'a> {
     audience: &'a mut dyn Audience,
     shown: Option<Ref>,
@@ -26,16 +26,16 @@ impl<'a> Teller<'a> {
         Self { audience, shown: None }
     }
 
-    pub(super) fn tell(&mut self, event: &Event<'_>) {
+    pub(super) fn tell(&mut self, event: &DevEvent<'_>) {
         match event {
-            Event::Changed { item, .. } => self.shown = Some((*item).clone()),
-            Event::Waits { item, .. } if self.shows(item) => {}
+            DevEvent::Changed { item, .. } => self.shown = Some((*item).clone()),
+            DevEvent::Waits { item, .. } if self.shows(item) => {}
             _ => self.shown = None,
         }
         self.audience.tell(event);
     }
 
-    /// Whether the diff of the item is the last thing that was told, but for why it waits.
+    /// Whether the diff of the item was the last event, apart from the reason why the item waits.
     pub(super) fn shows(&self, item: &Ref) -> bool {
         self.shown.as_ref() == Some(item)
     }
@@ -43,47 +43,46 @@ impl<'a> Teller<'a> {
 
 /// One thing that happened.
 #[derive(Debug)]
-pub(crate) enum Event<'a> {
+pub(crate) enum DevEvent<'a> {
     /// The session begins.
     Started {
         project: &'a Path,
         items: usize,
-        /// Items that are not admitted.
+        /// The number of items that are not admitted.
         unsigned: usize,
         runs: Option<&'a str>,
         key: Fingerprint,
         until: Timestamp,
-        /// Somebody can be asked.
+        /// Whether a person can be asked.
         asks: bool,
-        /// What nothing speaks against is signed without a key press.
+        /// Whether changes without a reason to ask are signed without a key press.
         signs: bool,
     },
-    /// A dev key takes the place of the one whose time is over; so many items are signed again by
-    /// it.
+    /// A new dev key took the place of the expired one and signed this number of items again.
     Renewed { key: Fingerprint, until: Timestamp, items: usize },
-    /// An item is another than the one that was signed.
+    /// An item differs from its signed version.
     Changed { item: &'a Ref, place: &'a Place, changes: &'a [FileChange] },
-    /// The dev key signed what was shown.
+    /// The dev key signed the change that was shown.
     Signed { item: &'a Ref, asked: bool },
-    /// Somebody signed it already.
+    /// The item was signed already.
     Admitted { item: &'a Ref, by: &'a str },
-    /// It is signed when a person says so, for these reasons.
-    Waits { item: &'a Ref, why: &'a [Why], asks: bool },
-    /// The question that is open.
+    /// The item waits for a person, for these reasons.
+    Waits { item: &'a Ref, why: &'a [HoldReason], asks: bool },
+    /// A question is open.
     Question { item: &'a Ref, left: usize },
-    /// The person said no; it is asked again when it changes.
+    /// The person said no. The question comes again when the item changes.
     Skipped { item: &'a Ref },
-    /// It cannot be signed as it is.
+    /// The item cannot be signed as it is.
     Refused { item: &'a Ref, diagnostic: &'a Diagnostic },
-    /// The file is not there any more.
+    /// The file is gone.
     Gone { item: &'a Ref },
-    /// Nothing can be said of the project at the moment.
+    /// The project cannot be checked at the moment.
     Trouble { diagnostic: &'a Diagnostic },
-    /// A run begins, which may take its time.
+    /// A run begins.
     Runs { item: &'a str },
-    /// And ended.
+    /// A run ended.
     Ran { item: &'a str, result: &'a Result<Report, Failed>, elapsed: Duration },
-    /// It does not run, since it waits to be signed.
+    /// The item was not run, because it waits to be signed.
     NotRun { item: &'a str },
     /// There is nothing to run.
     NothingToRun,

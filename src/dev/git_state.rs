@@ -1,4 +1,4 @@
-//! What goes on beside the edits: git, and other runs of rye.
+//! What else writes files while a person edits: git, and other runs of rye.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -11,11 +11,12 @@ use crate::host::{Host, PrivateDir};
 /// Largest list of packed refs that is read, in bytes: a hundred thousand branches.
 const PACKED_BYTES: u64 = 16 << 20;
 
-/// What lies in the folder of a worktree while a merge, a pick, a revert or a rebase is not done.
+/// Files in the folder of a worktree while a merge, a cherry-pick, a revert or a rebase is not
+/// finished.
 const MIDWAY: [&str; 5] =
     ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
 
-/// There is a `.git` that leads to no repository.
+/// There is a `.git` that does not lead to a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unclear;
 
@@ -31,23 +32,23 @@ pub(super) struct Git {
 pub(super) enum GitIs {
     Idle,
     Busy,
-    /// For so long that its lock may have been left behind.
+    /// Git is busy for so long that its lock may have been left behind.
     Stuck,
 }
 
 impl Git {
-    /// The repository of the work tree that holds the folder; `None` outside of work trees. Nothing
-    /// of git is run.
+    /// The repository of the work tree that holds the folder; `None` outside of work trees. The
+    /// program `git` is not run.
     ///
     /// # Errors
-    /// A `.git` lies there that leads to no repository: what git does cannot be seen.
+    /// A `.git` lies there that does not lead to a repository, so what git does cannot be seen.
     pub(super) fn find(folder: &Path, host: &dyn Host) -> Result<Option<Self>, Unclear> {
         let lies_there = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
         let Some(folder) = folder.ancestors().find(lies_there) else { return Ok(None) };
-        Self::of(folder, host).map(Some).ok_or(Unclear)
+        Self::open(folder, host).map(Some).ok_or(Unclear)
     }
 
-    fn of(folder: &Path, host: &dyn Host) -> Option<Self> {
+    fn open(folder: &Path, host: &dyn Host) -> Option<Self> {
         let path = folder.join(".git");
         let found = if path.metadata().ok()?.is_dir() {
             path
@@ -67,26 +68,26 @@ impl Git {
         Some(Self { own: found, common })
     }
 
-    /// What is another whenever the checked-out commit or the index is.
+    /// A value that changes whenever the checked-out commit or the index changes.
     pub(super) fn state(&self, host: &dyn Host) -> String {
-        // git never writes its index in place.
+        // git replaces its index and never writes into it.
         let index = self.own.join("index").symlink_metadata().ok();
         let index = index.map(|s| (s.ino(), s.size(), s.mtime(), s.mtime_nsec(), s.ctime_nsec()));
         format!("{} {index:?}", self.head(host))
     }
 
-    /// What is another whenever git took its lock, and with it the right to write files, also where
-    /// neither commit nor index is another afterwards.
+    /// A value that changes whenever git took its lock, and with it the right to write files, even
+    /// if commit and index stay the same.
     pub(super) fn touched(&self) -> Option<(i64, i64)> {
         self.own.metadata().ok().map(|stat| (stat.ctime(), stat.ctime_nsec()))
     }
 
-    /// Whether it stopped in the middle of a merge, or of something that is made of merges.
+    /// Whether git stopped in the middle of a merge, a cherry-pick, a revert or a rebase.
     pub(super) fn is_midway(&self) -> bool {
         MIDWAY.iter().any(|name| self.own.join(name).symlink_metadata().is_ok())
     }
 
-    /// A text that is another whenever the checked-out commit is.
+    /// A text that changes whenever the checked-out commit changes.
     fn head(&self, host: &dyn Host) -> String {
         let read = |path: &Path| text(host, path, SMALL_TEXT_BYTES);
         let head = read(&self.own.join("HEAD")).unwrap_or_default();
@@ -109,7 +110,8 @@ impl Git {
         format!("{head} {value}")
     }
 
-    /// git holds its lock from before it touches the first file until it has touched the last.
+    /// What git is doing: it holds its lock from before it writes the first file until after the
+    /// last.
     pub(super) fn is(&self) -> GitIs {
         let Ok(lock) = self.own.join("index.lock").symlink_metadata() else { return GitIs::Idle };
         let age = lock.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
@@ -121,7 +123,7 @@ impl Git {
         &self.own
     }
 
-    /// The folders in which it shows that git did something.
+    /// The folders to watch: something changes in them whenever git works.
     pub(super) fn folders(&self) -> [&Path; 2] {
         [&self.own, &self.common]
     }
@@ -131,7 +133,7 @@ fn text(host: &dyn Host, path: &Path, cap: u64) -> Option<String> {
     String::from_utf8(host.read(path, cap)?).ok()
 }
 
-/// The folder in which every run of this person shows while somebody watches.
+/// The folder in which each run of this person leaves a trace while a session watches.
 pub(super) struct Runs {
     folder: PathBuf,
     last: Option<SystemTime>,
@@ -139,7 +141,7 @@ pub(super) struct Runs {
 
 impl Runs {
     /// # Errors
-    /// No run can show there: then nobody could tell whose change it was.
+    /// The folder cannot be used, so nobody could tell whether a run made a change.
     pub(super) fn find(user_base: &Path) -> io::Result<Self> {
         let folder = PrivateDir::home(user_base);
         PrivateDir::watch(&folder)?;
@@ -153,7 +155,7 @@ impl Runs {
 
     /// Whether anything ran since the last time this was asked, or runs now.
     pub(super) fn any_since(&mut self) -> bool {
-        // What the folder holds is looked at last, so that a run that begins meanwhile is seen.
+        // The folder is listed last, so that a run that begins meanwhile is seen.
         let now = changed(&self.folder);
         let since = now != self.last;
         self.last = now;

@@ -1,11 +1,10 @@
-//! Another dev key in the place of one whose time is nearly over: what that one signed is signed by
-//! it.
+//! Replaces a dev key whose time is nearly over, and signs again what the old one signed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::error::DevError;
-use super::event::Event;
+use super::event::DevEvent;
 use super::session::Session;
 use crate::base::limits::DEV_CLOCK_MS;
 use crate::diagnostic::Failure;
@@ -14,7 +13,8 @@ use crate::space::Entry;
 use crate::verify::VERIFY_EXPIRED;
 
 impl Session<'_> {
-    /// When another key is due, or before that: the clock jumps while a machine sleeps.
+    /// When to check whether another key is due. The check comes early, because the clock jumps
+    /// while a machine sleeps.
     pub(super) fn clock_due(&self) -> Instant {
         let left = Duration::from_secs(self.dev.fresh_for(now()).saturating_add(1));
         Instant::now() + left.min(Duration::from_millis(DEV_CLOCK_MS))
@@ -30,7 +30,7 @@ impl Session<'_> {
         }
         match (self.make)() {
             Ok(rye) => self.renew(&rye),
-            // The next look says so.
+            // The next scan reports the error.
             Err(_) => Ok(()),
         }
     }
@@ -47,13 +47,13 @@ impl Session<'_> {
         let (key, until) = (self.dev.fingerprint(), self.dev.not_after());
         self.ours.insert(key);
         let items = self.sign_again(rye);
-        self.audience.tell(&Event::Renewed { key, until, items });
+        self.audience.tell(&DevEvent::Renewed { key, until, items });
         Ok(())
     }
 
-    /// Signs with this session's dev key what an earlier one signed, so that nothing is refused
-    /// that nobody touched; how many items that were. Where nothing is signed alone, neither is
-    /// this.
+    /// Signs with this session's dev key what an earlier dev key signed, so that no untouched item
+    /// is refused. Gives the number of items. A session that signs nothing without a key press does
+    /// not sign these either.
     pub(super) fn sign_again(&mut self, rye: &Rye) -> usize {
         if !self.signs_alone() {
             return 0;
@@ -67,7 +67,7 @@ impl Session<'_> {
         all.iter().filter(|(entry, known)| self.sign_one_again(rye, entry, known)).count()
     }
 
-    /// True if it was signed; what is another by now is left to the next look.
+    /// True if the item was signed; an item that has changed is left to the next scan.
     fn sign_one_again(&mut self, rye: &Rye, entry: &Entry, known: &WorkingItem) -> bool {
         let Some(now) = rye.working_items().one(entry).filter(|now| now.is_same(known)) else {
             return false;
@@ -80,7 +80,7 @@ impl Session<'_> {
         if !prepared.is_current || !matches!(rye.working_items().finish(&prepared), Ok(true)) {
             return false;
         }
-        // An editor may hold the text under the earlier line.
+        // An editor may still hold the text with the earlier signature line.
         self.ours.extend(work.line_key().ok().flatten());
         if let Some(after) = rye.working_items().one(entry).filter(|after| after.author().is_some())
         {
@@ -90,8 +90,7 @@ impl Session<'_> {
         true
     }
 
-    /// Whether a dev key admits it at this moment, or one of this session did until its time was
-    /// over.
+    /// Whether a dev key admits the item now, or a dev key of this session did until it expired.
     fn is_admitted_as_before(&self, work: &WorkingText) -> bool {
         match &work.verdict {
             Ok((author, _)) => *author == Author::Dev,

@@ -8,17 +8,16 @@
 //! Invariants
 //! - What is signed is what was shown: the file is replaced only while its bytes are those of the
 //!   diff.
-//! - Without a key press nothing is signed that [`Why`] speaks against; once something does, it
-//!   does until a person has looked. Without a terminal nothing is signed at all, unless that was
-//!   asked for.
+//! - An item with a [`HoldReason`] is not signed without a key press, and a reason stays until a
+//!   person has looked. Without a terminal nothing is signed at all, unless that was asked for.
 //! - A question stands right below the diff of the item that it asks about.
-//! - What the file system tells is a hint. What changed is found by comparing bytes with what was
-//!   seen.
+//! - An event of the file system is only a hint. Changes are found by comparing bytes with the last
+//!   scan.
 //!
-//! Start at `session.rs`; `scan.rs` is one look, `key_renewal.rs` another dev key. `rules.rs` is
-//! when to ask, `git_state.rs` what goes on beside the edits (git, other runs), `repositories.rs`
-//! which repositories those are, `watch.rs` the hints, `poll.rs` one wait for hints, keys and
-//! signals.
+//! Start at `session.rs`; `scan.rs` looks at the project once, `key_renewal.rs` replaces the dev
+//! key. `rules.rs` says when to ask, `git_state.rs` what git and other runs do meanwhile,
+//! `repositories.rs` which repositories matter; `watch.rs` gives the hints, and `poll.rs` waits for
+//! hints, keys and signals.
 
 mod error;
 mod event;
@@ -33,6 +32,6 @@ mod terminal;
 mod watch;
 
 pub(crate) use error::CODES;
-pub(crate) use event::{Audience, Event};
-pub(crate) use rules::Why;
-pub(crate) use session::{Asked, Ended, Session};
+pub(crate) use event::{Audience, DevEvent};
+pub(crate) use rules::HoldReason;
+pub(crate) use session::{DevEnd, DevRequest, Session};

@@ -9,26 +9,26 @@ use super::terminal::{Key, Terminal};
 use super::watch::Watch;
 use crate::host::Signals;
 
-/// What was heard.
+/// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
-    /// Something may have changed.
+pub(super) enum PollEvent {
+    /// A file may have changed.
     Hint,
     Key(Key),
-    /// Somebody asks this process to end.
+    /// A signal asks this process to end.
     Signal(i32),
     /// The time is over.
     Nothing,
 }
 
-/// What a session listens to.
-pub(super) struct Ears {
+/// The signals and the terminal that a session waits for.
+pub(super) struct Poll {
     signals: Signals,
     terminal: Option<Terminal>,
 }
 
-impl Ears {
-    /// Signals are heard from here on, so that threads that start later leave them to us.
+impl Poll {
+    /// From here on signals are blocked and read here; threads that start later inherit that.
     pub(super) fn open() -> io::Result<Self> {
         Ok(Self { signals: Signals::listen()?, terminal: Terminal::open() })
     }
@@ -38,7 +38,7 @@ impl Ears {
     }
 
     /// Waits for the next thing, at most until `until`.
-    pub(super) fn wait(&self, watch: &Watch, until: Option<Instant>) -> io::Result<Heard> {
+    pub(super) fn wait(&self, watch: &Watch, until: Option<Instant>) -> io::Result<PollEvent> {
         if let Some(terminal) = &self.terminal {
             terminal.ready();
         }
@@ -50,29 +50,29 @@ impl Ears {
             fds.push(PollFd::from_borrowed_fd(terminal.fd(), PollFlags::IN));
         }
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        // To the next millisecond, so that a wait is not cut into many short ones.
+        // The time is rounded up to a millisecond, so that a wait is not cut into many short ones.
         let left = left.map(|left| left + Duration::from_millis(1));
         let left =
             left.map(|left| Timespec::try_from(left).map_err(io::Error::other)).transpose()?;
         match poll(&mut fds, left.as_ref()) {
-            Err(rustix::io::Errno::INTR) => return Ok(Heard::Nothing),
+            Err(rustix::io::Errno::INTR) => return Ok(PollEvent::Nothing),
             other => other?,
         };
         let heard = |i: usize| fds.get(i).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
         if heard(0)
             && let Some(signal) = self.signals.take()
         {
-            return Ok(Heard::Signal(signal));
+            return Ok(PollEvent::Signal(signal));
         }
         if heard(2)
             && let Some(key) = self.terminal.as_ref().and_then(Terminal::key)
         {
-            return Ok(Heard::Key(key));
+            return Ok(PollEvent::Key(key));
         }
         if heard(1) {
             watch.take();
-            return Ok(Heard::Hint);
+            return Ok(PollEvent::Hint);
         }
-        Ok(Heard::Nothing)
+        Ok(PollEvent::Nothing)
     }
 }

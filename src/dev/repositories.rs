@@ -2,9 +2,9 @@
 //!
 //! A file belongs to the work tree that it lies in: that of the project, of a submodule, of a
 //! repository below `.ai`, or of one that `.ai` leads to. A bare repository writes wherever
-//! `--work-tree` says, so those that lie beside the files, and have an index, count too, and so
-//! does what `GIT_DIR` names. One that lies elsewhere, with its work tree here, cannot be found;
-//! the page of `rye dev` says so.
+//! `--work-tree` says, so bare repositories beside the files that have an index count too, and so
+//! does the one that `GIT_DIR` names. A repository that lies elsewhere and has its work tree here
+//! cannot be found; the page of `rye dev` says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,21 +15,22 @@ use crate::host::Host;
 /// Entries of a folder among which bare repositories are looked for. A home has hundreds.
 const BESIDE: usize = 4096;
 
-/// The repositories, by the folder that is each one's own.
+/// The repositories by their own folders.
 pub(super) struct Repositories {
     all: BTreeMap<PathBuf, Git>,
-    /// Somewhere a `.git` leads to no repository.
+    /// Some `.git` does not lead to a repository.
     is_unclear: bool,
 }
 
-/// What tells whether a repository went to another commit or index.
+/// The commit and index of each repository, to see changes.
 pub(super) type States = BTreeMap<PathBuf, String>;
 
 /// When each repository last took its lock.
 pub(super) type Touches = BTreeMap<PathBuf, Option<(i64, i64)>>;
 
 impl Repositories {
-    /// Those that may write into the folders, which lie below `project` or where `.ai` leads.
+    /// The repositories that may write into the folders; these lie below `project` or where `.ai`
+    /// leads.
     pub(super) fn find(
         project: &Path,
         folders: &BTreeSet<PathBuf>,
@@ -89,7 +90,7 @@ impl Repositories {
         all
     }
 
-    /// The folders in which it shows that git did something.
+    /// The folders to watch: something changes in them whenever git works.
     pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
         self.all.values().flat_map(Git::folders)
     }

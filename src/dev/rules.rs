@@ -1,22 +1,22 @@
 //! When a person has to look first (core 5.2).
 
 use crate::parse::{Directive, Item, Tool};
-use crate::verify::Listed;
+use crate::verify::FileList;
 
-/// What speaks against signing without a key press.
+/// A reason not to sign an item without a key press.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Why {
-    /// It was not there when the session began.
+pub(crate) enum HoldReason {
+    /// The item was not there when the session began.
     New,
-    /// It was not admitted when the session began.
+    /// The item was not admitted when the session began.
     NotAdmitted,
-    /// It was admitted by somebody else's signature.
+    /// Somebody else's signature admitted the item.
     OtherSigner(String),
     /// Its signature line names a key that is neither yours nor the dev key, or is damaged.
     SignatureLine,
-    /// It changed while this ran.
+    /// The item changed while this one ran.
     During(String),
-    /// It changed while another run of rye was under way.
+    /// The item changed during another run of rye.
     OtherRun,
     /// Its signature line is gone.
     LineGone,
@@ -27,18 +27,18 @@ pub(crate) enum Why {
     GitUnclear,
     /// git is at work for longer than it should be.
     GitBusy,
-    /// So many files changed at once.
+    /// This many files changed at once.
     Many(usize),
-    /// This file beside it holds text that nobody sees.
+    /// This listed file holds invisible text.
     Invisible(String),
     /// This part of its header changed.
     Field(&'static str),
-    /// Nobody is at a terminal, and nobody said that this may be signed all the same.
+    /// Nobody is at a terminal, and `--unattended` was not given.
     NoTerminal,
 }
 
-impl Why {
-    /// A stable word.
+impl HoldReason {
+    /// The stable word for this reason.
     pub(crate) fn word(&self) -> String {
         match self {
             Self::New => "new".into(),
@@ -59,7 +59,7 @@ impl Why {
     }
 }
 
-impl std::fmt::Display for Why {
+impl std::fmt::Display for HoldReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::New => write!(f, "it is new"),
@@ -98,7 +98,7 @@ pub(super) fn fields(was: &Item, is: &Item) -> Vec<&'static str> {
 fn tool(was: &Tool, is: &Tool) -> Vec<(&'static str, bool)> {
     let env =
         was.env_names != is.env_names || was.env != is.env || was.interpreter != is.interpreter;
-    // The anchor says where the listed paths begin, and what besides them must be covered.
+    // The anchor says where the listed paths begin, and which other files must be covered.
     let files = !lists_same(was.files.as_ref(), is.files.as_ref())
         || was.anchor != is.anchor
         || was.verify_deps != is.verify_deps;
@@ -116,8 +116,8 @@ fn directive(was: &Directive, is: &Directive) -> Vec<(&'static str, bool)> {
     vec![("permissions", permissions), ("hooks", was.hooks != is.hooks)]
 }
 
-/// Whether the same files are meant; what is in them is another matter.
-fn lists_same(was: Option<&Listed>, is: Option<&Listed>) -> bool {
+/// Whether both list the same files, whatever is in them.
+fn lists_same(was: Option<&FileList>, is: Option<&FileList>) -> bool {
     let (Some(was), Some(is)) = (was, is) else { return was.is_none() && is.is_none() };
     was.root == is.root
         && was.patterns == is.patterns
@@ -127,45 +127,45 @@ fn lists_same(was: Option<&Listed>, is: Option<&Listed>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Why;
+    use super::HoldReason;
 
     #[test]
     fn the_page_names_every_word() {
         let page = include_str!("../../.ai/knowledge/rye/dev.md");
         let text = String::new;
         let all = [
-            Why::New,
-            Why::NotAdmitted,
-            Why::OtherSigner(text()),
-            Why::SignatureLine,
-            Why::During(text()),
-            Why::OtherRun,
-            Why::LineGone,
-            Why::GitMoved,
-            Why::GitUnclear,
-            Why::GitBusy,
-            Why::Many(6),
-            Why::Invisible(text()),
-            Why::Field("NAME"),
-            Why::NoTerminal,
+            HoldReason::New,
+            HoldReason::NotAdmitted,
+            HoldReason::OtherSigner(text()),
+            HoldReason::SignatureLine,
+            HoldReason::During(text()),
+            HoldReason::OtherRun,
+            HoldReason::LineGone,
+            HoldReason::GitMoved,
+            HoldReason::GitUnclear,
+            HoldReason::GitBusy,
+            HoldReason::Many(6),
+            HoldReason::Invisible(text()),
+            HoldReason::Field("NAME"),
+            HoldReason::NoTerminal,
         ];
         for why in all {
-            // A reason that is added here is added above.
+            // A new reason must be added to the list above as well.
             match why {
-                Why::New
-                | Why::NotAdmitted
-                | Why::OtherSigner(_)
-                | Why::SignatureLine
-                | Why::During(_)
-                | Why::OtherRun
-                | Why::LineGone
-                | Why::GitMoved
-                | Why::GitUnclear
-                | Why::GitBusy
-                | Why::Many(_)
-                | Why::Invisible(_)
-                | Why::Field(_)
-                | Why::NoTerminal => {}
+                HoldReason::New
+                | HoldReason::NotAdmitted
+                | HoldReason::OtherSigner(_)
+                | HoldReason::SignatureLine
+                | HoldReason::During(_)
+                | HoldReason::OtherRun
+                | HoldReason::LineGone
+                | HoldReason::GitMoved
+                | HoldReason::GitUnclear
+                | HoldReason::GitBusy
+                | HoldReason::Many(_)
+                | HoldReason::Invisible(_)
+                | HoldReason::Field(_)
+                | HoldReason::NoTerminal => {}
             }
             let word = why.word();
             assert!(page.contains(&format!("`{word}`")), "{word}");

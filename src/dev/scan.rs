@@ -1,37 +1,37 @@
-//! One look at the project: what changed since the last one, and what is done about it.
+//! One scan of the project: what changed since the last one, and what is done about it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::event::Event;
+use super::event::DevEvent;
 use super::git_state::GitIs;
 use super::repositories::Repositories;
-use super::rules::{Why, fields};
+use super::rules::{HoldReason, fields};
 use super::session::{Held, Session};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_FILES, DEV_PATIENCE_MS};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::rye::{Author, Prepared, Rye, WorkingItem, WorkingText};
 use crate::space::Entry;
 
-/// How long after git put its lock away it is taken to be done.
+/// How long after git removed its lock git counts as done.
 const GIT_SETTLES: Duration = Duration::from_millis(300);
 
-/// What a look found.
+/// What a scan found.
 pub(super) struct Seen {
     rye: Rye,
     now: BTreeMap<Entry, Arc<WorkingItem>>,
-    around: BTreeSet<Why>,
-    /// What changed while something ran does not make it run again.
+    around: BTreeSet<HoldReason>,
+    /// Changes during a run do not start another run.
     may_run: bool,
 }
 
 impl Session<'_> {
-    /// Looks, and does what is to be done about it.
+    /// Scans the project and acts on what changed.
     ///
     /// # Errors
-    /// `dev.watch`; whatever else is wrong is told, and is looked at again.
-    pub(super) fn look(&mut self) -> Result<(), Failure> {
+    /// `dev.watch`; other errors are told to the audience, and the project is scanned again.
+    pub(super) fn scan(&mut self) -> Result<(), Failure> {
         if let Some(seen) = self.observe(None)?
             && (self.act(seen)? || self.owes_a_question())
         {
@@ -40,13 +40,13 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// What is there now; `None` if it is not the time to judge it. `during` is what ran since the
-    /// last look.
+    /// The present state of the project; `None` while it cannot be judged, such as while git works.
+    /// `during` names the item that ran since the last scan.
     ///
     /// # Errors
     /// `dev.watch`
     pub(super) fn observe(&mut self, during: Option<&str>) -> Result<Option<Seen>, Failure> {
-        self.around.extend(during.map(|item| Why::During(item.to_owned())));
+        self.around.extend(during.map(|item| HoldReason::During(item.to_owned())));
         let rye = match (self.make)() {
             Ok(rye) => rye,
             Err(failure) => {
@@ -56,14 +56,14 @@ impl Session<'_> {
         };
         self.cover(&rye)?;
         let git = self.repositories(&rye);
-        self.around.extend(git.is_unclear().then_some(Why::GitUnclear));
+        self.around.extend(git.is_unclear().then_some(HoldReason::GitUnclear));
         let git_is = git.are();
         if during.is_none() && self.is_git_at_work(git_is) {
             return Ok(None);
         }
         self.look_around(&rye, &git, git_is, during);
         let now = rye.working_items().all(&self.last);
-        // What git began to do while we looked is its work, too.
+        // Changes that git began to make during the scan count as git's as well.
         self.note_touched(&git);
         let now = match now {
             Ok(now) => now,
@@ -83,9 +83,8 @@ impl Session<'_> {
         Ok(Some(Seen { rye, now, around, may_run: during.is_none() }))
     }
 
-    /// Signs what may be signed of what was seen, and runs what there is to run if anything that is
-    /// admitted changed; true if anything changed. Asks nothing, so that the caller asks when all
-    /// of it is told.
+    /// Signs what may be signed, and runs the requested item if anything admitted changed; true if
+    /// anything changed. It asks nothing: the caller asks when everything has been told.
     ///
     /// # Errors
     /// `dev.watch`
@@ -104,29 +103,29 @@ impl Session<'_> {
         Ok(any)
     }
 
-    /// Notes what goes on beside the edits, for the look that comes to an end.
+    /// Notes what git and other runs did, for the scan that is about to end.
     fn look_around(&mut self, rye: &Rye, git: &Repositories, git_is: GitIs, during: Option<&str>) {
-        self.around.extend((git_is == GitIs::Stuck).then_some(Why::GitBusy));
+        self.around.extend((git_is == GitIs::Stuck).then_some(HoldReason::GitBusy));
         let state = git.states(rye.host());
         self.git_moved |= state != self.git || git.is_midway();
         self.git = state;
-        self.around.extend(self.git_moved.then_some(Why::GitMoved));
+        self.around.extend(self.git_moved.then_some(HoldReason::GitMoved));
         self.note_touched(git);
         if self.runs.any_since() && during.is_none() {
-            self.around.insert(Why::OtherRun);
+            self.around.insert(HoldReason::OtherRun);
         }
     }
 
-    /// Where git only took its lock, what changed since the last look may be its work; what comes
-    /// later is not, since it holds the lock until the last file is written.
+    /// If git only took its lock, changes since the last scan may be its work. Later changes are
+    /// not, because git holds the lock until the last file is written.
     fn note_touched(&mut self, git: &Repositories) {
         let touched = git.touches();
-        self.around.extend((touched != self.git_touched).then_some(Why::GitMoved));
+        self.around.extend((touched != self.git_touched).then_some(HoldReason::GitMoved));
         self.git_touched = touched;
     }
 
-    /// Whether more was written while we looked: then it is looked at again, unless that never
-    /// ends.
+    /// Whether more was written during the scan. If so the project is scanned again, but not for
+    /// ever.
     fn is_still_going_on(&mut self) -> bool {
         let patience = Duration::from_millis(DEV_PATIENCE_MS);
         if !self.watch.is_hinted() || self.hinted.is_some_and(|first| first.elapsed() > patience) {
@@ -136,7 +135,7 @@ impl Session<'_> {
         true
     }
 
-    /// While git is at work, and a moment after, nothing that it does is judged half done.
+    /// Waits while git is at work, and for a moment after, so that half of its work is not judged.
     fn is_git_at_work(&mut self, git_is: GitIs) -> bool {
         let was_busy = std::mem::replace(&mut self.git_was_busy, git_is == GitIs::Busy);
         let wait = match git_is {
@@ -149,11 +148,11 @@ impl Session<'_> {
     }
 
     pub(super) fn trouble(&mut self, failure: &Failure) {
-        self.audience.tell(&Event::Trouble { diagnostic: &failure.diagnostic() });
+        self.audience.tell(&DevEvent::Trouble { diagnostic: &failure.diagnostic() });
         self.again = Some(Instant::now() + Duration::from_millis(2 * DEV_AGAIN_MS));
     }
 
-    /// Tells of items that are gone; an editor may be about to put one back.
+    /// Tells of items that are gone, after a moment in which an editor may put one back.
     fn part_with(&mut self, rye: &Rye, there: &BTreeSet<&Entry>) {
         let at = Instant::now();
         self.missing.retain(|entry, _| !there.contains(entry));
@@ -169,16 +168,16 @@ impl Session<'_> {
             self.base.remove(&entry);
             self.let_go(rye, &entry);
             self.eligible.remove(&entry);
-            self.audience.tell(&Event::Gone { item: &entry.item });
+            self.audience.tell(&DevEvent::Gone { item: &entry.item });
         }
     }
 
-    /// Takes note of what changed; true if something that is admitted did.
+    /// Handles each changed item; true if an admitted one changed.
     fn take(
         &mut self,
         rye: &Rye,
         changed: Vec<(Entry, Arc<WorkingItem>)>,
-        around: &BTreeSet<Why>,
+        around: &BTreeSet<HoldReason>,
     ) -> Result<bool, Failure> {
         let mut run = false;
         let mut open = Vec::new();
@@ -199,9 +198,9 @@ impl Session<'_> {
         };
         let count: usize = open.iter().map(count).sum();
         let mut around = around.clone();
-        around.extend((count > DEV_FILES).then_some(Why::Many(count)));
+        around.extend((count > DEV_FILES).then_some(HoldReason::Many(count)));
         if !open.is_empty() {
-            // Each of them keeps it as its own reason.
+            // Each item keeps this reason until a person has looked at it.
             self.git_moved = false;
             self.renew(rye)?;
         }
@@ -211,7 +210,7 @@ impl Session<'_> {
         Ok(run)
     }
 
-    /// Somebody signed it: true if what it says is not what it said.
+    /// Handles an item that somebody signed; true if its content changed.
     fn admitted(
         &mut self,
         rye: &Rye,
@@ -229,74 +228,73 @@ impl Session<'_> {
             Author::Dev => "the dev key",
             Author::Other(name) => name,
         };
-        // Whoever signs an item with the own key is asked elsewhere, where that is due.
+        // Signing with the own key asks by itself where it has to.
         match author {
             Author::Own | Author::Dev => drop(self.eligible.insert(entry.clone())),
             Author::Other(_) => drop(self.eligible.remove(entry)),
         }
         if !is_known || was_open {
-            self.audience.tell(&Event::Admitted { item: &entry.item, by });
+            self.audience.tell(&DevEvent::Admitted { item: &entry.item, by });
         }
         !is_known
     }
 
-    /// What is not admitted as it is: signed, or held until a person says so. True if it was
-    /// signed.
+    /// Handles an item that is not admitted: signs it, or holds it until a person approves it. True
+    /// if it was signed.
     fn judge(
         &mut self,
         rye: &Rye,
         entry: &Entry,
         now: &Arc<WorkingItem>,
-        around: &BTreeSet<Why>,
+        around: &BTreeSet<HoldReason>,
     ) -> bool {
         self.last.insert(entry.clone(), Arc::clone(now));
         let base = self.base.get(entry).cloned();
         let changes = rye.working_items().changes(base.as_deref(), now);
         let (item, place) = (&entry.item, &now.place);
-        self.audience.tell(&Event::Changed { item, place, changes: &changes });
+        self.audience.tell(&DevEvent::Changed { item, place, changes: &changes });
         let mut why = around.clone();
         why.extend(self.held.get(entry).iter().flat_map(|held| held.why.iter().cloned()));
         why.extend(self.standing(entry, now));
-        why.extend(now.hides(base.as_deref()).map(|file| Why::Invisible(file.to_owned())));
-        why.extend((!self.signs_alone()).then_some(Why::NoTerminal));
+        why.extend(now.hides(base.as_deref()).map(|file| HoldReason::Invisible(file.to_owned())));
+        why.extend((!self.signs_alone()).then_some(HoldReason::NoTerminal));
         let prepared = self.prepare(rye, now);
         if let (Ok(prepared), Some(was)) = (&prepared, base.as_ref().and_then(|b| b.parsed())) {
-            why.extend(fields(was, prepared.item()).into_iter().map(Why::Field));
+            why.extend(fields(was, prepared.item()).into_iter().map(HoldReason::Field));
         }
         let is_open = prepared.is_ok();
         if let Err(diagnostic) = &prepared {
-            self.audience.tell(&Event::Refused { item, diagnostic });
+            self.audience.tell(&DevEvent::Refused { item, diagnostic });
         }
         if why.is_empty() {
             return prepared.is_ok_and(|prepared| self.write(rye, entry, now, &prepared, false));
         }
-        // Whatever speaks against it stays until somebody has looked, also where it cannot be
-        // signed yet.
-        let reasons: Vec<Why> = why.iter().cloned().collect();
+        // A reason stays until somebody has looked, also if the item cannot be signed yet.
+        let reasons: Vec<HoldReason> = why.iter().cloned().collect();
         self.hold(rye, entry, Held { why, is_open, now: Arc::clone(now) });
         if is_open {
-            let asks = self.ears.terminal().is_some();
-            self.audience.tell(&Event::Waits { item, why: &reasons, asks });
+            let asks = self.poll.terminal().is_some();
+            self.audience.tell(&DevEvent::Waits { item, why: &reasons, asks });
         }
         false
     }
 
-    /// What speaks against an item whatever else happens.
-    fn standing(&self, entry: &Entry, now: &WorkingItem) -> Option<Why> {
+    /// The reason to hold an item that does not depend on what else happens.
+    fn standing(&self, entry: &Entry, now: &WorkingItem) -> Option<HoldReason> {
         if !self.eligible.contains(entry) {
             return Some(match self.base.get(entry).and_then(|base| base.author()) {
-                Some(Author::Other(name)) => Why::OtherSigner(name.clone()),
+                Some(Author::Other(name)) => HoldReason::OtherSigner(name.clone()),
                 _ if self.held.contains_key(entry) => return None,
-                _ if self.strange.contains(entry) => Why::NotAdmitted,
-                _ => Why::New,
+                _ if self.strange.contains(entry) => HoldReason::NotAdmitted,
+                _ => HoldReason::New,
             });
         }
         let key = now.work.as_ref().map_or(Ok(None), WorkingText::line_key);
-        // A file that was saved from an editor carries the line of an earlier version of ours.
+        // A file that an editor saved may carry an earlier signature line of this session.
         match key {
-            Ok(None) => (now.work.is_ok() && !now.is_empty()).then_some(Why::LineGone),
-            Ok(Some(key)) => (!self.ours.contains(&key)).then_some(Why::SignatureLine),
-            Err(()) => Some(Why::SignatureLine),
+            Ok(None) => (now.work.is_ok() && !now.is_empty()).then_some(HoldReason::LineGone),
+            Ok(Some(key)) => (!self.ours.contains(&key)).then_some(HoldReason::SignatureLine),
+            Err(()) => Some(HoldReason::SignatureLine),
         }
     }
 
@@ -305,7 +303,7 @@ impl Session<'_> {
         rye.working_items().prepare(work, &self.dev).map_err(|failure| failure.diagnostic())
     }
 
-    /// Items that are not admitted when the session begins wait, if a person can look through them.
+    /// Items that are not admitted at the start wait for a person, if there is a terminal.
     pub(super) fn hold_what_is_unsigned(&mut self, rye: &Rye) {
         let open = self.last.iter().filter(|(_, now)| now.author().is_none());
         let open: Vec<_> = open.map(|(entry, now)| (entry.clone(), Arc::clone(now))).collect();
@@ -315,13 +313,17 @@ impl Session<'_> {
         for (entry, now) in open {
             self.held.insert(
                 entry.clone(),
-                Held { why: [Why::NotAdmitted].into(), is_open: false, now: Arc::clone(&now) },
+                Held {
+                    why: [HoldReason::NotAdmitted].into(),
+                    is_open: false,
+                    now: Arc::clone(&now),
+                },
             );
             self.judge(rye, &entry, &now, &BTreeSet::new());
         }
     }
 
-    /// Signs what was shown. True if that was done.
+    /// Signs what was shown; true on success.
     pub(super) fn sign(
         &mut self,
         rye: &Rye,
@@ -333,7 +335,7 @@ impl Session<'_> {
             Ok(prepared) => self.write(rye, entry, shown, &prepared, asked),
             Err(diagnostic) => {
                 let item = &entry.item;
-                self.audience.tell(&Event::Refused { item, diagnostic: &diagnostic });
+                self.audience.tell(&DevEvent::Refused { item, diagnostic: &diagnostic });
                 if let Some(held) = self.held.get_mut(entry) {
                     held.is_open = false;
                 }
@@ -356,13 +358,14 @@ impl Session<'_> {
         match written {
             Ok(true) => {}
             Ok(false) => {
-                // It is another by now, which the next look finds, since this one is forgotten.
+                // The file has changed meanwhile. The next scan finds that, because this state is
+                // forgotten.
                 self.last.remove(entry);
                 self.due = Some(Instant::now());
                 return false;
             }
             Err(failure) => {
-                self.audience.tell(&Event::Refused { item, diagnostic: &failure.diagnostic() });
+                self.audience.tell(&DevEvent::Refused { item, diagnostic: &failure.diagnostic() });
                 return false;
             }
         }
@@ -370,13 +373,13 @@ impl Session<'_> {
         if asked {
             self.eligible.insert(entry.clone());
         }
-        self.audience.tell(&Event::Signed { item, asked });
+        self.audience.tell(&DevEvent::Signed { item, asked });
         let after = rye.working_items().one(entry);
         if let Some(after) = after.filter(|after| after.author().is_some()) {
             self.last.insert(entry.clone(), Arc::clone(&after));
             self.base.insert(entry.clone(), after);
         } else {
-            // Saved again at once: the next look finds it.
+            // The file was saved again at once; the next scan finds that.
             self.last.insert(entry.clone(), Arc::clone(shown));
             self.due = Some(Instant::now());
         }

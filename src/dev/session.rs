@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::error::DevError;
-use super::event::{Audience, Event, Teller};
+use super::event::{Audience, DevEvent, Teller};
 use super::git_state::Runs;
-use super::poll::{Ears, Heard};
+use super::poll::{Poll, PollEvent};
 use super::repositories::{Repositories, States, Touches};
-use super::rules::Why;
+use super::rules::HoldReason;
 use super::terminal::Key;
 use super::watch::{Depth, Watch};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
@@ -23,87 +23,87 @@ use crate::verify::{DevKey, PublicKey};
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// The person had enough.
+pub(crate) enum DevEnd {
+    /// The person quit.
     Quit,
     Signal(i32),
 }
 
 /// What a session is asked to do.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct DevRequest {
     /// What to run after each save.
     pub(crate) request: Option<Request>,
-    /// What nothing speaks against is signed also where nobody is at a terminal.
+    /// Changes without a reason to ask are signed also if nobody is at a terminal.
     pub(crate) unattended: bool,
 }
 
-/// What waits for a person.
+/// An item that waits for a person.
 pub(super) struct Held {
-    pub(super) why: BTreeSet<Why>,
-    /// It can be signed, and nobody said no to what it is now.
+    pub(super) why: BTreeSet<HoldReason>,
+    /// The item can be signed, and nobody said no to its present content.
     pub(super) is_open: bool,
-    /// What would be signed, as it was shown.
+    /// The content that would be signed, as it was shown.
     pub(super) now: Arc<WorkingItem>,
 }
 
-/// A project, watched.
+/// A project that is watched.
 pub(crate) struct Session<'a> {
     pub(super) make: &'a dyn Fn() -> Result<Rye, Failure>,
     pub(super) audience: Teller<'a>,
-    asked: Asked,
+    asked: DevRequest,
     pub(super) dev: DevKey,
     pub(super) watch: Watch,
-    pub(super) ears: Ears,
+    pub(super) poll: Poll,
     pub(super) runs: Runs,
-    /// Commit and index of each repository at the last look.
+    /// Commit and index of each repository at the last scan.
     pub(super) git: States,
-    /// When git last took each one's lock.
+    /// When git last took the lock of each repository.
     pub(super) git_touched: Touches,
-    /// git did something, and nothing that changed was judged since.
+    /// Git did something, and no change was judged since.
     pub(super) git_moved: bool,
     /// The own key and the dev keys of this session.
     pub(super) ours: BTreeSet<Fingerprint>,
-    /// What was not admitted when the session began.
+    /// Items that were not admitted when the session began.
     pub(super) strange: BTreeSet<Entry>,
-    /// What is signed without a question, as long as nothing else speaks against it.
+    /// Items that are signed without a question, unless there is another reason to ask.
     pub(super) eligible: BTreeSet<Entry>,
-    /// Everything at the last look.
+    /// All items at the last scan.
     pub(super) last: BTreeMap<Entry, Arc<WorkingItem>>,
-    /// Everything as it was when it was last admitted.
+    /// Each item as it was when it was last admitted.
     pub(super) base: BTreeMap<Entry, Arc<WorkingItem>>,
     pub(super) held: BTreeMap<Entry, Held>,
-    /// What went away, and when that was first seen.
+    /// Items that are gone, and when that was first seen.
     pub(super) missing: BTreeMap<Entry, Instant>,
-    /// Files that were empty at the last look.
+    /// Files that were empty at the last scan.
     pub(super) emptied: BTreeSet<Entry>,
     pub(super) git_was_busy: bool,
-    /// What went on beside the edits since the last look that came to an end.
-    pub(super) around: BTreeSet<Why>,
+    /// What git and other runs did since the last finished scan.
+    pub(super) around: BTreeSet<HoldReason>,
     question: Option<Entry>,
-    /// When to look.
+    /// When to scan next.
     pub(super) due: Option<Instant>,
-    /// The first hint since the last look that came to an end.
+    /// The first hint since the last finished scan.
     pub(super) hinted: Option<Instant>,
-    /// When to look once more without a hint.
+    /// When to scan once more without a hint.
     pub(super) again: Option<Instant>,
-    ended: Option<Ended>,
+    ended: Option<DevEnd>,
 }
 
 impl<'a> Session<'a> {
-    /// Takes a first look and begins to watch. `make` gives the project as it is at that moment.
+    /// Scans once and begins to watch. `make` builds the project as it is at that moment.
     ///
     /// # Errors
     /// `dev.no_project`, `dev.watch`, `key.*`, `verify.trust_unreadable`.
     pub(crate) fn begin(
         make: &'a dyn Fn() -> Result<Rye, Failure>,
-        asked: Asked,
+        asked: DevRequest,
         audience: &'a mut dyn Audience,
     ) -> Result<Self, Failure> {
         let rye = make()?;
         let dev = rye.working_items().dev_key()?.ok_or(DevError::NoProject)?;
-        // Before the watcher's thread starts, so that signals come here.
-        let ears = Ears::open().map_err(DevError::from)?;
+        // This comes before the watcher's thread starts, so that signals come here.
+        let poll = Poll::open().map_err(DevError::from)?;
         let user = rye.spaces().get(Space::User).ok_or(DevError::NoProject)?;
         let runs = Runs::find(user.base()).map_err(DevError::from)?;
         let mut session = Self {
@@ -112,7 +112,7 @@ impl<'a> Session<'a> {
             asked,
             dev,
             watch: Watch::new()?,
-            ears,
+            poll,
             runs,
             git: States::new(),
             git_touched: Touches::new(),
@@ -137,13 +137,13 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// Watches first, so that nothing is missed between the look and the watching.
+    /// Watches first and then scans, so that no change between the two is missed.
     fn first_look(&mut self, rye: &Rye) -> Result<(), Failure> {
         self.cover(rye)?;
         self.last = rye.working_items().all(&BTreeMap::new())?;
         let git = self.repositories(rye);
         (self.git, self.git_touched) = (git.states(rye.host()), git.touches());
-        // What a checkout wrote before that is where the session begins.
+        // Files that a checkout wrote before this belong to the state in which the session begins.
         self.last = rye.working_items().all(&self.last)?;
         for (entry, now) in &self.last {
             if let Some(author) = now.author() {
@@ -161,7 +161,7 @@ impl<'a> Session<'a> {
         self.cover(rye)
     }
 
-    /// Watches all that decides about the project, as it lies now.
+    /// Watches every folder that decides about the project now.
     pub(super) fn cover(&mut self, rye: &Rye) -> Result<(), Failure> {
         let project = rye.spaces().project_path();
         let mut wanted = BTreeMap::from([
@@ -184,7 +184,7 @@ impl<'a> Session<'a> {
         Ok(self.watch.cover(&wanted)?)
     }
 
-    /// The repositories that may write what was there at the last look.
+    /// The repositories that may write the files of the last scan.
     pub(super) fn repositories(&self, rye: &Rye) -> Repositories {
         let project = rye.spaces().project_path();
         let named = rye.located().vars.path("GIT_DIR");
@@ -204,18 +204,18 @@ impl<'a> Session<'a> {
     }
 
     /// Holds an item back until a person has looked, also for `rye sign --all` and a later session.
-    /// What waits for nothing but a terminal is not in doubt.
+    /// An item that waits only for a terminal is not held back.
     pub(super) fn hold(&mut self, rye: &Rye, entry: &Entry, held: Held) {
-        let in_doubt = held.why.iter().any(|why| *why != Why::NoTerminal);
+        let in_doubt = held.why.iter().any(|why| *why != HoldReason::NoTerminal);
         let kept = rye.signing().held_back(Space::Project).filter(|_| in_doubt);
         if let Some(Err(error)) = kept.map(|kept| kept.add(&entry.item, &entry.ext)) {
             let diagnostic = Diagnostic::from(&DevError::from(error));
-            self.audience.tell(&Event::Trouble { diagnostic: &diagnostic });
+            self.audience.tell(&DevEvent::Trouble { diagnostic: &diagnostic });
         }
         self.held.insert(entry.clone(), held);
     }
 
-    /// A person looked, somebody signed it, or it is gone.
+    /// Releases an item: a person looked, somebody signed it, or it is gone.
     pub(super) fn let_go(&mut self, rye: &Rye, entry: &Entry) {
         if let Some(kept) = rye.signing().held_back(Space::Project) {
             kept.remove(&entry.item, &entry.ext);
@@ -225,29 +225,29 @@ impl<'a> Session<'a> {
 
     /// Whether anything is signed without a key press.
     pub(super) fn signs_alone(&self) -> bool {
-        self.asked.unattended || self.ears.terminal().is_some()
+        self.asked.unattended || self.poll.terminal().is_some()
     }
 
     /// Watches until somebody ends it.
     ///
     /// # Errors
     /// `dev.watch`
-    pub(crate) fn run(mut self) -> Result<Ended, Failure> {
+    pub(crate) fn run(mut self) -> Result<DevEnd, Failure> {
         self.start()?;
         loop {
             if let Some(ended) = self.ended {
                 return Ok(ended);
             }
-            // While hints come, what is written is not done.
+            // While hints come, somebody is still writing.
             let clock = self.clock_due();
             let until = self.due.or(self.again).map_or(clock, |due| due.min(clock));
-            let heard = self.ears.wait(&self.watch, Some(until)).map_err(DevError::from)?;
+            let heard = self.poll.wait(&self.watch, Some(until)).map_err(DevError::from)?;
             self.keep_fresh()?;
             match heard {
-                Heard::Hint => self.hint(),
-                Heard::Key(key) => self.key(key)?,
-                Heard::Signal(signal) => return Ok(Ended::Signal(signal)),
-                Heard::Nothing => {}
+                PollEvent::Hint => self.hint(),
+                PollEvent::Key(key) => self.key(key)?,
+                PollEvent::Signal(signal) => return Ok(DevEnd::Signal(signal)),
+                PollEvent::Nothing => {}
             }
             let at = Instant::now();
             let hinted = self.due.is_some_and(|due| due <= at);
@@ -255,7 +255,7 @@ impl<'a> Session<'a> {
             if hinted || again {
                 self.due = None;
                 self.again = hinted.then(|| at + Duration::from_millis(DEV_AGAIN_MS));
-                self.look()?;
+                self.scan()?;
             }
         }
     }
@@ -263,20 +263,20 @@ impl<'a> Session<'a> {
     fn start(&mut self) -> Result<(), Failure> {
         let rye = (self.make)()?;
         let unsigned = self.last.len() - self.base.len();
-        self.audience.tell(&Event::Started {
+        self.audience.tell(&DevEvent::Started {
             project: rye.spaces().project_path(),
             items: self.last.len(),
             unsigned,
             runs: self.asked.request.as_ref().map(Request::item),
             key: self.dev.fingerprint(),
             until: self.dev.not_after(),
-            asks: self.ears.terminal().is_some(),
+            asks: self.poll.terminal().is_some(),
             signs: self.signs_alone(),
         });
         let items = self.sign_again(&rye);
         if items > 0 {
             let (key, until) = (self.dev.fingerprint(), self.dev.not_after());
-            self.audience.tell(&Event::Renewed { key, until, items });
+            self.audience.tell(&DevEvent::Renewed { key, until, items });
         }
         self.hold_what_is_unsigned(&rye);
         self.run_now()?;
@@ -284,7 +284,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Something may have changed: it is looked at when nothing more comes, or patience ends.
+    /// Takes a hint: the project is scanned when no more hints come, or after a longest wait.
     pub(super) fn hint(&mut self) {
         let now = Instant::now();
         let first = *self.hinted.get_or_insert(now);
@@ -298,10 +298,10 @@ impl<'a> Session<'a> {
             Key::End => Key::End,
         };
         match key {
-            Key::End | Key::Char(b'q') => self.ended = Some(Ended::Quit),
+            Key::End | Key::Char(b'q') => self.ended = Some(DevEnd::Quit),
             Key::Char(b'r') => {
                 if self.asked.request.is_none() {
-                    self.audience.tell(&Event::NothingToRun);
+                    self.audience.tell(&DevEvent::NothingToRun);
                 }
                 self.run_now()?;
                 self.ask();
@@ -314,7 +314,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// The person has read what was shown, and wants just that.
+    /// Signs exactly what was shown, after the person said yes.
     fn yes(&mut self) -> Result<(), Failure> {
         let Some(entry) = self.question.take() else { return Ok(()) };
         let Some(held) = self.held.get(&entry) else { return Ok(()) };
@@ -331,7 +331,7 @@ impl<'a> Session<'a> {
         let Some(entry) = self.question.take() else { return };
         if let Some(held) = self.held.get_mut(&entry) {
             held.is_open = false;
-            self.audience.tell(&Event::Skipped { item: &entry.item });
+            self.audience.tell(&DevEvent::Skipped { item: &entry.item });
         }
         self.ask();
     }
@@ -353,45 +353,45 @@ impl<'a> Session<'a> {
                 return false;
             }
         };
-        let why: Vec<Why> = held.why.iter().cloned().collect();
+        let why: Vec<HoldReason> = held.why.iter().cloned().collect();
         let now = &held.now;
         let changes = rye.working_items().changes(self.base.get(entry).map(Arc::as_ref), now);
         let item = &now.item;
-        self.audience.tell(&Event::Changed { item, place: &now.place, changes: &changes });
-        self.audience.tell(&Event::Waits { item, why: &why, asks: true });
+        self.audience.tell(&DevEvent::Changed { item, place: &now.place, changes: &changes });
+        self.audience.tell(&DevEvent::Waits { item, why: &why, asks: true });
         true
     }
 
     /// Asks about the first item that waits, on a terminal, right below its diff.
     pub(super) fn ask(&mut self) {
-        if self.ears.terminal().is_none() {
+        if self.poll.terminal().is_none() {
             return;
         }
         let open = || self.held.iter().filter(|(_, held)| held.is_open).map(|(entry, _)| entry);
-        // The one that is asked about already comes first.
+        // The item that is asked about already comes first.
         let same = open().find(|entry| self.question.as_ref() == Some(*entry));
         let left = open().count().saturating_sub(1);
         let Some(entry) = same.or_else(|| open().next()).cloned() else {
             self.question = None;
             return;
         };
-        // Nobody is asked about what they cannot see; the next look tries again.
+        // If the change cannot be shown, nobody is asked; the next scan tries again.
         let is_shown = self.audience.shows(&entry.item) || self.show(&entry);
         self.question = is_shown.then_some(entry);
-        if let (Some(entry), Some(terminal)) = (&self.question, self.ears.terminal()) {
+        if let (Some(entry), Some(terminal)) = (&self.question, self.poll.terminal()) {
             terminal.forget();
-            self.audience.tell(&Event::Question { item: &entry.item, left });
+            self.audience.tell(&DevEvent::Question { item: &entry.item, left });
         }
     }
 
-    /// Whether somebody is to be asked, and is not asked yet.
+    /// Whether a question is due and not open yet.
     pub(super) fn owes_a_question(&self) -> bool {
         let is_open = || self.held.values().any(|held| held.is_open);
-        self.question.is_none() && self.ears.terminal().is_some() && is_open()
+        self.question.is_none() && self.poll.terminal().is_some() && is_open()
     }
 
-    /// Runs what there is to run, and looks what that changed; an item that waits is not run. Asks
-    /// nothing: keys that were typed until now are forgotten first.
+    /// Runs the requested item and scans what it changed; an item that waits is not run. It asks
+    /// nothing, and forgets keys that were typed until now.
     pub(super) fn run_now(&mut self) -> Result<(), Failure> {
         let Some(request) = self.asked.request.clone() else { return Ok(()) };
         let names = |item: &Ref| {
@@ -399,33 +399,34 @@ impl<'a> Session<'a> {
             item.to_string() == asked || item.id.as_str() == asked
         };
         if self.held.keys().any(|entry| names(&entry.item)) {
-            self.audience.tell(&Event::NotRun { item: request.item() });
+            self.audience.tell(&DevEvent::NotRun { item: request.item() });
             return Ok(());
         }
         let rye = (self.make)()?;
-        self.audience.tell(&Event::Runs { item: request.item() });
+        self.audience.tell(&DevEvent::Runs { item: request.item() });
         let start = Instant::now();
         let result = rye.runs().run(&request, start, &Quiet);
         let elapsed = start.elapsed();
         let started_nothing =
             request.dry_run || result.as_ref().is_ok_and(|report| !report.is_tool());
-        // Seen before anybody is told, so that whoever edits then edits after the run.
+        // The state is taken before anybody is told, so that later edits count as made after the
+        // run.
         let seen = match started_nothing {
             true => None,
             false => self.observe(Some(request.item()))?,
         };
-        self.audience.tell(&Event::Ran { item: request.item(), result: &result, elapsed });
+        self.audience.tell(&DevEvent::Ran { item: request.item(), result: &result, elapsed });
         if let Err(failed) = &result
             && let Some(signal) = failed.failure.interrupted()
         {
-            self.ended = Some(Ended::Signal(signal));
+            self.ended = Some(DevEnd::Signal(signal));
             return Ok(());
         }
         if let Some(seen) = seen {
             self.act(seen)?;
         }
-        // Whatever the tool typed, or the person while it ran, answers nothing.
-        if let Some(terminal) = self.ears.terminal() {
+        // Keys that were typed during the run, by the tool or the person, answer no question.
+        if let Some(terminal) = self.poll.terminal() {
             terminal.forget();
         }
         Ok(())

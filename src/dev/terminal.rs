@@ -1,4 +1,4 @@
-//! The terminal: single keys, without an echo.
+//! The terminal, set to give single keys without an echo.
 
 use std::fs::{File, OpenOptions};
 use std::io::IsTerminal;
@@ -18,7 +18,7 @@ pub(super) enum Key {
     End,
 }
 
-/// A terminal that hands over each key at once. As it was when this is dropped.
+/// A terminal that hands over each key at once. Its settings are restored on drop.
 pub(super) struct Terminal {
     file: File,
     before: Termios,
@@ -38,8 +38,8 @@ impl Terminal {
         Some(terminal)
     }
 
-    /// Single keys, without an echo; Ctrl-C stays a signal. Said again whenever we may have been in
-    /// the background meanwhile, or a program changed it.
+    /// Sets the terminal to single keys without an echo; Ctrl-C stays a signal. This is done again
+    /// whenever rye may have been in the background, or a program may have changed the settings.
     pub(super) fn ready(&self) {
         if !tcgetpgrp(&self.file).is_ok_and(|group| group == rustix::process::getpgrp()) {
             return;
@@ -51,8 +51,8 @@ impl Terminal {
         let _ = tcsetattr(&self.file, OptionalActions::Now, &keys);
     }
 
-    /// Forgets what was typed: nobody answers a question that they have not seen, and no program
-    /// that ran answers it for them.
+    /// Forgets typed keys, so that neither a person nor a program answers a question that was not
+    /// shown yet.
     pub(super) fn forget(&self) {
         let _ = tcflush(&self.file, QueueSelector::IFlush);
     }

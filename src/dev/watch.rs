@@ -1,4 +1,4 @@
-//! Hints from the file system that something may have changed.
+//! Gives hints from the file system that something may have changed.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,7 @@ pub(super) struct Watch {
     #[cfg(feature = "dev")]
     watcher: notify::RecommendedWatcher,
     wakes: UnixStream,
-    /// Each folder by device and inode: another one at its path is watched anew.
+    /// Each folder by device and inode, so that another folder at the same path is watched anew.
     #[cfg(feature = "dev")]
     watched: BTreeMap<PathBuf, (u64, u64)>,
 }
@@ -33,7 +33,7 @@ impl Watch {
         wakes.set_nonblocking(true)?;
         wake.set_nonblocking(true)?;
         let heard = move |event: notify::Result<notify::Event>| {
-            // Our own looking is no change; an overflow and an error are reasons to look.
+            // Reading a file is not a change; an overflow or an error is a reason to scan.
             if event.is_ok_and(|event| is_looking(event.kind)) {
                 return;
             }
@@ -62,7 +62,7 @@ impl Watch {
             .filter(|(path, known)| !wanted.contains_key(*path) || identity(path) != Some(**known));
         let over: Vec<PathBuf> = over.map(|(path, _)| path.clone()).collect();
         for path in over {
-            // One that went away took its watch along.
+            // A folder that is gone lost its watch.
             let _ = self.watcher.unwatch(&path);
             self.watched.remove(&path);
         }
@@ -118,7 +118,7 @@ impl Watch {
         &self.wakes
     }
 
-    /// Whether a hint came that nobody took.
+    /// Whether there is a hint that was not taken.
     pub(super) fn is_hinted(&self) -> bool {
         let mut fds = [rustix::event::PollFd::new(&self.wakes, rustix::event::PollFlags::IN)];
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };

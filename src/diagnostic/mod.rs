@@ -2,9 +2,9 @@
 //!
 //! Sees `base`. Lists no other layer's errors.
 //!
-//! In: anything that is [`Diagnose`]: a stable code, a sentence, a place, a help line, data. Boxed
-//! it is a [`Failure`], which is what features and verbs return. Out: a [`Diagnostic`], drawn as
-//! text or as JSON.
+//! In:  anything that is [`Diagnose`]: a stable code, a sentence, a place, a help line, data.
+//!      Boxed it is a [`Failure`], which is what features and verbs return.
+//! Out: a [`Diagnostic`], drawn as text or as JSON.
 //!
 //! Invariants
 //! - Foreign text is escaped when it is drawn, never before.

@@ -24,7 +24,7 @@ impl Judged {
     pub(crate) fn read(data: &Value, mask: &Mask) -> Result<Self, ProtocolFault> {
         let none = Map::new();
         let map = data.as_object().unwrap_or(&none);
-        let score = Score::of(map.get("score"));
+        let score = Score::from_value(map.get("score"));
         let score = score.map_err(|why| ProtocolFault::BadScore { why: mask.text(&why) })?;
         let detail = match map.get("detail") {
             None | Some(Value::Null) => None,
@@ -32,7 +32,7 @@ impl Judged {
             Some(_) => {
                 let shown = mask.text(&data.to_string());
                 let shown = shown.as_bytes()[..shown.len().min(SHOWN_BYTES)].escape_ascii();
-                let why = "`detail` is no text".to_owned();
+                let why = "`detail` is not text".to_owned();
                 return Err(ProtocolFault::BadResponse { why, shown: shown.to_string() });
             }
         };

@@ -15,7 +15,7 @@ codes! {
 /// Why there is no score, or what is the matter with it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EvalError {
-    #[error("`{item}` is no eval: {why}")]
+    #[error("`{item}` is not an eval: {why}")]
     NotAnEval { item: Ref, why: &'static str },
     #[error("`{item}` gave no score: {}", escape_line(.message))]
     Errored {
@@ -43,7 +43,7 @@ impl Diagnose for EvalError {
                 "an eval says `tool_type: eval` and has an `exec` block".into()
             }
             Self::Errored { .. } => {
-                "that is no low score: see what it says in `stderr_tail`, and mend it".into()
+                "the eval itself failed, which is not a low score: read its `stderr_tail`, then correct the eval".into()
             }
             Self::Failed { .. } => "read the text that was judged, and the eval's `detail`".into(),
         })

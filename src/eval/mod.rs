@@ -20,5 +20,5 @@ mod score;
 
 pub(crate) use answer::Judged;
 pub(crate) use error::{CODES, EvalError};
-pub(crate) use request::{Asked, Context};
+pub(crate) use request::{EvalContext, EvalRequest};
 pub(crate) use score::{Score, Thresholds};

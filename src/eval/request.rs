@@ -9,19 +9,19 @@ use crate::parse::{Tool, kind};
 
 /// What a caller asks of an eval.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked {
+pub(crate) struct EvalRequest {
     /// The text to be judged.
     pub(crate) content: String,
     /// They stand over the item's own by name.
     pub(crate) params: Map<String, Value>,
-    pub(crate) context: Context,
+    pub(crate) context: EvalContext,
 }
 
 /// What is known around the text. All keys are there, whatever was given.
 #[derive(Debug, Clone)]
-pub(crate) struct Context(Map<String, Value>);
+pub(crate) struct EvalContext(Map<String, Value>);
 
-impl Default for Context {
+impl Default for EvalContext {
     fn default() -> Self {
         let keys = [
             ("messages", json!([])),
@@ -34,7 +34,7 @@ impl Default for Context {
     }
 }
 
-impl Context {
+impl EvalContext {
     /// The context with these parts of it given.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Context {
     }
 }
 
-impl Asked {
+impl EvalRequest {
     /// The parameters of the run.
     ///
     /// # Errors
@@ -90,11 +90,11 @@ impl Asked {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::Context;
+    use super::EvalContext;
 
     fn read(value: Value) -> Result<Value, String> {
         let Value::Object(map) = value else { panic!("{value}") };
-        Context::new(map).map(|context| context.0.into())
+        EvalContext::new(map).map(|context| context.0.into())
     }
 
     #[test]

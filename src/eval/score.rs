@@ -17,7 +17,7 @@ impl Score {
     ///
     /// # Errors
     /// A clause that says why it is none.
-    pub(crate) fn of(value: Option<&Value>) -> Result<Self, String> {
+    pub(crate) fn from_value(value: Option<&Value>) -> Result<Self, String> {
         let number = match value {
             None => return Err("it has no `score`".into()),
             Some(Value::Number(number)) => number,
@@ -40,7 +40,7 @@ impl Score {
     /// A clause that says why it is none.
     pub(crate) fn typed(text: &str) -> Result<Self, String> {
         let number = json(text).ok().filter(Value::is_number);
-        let score = number.and_then(|number| Self::of(Some(&number)).ok());
+        let score = number.and_then(|number| Self::from_value(Some(&number)).ok());
         score.ok_or_else(|| "not a number from 0 to 1, such as 0.8".into())
     }
 
@@ -83,7 +83,7 @@ impl PartialOrd for Score {
 impl Ord for Score {
     fn cmp(&self, other: &Self) -> Ordering {
         let (one, other) = (self.0.to_string(), other.0.to_string());
-        Decimal::of(&one).cmp(&Decimal::of(&other))
+        Decimal::from_text(&one).cmp(&Decimal::from_text(&other))
     }
 }
 
@@ -98,7 +98,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    fn of(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let (is_negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -210,8 +210,16 @@ mod tests {
             ("-0.2", Ordering::Less, "-0.1"),
             ("0.09", Ordering::Less, "0.1"),
         ] {
-            assert_eq!(Decimal::of(one).cmp(&Decimal::of(other)), order, "{one} {other}");
-            assert_eq!(Decimal::of(other).cmp(&Decimal::of(one)), order.reverse(), "{other} {one}");
+            assert_eq!(
+                Decimal::from_text(one).cmp(&Decimal::from_text(other)),
+                order,
+                "{one} {other}"
+            );
+            assert_eq!(
+                Decimal::from_text(other).cmp(&Decimal::from_text(one)),
+                order.reverse(),
+                "{other} {one}"
+            );
         }
     }
 
@@ -219,7 +227,7 @@ mod tests {
         #[test]
         fn floats_are_ordered_as_floats_are(one in -2.0_f64..2.0, other in -2.0_f64..2.0) {
             let text = |float: f64| serde_json::to_string(&float).unwrap();
-            let order = Decimal::of(&text(one)).cmp(&Decimal::of(&text(other)));
+            let order = Decimal::from_text(&text(one)).cmp(&Decimal::from_text(&text(other)));
             prop_assert_eq!(Some(order), one.partial_cmp(&other));
         }
     }

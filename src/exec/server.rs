@@ -13,7 +13,7 @@ use super::wire::Answer;
 use crate::base::limits::{
     EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINES,
 };
-use crate::base::lines::{Framer, Line};
+use crate::base::lines::{FramedLine, Framer};
 use crate::base::sync::unpoisoned;
 use crate::execute::{ExecuteError, Mask, ProtocolFault, RunFolders, status_text};
 use crate::host::{IoRound, PersistentChild, Signals};
@@ -269,8 +269,8 @@ impl Server {
         let mut broken = None;
         while let Some(line) = live.framer.next_line() {
             let heard = match line {
-                Line::Whole(line) => state.session.hear(line, asked.mask),
-                Line::TooLong => {
+                FramedLine::Whole(line) => state.session.hear(line, asked.mask),
+                FramedLine::TooLong => {
                     let cap = EXEC_LINE_BYTES.min(self.options.max_output_bytes);
                     Heard::Broken(ProtocolFault::OutputTooLarge { cap })
                 }

@@ -23,7 +23,7 @@ use crate::base::limits::{ID_SEGMENTS, ITEM_BYTES, NEW_ITEMS, NEW_ITEMS_BYTES};
 use crate::id::{Kind, Space};
 use crate::parse::listed_files;
 use crate::space::FileTypes;
-use crate::verify::Listed;
+use crate::verify::FileList;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -118,7 +118,7 @@ struct There {
     /// Paths below `.ai` without their extensions: two files of one are one ambiguous item.
     ids: BTreeSet<PathBuf>,
     /// Tools that list files, each with its path from the folder that holds `.ai`.
-    listing: Vec<(String, Listed)>,
+    listing: Vec<(String, FileList)>,
 }
 
 impl There {
@@ -178,7 +178,7 @@ impl There {
 }
 
 /// The tool at `path` below `root`, if it lists files.
-fn listing(root: &Path, path: &Path) -> Option<(String, Listed)> {
+fn listing(root: &Path, path: &Path) -> Option<(String, FileList)> {
     let file_type = FileTypes::default().find(Kind::Tool, path.extension()?.to_str()?)?;
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = openat(CWD, root.join(path), flags, Mode::empty()).ok()?;

@@ -41,7 +41,7 @@ pub(crate) enum Weight {
 
 /// Something about a staged file.
 #[derive(Debug)]
-pub(crate) struct Finding {
+pub(crate) struct CommitFinding {
     pub(crate) weight: Weight,
     pub(crate) diagnostic: Diagnostic,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Findings {
     /// Staged files that differ from what is committed: those of `.ai` folders, and those outside
     /// that their tools list.
     pub(crate) files: usize,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<CommitFinding>,
 }
 
 /// Folders relative to the top, with a slash at the end, whose `.ai` has changes staged, or has
@@ -118,7 +118,7 @@ pub(crate) fn check(
     let mut listing = rye.items().survey(&[])?;
     listing.odd.extend(strange.into_iter().map(|path| {
         let place = Place { space: Some(Space::Project.to_string()), path, ..Place::default() };
-        Odd::file(place, "its path is no plain one")
+        Odd::file(place, "its path is not plain")
     }));
     let own = |e: &Entry| e.space == Space::Project && !e.item.is_about_keys();
     let entries: Vec<_> = listing.entries.into_iter().filter(own).collect();
@@ -131,13 +131,14 @@ pub(crate) fn check(
         return Ok(Findings::default());
     }
     let rows = rye.checks().all(entries.clone(), true, LockMode::Listed, &|| true);
-    let mut findings: Vec<Finding> = rows.iter().filter_map(|row| finding(row, &changed)).collect();
+    let mut findings: Vec<CommitFinding> =
+        rows.iter().filter_map(|row| finding(row, &changed)).collect();
     let bad = |row: &CheckedItem| matches!(row.verdict, ItemVerdict::Bad(_));
     let refused: BTreeSet<_> = rows.iter().filter(|row| bad(row)).map(|row| &row.item).collect();
     let sound = entries.into_iter().filter(|entry| !refused.contains(&entry.item)).collect();
     findings.extend(drift(&rye, sound, &changed));
     for odd in listing.odd.into_iter().filter(|odd| changed.contains(odd.place.path.as_str())) {
-        findings.push(Finding { weight: Weight::Refused, diagnostic: odd.diagnostic() });
+        findings.push(CommitFinding { weight: Weight::Refused, diagnostic: odd.diagnostic() });
     }
     let items: BTreeSet<&str> = rows.iter().map(|row| row.place.path.as_str()).collect();
     let others = changed.iter().filter(|path| !items.contains(**path));
@@ -146,7 +147,7 @@ pub(crate) fn check(
 }
 
 /// An `.ai` that is a link: what a clone will hold in its place nobody can say.
-fn link(prefix: &str) -> Finding {
+fn link(prefix: &str) -> CommitFinding {
     let path = format!("{prefix}.ai");
     let diagnostic = Diagnostic {
         code: SPACE_SYMLINK,
@@ -159,12 +160,12 @@ fn link(prefix: &str) -> Finding {
         item: None,
         data: serde_json::Map::new(),
     };
-    Finding { weight: Weight::Refused, diagnostic }
+    CommitFinding { weight: Weight::Refused, diagnostic }
 }
 
 /// Text that a reviewer cannot see in a staged file that is no item, such as a module beside a tool
 /// or a test spec. A file that is no text is nobody's to read.
-fn hidden(folder: &Path, path: &str) -> Option<Finding> {
+fn hidden(folder: &Path, path: &str) -> Option<CommitFinding> {
     let file = folder.join(path);
     let stat = file.symlink_metadata().ok()?;
     if !stat.is_file() || stat.len() > ITEM_BYTES {
@@ -185,19 +186,19 @@ fn hidden(folder: &Path, path: &str) -> Option<Finding> {
         item: None,
         data: serde_json::Map::new(),
     };
-    Some(Finding { weight: Weight::Refused, diagnostic })
+    Some(CommitFinding { weight: Weight::Refused, diagnostic })
 }
 
 /// What the lock says of items that are sound: a row that lists other bytes is to be written anew
 /// in the same commit.
-fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<Finding> {
+fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<CommitFinding> {
     let rows = rye.checks().all(entries, false, LockMode::Exact, &|| true);
     let differs = |row: &&CheckedItem| matches!(&row.verdict, ItemVerdict::Bad(f) if f.reason() == LOCK_DIFFERS);
     rows.iter().filter(differs).filter_map(|row| finding(row, changed)).collect()
 }
 
 /// The finding of a row, if what is staged has to do with it.
-fn finding(row: &CheckedItem, changed: &BTreeSet<&str>) -> Option<Finding> {
+fn finding(row: &CheckedItem, changed: &BTreeSet<&str>) -> Option<CommitFinding> {
     let ItemVerdict::Bad(failure) = &row.verdict else { return None };
     let code = failure.reason();
     let is_about_lock = crate::lock::refuses_with(code);
@@ -207,7 +208,7 @@ fn finding(row: &CheckedItem, changed: &BTreeSet<&str>) -> Option<Finding> {
         || (code == RESOLVE_AMBIGUOUS_FILE && changed.iter().any(|path| is_twin(row, path)));
     let trust = MATTERS_OF_TRUST.contains(&code);
     let weight = if trust { Weight::Warned } else { Weight::Refused };
-    concerned.then(|| Finding { weight, diagnostic: failure.diagnostic() })
+    concerned.then(|| CommitFinding { weight, diagnostic: failure.diagnostic() })
 }
 
 /// Whether a file that a tool may list has changed.

@@ -58,9 +58,13 @@ impl Diagnose for GitError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Failed { .. } => "run it by hand to see more; `git` has to be on the path".into(),
-            Self::NoRepository { .. } => "`git init` makes one".into(),
-            Self::ForeignFile { .. } => "have it run `rye git check` and stop if that fails".into(),
+            Self::Failed { .. } => {
+                "run the command by hand to see more; `git` has to be on `PATH`".into()
+            }
+            Self::NoRepository { .. } => "make one with `git init`".into(),
+            Self::ForeignFile { .. } => {
+                "add `rye git check` to it, and let it stop when the check fails".into()
+            }
             Self::Refused(_) => {
                 "mend what is listed above, then stage it again with `git add`".into()
             }

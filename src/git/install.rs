@@ -22,7 +22,7 @@ const OTHERS: Objection = "another project of this repository is set up, too";
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum SetupAction {
     In,
     Out,
     /// Nothing is changed.
@@ -32,7 +32,7 @@ pub(crate) enum Wanted {
 /// How one of the places is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+pub(crate) enum PlaceState {
     /// It was put there.
     Added,
     /// It was another one before.
@@ -53,7 +53,7 @@ pub(crate) struct Row {
     /// `pre-commit`, `pre-merge-commit`, `merge driver`, `attribute`.
     pub(crate) what: &'static str,
     pub(crate) path: PathBuf,
-    pub(crate) state: State,
+    pub(crate) state: PlaceState,
     pub(crate) why: Option<Objection>,
 }
 
@@ -66,39 +66,39 @@ pub(crate) fn set_up(
     repository: &Repository,
     project: &Path,
     rye: &Path,
-    wanted: Wanted,
+    wanted: SetupAction,
 ) -> Result<Vec<Row>, GitError> {
     let mut rows = Vec::new();
     let hooks = repository.own_path("hooks")?;
     let is_shared = repository.are_shared(&hooks)?;
     let attributes = project.join(".gitattributes");
     // What belongs to the repository stays while another project of it is set up.
-    let others = wanted == Wanted::Out && repository.has_other_projects(&attributes)?;
+    let others = wanted == SetupAction::Out && repository.has_other_projects(&attributes)?;
     for name in HOOKS {
         let path = hooks.join(name);
         if is_shared || (others && is_ours(&path)) {
             let (why, ours) = (if is_shared { SHARED } else { OTHERS }, is_ours(&path));
             let state = match wanted {
-                _ if ours => State::There,
-                Wanted::Out => State::Absent,
-                _ => State::Kept,
+                _ if ours => PlaceState::There,
+                SetupAction::Out => PlaceState::Absent,
+                _ => PlaceState::Kept,
             };
             rows.push(Row { what: name, path, state, why: Some(why) });
             continue;
         }
         let edit = |before| match wanted {
-            Wanted::Out => no_hook(before),
+            SetupAction::Out => no_hook(before),
             _ => hook(&path, before, &call(rye, "check", " || exit 1")),
         };
         rows.push(file(name, &path, 0o755, wanted, &edit)?);
     }
-    let mut row = driver(repository, rye, if others { Wanted::Look } else { wanted })?;
-    row.why = (others && row.state != State::Absent).then_some(OTHERS);
+    let mut row = driver(repository, rye, if others { SetupAction::Look } else { wanted })?;
+    row.why = (others && row.state != PlaceState::Absent).then_some(OTHERS);
     rows.push(row);
     let path = attributes;
     let edit = |before| {
         Ok(match wanted {
-            Wanted::Out => no_line(before, ATTRIBUTE),
+            SetupAction::Out => no_line(before, ATTRIBUTE),
             _ => line(before, ATTRIBUTE),
         })
     };
@@ -169,40 +169,42 @@ fn file(
     what: &'static str,
     path: &Path,
     mode: u32,
-    wanted: Wanted,
+    wanted: SetupAction,
     edit: &dyn Fn(Option<String>) -> Result<Edit, Objection>,
 ) -> Result<Row, GitError> {
     let row = |state, why| Row { what, path: path.to_owned(), state, why };
     let edit = match read(path)?.and_then(edit) {
         Ok(edit) => edit,
         // What is not there needs not be taken out.
-        Err(_) if wanted == Wanted::Out && !is_ours(path) => return Ok(row(State::Absent, None)),
-        Err(why) => return Ok(row(State::Kept, Some(why))),
+        Err(_) if wanted == SetupAction::Out && !is_ours(path) => {
+            return Ok(row(PlaceState::Absent, None));
+        }
+        Err(why) => return Ok(row(PlaceState::Kept, Some(why))),
     };
     let had = edit
         .before
         .as_deref()
         .is_some_and(|text| text.contains("rye git") || text.contains("merge=rye"));
     let state = match (wanted, edit.is_change()) {
-        (Wanted::In | Wanted::Look, false) => State::There,
-        (Wanted::In, true) => {
+        (SetupAction::In | SetupAction::Look, false) => PlaceState::There,
+        (SetupAction::In, true) => {
             if had {
-                State::Updated
+                PlaceState::Updated
             } else {
-                State::Added
+                PlaceState::Added
             }
         }
-        (Wanted::Look, true) => {
+        (SetupAction::Look, true) => {
             if had {
-                State::Outdated
+                PlaceState::Outdated
             } else {
-                State::Absent
+                PlaceState::Absent
             }
         }
-        (Wanted::Out, true) => State::Removed,
-        (Wanted::Out, false) => State::Absent,
+        (SetupAction::Out, true) => PlaceState::Removed,
+        (SetupAction::Out, false) => PlaceState::Absent,
     };
-    if wanted != Wanted::Look {
+    if wanted != SetupAction::Look {
         edit.write(path, mode)?;
     }
     Ok(row(state, None))
@@ -212,7 +214,7 @@ fn is_ours(path: &Path) -> bool {
     matches!(read(path), Ok(Ok(Some(text))) if text.contains(">>> rye git"))
 }
 
-fn driver(repository: &Repository, rye: &Path, wanted: Wanted) -> Result<Row, GitError> {
+fn driver(repository: &Repository, rye: &Path, wanted: SetupAction) -> Result<Row, GitError> {
     // git puts words in for what begins with `%`.
     let rye = PathBuf::from(rye.display().to_string().replace('%', "%%"));
     let command = call(&rye, "merge -- %O %A %B %L %P", "");
@@ -221,19 +223,19 @@ fn driver(repository: &Repository, rye: &Path, wanted: Wanted) -> Result<Row, Gi
     let before = repository.find(&get)?.map(|value| String::from_utf8_lossy(&value).into_owned());
     let is_same = before.as_deref() == Some(command);
     let state = match (wanted, &before) {
-        (Wanted::In | Wanted::Look, Some(_)) if is_same => State::There,
-        (Wanted::In, Some(_)) => State::Updated,
-        (Wanted::In, None) => State::Added,
-        (Wanted::Look, Some(_)) => State::Outdated,
-        (Wanted::Out, Some(_)) => State::Removed,
-        (Wanted::Look | Wanted::Out, None) => State::Absent,
+        (SetupAction::In | SetupAction::Look, Some(_)) if is_same => PlaceState::There,
+        (SetupAction::In, Some(_)) => PlaceState::Updated,
+        (SetupAction::In, None) => PlaceState::Added,
+        (SetupAction::Look, Some(_)) => PlaceState::Outdated,
+        (SetupAction::Out, Some(_)) => PlaceState::Removed,
+        (SetupAction::Look | SetupAction::Out, None) => PlaceState::Absent,
     };
     match state {
-        State::Added | State::Updated => {
+        PlaceState::Added | PlaceState::Updated => {
             repository.ask(&["config", "--local", NAME, NAME_IS])?;
             repository.ask(&["config", "--local", DRIVER, command])?;
         }
-        State::Removed => {
+        PlaceState::Removed => {
             repository.ask(&["config", "--local", "--remove-section", "merge.rye"])?;
         }
         _ => {}

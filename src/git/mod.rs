@@ -24,6 +24,6 @@ mod program;
 
 pub(crate) use check::{Weight, check, projects};
 pub(crate) use error::{CODES, GitError};
-pub(crate) use install::{Row, State, Wanted, set_up};
+pub(crate) use install::{PlaceState, Row, SetupAction, set_up};
 pub(crate) use merge::{Merged, Sides, merge};
 pub(crate) use program::Repository;

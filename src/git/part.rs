@@ -31,13 +31,13 @@ pub(super) fn read(path: &Path) -> Result<Result<Option<String>, Objection>, Git
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Ok(None)),
         Err(error) => return Err(GitError::io(path)(error)),
-        Ok(stat) if !stat.is_file() => return Ok(Err("it is no regular file")),
+        Ok(stat) if !stat.is_file() => return Ok(Err("it is not a regular file")),
         Ok(_) => {}
     }
     let Bounded::All(bytes) = read_plain(path, ITEM_BYTES).map_err(GitError::io(path))? else {
         return Ok(Err("it is larger than any that a person wrote"));
     };
-    Ok(String::from_utf8(bytes).map(Some).map_err(|_| "it is not a text"))
+    Ok(String::from_utf8(bytes).map(Some).map_err(|_| "it is not text"))
 }
 
 /// A hook with `lines` as our part, directly behind its first line: whatever it does, it does
@@ -53,7 +53,7 @@ pub(super) fn hook(path: &Path, before: Option<String>, lines: &str) -> Result<E
     };
     let (first, _) = text.split_once('\n').unwrap_or((&text, ""));
     if !is_shell(first) {
-        return Err("it is no shell script");
+        return Err("it is not a shell script");
     }
     let mode = path.metadata().map_or(0, |stat| stat.permissions().mode());
     if mode & 0o100 == 0 {

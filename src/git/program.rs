@@ -31,7 +31,7 @@ impl Repository {
     ///
     /// # Errors
     /// `git.no_repository`; `git.failed` without a `git`.
-    pub(crate) fn of(folder: &Path) -> Result<Self, GitError> {
+    pub(crate) fn discover(folder: &Path) -> Result<Self, GitError> {
         let git = Git::find(Some(folder))?;
         let output = git.run(folder, &["rev-parse", "--show-toplevel"], None)?;
         let top = output.stdout.trim_ascii_end();

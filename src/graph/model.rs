@@ -218,7 +218,7 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// The picture of what is in reach, in the order given.
-    pub(crate) fn of<'r>(reached: impl IntoIterator<Item = &'r Reach>) -> Self {
+    pub(crate) fn from_reached<'r>(reached: impl IntoIterator<Item = &'r Reach>) -> Self {
         let mut graph = Self::default();
         let mut roots = HashSet::new();
         for reach in reached {

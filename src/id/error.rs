@@ -12,15 +12,15 @@ codes! {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum IdError {
-    #[error("`{}` is no item id: {}", escape_line(.text), .why)]
+    #[error("`{}` is not a valid item id: {}", escape_line(.text), .why)]
     Malformed { text: String, why: String },
-    #[error("`{}` is no kind of item", escape_line(.kind))]
+    #[error("`{}` is not an item kind", escape_line(.kind))]
     UnknownKind { kind: String },
-    #[error("`{}` is no key fingerprint: 32 lower-case hex digits, or enough of its first ones", escape_line(.text))]
+    #[error("`{}` is not a valid key fingerprint: one has 32 lower-case hex digits, and its first few are enough", escape_line(.text))]
     Fingerprint { text: String },
     #[error("`@{}` names no space", escape_line(.text))]
     UnknownSpace { text: String },
-    #[error("`{}` is no name of a bundle", escape_line(.text))]
+    #[error("`{}` is not a valid bundle name", escape_line(.text))]
     NotABundle { text: String },
 }
 

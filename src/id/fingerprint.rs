@@ -12,7 +12,7 @@ use crate::base::Digest;
 pub(crate) struct Fingerprint([u8; 16]);
 
 impl Fingerprint {
-    pub(crate) fn of(public_key: &[u8; 32]) -> Self {
+    pub(crate) fn from_public_key(public_key: &[u8; 32]) -> Self {
         let mut first = [0; 16];
         first.copy_from_slice(&Digest::of(public_key).as_bytes()[..16]);
         Self(first)

@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn the_error_marks_the_segment() {
         let message = "acme/..".parse::<ItemId>().unwrap_err().to_string();
-        assert_eq!(message, "`acme/..` is no item id: segment `..` begins with `.`");
+        assert_eq!(message, "`acme/..` is not a valid item id: segment `..` begins with `.`");
     }
 
     #[test]

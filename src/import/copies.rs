@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::files::{Folder, Named, Taken};
+use super::files::{CopiedFile, Folder, Named};
 use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
@@ -17,7 +17,7 @@ pub(super) struct Taking {
     /// Where it is.
     here: PathBuf,
     below: String,
-    pub(super) files: BTreeMap<RelPath, Taken>,
+    pub(super) files: BTreeMap<RelPath, CopiedFile>,
     pub(super) remarks: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ fn too_much(folder: &str) -> String {
 
 /// The copies as a call lays them out, as long as this lives; `None` where there are none.
 pub(super) fn laid_out(
-    files: &BTreeMap<RelPath, Taken>,
+    files: &BTreeMap<RelPath, CopiedFile>,
     rye: &Rye,
 ) -> Result<Option<PrivateDir>, String> {
     if files.is_empty() {

@@ -8,7 +8,7 @@ use super::error::{IMPORT_MISSING, IMPORT_SYNTAX, IMPORT_UNKNOWN_KEY, IMPORT_VAL
 use crate::base::limits::IMPORT_FAULTS;
 use crate::base::text::{Position, escape_line, near, unfit};
 use crate::diagnostic::{Code, Diagnostic, Place};
-use crate::parse::{json, yaml, yaml_place};
+use crate::parse::{json, yaml, yaml_position};
 
 /// A text, and what is wrong with it.
 pub(super) struct Doc<'t> {
@@ -98,7 +98,7 @@ impl<'d> Spot<'d> {
     }
 
     fn push(&self, code: Code, key: bool, why: &str) {
-        let at = yaml_place(self.doc.text, &self.path, key && !self.path.is_empty());
+        let at = yaml_position(self.doc.text, &self.path, key && !self.path.is_empty());
         let message = match self.path.is_empty() {
             true => format!("`{}` {why}", self.doc.name()),
             false => format!("`{self}` {why}"),
@@ -131,7 +131,7 @@ impl<'d> Spot<'d> {
 
     /// Whether just these characters stand at the place of the node.
     fn reads(&self, text: &str) -> bool {
-        let at = yaml_place(self.doc.text, &self.path, false);
+        let at = yaml_position(self.doc.text, &self.path, false);
         let line = at.and_then(|at| Some((self.doc.text.lines().nth(at.line - 1)?, at.column)));
         let rest: String =
             line.map(|(line, column)| line.chars().skip(column - 1).collect()).unwrap_or_default();

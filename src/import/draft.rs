@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::doc::Doc;
 use super::error::{IMPORT_FILE, IMPORT_MISSING, IMPORT_NOT_IN_PACK};
-use super::files::{Folder, Named, Taken};
+use super::files::{CopiedFile, Folder, Named};
 use super::pack::Pack;
 use super::runtimeconfig::{self, Bound, Role};
 use super::yaml::{entry, list, scalar};
@@ -16,7 +16,7 @@ use crate::base::Digest;
 use crate::base::text::{escape_line, near};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{ItemId, Kind, Ref};
-use crate::parse::{fill, listed_files};
+use crate::parse::{listed_files, write_files};
 use crate::rye::HOOKS_BELOW;
 use crate::space::{FileTypes, RelPath};
 
@@ -33,13 +33,13 @@ pub(crate) struct Import<'a> {
 
 /// An item that may be written.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct ItemDraft {
     pub(crate) item: Ref,
     pub(crate) ext: String,
     /// The whole file, with the digests of its files.
     pub(crate) text: String,
     /// Copies, by their paths below the item's own folder.
-    pub(crate) files: BTreeMap<RelPath, Taken>,
+    pub(crate) files: BTreeMap<RelPath, CopiedFile>,
     /// What a person should know of this one.
     pub(crate) notes: Vec<String>,
     /// The same as data.
@@ -50,7 +50,7 @@ pub(crate) struct Draft {
     pub(crate) is_vouched_for: bool,
 }
 
-impl Draft {
+impl ItemDraft {
     pub(super) fn new(item: Ref, ext: &str, text: String) -> Self {
         let (files, notes, about) = (BTreeMap::new(), Vec::new(), Map::new());
         let (was, is_vouched_for, ext) = (None, true, ext.to_owned());
@@ -58,13 +58,13 @@ impl Draft {
     }
 
     /// The same with files, whose digests are written into its header.
-    pub(super) fn with_files(self, files: BTreeMap<RelPath, Taken>) -> Self {
+    pub(super) fn with_files(self, files: BTreeMap<RelPath, CopiedFile>) -> Self {
         let digests: BTreeMap<RelPath, Digest> =
             files.iter().map(|(path, taken)| (path.clone(), Digest::of(&taken.bytes))).collect();
         let style = FileTypes::default().find(self.item.kind, &self.ext).map(|found| found.header);
         let text = &self.text;
         let filled = style.and_then(|style| {
-            listed_files(text, &style).map(|listed| fill(text, &style, &listed, &digests))
+            listed_files(text, &style).map(|listed| write_files(text, &style, &listed, &digests))
         });
         // What cannot be filled does not parse; signing says why.
         let text = filled.and_then(Result::ok).unwrap_or_else(|| text.clone());
@@ -76,7 +76,7 @@ impl Draft {
 #[derive(Debug)]
 pub(crate) struct Drafts {
     /// None if there are faults.
-    pub(crate) items: Vec<Draft>,
+    pub(crate) items: Vec<ItemDraft>,
     /// What a person should know of them.
     pub(crate) remarks: Vec<String>,
     /// What is wrong with the documents, in the order of the text.
@@ -107,7 +107,7 @@ fn read(
     config: &Doc<'_>,
     pack_doc: &Doc<'_>,
     remarks: &mut Vec<String>,
-) -> Result<Vec<Draft>, Failure> {
+) -> Result<Vec<ItemDraft>, Failure> {
     let (value, described) = (config.yaml(), import.pack.and_then(|_| pack_doc.json()));
     let Some(value) = value else { return Ok(Vec::new()) };
     let pack = described.as_ref().and_then(|value| Pack::read(pack_doc, value));
@@ -135,7 +135,7 @@ struct Maker<'a, 'd> {
 
 impl Maker<'_, '_> {
     /// `None` for a name that is none; it has its fault.
-    fn draft(&self, remarks: &mut Vec<String>) -> Result<Option<Draft>, Failure> {
+    fn draft(&self, remarks: &mut Vec<String>) -> Result<Option<ItemDraft>, Failure> {
         let bound = self.bound;
         let category = match bound.role {
             Role::Tool => self.import.category.to_string(),
@@ -153,7 +153,7 @@ impl Maker<'_, '_> {
         let Ok(id) = format!("{category}/{}", bound.name).parse::<ItemId>() else {
             return Ok(None);
         };
-        let draft = Draft::new(Ref::new(Kind::Tool, id), "yaml", format!("{head}{program}"));
+        let draft = ItemDraft::new(Ref::new(Kind::Tool, id), "yaml", format!("{head}{program}"));
         Ok(Some(draft.with_files(files)))
     }
 
@@ -176,7 +176,7 @@ impl Maker<'_, '_> {
                 if let (Some(None), Some(pack)) = (&described, self.pack) {
                     let near = near(name, pack.names(), 1).pop();
                     let near = near.map(|near| format!("; did you mean `{}`?", escape_line(&near)));
-                    let why = format!("is no tool of the pack{}", near.unwrap_or_default());
+                    let why = format!("is not a tool of the pack{}", near.unwrap_or_default());
                     spot.fault_of_key(IMPORT_NOT_IN_PACK, &why);
                 }
                 let described = described.flatten().unwrap_or_default();
@@ -214,7 +214,7 @@ impl Maker<'_, '_> {
     /// The `exec` block; the files that it names go to `files`.
     fn program(
         &self,
-        files: &mut BTreeMap<RelPath, Taken>,
+        files: &mut BTreeMap<RelPath, CopiedFile>,
         remarks: &mut Vec<String>,
     ) -> Result<String, Failure> {
         let Bound { command: (spot, command), is_server, timeout_ms, env, .. } = self.bound;
@@ -261,7 +261,7 @@ impl Maker<'_, '_> {
     fn argument(
         &self,
         argument: &str,
-        files: &mut BTreeMap<RelPath, Taken>,
+        files: &mut BTreeMap<RelPath, CopiedFile>,
     ) -> Result<Result<String, String>, Failure> {
         let option = argument.find('=').filter(|_| argument.starts_with('-')).map(|at| at + 1);
         for at in std::iter::once(0).chain(option) {
@@ -278,7 +278,7 @@ impl Maker<'_, '_> {
     }
 
     /// Takes a file over and gives its path below the item's folder.
-    fn take(&self, taken: Taken, files: &mut BTreeMap<RelPath, Taken>) -> String {
+    fn take(&self, taken: CopiedFile, files: &mut BTreeMap<RelPath, CopiedFile>) -> String {
         let path = format!("{}.files/{}", self.bound.name, taken.path);
         if let Ok(path) = path.parse() {
             files.insert(path, taken);

@@ -86,7 +86,7 @@ impl Diagnose for ImportError {
                 "see whether it is the address of an MCP server; where it wants a token, `--secret` names the variable that holds it".into()
             }
             Self::Server { is_copy: true, fault: McpFault::ServerFailed { .. }, .. } => {
-                "it was started from a copy of the files that its command line names, as each call does: name what else it loads with `--file`".into()
+                "the server was started from a copy of the files that its command line names, as in each call; name what else it loads with `--file`".into()
             }
             Self::Server { .. } => {
                 "run it by hand and see what it says; `rye import mcp --help` shows how it is named"

@@ -11,7 +11,7 @@ use crate::verify::Glob;
 /// What stands behind a text that may be a path.
 pub(super) enum Named {
     /// A file of the configuration's folder.
-    File(Taken),
+    File(CopiedFile),
     /// Something is there, and why it is not copied.
     Left(String),
     Nothing,
@@ -19,7 +19,7 @@ pub(super) enum Named {
 
 /// A file that was read to be copied.
 #[derive(Debug, Clone)]
-pub(crate) struct Taken {
+pub(crate) struct CopiedFile {
     /// Below the configuration's folder.
     pub(crate) path: RelPath,
     pub(crate) bytes: Vec<u8>,
@@ -68,7 +68,7 @@ impl Folder {
             Ok(Some(bytes)) => {
                 let mode = self.path.join(path).symlink_metadata().map(|m| m.permissions().mode());
                 let is_program = mode.is_ok_and(|mode| mode & 0o111 != 0);
-                Named::File(Taken { path: relative, bytes: bytes.into_owned(), is_program })
+                Named::File(CopiedFile { path: relative, bytes: bytes.into_owned(), is_program })
             }
             Ok(None) => left("cannot be reached".into()),
             // The name stands in the caller's sentence already.
@@ -79,7 +79,7 @@ impl Folder {
                     false => "lies behind a link".into(),
                 }),
                 Ok(stat) if stat.is_symlink() => Named::Left("is a link".into()),
-                Ok(_) => Named::Left("is no regular file".into()),
+                Ok(_) => Named::Left("is not a regular file".into()),
                 Err(_) => Named::Left(error.to_string()),
             },
         })

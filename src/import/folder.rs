@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::draft::{Draft, Drafts};
+use super::draft::{Drafts, ItemDraft};
 use super::error::ImportError;
 use super::files::is_hidden;
 use super::legacy::{Older, OlderKey, Worth, read};
@@ -39,7 +39,7 @@ pub(crate) fn older_items(
     };
     let base = if base.as_os_str().is_empty() { Path::new(".") } else { base };
     let root = Root::on_disk(Space::Project, base.to_owned())?;
-    folder.keys.extend(rye.trust().own().ok().flatten().cloned().map(OlderKey::of));
+    folder.keys.extend(rye.trust().own().ok().flatten().cloned().map(OlderKey::new));
     let (mut items, mut left_out, mut others) = (Vec::new(), Vec::new(), 0);
     for kind in Kind::ALL {
         let Some(files) = root.folder(kind.folder())? else { continue };
@@ -90,7 +90,7 @@ impl LeftOut {
 }
 
 enum One {
-    Item(Box<Draft>),
+    Item(Box<ItemDraft>),
     Left(LeftOut),
     /// It is not named like an item.
     Other,
@@ -108,7 +108,7 @@ fn one(folder: &OlderFolder<'_>, root: &Root, files: &Folder<'_>, kind: Kind, na
         return One::Other;
     }
     let Ok(id) = id.parse::<ItemId>() else {
-        return left(None, "its name is no id".into());
+        return left(None, "its name is not a valid item id".into());
     };
     let item = Ref::new(kind, id);
     if item.is_about_keys() {
@@ -123,7 +123,7 @@ fn one(folder: &OlderFolder<'_>, root: &Root, files: &Folder<'_>, kind: Kind, na
         _ => return left(None, "it cannot be read".into()),
     };
     let Ok(text) = std::str::from_utf8(&bytes) else {
-        return left(None, "it is no UTF-8".into());
+        return left(None, "it is not UTF-8".into());
     };
     let older = read(kind, ext, text, &folder.keys);
     if !is_item {
@@ -133,7 +133,7 @@ fn one(folder: &OlderFolder<'_>, root: &Root, files: &Folder<'_>, kind: Kind, na
     if older.worth != Worth::Good && !folder.unchecked {
         return left(Some(older.worth), why_left(&older));
     }
-    let mut draft = Draft::new(item, ext, older.text.clone());
+    let mut draft = ItemDraft::new(item, ext, older.text.clone());
     (draft.notes, draft.about) = said(&older);
     draft.is_vouched_for = older.worth == Worth::Good;
     draft.was = Some((root.path(&path), bytes));

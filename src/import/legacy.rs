@@ -28,10 +28,10 @@ pub(crate) struct OlderKey {
 impl OlderKey {
     /// The key of an SPKI PEM, also of one inside another text; `None` if there is none.
     pub(crate) fn of_pem(text: &str) -> Option<Self> {
-        Some(Self::of(PublicKey::from_pem(text)?.ok()?))
+        Some(Self::new(PublicKey::from_pem(text)?.ok()?))
     }
 
-    pub(super) fn of(key: PublicKey) -> Self {
+    pub(super) fn new(key: PublicKey) -> Self {
         Self { fingerprint: Digest::of(key.to_pem().as_bytes()).to_string()[..16].to_owned(), key }
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::copies::{Taking, laid_out, package_of, started};
-use super::draft::{Draft, Drafts};
+use super::draft::{Drafts, ItemDraft};
 use super::error::{IMPORT_NAME, IMPORT_VALUE, ImportError};
-use super::files::Taken;
+use super::files::CopiedFile;
 use super::yaml::{entry, list, scalar};
 use crate::base::limits::{MCP_IMPORT_MS, OUTPUT_BYTES, SMALL_TEXT_BYTES};
 use crate::base::text::{brief_line, escape_line, unfit};
@@ -21,7 +21,7 @@ use crate::execute::McpFault;
 use crate::host::{PrivateDir, Spawn};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::mcp_client::{McpAddress, McpOffer, Remote, offer};
-use crate::parse::{fill, listed_files, yaml};
+use crate::parse::{listed_files, write_files, yaml};
 use crate::plan::{
     MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, reads_as_file, script_at,
 };
@@ -69,7 +69,7 @@ const HOST_NAMES: [&str; 6] = ["HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
 /// # Errors
 /// `mcp.*` for a server that does not say what it offers, `space.*`.
 pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, Failure> {
-    let mut launch = Launch::of(import, rye)?;
+    let mut launch = Launch::new(import, rye)?;
     let item = Ref::new(Kind::Tool, import.category.clone());
     let values: Vec<String> = launch.secrets.iter().map(|(_, value)| value.clone()).collect();
     let asked = offer(&launch.at, rye.host(), &rye.located().vars, &values, &item);
@@ -115,7 +115,7 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, Fa
         // They are the same for each item, and lie there once.
         let files = if items.is_empty() { launch.files.clone() } else { BTreeMap::new() };
         let item = Ref::new(Kind::Tool, id);
-        items.push(Draft { files, ..Draft::new(item, "yaml", text) });
+        items.push(ItemDraft { files, ..ItemDraft::new(item, "yaml", text) });
     }
     if tools.is_empty() {
         remarks.push("it offers no tool now".into());
@@ -140,7 +140,7 @@ struct Launch {
     secrets: Vec<(String, String)>,
     /// The `config` of the items, but for `mcp`.
     config: Map<String, Value>,
-    files: BTreeMap<RelPath, Taken>,
+    files: BTreeMap<RelPath, CopiedFile>,
     /// They, laid out as a call does it: what starts from there starts from the items.
     copies: Option<PrivateDir>,
     /// The file that is started, where it is one of them.
@@ -153,7 +153,7 @@ struct Launch {
 }
 
 impl Launch {
-    fn of(import: &McpImport<'_>, rye: &Rye) -> Result<Self, Failure> {
+    fn new(import: &McpImport<'_>, rye: &Rye) -> Result<Self, Failure> {
         let vars = &rye.located().vars;
         let mut secrets = Vec::new();
         for name in import.secrets {
@@ -234,7 +234,7 @@ impl Launch {
                 let path = taken.ok_or_else(|| {
                     refused(
                         import,
-                        format!("`{}` is no file that can be copied", escape_line(command)),
+                        format!("`{}` is not a file that can be copied", escape_line(command)),
                     )
                 })?;
                 program = Some(path.clone());
@@ -343,7 +343,8 @@ impl Launch {
         let digests: BTreeMap<RelPath, Digest> =
             self.files.iter().map(|(path, it)| (path.clone(), Digest::of(&it.bytes))).collect();
         let style = HeaderStyle::Yaml;
-        let filled = listed_files(&out, &style).map(|listed| fill(&out, &style, &listed, &digests));
+        let filled =
+            listed_files(&out, &style).map(|listed| write_files(&out, &style, &listed, &digests));
         // What cannot be filled does not parse; signing says why.
         filled.and_then(Result::ok).unwrap_or(out)
     }

@@ -2,9 +2,9 @@
 //!
 //! Sees the facade and what is below it; knows no other feature.
 //!
-//! In: an unchanged `RuntimeConfig` of `PromptKit`, and the pack that describes its tools; a folder
-//! of items that are signed in the older form; a skill. Out: drafts of items, each with copies of
-//! the files that belong to it.
+//! In:  an unchanged `RuntimeConfig` of `PromptKit`, and the pack that describes its tools; a
+//!      folder of items that are signed in the older form; a skill.
+//! Out: drafts of items, each with copies of the files that belong to it.
 //!
 //! In:  an MCP server. Out: one item for each of its tools, pinned to what it says of itself.
 //!
@@ -39,7 +39,7 @@ mod skill;
 mod write;
 mod yaml;
 
-pub(crate) use draft::{Draft, Drafts, Import, drafts};
+pub(crate) use draft::{Drafts, Import, ItemDraft, drafts};
 pub(crate) use error::CODES;
 pub(crate) use folder::{LeftOut, OlderFolder, nothing, older_items};
 pub(crate) use legacy::OlderKey;

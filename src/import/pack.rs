@@ -23,7 +23,8 @@ impl<'d> Pack<'d> {
     pub(super) fn read(doc: &'d Doc<'d>, value: &'d Value) -> Option<Self> {
         let top = Spot::top(doc).map(value)?;
         if !top.has("tools") && !top.has("prompts") {
-            top.spot.fault(IMPORT_MISSING, "has neither `tools` nor `prompts`, so it is no pack");
+            top.spot
+                .fault(IMPORT_MISSING, "has neither `tools` nor `prompts`, so it is not a pack");
             return None;
         }
         let tools = top.map("tools");

@@ -86,7 +86,8 @@ pub(super) fn read<'d>(
         for (name, value) in entries.entries() {
             let Some(entry) = entries.at(name).map(value) else { continue };
             if !is_name(name) {
-                let why = format!("cannot be imported: `{}` is no item's name", escape_line(name));
+                let why =
+                    format!("cannot be imported: `{}` is not a valid item name", escape_line(name));
                 entry.spot.fault_of_key(IMPORT_NAME, &why);
             }
             bound.extend(match section {

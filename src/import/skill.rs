@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::doc::{Doc, Fields, Spot};
-use super::draft::{Draft, Drafts};
+use super::draft::{Drafts, ItemDraft};
 use super::error::{IMPORT_FILE, IMPORT_MISSING, IMPORT_NAME, IMPORT_VALUE, ImportError};
-use super::files::{Taken, is_hidden};
+use super::files::{CopiedFile, is_hidden};
 use super::yaml::entry;
 use crate::base::bytes::write_new;
 use crate::base::limits::{PARTS, PARTS_BYTES};
@@ -146,7 +146,7 @@ pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, Failure>
     let doc = Doc::new(&shown, front);
     let (mut items, mut remarks) = (Vec::new(), Vec::new());
     if !is_text {
-        Spot::top(&doc).fault(IMPORT_VALUE, "is no UTF-8");
+        Spot::top(&doc).fault(IMPORT_VALUE, "is not UTF-8");
     } else if front.is_empty() {
         Spot::top(&doc).fault(IMPORT_MISSING, "has no front matter between two lines of `---`");
     } else if let Some(value) = doc.yaml() {
@@ -207,7 +207,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((front, text[4 + end..].strip_prefix("---")?.trim_start_matches('\n')))
 }
 
-fn take(root: &Root, files: &crate::space::Folder<'_>, path: &str) -> Result<Taken, String> {
+fn take(root: &Root, files: &crate::space::Folder<'_>, path: &str) -> Result<CopiedFile, String> {
     let relative: RelPath = path.parse().map_err(str::to_owned)?;
     if Glob::is_one(path) || unfit(path).is_some() {
         return Err("has a name that would be read as a pattern, or not be seen".into());
@@ -215,15 +215,15 @@ fn take(root: &Root, files: &crate::space::Folder<'_>, path: &str) -> Result<Tak
     let bytes = files.read(&relative).map_err(|error| error.to_string())?;
     let bytes = bytes.ok_or("cannot be read")?.into_owned();
     let mode = root.base().join(path).symlink_metadata().map(|stat| stat.permissions().mode());
-    Ok(Taken { path: relative, bytes, is_program: mode.is_ok_and(|mode| mode & 0o111 != 0) })
+    Ok(CopiedFile { path: relative, bytes, is_program: mode.is_ok_and(|mode| mode & 0o111 != 0) })
 }
 
 fn drafts(
     front: &Front,
     body: &str,
     category: &ItemId,
-    files: BTreeMap<RelPath, Taken>,
-) -> Result<Vec<Draft>, Failure> {
+    files: BTreeMap<RelPath, CopiedFile>,
+) -> Result<Vec<ItemDraft>, Failure> {
     let name = front.name.replace('-', "_");
     let id: ItemId = format!("{category}/{name}").parse()?;
     let version = front.metadata("version").filter(|text| semver::Version::parse(text).is_ok());
@@ -240,7 +240,7 @@ fn drafts(
         xml(&front.description),
         xml(author),
     );
-    let mut directive = Draft::new(Ref::new(Kind::Directive, id.clone()), "md", text);
+    let mut directive = ItemDraft::new(Ref::new(Kind::Directive, id.clone()), "md", text);
     if let Some(tools) = front.rest.get("allowed-tools").and_then(Value::as_str) {
         let tools = escape_line(tools);
         directive.notes.push(format!("`allowed-tools: {tools}` is kept, and allows nothing here"));
@@ -254,7 +254,7 @@ fn drafts(
 }
 
 /// The tool that gives out the files.
-fn giver(skill: &str, name: &str, id: ItemId, files: BTreeMap<RelPath, Taken>) -> Draft {
+fn giver(skill: &str, name: &str, id: ItemId, files: BTreeMap<RelPath, CopiedFile>) -> ItemDraft {
     let folder = format!("{name}.files");
     let paths = |only_programs: bool| {
         let files = files.iter().filter(|(_, file)| !only_programs || file.is_program);
@@ -270,7 +270,7 @@ fn giver(skill: &str, name: &str, id: ItemId, files: BTreeMap<RelPath, Taken>) -
     let beside = files.into_iter().filter_map(|(path, file)| {
         Some((format!("{folder}/{path}").parse::<RelPath>().ok()?, file))
     });
-    Draft::new(Ref::new(Kind::Tool, id), "py", text).with_files(beside.collect())
+    ItemDraft::new(Ref::new(Kind::Tool, id), "py", text).with_files(beside.collect())
 }
 
 /// What the body begins with where there are files.
@@ -305,7 +305,7 @@ pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, Failure> {
     let item = described.detail.item.clone();
     let not = |why: String| Failure::from(ImportError::NotASkill { item: item.clone(), why });
     let Item::Directive(directive) = described.item else {
-        return Err(not("it is no directive".into()));
+        return Err(not("it is not a directive".into()));
     };
     let last = item.id.as_str().rsplit('/').next().unwrap_or_default();
     let name = last.replace('_', "-");

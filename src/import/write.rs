@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::draft::Draft;
+use super::draft::ItemDraft;
 use super::error::ImportError;
 use crate::base::bytes::{write_atomic, write_new};
 use crate::diagnostic::{Failure, Place};
@@ -43,7 +43,7 @@ pub(crate) struct Put {
 /// `import.exists` for what is there already, unless `force` is given; `sign.reserved` below
 /// `rye/`; `space.symlink` where a folder on the way is a link: then nothing was written.
 /// `import.io`; then what was written is taken back, but for what it was written over.
-pub(crate) fn write(rye: &Rye, drafts: &[Draft], into: Put) -> Result<Vec<Written>, Failure> {
+pub(crate) fn write(rye: &Rye, drafts: &[ItemDraft], into: Put) -> Result<Vec<Written>, Failure> {
     let root = root(rye, into.space)?;
     for draft in drafts {
         may_write(rye, root, draft, into.force)?;
@@ -83,12 +83,12 @@ impl Made {
 }
 
 /// Where an item's own file lies below `.ai`.
-fn own_path(draft: &Draft) -> String {
+fn own_path(draft: &ItemDraft) -> String {
     format!("{}/{}.{}", draft.item.kind.folder(), draft.item.id, draft.ext)
 }
 
 /// The bytes of the file that the draft was made of, if it is the one that it becomes.
-fn in_place<'d>(root: &Root, draft: &'d Draft) -> Option<&'d [u8]> {
+fn in_place<'d>(root: &Root, draft: &'d ItemDraft) -> Option<&'d [u8]> {
     let (path, bytes) = draft.was.as_ref()?;
     let real = |path: &Path| path.canonicalize().ok();
     let same = real(path).is_some_and(|was| real(&root.path(&own_path(draft))) == Some(was));
@@ -97,9 +97,9 @@ fn in_place<'d>(root: &Root, draft: &'d Draft) -> Option<&'d [u8]> {
 
 /// The files of a draft below `.ai`, with their bytes and modes; the item comes last, so that it
 /// never stands there without them.
-fn parts(draft: &Draft) -> Vec<(String, &[u8], u32)> {
+fn parts(draft: &ItemDraft) -> Vec<(String, &[u8], u32)> {
     let folder = format!("{}/{}", draft.item.kind.folder(), draft.item.id.folder());
-    let file = |(path, taken): (&crate::space::RelPath, &'_ super::files::Taken)| {
+    let file = |(path, taken): (&crate::space::RelPath, &'_ super::files::CopiedFile)| {
         (format!("{folder}/{path}"), if taken.is_program { 0o755 } else { 0o644 })
     };
     let named = draft.files.iter().map(|entry| (file(entry), entry.1.bytes.as_slice()));
@@ -108,7 +108,7 @@ fn parts(draft: &Draft) -> Vec<(String, &[u8], u32)> {
     all
 }
 
-fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), Failure> {
+fn may_write(rye: &Rye, root: &Root, draft: &ItemDraft, force: bool) -> Result<(), Failure> {
     let item = &draft.item;
     if root.is_embedded() {
         return Err(SignError::Embedded { item: item.clone() }.into());
@@ -141,7 +141,7 @@ fn may_write(rye: &Rye, root: &Root, draft: &Draft, force: bool) -> Result<(), F
 
 fn write_one(
     root: &Root,
-    draft: &Draft,
+    draft: &ItemDraft,
     into: Put,
     done: &mut Vec<Made>,
 ) -> Result<Written, Failure> {

@@ -10,7 +10,7 @@
 //! put one behind the other are the template.
 
 use crate::base::limits::NEAR_NAMES;
-use crate::base::text::{Places, near};
+use crate::base::text::{PositionFinder, near};
 use crate::parse::{Directive, Finding};
 
 const OPEN: &str = "{input:";
@@ -114,11 +114,11 @@ pub(crate) fn undeclared(directive: &Directive, text: &str) -> Vec<Finding> {
     let unknown = placeholders(&directive.body)
         .into_iter()
         .filter(|(name, _)| !declared(name) && seen.insert(*name));
-    let mut places = Places::new(text.as_bytes());
+    let mut places = PositionFinder::new(text.as_bytes());
     let finding = |(name, at): (&str, usize)| {
         let place = places.find(directive.body_start + at);
         let inputs = directive.inputs.iter().map(|input| input.name.as_str());
-        Finding::warning(format!("the body names `{name}`, which is no declared input"))
+        Finding::warning(format!("the body names `{name}`, which is not a declared input"))
             .at(Some(place))
             .meant(name, near(name, inputs, NEAR_NAMES))
     };
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].severity, Severity::Warning);
         assert_eq!(found[0].position, Some(Position { line: 6, column: 5 }));
-        assert_eq!(found[0].message, "the body names `b`, which is no declared input");
+        assert_eq!(found[0].message, "the body names `b`, which is not a declared input");
     }
 
     #[test]

@@ -12,9 +12,9 @@ codes! {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum LearnError {
-    #[error("this process may not watch what a child of its does ({source})")]
+    #[error("this process may not watch what its child does ({source})")]
     CannotWatch { source: std::io::Error },
-    #[error("`{item}` is no program that runs here, so there is nothing to watch")]
+    #[error("`{item}` is not a program that runs here, so there is nothing to watch")]
     NoProcess { item: Ref },
     #[error("the change cannot be put into `{item}`: {why}")]
     CannotWrite { item: Ref, place: Place, why: String },
@@ -35,7 +35,7 @@ impl Diagnose for LearnError {
                  elsewhere `sysctl kernel.yama.ptrace_scope=1`"
                 .into(),
             Self::NoProcess { .. } => {
-                "name a tool that is a process; what it is, `rye show` says".into()
+                "name a tool that runs as a process; `rye show` says how a tool runs".into()
             }
             Self::CannotWrite { item, .. } => {
                 format!("write the `sandbox` block by hand, and sign it with `rye sign {item}`")

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::file::LOCK_FILE;
-use super::pin::{Broken, Pin, Seen};
+use super::pin::{Broken, FoundItem, Pin};
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, Place, codes};
@@ -38,7 +38,7 @@ pub(crate) struct Drift {
     pub(crate) place: Place,
     pub(crate) rule: Broken,
     pub(crate) locked: Pin,
-    pub(crate) found: Seen,
+    pub(crate) found: FoundItem,
     /// The item lies in the binary: another version of it comes with another rye.
     pub(crate) embedded: bool,
 }
@@ -97,7 +97,7 @@ fn told(drift: &Drift) -> String {
             locked.signed_at
         ),
         Broken::SameTime => format!(
-            "`{item}` says that it was signed at {}, as what the lock lists, and has other bytes",
+            "`{item}` says that it was signed at {}, like the version that the lock lists, but its bytes differ",
             time(found.signed_at)
         ),
         Broken::Differs(fields) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::{Drift, LockError};
 use super::form::other_version;
-use super::pin::{Pin, Seen};
+use super::pin::{FoundItem, Pin};
 use crate::base::bytes::write_atomic;
 use crate::base::limits::{ITEM_BYTES, LOCK_SIGNS};
 use crate::base::text::{position, unfit};
@@ -24,7 +24,7 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    pub(super) fn of(rows: BTreeMap<Query, Pin>) -> Self {
+    pub(super) fn from_rows(rows: BTreeMap<Query, Pin>) -> Self {
         Self { rows }
     }
 
@@ -137,7 +137,7 @@ impl Lock {
             }
             return Ok(());
         };
-        let found = Seen::of(source);
+        let found = FoundItem::from_source(source);
         let Some(rule) = locked.broken(&found, exact) else { return Ok(()) };
         let note = source.signer().map(|signer| {
             let owner = signer.owner.as_ref().map(|owner| format!("`{owner}` "));

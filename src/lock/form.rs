@@ -74,12 +74,12 @@ impl<'de> Visitor<'de> for Rows {
             let row: Query = key.parse().map_err(A::Error::custom)?;
             let pin = map.next_value::<Row>()?.pin()?;
             if !is_name(&row, &pin) {
-                return Err(A::Error::custom(format!("`{key}` is no name of a row")));
+                return Err(A::Error::custom(format!("`{key}` is not a valid row name")));
             }
             rows.insert(row, pin);
         }
         match version {
-            Some(VERSION) => Ok(Lock::of(rows)),
+            Some(VERSION) => Ok(Lock::from_rows(rows)),
             Some(_) => Err(A::Error::custom("it is of another version")),
             None => Err(A::Error::custom("it has no `version`")),
         }
@@ -105,14 +105,22 @@ struct Row {
 impl Row {
     fn pin<E: serde::de::Error>(self) -> Result<Pin, E> {
         Ok(Pin {
-            sha256: self.sha256.parse().map_err(|()| E::custom("`sha256` is no SHA-256"))?,
-            signer: self.signer.parse().map_err(|_| E::custom("`signer` is no fingerprint"))?,
-            signed_at: self
-                .signed_at
+            sha256: self
+                .sha256
                 .parse()
-                .map_err(|()| E::custom("`signed_at` is no time such as 2027-01-01T00:00:00Z"))?,
+                .map_err(|()| E::custom("`sha256` is not a valid SHA-256 digest"))?,
+            signer: self
+                .signer
+                .parse()
+                .map_err(|_| E::custom("`signer` is not a valid fingerprint"))?,
+            signed_at: self.signed_at.parse().map_err(|()| {
+                E::custom("`signed_at` is not a valid time such as 2027-01-01T00:00:00Z")
+            })?,
             version: self.version,
-            space: self.space.parse().map_err(|_| E::custom("`space` is no space"))?,
+            space: self
+                .space
+                .parse()
+                .map_err(|_| E::custom("`space` is not the name of a space"))?,
         })
     }
 }

@@ -22,4 +22,4 @@ mod pin;
 
 pub(crate) use error::{CODES, LOCK_DIFFERS, LockError, refuses_with};
 pub(crate) use file::Lock;
-pub(crate) use pin::{Broken, Pin, Seen};
+pub(crate) use pin::{Broken, FoundItem, Pin};

@@ -20,7 +20,7 @@ pub(crate) struct Pin {
 
 /// What was found under a ref.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct Seen {
+pub(crate) struct FoundItem {
     pub(crate) sha256: Digest,
     /// Nobody, where dev mode let an unsigned file through.
     pub(crate) signer: Option<Fingerprint>,
@@ -28,8 +28,8 @@ pub(crate) struct Seen {
     pub(crate) space: Space,
 }
 
-impl Seen {
-    pub(crate) fn of(source: &Source) -> Self {
+impl FoundItem {
+    pub(crate) fn from_source(source: &Source) -> Self {
         Self {
             sha256: source.digest(),
             // What a dev key signed is your own word, for as long as it lasts.
@@ -40,7 +40,7 @@ impl Seen {
     }
 }
 
-impl From<&Pin> for Seen {
+impl From<&Pin> for FoundItem {
     fn from(pin: &Pin) -> Self {
         Self {
             sha256: pin.sha256,
@@ -69,7 +69,7 @@ pub(crate) enum Broken {
 impl Pin {
     /// The row of an item that is admitted without warnings; `None` for one that dev mode let
     /// through.
-    pub(crate) fn of(source: &Source, version: Option<String>) -> Option<Self> {
+    pub(crate) fn from_source(source: &Source, version: Option<String>) -> Option<Self> {
         let signer = source.signer().filter(|_| source.warnings().is_empty())?;
         Some(Self {
             sha256: source.digest(),
@@ -82,7 +82,7 @@ impl Pin {
 
     /// The first rule that is broken; `exact` asks that nothing differs. What dev mode let through
     /// is judged like anything else: dev mode does not reach what a lock lists.
-    pub(crate) fn broken(&self, seen: &Seen, exact: bool) -> Option<Broken> {
+    pub(crate) fn broken(&self, seen: &FoundItem, exact: bool) -> Option<Broken> {
         if seen.signer != Some(self.signer) {
             return Some(Broken::Signer);
         }
@@ -98,7 +98,7 @@ impl Pin {
         (exact && !fields.is_empty()).then_some(Broken::Differs(fields))
     }
 
-    fn differing(&self, seen: &Seen) -> Vec<&'static str> {
+    fn differing(&self, seen: &FoundItem) -> Vec<&'static str> {
         let rows = [
             ("sha256", seen.sha256 != self.sha256),
             ("signer", seen.signer != Some(self.signer)),
@@ -111,7 +111,7 @@ impl Pin {
 
 #[cfg(test)]
 mod tests {
-    use super::{Broken, Pin, Seen};
+    use super::{Broken, FoundItem, Pin};
     use crate::base::{Digest, Timestamp};
     use crate::id::Space;
 
@@ -136,7 +136,7 @@ mod tests {
             (pin(b"b", 1, 100, Space::Project), Some(Broken::SameTime), None),
         ];
         for (now, want, exact) in rows {
-            let seen = Seen::from(&now);
+            let seen = FoundItem::from(&now);
             assert_eq!(locked.broken(&seen, false), want, "{now:?}");
             let want = want.or(exact.map(Broken::Differs));
             assert_eq!(locked.broken(&seen, true), want, "{now:?}");
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn what_has_no_signer_is_not_what_is_locked() {
         let locked = pin(b"a", 1, 100, Space::Project);
-        let unsigned = Seen { signer: None, signed_at: None, ..Seen::from(&locked) };
+        let unsigned = FoundItem { signer: None, signed_at: None, ..FoundItem::from(&locked) };
         assert_eq!(locked.broken(&unsigned, false), Some(Broken::Signer));
     }
 }

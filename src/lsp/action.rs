@@ -1,4 +1,5 @@
-//! What an editor may offer at a place: edits for slips, and the way to a signature.
+//! What an editor may offer at a place: edits for typing errors, and the command that leads to a
+//! signature.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ pub(super) const SIGN: &str = "rye.sign";
 /// Shows what changed since the last verified version.
 pub(super) const SHOW_DIFF: &str = "rye.showDiff";
 
-/// The actions for a range of bytes; `uri` names the text to the editor.
+/// The actions for a range of bytes; `uri` is the editor's name for the text.
 pub(super) fn actions(
     draft: &JudgedDraft,
     text: &str,

@@ -1,26 +1,27 @@
-//! What an editor says that it can do.
+//! The capabilities that an editor announces.
 //!
-//! Read by pointers and not by types: a capability that nobody here knows must not end a session.
+//! They are read by JSON pointers and not by types, because an unknown capability must not end a
+//! session.
 
 use serde_json::Value;
 
 use super::place::Units;
 
-/// The capabilities that make a difference here.
+/// The capabilities that matter here.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Client {
     pub(super) units: Units,
-    /// It opens a file that it is told to.
+    /// The editor opens a file when the server asks for it.
     pub(super) shows_documents: bool,
-    /// It watches files that it is told to.
+    /// The editor watches files when the server asks for it.
     pub(super) watches: bool,
-    /// It knows actions as literals, not only as commands.
+    /// The editor takes actions as literals, not only as commands.
     pub(super) takes_actions: bool,
 }
 
 impl Client {
-    /// What the parameters of `initialize` say.
-    pub(super) fn of(params: &Value) -> Self {
+    /// Reads the parameters of `initialize`.
+    pub(super) fn from_params(params: &Value) -> Self {
         let at = |pointer: &str| params.pointer(&format!("/capabilities/{pointer}"));
         let can = |pointer: &str| at(pointer) == Some(&Value::Bool(true));
         let wishes = at("general/positionEncodings").and_then(Value::as_array);

@@ -8,7 +8,7 @@ use crate::rye::{JudgedDraft, Rye};
 /// The bytes before the cursor that are replaced, and what may stand there: label and remark.
 pub(super) type Completion = (Range<usize>, Vec<(String, String)>);
 
-/// What may stand where the cursor is.
+/// The completions at the cursor.
 pub(super) fn complete(
     rye: &Rye,
     draft: &JudgedDraft,

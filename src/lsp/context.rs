@@ -1,4 +1,4 @@
-//! What a session is given by whoever wires it.
+//! What `cli` gives to a session.
 
 use std::path::Path;
 
@@ -6,15 +6,16 @@ use crate::diagnostic::{Diagnostic, Failure};
 use crate::rye::Rye;
 use crate::space::ai_folders;
 
-/// What a session is given by whoever wires it.
-pub(crate) struct Desk<'a> {
-    /// The facade of the project that a folder is.
+/// What `cli` gives to a session.
+pub(crate) struct SessionContext<'a> {
+    /// Makes the facade of the project in a folder.
     pub(crate) project: &'a dyn Fn(&Path) -> Result<Rye, Failure>,
-    /// Whether the editor was started by a person: what rye runs must not say yes to itself.
+    /// Whether a person started the editor. A program that rye runs must not approve its own
+    /// changes.
     pub(crate) may_sign: bool,
 }
 
-impl Desk<'_> {
+impl SessionContext<'_> {
     /// The facade of the project that a file lies in.
     pub(super) fn rye(&self, path: &Path) -> Result<Rye, Box<Diagnostic>> {
         let folder = project_of(path).unwrap_or(path);

@@ -13,15 +13,16 @@ use crate::rye::{JudgedDraft, Remark, Spot};
 use crate::space::SPACE_TOO_LARGE;
 use crate::verify::{VERIFY_ALTERED, VERIFY_LEGACY, VERIFY_MOVED, VERIFY_UNSIGNED};
 
-/// What a signature of your own mends.
+/// The refusals that your own signature would end.
 const BY_SIGNING: [Code; 4] = [VERIFY_UNSIGNED, VERIFY_ALTERED, VERIFY_MOVED, VERIFY_LEGACY];
 
-/// Everything that is to be said of a text, the verdict first.
+/// All diagnostics of a text, the verdict first.
 pub(super) fn diagnostics(draft: &JudgedDraft, text: &str, units: Units) -> Vec<lsp::Diagnostic> {
     let verdict = draft.verdict.as_ref().err().map(|diagnostic| {
         let place = diagnostic.place.as_ref().map_or(Spot::Whole, Spot::from_place);
         let range = units.range(text, bytes_of(&place, text));
-        // Whoever types has altered what was signed; that is news only once it is saved.
+        // While a person types, the text always differs from the signed one; that is worth a remark
+        // only once it is saved.
         let severity = match is_unsaved(draft) {
             true => lsp::DiagnosticSeverity::Hint,
             false => lsp::DiagnosticSeverity::Error,
@@ -44,17 +45,17 @@ pub(super) fn diagnostics(draft: &JudgedDraft, text: &str, units: Units) -> Vec<
     verdict.into_iter().chain(remarks).collect()
 }
 
-/// The verdict is about a change that is not saved.
+/// Whether the verdict is about a change that is not saved.
 pub(super) fn is_unsaved(draft: &JudgedDraft) -> bool {
     !draft.saved && refusal(draft).is_some()
 }
 
-/// The refusal that a signature of your own would mend.
+/// The refusal that your own signature would end, if there is one.
 pub(super) fn refusal(draft: &JudgedDraft) -> Option<&Diagnostic> {
     draft.verdict.as_ref().err().filter(|refused| BY_SIGNING.contains(&refused.code))
 }
 
-/// A text that is not judged because of its size.
+/// The diagnostic of a text that is too large to be judged.
 pub(super) fn too_large() -> lsp::Diagnostic {
     let message = "the text is larger than an item may be, so it is not looked at";
     let severity = lsp::DiagnosticSeverity::Error;
@@ -63,7 +64,7 @@ pub(super) fn too_large() -> lsp::Diagnostic {
     made
 }
 
-/// A project whose spaces cannot be found.
+/// The diagnostic of a project whose spaces cannot be found.
 pub(super) fn nowhere(diagnostic: &Diagnostic) -> lsp::Diagnostic {
     let severity = lsp::DiagnosticSeverity::Error;
     let (range, help) = (lsp::Range::default(), diagnostic.help.as_deref());
@@ -85,7 +86,7 @@ fn made(
         code: None,
         code_description: None,
         source: Some("rye".to_owned()),
-        // Foreign text may be in it, and not every editor shows what hides.
+        // The message may hold foreign text, and not every editor shows invisible characters.
         message: escape(&format!("{message}{help}")).into_owned().into(),
         tags: None,
         related_information: None,
@@ -93,7 +94,7 @@ fn made(
     }
 }
 
-/// The bytes that a remark is about: at least one letter, where there is one.
+/// The bytes that a remark is about: at least one letter, unless the text is empty.
 pub(super) fn bytes_of(spot: &Spot, text: &str) -> Range<usize> {
     match spot {
         Spot::Whole => line_range(text, first_line(text)),
@@ -112,12 +113,12 @@ pub(super) fn bytes_of(spot: &Spot, text: &str) -> Range<usize> {
     }
 }
 
-/// A `#!` line has no place for remarks about the item.
+/// Remarks about the item do not stand on its `#!` line.
 fn first_line(text: &str) -> usize {
     if text.starts_with("#!") { 2 } else { 1 }
 }
 
-/// The first place where a word stands alone, else the first at all.
+/// The first place where the word stands alone, else the first place where it stands.
 fn find_word(text: &str, word: &str) -> Option<usize> {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.');
     let alone =
@@ -126,7 +127,7 @@ fn find_word(text: &str, word: &str) -> Option<usize> {
     places.find(alone).or_else(|| text.find(word)).filter(|_| !word.is_empty())
 }
 
-/// How far what begins a text reaches: a word, a placeholder, else the rest of the line.
+/// The length of the first piece of a text: a word, a placeholder, else the rest of the line.
 fn extent(text: &str) -> usize {
     let line = text.find('\n').map_or(text, |feed| &text[..feed]).trim_end();
     let word = line.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/')));

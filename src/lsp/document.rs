@@ -9,16 +9,16 @@ use super::place::Units;
 use crate::base::limits::{ITEM_BYTES, LSP_DEBOUNCE_MS, LSP_LATEST_MS};
 use crate::rye::JudgedDraft;
 
-/// One open file that is an item by its place, or may become one.
+/// One open file that is an item by its path, or may become one.
 pub(super) struct Document {
     pub(super) path: PathBuf,
     pub(super) version: i32,
-    /// `None` where it was too large, or where a change went by unseen, until it is sent whole
-    /// again.
+    /// `None` if the text was too large, or if a change was lost; until the editor sends the whole
+    /// text again.
     pub(super) text: Option<String>,
-    /// What was judged of this text.
+    /// The result of the last check of this text.
     pub(super) draft: Option<JudgedDraft>,
-    /// When it is to be judged again, and since when that has been put off.
+    /// When the text is due to be checked again, and since when that has been put off.
     due: Option<(Instant, Instant)>,
 }
 
@@ -29,14 +29,13 @@ impl Document {
         document
     }
 
-    /// The text was sent whole.
+    /// Takes a text that was sent whole.
     fn replace(&mut self, text: String) {
         let fits = u64::try_from(text.len()).is_ok_and(|length| length <= ITEM_BYTES);
         self.text = fits.then_some(text);
     }
 
-    /// Applies changes in their order; a change of a part of a text that is not known is passed
-    /// over.
+    /// Applies changes in their order; a change to a part is ignored while the text is not known.
     pub(super) fn change(
         &mut self,
         version: i32,
@@ -62,7 +61,8 @@ impl Document {
         }
     }
 
-    /// To be judged again soon: not for each letter, but not never while somebody types on.
+    /// Puts the next check off a little, so that not every letter causes one; but not for ever
+    /// while somebody types.
     pub(super) fn put_off(&mut self, now: Instant) {
         self.draft = None;
         let since = self.due.map_or(now, |(_, since)| since);
@@ -70,7 +70,7 @@ impl Document {
         self.due = Some((soon.min(since + Duration::from_millis(LSP_LATEST_MS)), since));
     }
 
-    /// To be judged again at once.
+    /// Makes the next check due at once.
     pub(super) fn now_due(&mut self, now: Instant) {
         self.draft = None;
         self.due = Some((now, now));

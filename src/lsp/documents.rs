@@ -1,4 +1,4 @@
-//! Open texts: kept, judged when they are due, and what is said of each.
+//! The open texts: keeps them, checks them when they are due, and publishes their diagnostics.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::diagnostic::Diagnostic;
 impl Session<'_> {
     pub(super) fn open(&mut self, item: lsp::TextDocumentItem) {
         let Some(path) = path_of(&item.uri.0) else { return };
-        // What lies below no `.ai` is no item, and is not kept.
+        // A file that does not lie below `.ai` is not an item and is not kept.
         if project_of(&path).is_none() {
             return;
         }
@@ -27,7 +27,7 @@ impl Session<'_> {
         self.bound(&item.uri.0);
     }
 
-    /// Lets go of the text that came last if all of them are too much.
+    /// Drops the text that came last if all texts together are too large.
     fn bound(&mut self, last: &str) {
         let kept = self.documents.values().filter_map(|document| document.text.as_ref());
         if kept.map(String::len).sum::<usize>() > LSP_OPEN_BYTES
@@ -74,13 +74,13 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The text and what is known of it as it is at this moment.
+    /// The text as it is now, and the result of checking exactly this text.
     pub(super) fn judge(&mut self, uri: &str) -> Result<(Units, &Document), Box<Diagnostic>> {
         let units = self.client.units;
         let document = self.documents.get_mut(uri).ok_or_else(|| {
             Box::new(Diagnostic {
                 code: LSP_MALFORMED,
-                message: "the text is not open, or is no item".to_owned(),
+                message: "the text is not open, or it is not an item".to_owned(),
                 help: None,
                 place: None,
                 item: None,
@@ -88,7 +88,7 @@ impl Session<'_> {
             })
         })?;
         if let (None, Some(text)) = (&document.draft, &document.text) {
-            let rye = self.desk.rye(&document.path)?;
+            let rye = self.context.rye(&document.path)?;
             let entry = rye.drafts().entry_at(&document.path);
             document.draft = entry.and_then(|entry| rye.drafts().judge(&entry, text));
         }

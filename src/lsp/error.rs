@@ -9,9 +9,9 @@ codes! {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LspError {
-    #[error("what comes in is not the language server protocol: {why}")]
+    #[error("the input is not the language server protocol: {why}")]
     Malformed { why: &'static str },
-    #[error("the editor cannot be spoken to: {source}")]
+    #[error("the connection to the editor failed: {source}")]
     Io { source: std::io::Error },
 }
 

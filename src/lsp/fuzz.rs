@@ -7,8 +7,8 @@ use super::place::Units;
 use super::wire::{self, Frame};
 use crate::base::limits::ITEM_BYTES;
 
-/// Frames of any stream come to an end; a message that is read is written so that it is read again,
-/// though not always to the digit: names that stand twice are one.
+/// Reading the frames of any stream ends. A message that was read and written is read again as the
+/// same message, except that duplicate names become one.
 pub(crate) fn frames(mut data: &[u8]) {
     loop {
         let before = data.len();
@@ -26,7 +26,7 @@ pub(crate) fn frames(mut data: &[u8]) {
     }
 }
 
-/// Changes at any places leave a text that is whole, and each place of it is found again.
+/// Changes at any places leave valid UTF-8, and each position in the text is found again.
 pub(crate) fn edits(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let units = [Units::Utf8, Units::Utf16, Units::Utf32][usize::from(first % 3)];

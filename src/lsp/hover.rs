@@ -1,4 +1,4 @@
-//! What stands behind a text: who signed it and what it runs through; the inputs that it names.
+//! The hover text: who signed the item, what it runs through, and the inputs that it names.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ pub(super) fn hover(
         && let Some(code) = remark.code
     {
         let range = diagnostics::bytes_of(&remark.spot, text);
-        // The signature line's remark is about the chain as well.
+        // On the signature line the hover shows the remark and the chain.
         let chain = if range.start == 0 { chain(draft) } else { String::new() };
         return Some((format!("{chain}{}", page(code)), range));
     }
@@ -106,14 +106,14 @@ fn signer(detail: &Detail) -> String {
     }
 }
 
-/// Foreign text on one line, in which no letter means anything to Markdown.
+/// Foreign text on one line, with every character that means something in Markdown escaped.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in escape_line(text).chars() {
         if c.is_ascii_punctuation() && !matches!(c, ',' | '.' | ':' | '/' | '\'' | '"' | '`') {
             out.push('\\');
         }
-        // What marks code is shown as another sign, since inside of code nothing can be escaped.
+        // A backtick is replaced by another character, because nothing can be escaped inside code.
         out.push(if c == '`' { '\'' } else { c });
     }
     out

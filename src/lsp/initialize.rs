@@ -1,4 +1,4 @@
-//! The greeting: what this server can do, and what it wants to be told.
+//! The `initialize` answer: what this server can do, and which notifications it wants.
 
 use gen_lsp_types as lsp;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ impl Session<'_> {
         json!(lsp::InitializeResult { capabilities, server_info })
     }
 
-    /// Items and trust change outside of the editor too.
+    /// Items and trust documents also change outside of the editor.
     pub(super) fn ask_to_watch(&mut self) -> Result<(), LspError> {
         if !self.client.watches {
             return Ok(());

@@ -8,7 +8,8 @@
 //!
 //! Invariants
 //! - Nothing runs, and nothing is signed before a person answered a question that shows the change.
-//! - Messages and open texts are bounded; what is no message ends the session with a code.
+//! - Messages and open texts are bounded; input that is not a message ends the session with an
+//!   error.
 //! - A project that is not accepted is read, never signed into.
 //! - Each judgement reads trust and files anew, so nothing outlives a revocation.
 //!
@@ -37,6 +38,6 @@ mod signing;
 mod uri;
 mod wire;
 
-pub(crate) use context::Desk;
+pub(crate) use context::SessionContext;
 pub(crate) use error::CODES;
-pub(crate) use session::{Ended, serve};
+pub(crate) use session::{LspEnd, serve};

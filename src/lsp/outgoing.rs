@@ -1,4 +1,4 @@
-//! What goes out: answers, questions, news.
+//! What the server sends: answers, requests and notifications.
 
 use gen_lsp_types as lsp;
 use gen_lsp_types::json_rpc::{Error, Id, RequestObject, ResponseObject};
@@ -13,7 +13,7 @@ use crate::base::limits::LSP_AWAITED;
 use crate::base::text::escape;
 use crate::diagnostic::Diagnostic;
 
-/// What a request comes to.
+/// The result of a request, or the error to answer with.
 pub(super) type Answer = Result<Value, Error>;
 
 impl Session<'_> {
@@ -45,7 +45,7 @@ impl Session<'_> {
     ) -> Result<(), LspError> {
         self.last_id += 1;
         self.awaited.insert(self.last_id, awaited);
-        // An editor that never answers is not waited for for ever.
+        // The server does not wait for ever for an editor that never answers.
         if self.awaited.len() > LSP_AWAITED {
             self.awaited.pop_first();
         }

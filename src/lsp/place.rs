@@ -4,17 +4,17 @@ use gen_lsp_types as lsp;
 
 use crate::base::text::Position;
 
-/// What a column counts.
+/// The unit that columns are counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Units {
     Utf8,
-    /// What editors count in unless they say otherwise.
+    /// The unit that editors use unless they say otherwise.
     Utf16,
     Utf32,
 }
 
 impl Units {
-    /// The first of the editor's wishes that is known.
+    /// The first unit of the editor's list that is known here.
     pub(super) fn agree<'w>(mut wishes: impl Iterator<Item = &'w str>) -> Self {
         let known = wishes.find_map(|wish| match wish {
             "utf-8" => Some(Self::Utf8),
@@ -33,7 +33,7 @@ impl Units {
         }
     }
 
-    fn of(self, c: char) -> usize {
+    fn width(self, c: char) -> usize {
         match self {
             Self::Utf8 => c.len_utf8(),
             Self::Utf16 => c.len_utf16(),
@@ -50,7 +50,7 @@ impl Units {
         let line = &rest[..rest.find(['\r', '\n']).unwrap_or(rest.len())];
         let mut left = usize::try_from(place.character).unwrap_or(usize::MAX);
         for (at, c) in line.char_indices() {
-            let wide = self.of(c);
+            let wide = self.width(c);
             if left < wide {
                 return start + at;
             }
@@ -64,7 +64,7 @@ impl Units {
         let byte = byte.min(text.len());
         let before = starts(text).take_while(|start| *start <= byte);
         let (line, start) = before.enumerate().last().unwrap_or_default();
-        let character = text[start..byte].chars().map(|c| self.of(c)).sum();
+        let character = text[start..byte].chars().map(|c| self.width(c)).sum();
         lsp::Position::new(small(line), small(character))
     }
 

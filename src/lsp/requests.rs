@@ -1,4 +1,4 @@
-//! Answers about one place of a text; nothing where nothing is known.
+//! Answers to requests about one place of a text; an answer is empty if nothing is known.
 
 use gen_lsp_types as lsp;
 use serde_json::{Value, json};
@@ -26,14 +26,14 @@ impl Session<'_> {
 
     pub(super) fn complete(&mut self, params: Value) -> Answer {
         let at = read::<lsp::CompletionParams>(params)?.text_document_position_params;
-        let desk = self.desk;
+        let context = self.context;
         let Ok((units, document)) = self.judge(&at.text_document.uri.0) else {
             return Ok(Value::Null);
         };
         let (Some(text), Some(draft)) = (&document.text, &document.draft) else {
             return Ok(Value::Null);
         };
-        let Ok(rye) = desk.rye(&document.path) else { return Ok(Value::Null) };
+        let Ok(rye) = context.rye(&document.path) else { return Ok(Value::Null) };
         let byte = units.byte(text, at.position);
         let Some((bytes, rows)) = complete::complete(&rye, draft, text, byte) else {
             return Ok(Value::Null);

@@ -13,7 +13,7 @@ use gen_lsp_types::json_rpc::{Id, RequestObject, ResponseObject};
 use serde_json::Value;
 
 use super::capabilities::Client;
-use super::context::Desk;
+use super::context::SessionContext;
 use super::document::Document;
 use super::error::LspError;
 use super::outgoing::{error, read};
@@ -23,8 +23,8 @@ use crate::base::limits::LSP_QUEUE;
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// As agreed, or because the editor is gone.
+pub(crate) enum LspEnd {
+    /// The session ended as agreed, or the editor is gone.
     Done,
     /// The editor said `exit` without `shutdown` before it.
     Abandoned,
@@ -44,8 +44,8 @@ enum Phase {
 pub(crate) fn serve(
     input: impl Read + Send + 'static,
     output: &mut dyn Write,
-    desk: &Desk<'_>,
-) -> Result<Ended, LspError> {
+    context: &SessionContext<'_>,
+) -> Result<LspEnd, LspError> {
     let (sender, frames) = sync_channel(LSP_QUEUE);
     let reads = move || {
         let mut input = BufReader::new(input);
@@ -63,11 +63,11 @@ pub(crate) fn serve(
         }
     };
     std::thread::Builder::new().spawn(reads).map_err(|source| LspError::Io { source })?;
-    let mut session = Session::new(output, desk);
+    let mut session = Session::new(output, context);
     match session.run(&frames) {
-        // Whoever reads no more is gone; that is no fault of the session.
+        // If the editor no longer reads, it is gone; that is not an error of the session.
         Err(LspError::Io { source }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
-            Ok(Ended::Done)
+            Ok(LspEnd::Done)
         }
         ended => ended,
     }
@@ -75,24 +75,24 @@ pub(crate) fn serve(
 
 pub(super) struct Session<'a> {
     pub(super) output: &'a mut dyn Write,
-    pub(super) desk: &'a Desk<'a>,
+    pub(super) context: &'a SessionContext<'a>,
     phase: Phase,
     pub(super) client: Client,
-    /// By the editor's own name for them.
+    /// The open texts by the editor's URI.
     pub(super) documents: HashMap<String, Document>,
-    /// By their ids, the oldest first.
+    /// Requests to the editor that are not answered, by their ids, the oldest first.
     pub(super) awaited: BTreeMap<i64, Awaited>,
     pub(super) last_id: i64,
     pub(super) shown: Shown,
 }
 
 impl<'a> Session<'a> {
-    fn new(output: &'a mut dyn Write, desk: &'a Desk<'a>) -> Self {
+    fn new(output: &'a mut dyn Write, context: &'a SessionContext<'a>) -> Self {
         Self {
             output,
-            desk,
+            context,
             phase: Phase::New,
-            client: Client::of(&Value::Null),
+            client: Client::from_params(&Value::Null),
             documents: HashMap::new(),
             awaited: BTreeMap::new(),
             last_id: 0,
@@ -100,7 +100,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn run(&mut self, frames: &Receiver<Result<Frame, LspError>>) -> Result<Ended, LspError> {
+    fn run(&mut self, frames: &Receiver<Result<Frame, LspError>>) -> Result<LspEnd, LspError> {
         loop {
             let due = self.documents.values().filter_map(Document::due).min();
             let next = match due {
@@ -114,20 +114,20 @@ impl<'a> Session<'a> {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => self.publish_due()?,
-                Err(RecvTimeoutError::Disconnected) => return Ok(Ended::Done),
+                Err(RecvTimeoutError::Disconnected) => return Ok(LspEnd::Done),
             }
         }
     }
 
-    fn take(&mut self, frame: Frame) -> Result<Option<Ended>, LspError> {
+    fn take(&mut self, frame: Frame) -> Result<Option<LspEnd>, LspError> {
         let value = match frame {
             Frame::Message(value) => value,
             Frame::NoJson => {
-                self.refuse(Id::Null, lsp::ErrorCodes::ParseError, "the message is no JSON")?;
+                self.refuse(Id::Null, lsp::ErrorCodes::ParseError, "the message is not JSON")?;
                 return Ok(None);
             }
             Frame::TooLarge => {
-                // It may have been a change, so what the texts are is not known any more.
+                // The frame may have been a change, so the texts are no longer known.
                 self.documents.values_mut().for_each(|document| document.text = None);
                 self.judge_all_again();
                 let code = lsp::ErrorCodes::InvalidRequest;
@@ -143,7 +143,7 @@ impl<'a> Session<'a> {
         }
         let Ok(request) = serde_json::from_value::<RequestObject>(value) else {
             let code = lsp::ErrorCodes::InvalidRequest;
-            self.refuse(Id::Null, code, "the message is no request, answer or notification")?;
+            self.refuse(Id::Null, code, "the message is not a request, answer or notification")?;
             return Ok(None);
         };
         let (method, id, params) = request.into_parts();
@@ -162,7 +162,7 @@ impl<'a> Session<'a> {
         let answer = match (self.phase, method) {
             (Phase::New, "initialize") => {
                 self.phase = Phase::Ready;
-                self.client = Client::of(&params);
+                self.client = Client::from_params(&params);
                 Ok(self.greeting())
             }
             (Phase::New, _) => {
@@ -189,10 +189,10 @@ impl<'a> Session<'a> {
         self.reply(id, answer)
     }
 
-    fn notice(&mut self, method: &str, params: Value) -> Result<Option<Ended>, LspError> {
+    fn notice(&mut self, method: &str, params: Value) -> Result<Option<LspEnd>, LspError> {
         if method == "exit" {
             let agreed = self.phase == Phase::Down;
-            return Ok(Some(if agreed { Ended::Done } else { Ended::Abandoned }));
+            return Ok(Some(if agreed { LspEnd::Done } else { LspEnd::Abandoned }));
         }
         if self.phase != Phase::Ready {
             return Ok(None);
@@ -216,7 +216,7 @@ impl<'a> Session<'a> {
                     self.publish(&params.text_document.uri.0, None, Vec::new())?;
                 }
             }
-            // A file may be another's executor, or say whom to trust.
+            // A changed file may be the executor of another item, or may decide about trust.
             "textDocument/didSave"
             | "workspace/didChangeWatchedFiles"
             | "workspace/didChangeWorkspaceFolders" => self.judge_all_again(),

@@ -12,17 +12,17 @@ use crate::rye::Offer;
 pub(super) const YES: &str = "Sign";
 pub(super) const NO: &str = "Cancel";
 
-/// What an answer of the editor is awaited for.
+/// What an answer of the editor is for.
 pub(super) enum Awaited {
-    /// It was told to show the change; then it is to ask.
+    /// The editor was asked to show the change; the question comes next.
     Shown(Box<Offer>),
     /// A person was asked.
     Answered(Box<Offer>),
-    /// Nothing comes of it.
+    /// The answer is not used.
     Nothing,
 }
 
-/// A private folder with the changes that were shown, for as long as the session lasts.
+/// A private folder with the shown changes; it lasts as long as the session.
 #[derive(Default)]
 pub(super) struct Shown(Option<tempfile::TempDir>);
 
@@ -33,7 +33,7 @@ impl Shown {
             Some(folder) => folder,
             None => self.0.insert(tempfile::tempdir()?),
         };
-        // The digest is part of the name, so that an editor shows no older change in its place.
+        // The digest is part of the name, so that the editor does not show an older change.
         let name = offer.item.to_string().replace([':', '/'], "-");
         let digest = &offer.digest.to_string()[..12];
         let path = folder.path().join(format!("{name}-{digest}.diff"));
@@ -44,9 +44,9 @@ impl Shown {
     }
 }
 
-/// The question, with the change in it unless it stands in a file that is shown.
+/// The question, with the change in it unless the change is shown in a file.
 ///
-/// `None` where the change is longer than a question can be, so that nobody could read it.
+/// `None` if the change is too long for a question, so that nobody could read it.
 pub(super) fn question(offer: &Offer, is_shown: bool) -> Option<String> {
     let (item, digest) = (&offer.item, &offer.digest.to_string()[..12]);
     let what = match offer.has_baseline {

@@ -14,7 +14,7 @@ use super::sign_prompt::{Awaited, NO, YES, question};
 use super::uri::uri_of;
 use crate::rye::{Offer, OfferOutcome};
 
-/// `RequestFailed` of the protocol: the request was right, and it could not be done.
+/// `RequestFailed` of the protocol: the request was valid and could not be carried out.
 const REQUEST_FAILED: i32 = -32803;
 
 impl Session<'_> {
@@ -47,7 +47,7 @@ impl Session<'_> {
         self.ask::<lsp::ShowDocumentRequest>(params, awaited)
     }
 
-    /// What a command is about, as it lies on disk.
+    /// The item that a command is about, as it lies on disk.
     pub(super) fn offer(&mut self, params: Value) -> Result<(String, Offer), Error> {
         let failed = |text: String| error(lsp::ErrorCodes::Custom(REQUEST_FAILED), &text);
         let lsp::ExecuteCommandParams { command, arguments, .. } = read(params)?;
@@ -58,21 +58,21 @@ impl Session<'_> {
         let [Value::String(uri)] = arguments.as_slice() else {
             return Err(error(lsp::ErrorCodes::InvalidParams, "a command takes one URI"));
         };
-        if command == SIGN && !self.desk.may_sign {
+        if command == SIGN && !self.context.may_sign {
             let why = "the editor was started by a program that rye runs, so it may not sign; \
                 a person runs `rye sign` on a terminal";
             return Err(failed(why.to_owned()));
         }
-        let desk = self.desk;
+        let context = self.context;
         let (_, document) = self.judge(uri).map_err(|d| failed(sentence(&d)))?;
-        let unknown = || failed("the text is no item, or not known".to_owned());
+        let unknown = || failed("the text is not open, or it is not an item".to_owned());
         let draft = document.draft.as_ref().ok_or_else(unknown)?;
         if !draft.saved {
             return Err(failed(
                 "save the file first: what is signed is what lies on disk".to_owned(),
             ));
         }
-        let offer = desk.rye(&document.path).and_then(|rye| {
+        let offer = context.rye(&document.path).and_then(|rye| {
             rye.signing().offer(&draft.entry).map_err(|f| Box::new(f.diagnostic()))
         });
         Ok((command, offer.map_err(|diagnostic| failed(sentence(&diagnostic)))?))
@@ -109,8 +109,8 @@ impl Session<'_> {
     }
 
     pub(super) fn sign(&mut self, offer: &Offer) -> Result<(), LspError> {
-        // The entry was found in the folder that this leads to.
-        let taken = self.desk.rye(&offer.path).and_then(|rye| {
+        // The entry was found through this folder.
+        let taken = self.context.rye(&offer.path).and_then(|rye| {
             rye.signing().take(offer).map_err(|failure| Box::new(failure.diagnostic()))
         });
         let item = &offer.item;

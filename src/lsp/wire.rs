@@ -1,8 +1,8 @@
-//! Frames: `Content-Length: n`, an empty line, n bytes of JSON. Bounded, whatever is announced.
+//! Frames: `Content-Length: n`, an empty line, n bytes of JSON. A frame is bounded, whatever length
+//! it announces.
 //!
 //! JSON is read into a value first and from there into types: numbers keep their digits here
-//! (`arbitrary_precision`), and types that may be one of several read such numbers from values
-//! alone.
+//! (`arbitrary_precision`), and untagged enums read such numbers from values only.
 
 use std::io::{BufRead, Read, Write};
 
@@ -12,17 +12,17 @@ use super::error::LspError;
 use crate::base::limits::{LSP_HEADER_BYTES, LSP_MESSAGE_BYTES, MESSAGE_NODES};
 use crate::base::value_count::has_more_values;
 
-/// What came in.
+/// What was read.
 #[derive(Debug, PartialEq)]
 pub(super) enum Frame {
     Message(Value),
-    /// The bytes of a frame are no JSON.
+    /// The content of a frame is not JSON.
     NoJson,
-    /// A frame was larger than any that is read, or holds more values; it was passed over.
+    /// A frame was too large, or held too many values; it was skipped.
     TooLarge,
 }
 
-/// The next frame; `None` where the stream ends between two.
+/// The next frame; `None` if the stream ends between two frames.
 ///
 /// # Errors
 /// `lsp.malformed`: there is no way to find the next frame. `lsp.io`.
@@ -35,7 +35,7 @@ pub(super) fn read(from: &mut impl BufRead) -> Result<Option<Frame>, LspError> {
     }
     let mut bytes = Vec::new();
     from.take(length).read_to_end(&mut bytes).map_err(io)?;
-    // Whoever wrote it died while writing.
+    // The writer died in the middle of a frame.
     if u64::try_from(bytes.len()).is_ok_and(|read| read < length) {
         return Ok(None);
     }
@@ -54,7 +54,7 @@ fn header(from: &mut impl BufRead) -> Result<Option<u64>, LspError> {
         let read = from.take(room).read_until(b'\n', &mut line);
         room -= u64::try_from(read.map_err(|source| LspError::Io { source })?).unwrap_or(room);
         if !line.ends_with(b"\n") {
-            // A stream that ends in the middle of a header is one whose writer died.
+            // The writer died in the middle of a header.
             return if room == 0 { malformed("a header is too long") } else { Ok(None) };
         }
         let Some(line) = line.strip_suffix(b"\r\n") else {
@@ -68,14 +68,14 @@ fn header(from: &mut impl BufRead) -> Result<Option<u64>, LspError> {
         }
         let Some((name, value)) = std::str::from_utf8(line).ok().and_then(|l| l.split_once(':'))
         else {
-            return malformed("a line of a header is no `Name: value`");
+            return malformed("a line of a header is not of the form `Name: value`");
         };
         if name.trim().eq_ignore_ascii_case("content-length") {
             let value = value.trim();
             let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
             match value.parse() {
                 Ok(number) if digits && length.is_none() => length = Some(number),
-                _ => return malformed("`Content-Length` is no length, or stands twice"),
+                _ => return malformed("`Content-Length` is not a number, or stands there twice"),
             }
         }
     }
@@ -84,7 +84,7 @@ fn header(from: &mut impl BufRead) -> Result<Option<u64>, LspError> {
 /// Writes one message.
 ///
 /// # Errors
-/// The stream's.
+/// Errors of the stream.
 pub(super) fn write(to: &mut impl Write, message: &Value) -> std::io::Result<()> {
     let text = message.to_string();
     write!(to, "Content-Length: {}\r\n\r\n{text}", text.len())?;
@@ -118,8 +118,7 @@ mod tests {
 
     #[test]
     fn frames_table() {
-        let malformed =
-            |why: &str| format!("what comes in is not the language server protocol: {why}");
+        let malformed = |why: &str| format!("the input is not the language server protocol: {why}");
         let long = "x".repeat(usize::try_from(LSP_HEADER_BYTES).unwrap());
         let rows = [
             ("", vec!["end".to_owned()]),
@@ -135,14 +134,17 @@ mod tests {
                 vec![malformed("a line of a header does not end in CR LF")],
             ),
             ("\r\n{}", vec![malformed("a header has no `Content-Length`")]),
-            ("hello\r\n\r\n", vec![malformed("a line of a header is no `Name: value`")]),
+            (
+                "hello\r\n\r\n",
+                vec![malformed("a line of a header is not of the form `Name: value`")],
+            ),
             (
                 "Content-Length: -1\r\n\r\n",
-                vec![malformed("`Content-Length` is no length, or stands twice")],
+                vec![malformed("`Content-Length` is not a number, or stands there twice")],
             ),
             (
                 "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-                vec![malformed("`Content-Length` is no length, or stands twice")],
+                vec![malformed("`Content-Length` is not a number, or stands there twice")],
             ),
             (long.as_str(), vec![malformed("a header is too long")]),
         ];
@@ -158,7 +160,7 @@ mod tests {
         stream.resize(stream.len() + length, b' ');
         stream.extend(b"Content-Length: 2\r\n\r\n{}");
         assert_eq!(frames(&stream), ["too large", "{}", "end"]);
-        // What is announced and never comes takes no memory.
+        // Content that is announced and never comes takes no memory.
         assert_eq!(frames(b"Content-Length: 18446744073709551615\r\n\r\n{"), ["end"]);
     }
 

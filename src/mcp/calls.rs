@@ -1,4 +1,4 @@
-//! What each tool does: the facade is asked, and its answer given in its own words.
+//! What each tool of the server does: it asks the facade and gives its answer.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -32,7 +32,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    fn of(value: Value) -> Self {
+    fn new(value: Value) -> Self {
         let structured = match value {
             Value::Object(map) => map,
             other => [("data".to_owned(), other)].into_iter().collect(),
@@ -43,9 +43,9 @@ impl Answer {
 }
 
 impl Answer {
-    /// What is no failure, whatever it says.
+    /// An answer that does not count as a failure.
     pub(super) fn shown(value: Value) -> Self {
-        Self { is_error: false, ..Self::of(value) }
+        Self { is_error: false, ..Self::new(value) }
     }
 }
 
@@ -68,7 +68,7 @@ impl From<Failure> for Refusal {
 impl Refusal {
     /// The structured error of core 7.12.
     pub(super) fn into_answer(self, elapsed: Duration) -> Answer {
-        Answer::of(error_json(&self.0, None, &[], elapsed, None))
+        Answer::new(error_json(&self.0, None, &[], elapsed, None))
     }
 
     pub(super) fn diagnostic(&self) -> &Diagnostic {
@@ -76,21 +76,21 @@ impl Refusal {
     }
 }
 
-/// What is heard of a call while it runs.
+/// What programs write to standard error during a call.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct CallLog {
     /// What programs said on standard error, masked, and who said it.
     said: Mutex<VecDeque<(Ref, String)>>,
     is_said: Notify,
 }
 
-impl Told {
-    /// Comes back once something was said.
+impl CallLog {
+    /// Returns when there are new lines.
     pub(super) async fn hears(&self) {
         self.is_said.notified().await;
     }
 
-    /// The first lines, at most `most`, which becomes less; what is behind them stays.
+    /// Takes the first lines, at most `most`, and lowers `most` by as many; the rest stays.
     pub(super) fn first(&self, most: &mut usize) -> Vec<(Ref, String)> {
         let mut said = held(&self.said);
         let mut first = Vec::new();
@@ -113,9 +113,9 @@ impl Told {
     }
 }
 
-/// Passes on what is said, and keeps the events where a trace is asked for.
+/// Passes on what programs write, and keeps the events if a trace was asked for.
 struct Listening<'a> {
-    told: &'a Told,
+    log: &'a CallLog,
     recorder: Option<&'a Recorder>,
 }
 
@@ -131,19 +131,18 @@ impl Sink for Listening<'_> {
     }
 
     fn said(&self, item: &Ref, text: &dyn Fn() -> String) {
-        held(&self.told.said).push_back((item.clone(), text()));
-        self.told.is_said.notify_one();
+        held(&self.log.said).push_back((item.clone(), text()));
+        self.log.is_said.notify_one();
     }
 }
 
-/// One call. What it used of the facade lives as long as it: who is told of a call is waited for
-/// when the answer is given.
+/// One call. The facade lives as long as the call, so hooks that are told of the call are waited
+/// for when the answer is ready.
 pub(super) struct Call<'a> {
     pub(super) server: &'a Server,
-    pub(super) told: &'a Told,
+    pub(super) log: &'a CallLog,
     pub(super) start: Instant,
-    /// Nobody waits for the answer any more; what goes over many items looks at it between two of
-    /// them.
+    /// Set when nobody waits for the answer any more; loops over many items check it.
     is_cancelled: &'a AtomicBool,
     rye: OnceCell<Rye>,
 }
@@ -164,7 +163,7 @@ struct Execute {
     thread: String,
     #[serde(default, rename = "async")]
     detached: bool,
-    /// Of a thread; what runs inline has no model and spends nothing.
+    /// A field for threads; an inline run has no model and spends nothing.
     model: Option<String>,
     limit_overrides: Option<Map<String, Value>>,
     #[serde(default)]
@@ -209,7 +208,7 @@ struct Verify {
     project_path: PathBuf,
 }
 
-/// Arguments as what a tool takes.
+/// Reads the arguments as the type that a tool takes.
 ///
 /// # Errors
 /// `mcp.arguments`
@@ -222,12 +221,12 @@ pub(super) fn read<T: DeserializeOwned>(
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(server: &'a Server, told: &'a Told, is_cancelled: &'a AtomicBool) -> Self {
-        Self { server, told, start: Instant::now(), is_cancelled, rye: OnceCell::new() }
+    pub(super) fn new(server: &'a Server, log: &'a CallLog, is_cancelled: &'a AtomicBool) -> Self {
+        Self { server, log, start: Instant::now(), is_cancelled, rye: OnceCell::new() }
     }
 
-    /// What the tool of that name answers; that it was refused is an answer. `None`: no tool has
-    /// it.
+    /// The answer of the tool with that name; a refusal is an answer too. `None` if there is no
+    /// such tool.
     pub(super) fn tool(&self, name: &str, arguments: Map<String, Value>) -> Option<Answer> {
         let answer = match name {
             "rye_execute" => self.execute(arguments),
@@ -237,7 +236,7 @@ impl<'a> Call<'a> {
             "rye_verify" => self.verify(arguments),
             "rye_sign" => self.sign(arguments),
             name => {
-                let item = self.server.roster().item(name)?;
+                let item = self.server.exposed().item(name)?;
                 self.exposed(&item, arguments)
             }
         };
@@ -254,13 +253,13 @@ impl<'a> Call<'a> {
         let outside = || McpError::OutsideRoots { path: project.into(), roots: roots.clone() };
         let real = match named.canonicalize() {
             Ok(real) if real.is_dir() => real,
-            // What lies outside is not told apart from what does not exist.
+            // The error does not tell whether a folder outside the roots exists.
             _ => {
                 let is_plain = !named.components().any(|part| part == Component::ParentDir);
                 if !is_plain || !roots.iter().any(|root| named.starts_with(root)) {
                     return Err(outside().into());
                 }
-                let why = "`project_path` is no folder".into();
+                let why = "`project_path` is not a folder".into();
                 return Err(McpError::Arguments { tool: tool.into(), why }.into());
             }
         };
@@ -298,27 +297,27 @@ impl<'a> Call<'a> {
         Ok(self.run(rye, &request, asked.trace))
     }
 
-    /// A tool that is shown as a tool of its own.
+    /// Calls an item that is exposed as a tool of its own.
     fn exposed(&self, item: &Ref, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
         let mut request = Request::new(item.to_string());
         request.params = arguments;
         Ok(self.run(self.own()?, &request, false))
     }
 
-    /// One passage through the line, however it ends.
+    /// Runs one request; every outcome is an answer.
     pub(super) fn run(&self, rye: &Rye, request: &Request, trace: bool) -> Answer {
         let recorder = trace.then(|| Recorder::new(self.start));
-        let sink = Listening { told: self.told, recorder: recorder.as_ref() };
+        let sink = Listening { log: self.log, recorder: recorder.as_ref() };
         let result = rye.runs().run(request, self.start, &sink);
         let elapsed = self.start.elapsed();
         let events = recorder.as_ref().map(Recorder::events);
         match result {
-            Ok(report) => Answer::of(report.to_json(elapsed, false, events.as_deref())),
+            Ok(report) => Answer::new(report.to_json(elapsed, false, events.as_deref())),
             Err(failed) => {
                 let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
                 let diagnostic = failed.failure.diagnostic();
                 let error = error_json(&diagnostic, item, chain, failed.elapsed, events.as_deref());
-                let mut answer = Answer::of(error);
+                let mut answer = Answer::new(error);
                 if !failed.warnings.is_empty() {
                     answer.structured.insert("warnings".into(), json!(failed.warnings));
                 }
@@ -348,7 +347,7 @@ impl<'a> Call<'a> {
         if !described.warnings.is_empty() {
             out["warnings"] = json!(described.warnings);
         }
-        Ok(Answer::of(out))
+        Ok(Answer::new(out))
     }
 
     fn find(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
@@ -373,7 +372,7 @@ impl<'a> Call<'a> {
         }
         let mut out = rye.search().find(&request)?.to_json();
         out.insert("status".into(), "success".into());
-        Ok(Answer::of(out.into()))
+        Ok(Answer::new(out.into()))
     }
 
     fn describe(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
@@ -390,7 +389,7 @@ impl<'a> Call<'a> {
             out.insert("warnings".into(), json!(warnings));
         }
         out.insert("status".into(), "success".into());
-        Ok(Answer::of(out.into()))
+        Ok(Answer::new(out.into()))
     }
 
     fn verify(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
@@ -426,20 +425,20 @@ impl<'a> Call<'a> {
         let Rows { all, verified, kept } = rows;
         let left_out = all - kept.len();
         let items: Vec<_> = kept.into_iter().map(|(_, row)| row).collect();
-        // That something is refused is what was asked, and no failure of the tool.
-        Ok(Answer::of(json!({
+        // A refusal is a result of verifying, and not a failure of the tool.
+        Ok(Answer::new(json!({
             "status": if verified == all { "verified" } else { "refused" },
             "verified": verified, "refused": all - verified, "items": items, "left_out": left_out,
         })))
     }
 }
 
-/// Rows of a verification: all of few, of many only those that failed, and of these only so many.
+/// Rows of a verification: all rows if they are few, else only those that failed, up to a limit.
 #[derive(Default)]
 struct Rows {
     all: usize,
     verified: usize,
-    /// Whether it is good, and the row.
+    /// Whether the item is good, and its row.
     kept: Vec<(bool, Value)>,
 }
 
@@ -456,7 +455,7 @@ impl Rows {
     }
 }
 
-/// An item with all that it runs through.
+/// Verifies an item with its chain.
 fn verify_one(rye: &Rye, item: &str) -> (bool, Value) {
     let checked = item.parse::<Query>().map_err(Failure::from);
     let checked = checked.map(|query| rye.checks().chain(&query, LockMode::Listed));

@@ -21,17 +21,17 @@ codes! {
 pub(crate) enum McpError {
     #[error("the arguments are not what `{tool}` takes: {}", escape_line(.why))]
     Arguments { tool: String, why: String },
-    #[error("{waiting} calls wait already")]
+    #[error("too many calls wait already: {waiting}")]
     Busy { waiting: usize },
-    #[error("dev mode is on, and HTTP is for others than you")]
+    #[error("dev mode is on, and an HTTP server would let others use it")]
     DevMode,
-    #[error("the client cannot be spoken to: {source}")]
+    #[error("the connection to the client failed: {source}")]
     Io { source: std::io::Error },
     #[error("cannot listen on `{}`: {}", escape_line(.at), escape_line(.why))]
     Listen { at: String, why: String },
     #[error("two tools would be called `{name}`: `{first}` and {second}")]
     NameTaken { name: String, first: Ref, second: String },
-    #[error("`{}` lies outside what this server was started for", escape_line(&.path.to_string_lossy()))]
+    #[error("`{}` lies outside the folders that this server was started for", escape_line(&.path.to_string_lossy()))]
     OutsideRoots { path: PathBuf, roots: Vec<PathBuf> },
     #[error("nothing was signed: {why}")]
     SignRefused { why: &'static str, help: &'static str },

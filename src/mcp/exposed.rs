@@ -14,12 +14,13 @@ use crate::id::{Kind, Query, Ref};
 use crate::parse::Item;
 use crate::rye::Described;
 
-/// See the module. Every tool was verified when it was read; a call verifies it again.
+/// The exposed tools. Each was verified when it was read; a call verifies it again.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Roster(Vec<(Ref, Tool)>);
+pub(super) struct ExposedTools(Vec<(Ref, Tool)>);
 
-impl Roster {
-    /// Reads what the patterns match in the first root. What does not verify is left out, and told.
+impl ExposedTools {
+    /// Reads the items in the first root that the patterns match. Items that do not verify are left
+    /// out, and reported.
     ///
     /// # Errors
     /// `mcp.name_taken`; those of finding the project.
@@ -69,13 +70,13 @@ impl Roster {
     }
 }
 
-/// What clients call an item: models are told of names made of these letters alone.
+/// The tool name of an item: clients accept only names of these characters.
 fn name(item: &Ref) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
     item.id.as_str().chars().map(plain).collect()
 }
 
-/// A tool as clients are told of it; `None` for what nobody runs by itself.
+/// A tool as it is listed to clients; `None` for an item that is not run by itself.
 fn tool(item: &Ref, described: &Described) -> Option<Tool> {
     let Item::Tool(parsed) = &described.item else { return None };
     if parsed.is_link() || parsed.executor.is_none() || parsed.hook.is_some() {
@@ -85,7 +86,7 @@ fn tool(item: &Ref, described: &Described) -> Option<Tool> {
         Some(Value::Object(schema)) => schema.clone(),
         _ => Map::new(),
     };
-    // A schema that says of no type takes an object here as anywhere.
+    // A schema without a type takes an object, here as everywhere.
     if input.entry("type").or_insert_with(|| json!("object")) != "object" {
         return None;
     }

@@ -1,4 +1,4 @@
-//! One session: what the protocol asks, put to a call on a thread of its own.
+//! One session: each request of the protocol becomes a call on a thread of its own.
 
 use std::borrow::Cow;
 use std::pin::pin;
@@ -20,8 +20,8 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use super::calls::{Answer, Call, Refusal, Told};
-use super::liveness::Line;
+use super::calls::{Answer, Call, CallLog, Refusal};
+use super::liveness::RequestStream;
 use super::server::{Server, held};
 use super::tools::own;
 use super::workers::Ticket;
@@ -32,7 +32,7 @@ use crate::resolve::RESOLVE_NOT_FOUND;
 /// See the module.
 pub(super) struct Session {
     server: Arc<Server>,
-    /// What the client wants to hear of.
+    /// The least level of log messages that the client wants.
     level: Mutex<LoggingLevel>,
 }
 
@@ -48,14 +48,14 @@ impl Session {
         &self,
         context: &RequestContext<RoleServer>,
         job: impl FnOnce(&Call<'_>) -> T + Send + 'static,
-    ) -> Result<(T, Arc<Told>), Stopped> {
-        let told = Arc::new(Told::default());
+    ) -> Result<(T, Arc<CallLog>), Stopped> {
+        let log = Arc::new(CallLog::default());
         let (say, mut said) = oneshot::channel();
-        let (server, heard) = (Arc::clone(&self.server), Arc::clone(&told));
+        let (server, heard) = (Arc::clone(&self.server), Arc::clone(&log));
         let work = Box::new(move |is_cancelled: &AtomicBool| {
             let call = Call::new(&server, &heard, is_cancelled);
             let answer = job(&call);
-            // Who is told of the call is waited for when it is answered.
+            // Hooks that are told of the call are waited for after the answer is sent.
             let _ = say.send(answer);
         });
         let ticket =
@@ -71,23 +71,23 @@ impl Session {
                 biased;
                 answer = &mut said => {
                     ticket.answered();
-                    return answer.map(|answer| (answer, told)).map_err(|_| Stopped::Lost);
+                    return answer.map(|answer| (answer, log)).map_err(|_| Stopped::Lost);
                 }
                 () = &mut is_gone => return stop(ticket, said).await,
-                () = told.hears(), if lines > 0 => {}
+                () = log.hears(), if lines > 0 => {}
                 _ = ticks.tick(), if token.is_some() => {
                     seconds += Duration::from_millis(MCP_PROGRESS_MS).as_secs_f64();
                     progress = token.clone();
                 }
             }
             let tells = async {
-                self.tell(told.first(&mut lines), context).await;
+                self.tell(log.first(&mut lines), context).await;
                 let Some(token) = progress else { return };
                 let progress = ProgressNotificationParam::new(token, seconds)
                     .with_message(format!("it has run for {seconds} s"));
                 let _ = context.peer.notify_progress(progress).await;
             };
-            // One that does not read may still cancel.
+            // A client that does not read may still cancel.
             tokio::select! {
                 biased;
                 () = &mut is_gone => return stop(ticket, said).await,
@@ -96,7 +96,7 @@ impl Session {
         }
     }
 
-    /// What programs said on standard error, line by line.
+    /// Sends what programs wrote to standard error, line by line.
     async fn tell(&self, said: Vec<(Ref, String)>, context: &RequestContext<RoleServer>) {
         if said.is_empty() || rank(*held(&self.level)) > rank(LoggingLevel::Info) {
             return;
@@ -115,27 +115,27 @@ impl Session {
     }
 }
 
-/// Ends a call that nobody waits for. Its process group is gone when this comes back.
+/// Ends a call that nobody waits for. Its process group is gone when this returns.
 async fn stop<T, R>(ticket: Ticket, said: oneshot::Receiver<T>) -> Result<R, Stopped> {
     drop(ticket);
     let _ = said.await;
     Err(Stopped::Cancelled)
 }
 
-/// Comes back once the client cancelled the call, or went away and did not come back for it.
+/// Returns when the client has cancelled the call, or has gone away and did not come back for it.
 async fn gone(context: &RequestContext<RoleServer>) {
     let head = context.extensions.get::<Parts>();
-    let line = head.and_then(|head| head.extensions.get::<Arc<Line>>());
-    match line {
-        Some(line) => tokio::select! {
+    let stream = head.and_then(|head| head.extensions.get::<Arc<RequestStream>>());
+    match stream {
+        Some(stream) => tokio::select! {
             () = context.ct.cancelled() => (),
-            () = line.lost() => (),
+            () = stream.lost() => (),
         },
         None => context.ct.cancelled().await,
     }
 }
 
-/// The versions that are spoken.
+/// The protocol versions that this server speaks.
 pub(super) fn versions() -> &'static [ProtocolVersion] {
     ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25)
 }
@@ -144,7 +144,7 @@ pub(super) fn versions() -> &'static [ProtocolVersion] {
 enum Stopped {
     Refused(Refusal),
     Cancelled,
-    /// It ended without one.
+    /// The call ended without an answer.
     Lost,
 }
 
@@ -159,7 +159,7 @@ impl From<Stopped> for ErrorData {
     }
 }
 
-/// A refusal where the protocol has no other place for one.
+/// A refusal as an error of the protocol, where it has no other place.
 fn of_refusal(refusal: &Refusal) -> ErrorData {
     let diagnostic = refusal.diagnostic();
     ErrorData::invalid_params(diagnostic.message.clone(), Some(diagnostic.to_json().into()))
@@ -175,7 +175,7 @@ fn rank(level: LoggingLevel) -> u8 {
     }
 }
 
-/// The answer of a tool of rye: its structure, and the same as text.
+/// The answer of rye's own tool: as structured content, and the same as text.
 fn result(answer: Answer) -> CallToolResult {
     let value = Value::Object(answer.structured);
     let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
@@ -184,8 +184,8 @@ fn result(answer: Answer) -> CallToolResult {
     result
 }
 
-/// The answer of an item that is shown as a tool: what the item gave, and nothing around it. What
-/// is no plain success is told as `rye_execute` tells it.
+/// The answer of an exposed item: only what the item gave. Any other outcome than success is given
+/// in the form of `rye_execute`.
 fn exposed(mut answer: Answer) -> CallToolResult {
     let is_plain = answer.structured.get("status").is_some_and(|status| status == "success");
     let data = answer.structured.get_mut("data").filter(|_| is_plain).map(Value::take);
@@ -195,7 +195,7 @@ fn exposed(mut answer: Answer) -> CallToolResult {
     }
     let (text, structured) = match data {
         Value::String(text) => (text, None),
-        // What is no JSON.
+        // The item gave text that is not JSON.
         Value::Object(map) if map.len() == 2 && map.contains_key("stderr") => {
             let stdout = map.get("stdout").and_then(Value::as_str);
             (stdout.unwrap_or_default().to_owned(), None)
@@ -256,7 +256,7 @@ impl ServerHandler for Session {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let mut tools = own(self.server.setup.may_sign);
-        tools.extend(self.server.roster().tools().cloned());
+        tools.extend(self.server.exposed().tools().cloned());
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -274,8 +274,8 @@ impl ServerHandler for Session {
         let asked = name.to_string();
         let called = self.call(&context, move |call| call.tool(&asked, arguments)).await;
         let answer = match called {
-            Ok((answer, told)) => {
-                self.tell(told.take(), &context).await;
+            Ok((answer, log)) => {
+                self.tell(log.take(), &context).await;
                 answer
             }
             Err(Stopped::Refused(refusal)) => Some(refusal.into_answer(Duration::ZERO)),

@@ -1,7 +1,8 @@
-//! The door for clients that do not start rye: streamable HTTP on a loopback address.
+//! The transport for clients that do not start rye: streamable HTTP on a loopback address.
 //!
-//! Whoever has the token may do what the person who started the server may do, so it is asked for
-//! before anything else; `Host` and `Origin` keep pages of other sites out that a browser may hold.
+//! Whoever has the token may do what the person who started the server may do, so the token is
+//! checked before anything else. The checks of `Host` and `Origin` keep out pages of other sites in
+//! a browser.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,7 +23,7 @@ use tokio::time::timeout;
 
 use super::error::McpError;
 use super::handler::Session;
-use super::liveness::{Full, Lines, Reader};
+use super::liveness::{Full, Reader, RequestStreams};
 use super::messages::is_read_over_http;
 use super::server::Server;
 use crate::base::Digest;
@@ -31,13 +32,13 @@ use crate::base::limits::{
 };
 use crate::diagnostic::Failure;
 
-/// Where clients are listened to.
+/// Where the server listens, and the token that clients need.
 pub(crate) struct Listen {
     /// A loopback address.
     pub(crate) at: SocketAddr,
-    /// What a client shows.
+    /// The token that a client must send.
     pub(crate) token: String,
-    /// It is a new one that nobody knows: it is told once the door is open.
+    /// The token is new, so it is shown once the server listens.
     pub(crate) shows_token: bool,
 }
 
@@ -67,18 +68,18 @@ pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), Fa
         .with_allowed_hosts(["localhost", "127.0.0.1", "[::1]"])
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"]);
     let mut sessions = LocalSessionManager::default();
-    // A session in which a call says nothing for as long as it may take is none that was left.
+    // A session does not time out while a call runs in it, however long the call is silent.
     sessions.session_config.keep_alive = Some(Duration::from_millis(TIMEOUT_MAX_MS));
     let sessions = Arc::new(sessions);
     let (each, known) = (Arc::clone(server), Arc::clone(&sessions));
     let service = Service::new(move || Ok(Session::new(&each)), sessions, config);
     let token = Digest::of(format!("Bearer {}", listen.token).as_bytes());
-    let lines = Arc::new(Lines::default());
+    let streams = Arc::new(RequestStreams::default());
     let places = Arc::new(Semaphore::new(MCP_CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, or a client that was gone at once.
+            // There are no descriptors left, or the client was gone at once.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
@@ -86,7 +87,7 @@ pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), Fa
         let inside = Inside {
             service: service.clone(),
             sessions: Arc::clone(&known),
-            lines: Arc::clone(&lines),
+            streams: Arc::clone(&streams),
             token,
         };
         tokio::spawn(async move {
@@ -101,19 +102,19 @@ pub(super) async fn serve(server: &Arc<Server>, listen: Listen) -> Result<(), Fa
     }
 }
 
-/// What is behind the door.
+/// The state that all connections share.
 #[derive(Clone)]
 struct Inside {
     service: Service,
     sessions: Arc<LocalSessionManager>,
-    lines: Arc<Lines>,
-    /// Of the header that is wanted.
+    streams: Arc<RequestStreams>,
+    /// The digest of the expected `Authorization` header.
     token: Digest,
 }
 
 async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, Infallible> {
     let shown = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    // Digests are compared: how far they agree says nothing about the token.
+    // Digests are compared, so the time of the comparison says nothing about the token.
     if shown.map(Digest::of) != Some(inside.token) {
         let mut answer = plain(
             StatusCode::UNAUTHORIZED,
@@ -147,7 +148,7 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
     }
     let method = head.method.clone();
     if session.is_none() {
-        match inside.lines.make_room() {
+        match inside.streams.make_room() {
             Ok(None) => {}
             Ok(Some(left)) => {
                 let _ = inside.sessions.close_session(&left.into()).await;
@@ -158,28 +159,28 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
             }
         }
     }
-    let line = session.as_deref().and_then(|session| match (&method, last_event.as_deref()) {
+    let stream = session.as_deref().and_then(|session| match (&method, last_event.as_deref()) {
         (&Method::DELETE, _) => None,
-        (&Method::GET, Some(event)) => inside.lines.of_event(session, event),
-        _ => Some(inside.lines.begin(session)),
+        (&Method::GET, Some(event)) => inside.streams.of_event(session, event),
+        _ => Some(inside.streams.begin(session)),
     });
-    if let Some(line) = &line {
-        head.extensions.insert(Arc::clone(line));
+    if let Some(stream) = &stream {
+        head.extensions.insert(Arc::clone(stream));
     }
     let mut answer = inside.service.handle(Request::from_parts(head, Whole::new(body))).await;
     if method == Method::DELETE && answer.status() == StatusCode::ACCEPTED {
-        inside.lines.end(session.as_deref().unwrap_or_default());
-        // What others say of a session that is no more.
+        inside.streams.end(session.as_deref().unwrap_or_default());
+        // The status that other servers give for a session that has ended.
         *answer.status_mut() = StatusCode::NO_CONTENT;
     }
     if let (None, Some(session)) = (session, answer.headers().get("mcp-session-id")) {
-        inside.lines.knows(session.to_str().unwrap_or_default());
+        inside.streams.knows(session.to_str().unwrap_or_default());
     }
     let is_stream =
         answer.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
-    let Some(line) = line.filter(|_| is_stream) else { return Ok(answer) };
-    // It is dropped with the body, however that ends.
-    let reader = Reader::new(line);
+    let Some(stream) = stream.filter(|_| is_stream) else { return Ok(answer) };
+    // The reader is dropped with the body, however the body ends.
+    let reader = Reader::new(stream);
     Ok(answer.map(|body| {
         body.map_frame(move |frame| {
             reader.sees(&frame);
@@ -189,7 +190,7 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
     }))
 }
 
-/// Whether a request names this machine, and comes from no page of another one.
+/// Whether a request names this machine, and does not come from a page of another site.
 fn is_from_here(request: &Request<Incoming>) -> bool {
     let all = |name, scheme: &str| {
         let mut values = request.headers().get_all(name).iter();

@@ -1,8 +1,8 @@
-//! Who reads what a call answers over HTTP.
+//! Tells whether anybody still reads the answer of a call over HTTP.
 //!
-//! A connection that breaks is no cancellation: a client is told to come back for the answer, by
-//! the id of the last event that it saw. One that does not come back is gone, and what it asked
-//! ends.
+//! A broken connection is not a cancellation: the client may come back for the answer with the id
+//! of the last event that it saw. A client that does not come back is gone, and its calls are
+//! ended.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -15,87 +15,87 @@ use tokio::time::timeout;
 use super::server::held;
 use crate::base::limits::{MCP_LOST_MS, MCP_SESSIONS};
 
-/// All that there are, and the sessions that they belong to.
+/// All open streams, and the sessions that they belong to.
 #[derive(Default)]
-pub(super) struct Lines(Mutex<State>);
+pub(super) struct RequestStreams(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    lines: Vec<Weak<Line>>,
-    /// The one that was heard of last is the last.
+    streams: Vec<Weak<RequestStream>>,
+    /// Sorted by use; the last one was used last.
     sessions: VecDeque<String>,
 }
 
 /// There is no room for another session.
 pub(super) struct Full;
 
-/// What one request of a session is answered over.
-pub(super) struct Line {
+/// The event stream that carries the answer of one request.
+pub(super) struct RequestStream {
     session: String,
-    /// How the library calls it in the ids of its events; told by the first of them.
+    /// The number of the stream in the ids of its events; the first event tells it.
     number: OnceLock<String>,
-    /// How many connections read it; nothing once the session was ended.
+    /// How many connections read the stream; `None` after the session ended.
     readers: watch::Sender<Option<usize>>,
 }
 
-/// A connection that reads a line, until it is dropped.
-pub(super) struct Reader(Arc<Line>);
+/// A connection that reads a stream; it counts until it is dropped.
+pub(super) struct Reader(Arc<RequestStream>);
 
-impl Lines {
-    /// The line of another request.
-    pub(super) fn begin(&self, session: &str) -> Arc<Line> {
-        let line = Arc::new(Line {
+impl RequestStreams {
+    /// Begins the stream of a request.
+    pub(super) fn begin(&self, session: &str) -> Arc<RequestStream> {
+        let stream = Arc::new(RequestStream {
             session: session.to_owned(),
             number: OnceLock::new(),
             readers: watch::Sender::new(Some(0)),
         });
         let mut state = held(&self.0);
-        state.lines.retain(|line| line.strong_count() > 0);
-        state.lines.push(Arc::downgrade(&line));
+        state.streams.retain(|stream| stream.strong_count() > 0);
+        state.streams.push(Arc::downgrade(&stream));
         if state.forget(session) {
             state.sessions.push_back(session.to_owned());
         }
-        line
+        stream
     }
 
-    /// A session has begun.
+    /// Adds a session that has begun.
     pub(super) fn knows(&self, session: &str) {
         held(&self.0).sessions.push_back(session.to_owned());
     }
 
-    /// Forgets the session that was left longest, if there are too many and one was left: who comes
-    /// back to it is told that it is no more, and begins another.
+    /// Forgets the session that was idle longest, if there are too many sessions. A client that
+    /// comes back to it is told that it is gone, and begins another.
     ///
     /// # Errors
-    /// There are too many, and something is read in each.
+    /// There are too many sessions, and each has an open stream.
     pub(super) fn make_room(&self) -> Result<Option<String>, Full> {
         let mut state = held(&self.0);
         if state.sessions.len() < MCP_SESSIONS {
             return Ok(None);
         }
-        let used: Vec<_> = state.lines.iter().filter_map(Weak::upgrade).collect();
-        let left = |session: &String| !used.iter().any(|line| line.session == *session);
+        let used: Vec<_> = state.streams.iter().filter_map(Weak::upgrade).collect();
+        let left = |session: &String| !used.iter().any(|stream| stream.session == *session);
         let at = state.sessions.iter().position(left).ok_or(Full)?;
         Ok(state.sessions.remove(at))
     }
 
-    /// The line on which an event was sent.
-    pub(super) fn of_event(&self, session: &str, id: &str) -> Option<Arc<Line>> {
+    /// The stream on which an event was sent.
+    pub(super) fn of_event(&self, session: &str, id: &str) -> Option<Arc<RequestStream>> {
         let (_, number) = id.split_once('/')?;
         let state = held(&self.0);
-        let mut lines = state.lines.iter().filter_map(Weak::upgrade);
-        lines.find(|line| {
-            line.session == session && line.number.get().is_some_and(|known| known == number)
+        let mut streams = state.streams.iter().filter_map(Weak::upgrade);
+        streams.find(|stream| {
+            stream.session == session && stream.number.get().is_some_and(|known| known == number)
         })
     }
 
-    /// The session was ended, and what was asked in it.
+    /// Ends a session and all of its requests.
     pub(super) fn end(&self, session: &str) {
         let mut state = held(&self.0);
         state.forget(session);
-        for line in state.lines.iter().filter_map(Weak::upgrade) {
-            if line.session == session {
-                line.readers.send_replace(None);
+        for stream in state.streams.iter().filter_map(Weak::upgrade) {
+            if stream.session == session {
+                stream.readers.send_replace(None);
             }
         }
     }
@@ -109,12 +109,12 @@ impl State {
     }
 }
 
-impl Line {
-    /// Comes back once nobody will read what is answered.
+impl RequestStream {
+    /// Returns when nobody will read the answer.
     pub(super) async fn lost(&self) {
         let mut readers = self.readers.subscribe();
         loop {
-            // It cannot fail: the other half is ours.
+            // This cannot fail, because the sender lives in `self`.
             let _ = readers.wait_for(|readers| readers.is_none_or(|many| many == 0)).await;
             if readers.borrow().is_none() {
                 return;
@@ -134,12 +134,12 @@ impl Line {
 }
 
 impl Reader {
-    pub(super) fn new(line: Arc<Line>) -> Self {
-        line.count(1);
-        Self(line)
+    pub(super) fn new(stream: Arc<RequestStream>) -> Self {
+        stream.count(1);
+        Self(stream)
     }
 
-    /// Learns the number of the line from what is sent over it.
+    /// Learns the number of the stream from a frame that is sent over it.
     pub(super) fn sees(&self, frame: &Frame<Bytes>) {
         if self.0.number.get().is_some() {
             return;

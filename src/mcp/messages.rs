@@ -1,6 +1,6 @@
-//! Messages out of a stream, one a line, each of a bounded size; and how many values one may hold,
-//! which is counted before the library reads it: it tries several shapes, and each try costs a
-//! hundred times the bytes of a small value.
+//! Messages out of a stream, one a line, each of a bounded size; and a bound on the values of a
+//! message. The values are counted before the library reads the message, because the library tries
+//! several shapes, and each try costs a hundred times the bytes of a small value.
 
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::Deserialize;
@@ -13,16 +13,16 @@ use crate::base::value_count::has_more_values;
 /// See the module.
 pub(super) struct Messages<R> {
     from: BufReader<R>,
-    /// The line that was not read to its end.
+    /// The line that is not complete yet.
     line: Vec<u8>,
-    /// That line is longer than a message may be, and what still comes of it is passed over.
+    /// That line is longer than a message may be, so the rest of it is skipped.
     is_over: bool,
 }
 
-/// A message that is not passed on, and what is said to whoever sent it.
+/// A message that is refused, and the error for its sender.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {
-    /// Of a request, where that can be told.
+    /// The id of the request, if it is known.
     pub(super) id: Option<RequestId>,
     pub(super) why: &'static str,
 }
@@ -30,7 +30,7 @@ pub(super) struct Refused {
 const TOO_LONG: &str = "the message is larger than any that is read";
 const TOO_MANY: &str = "the message holds more values than any that is read";
 
-/// Whoever begins a session once more would change what was agreed on for what still runs in it.
+/// A second `initialize` would change the terms of calls that still run.
 pub(super) const HAS_BEGUN: &str = "the session has begun already";
 
 impl<R: AsyncRead + Unpin> Messages<R> {
@@ -38,9 +38,8 @@ impl<R: AsyncRead + Unpin> Messages<R> {
         Self { from: BufReader::new(from), line: Vec::new(), is_over: false }
     }
 
-    /// The next message; none at the end of the stream, and for what stands there without a line
-    /// feed. What is not JSON, and a notification that nobody knows, is passed over, as other
-    /// servers do.
+    /// The next message; `None` at the end of the stream, where a line without a line feed does not
+    /// count. Lines that are not JSON, and unknown notifications, are skipped, as by other servers.
     ///
     /// Dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> Option<Result<ClientJsonRpcMessage, Refused>> {
@@ -74,7 +73,7 @@ impl<R: AsyncRead + Unpin> Messages<R> {
     /// The next line, without its end.
     async fn next_line(&mut self) -> Option<Result<Vec<u8>, Refused>> {
         loop {
-            // Nothing is taken from the reader before the last `await`.
+            // No bytes are taken from the reader before the last `await`.
             let read = self.from.fill_buf().await.ok().filter(|read| !read.is_empty())?;
             let end = read.iter().position(|byte| *byte == b'\n');
             let part = &read[..end.unwrap_or(read.len())];
@@ -99,7 +98,7 @@ impl<R: AsyncRead + Unpin> Messages<R> {
     }
 }
 
-/// What tells a message from others, without the values that it holds.
+/// The envelope of a message, without its values.
 #[derive(Deserialize)]
 struct Head {
     id: Option<RequestId>,
@@ -116,10 +115,10 @@ impl Head {
     }
 }
 
-/// Whether a message holds no more values than any that is read.
+/// Checks that a message does not hold too many values.
 ///
 /// # Errors
-/// What is said to whoever sent another one; nothing to a notification, which nobody answers.
+/// The error for the sender; none for a notification, which is never answered.
 fn is_read(text: &[u8]) -> Result<(), Option<Refused>> {
     if !has_more_values(text, MESSAGE_NODES) {
         return Ok(());
@@ -131,7 +130,7 @@ fn is_read(text: &[u8]) -> Result<(), Option<Refused>> {
     }
 }
 
-/// The same for a message that came over HTTP, where a session that has begun does not begin again.
+/// The same for a message over HTTP, where a session cannot begin twice.
 ///
 /// # Errors
 /// The body of the answer.

@@ -16,10 +16,10 @@
 //! - Nothing is signed that was not shown before, byte by byte.
 //!
 //! Start at `server.rs`, what all sessions share. `handler.rs` is one session, `calls.rs` what each
-//! tool does, `tools.rs` how it is described, `exposed.rs` items as tools, `shown.rs` as prompts
-//! and resources, `sign.rs` the two steps to a signature, `workers.rs` the threads, `watch.rs`
-//! hints that files changed; `stdio.rs` and `http.rs` are the doors, `messages.rs` what comes in by
-//! them, and `liveness.rs` who still reads behind the second.
+//! tool does, `tools.rs` how it is described, `exposed.rs` items as tools, `prompts.rs` directives,
+//! `resources.rs` knowledge, `sign.rs` the two steps to a signature, `workers.rs` the threads,
+//! `watch.rs` hints that files changed; `stdio.rs` and `http.rs` are the two transports,
+//! `messages.rs` reads what comes in, and `liveness.rs` tells who still reads over HTTP.
 
 mod calls;
 mod error;
@@ -29,8 +29,9 @@ mod handler;
 mod http;
 mod liveness;
 mod messages;
+mod prompts;
+mod resources;
 mod server;
-mod shown;
 mod sign;
 mod stdio;
 mod tools;
@@ -39,4 +40,4 @@ mod workers;
 
 pub(crate) use error::{CODES, McpError};
 pub(crate) use http::Listen;
-pub(crate) use server::{Door, Ended, Setup, serve};
+pub(crate) use server::{McpEnd, ServerTransport, Setup, serve};

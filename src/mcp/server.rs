@@ -11,7 +11,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use super::error::McpError;
-use super::exposed::Roster;
+use super::exposed::ExposedTools;
 use super::http::{self, Listen};
 use super::sign::Shown;
 use super::stdio;
@@ -25,17 +25,17 @@ use crate::id::Pattern;
 use crate::rye::Rye;
 use crate::search::SearchIndex;
 
-/// Gives the facade of the project that a folder is, as it is now.
+/// Makes the facade of the project in a folder, as it is now.
 pub(crate) type Project = Box<dyn Fn(&Path) -> Result<Rye, Failure> + Send + Sync>;
 
-/// What a server is given by whoever wires it.
+/// What `cli` gives to a server.
 pub(crate) struct Setup {
-    /// Real folders: a project lies in one of them. The first is the project whose items are shown
-    /// as tools, prompts and resources. Never empty.
+    /// Resolved folders; each project must lie in one of them. The first is the project whose items
+    /// are shown as tools, prompts and resources. Never empty.
     pub(crate) roots: Vec<PathBuf>,
     /// Tools that are shown as tools of their own.
     pub(crate) expose: Vec<Pattern>,
-    /// A person lets clients sign what they were shown.
+    /// Whether clients may sign what they were shown.
     pub(crate) may_sign: bool,
     pub(crate) project: Project,
     /// What `project` keeps of items to find them by.
@@ -44,15 +44,15 @@ pub(crate) struct Setup {
     pub(crate) note: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-/// How clients come in.
-pub(crate) enum Door {
+/// How clients connect.
+pub(crate) enum ServerTransport {
     Stdio,
     Http(Listen),
 }
 
 /// How a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum McpEnd {
     /// The client went away.
     Done,
     /// This process was asked to end, by this signal.
@@ -63,24 +63,24 @@ pub(crate) enum Ended {
 pub(super) struct Server {
     pub(super) setup: Setup,
     pub(super) workers: Workers,
-    /// What was shown to be signed.
+    /// Changes that were shown and may be confirmed.
     pub(super) shown: Mutex<Shown>,
-    roster: Mutex<Arc<Roster>>,
+    exposed: Mutex<Arc<ExposedTools>>,
     /// Clients that are told when a list changes.
     peers: Mutex<Vec<Peer<RoleServer>>>,
     end: watch::Sender<Option<i32>>,
 }
 
 impl Server {
-    pub(super) fn roster(&self) -> Arc<Roster> {
-        Arc::clone(&held(&self.roster))
+    pub(super) fn exposed(&self) -> Arc<ExposedTools> {
+        Arc::clone(&held(&self.exposed))
     }
 
-    /// Takes another roster; true if it is another.
-    pub(super) fn takes(&self, roster: Roster) -> bool {
-        let mut known = held(&self.roster);
-        let is_other = **known != roster;
-        *known = Arc::new(roster);
+    /// Puts another list of exposed tools in the place of this one; false if it is the same.
+    pub(super) fn replace_exposed(&self, exposed: ExposedTools) -> bool {
+        let mut known = held(&self.exposed);
+        let is_other = **known != exposed;
+        *known = Arc::new(exposed);
         is_other
     }
 
@@ -100,33 +100,33 @@ impl Server {
     }
 }
 
-/// A panic while it was held has left nothing half done.
+/// Locks a mutex. Locks a mutex. A panic while it was held has left nothing half done.
 pub(super) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     unpoisoned(of.lock())
 }
 
-/// Serves until the client is gone or this process is asked to end. When it returns no call runs,
-/// and no server of the exec protocol.
+/// Serves until the client is gone or this process is asked to end. When this returns, no call and
+/// no server of the exec protocol runs any more.
 ///
 /// # Errors
 /// `mcp.*`; those of finding the project.
-pub(crate) fn serve(setup: Setup, door: Door) -> Result<Ended, Failure> {
-    // Before any thread: each of them begins with this one's mask.
+pub(crate) fn serve(setup: Setup, transport: ServerTransport) -> Result<McpEnd, Failure> {
+    // This comes before any thread starts, because each thread inherits the signal mask.
     let signals = Signals::listen().map_err(McpError::from)?;
     has_threads().map_err(McpError::from)?;
-    // A project that cannot be served is told before a client comes.
+    // An error of the project is reported before a client connects.
     let rye = (setup.project)(&setup.roots[0])?;
-    if matches!(door, Door::Http(_)) && rye.dev_mode() {
+    if matches!(transport, ServerTransport::Http(_)) && rye.dev_mode() {
         return Err(McpError::DevMode.into());
     }
     drop(rye);
-    let roster = Roster::read(&setup)?;
+    let exposed = ExposedTools::read(&setup)?;
     let (end, mut is_ended) = watch::channel(None);
     let server = Arc::new(Server {
         setup,
         workers: Workers::new()?,
         shown: Mutex::default(),
-        roster: Mutex::new(Arc::new(roster)),
+        exposed: Mutex::new(Arc::new(exposed)),
         peers: Mutex::default(),
         end,
     });
@@ -135,34 +135,34 @@ pub(crate) fn serve(setup: Setup, door: Door) -> Result<Ended, Failure> {
     let ended = runtime.block_on(async {
         let serving = async {
             let _watch = files::watch(&server);
-            match door {
-                Door::Stdio => stdio::serve(&server).await,
-                Door::Http(listen) => http::serve(&server, listen).await,
+            match transport {
+                ServerTransport::Stdio => stdio::serve(&server).await,
+                ServerTransport::Http(listen) => http::serve(&server, listen).await,
             }
         };
         tokio::select! {
-            done = serving => done.map(|()| Ended::Done),
-            signal = heard(&signals) => Ok(Ended::Signal(signal.map_err(McpError::from)?)),
-            _ = is_ended.wait_for(Option::is_some) => Ok(Ended::Done),
+            done = serving => done.map(|()| McpEnd::Done),
+            signal = heard(&signals) => Ok(McpEnd::Signal(signal.map_err(McpError::from)?)),
+            _ = is_ended.wait_for(Option::is_some) => Ok(McpEnd::Done),
         }
     });
-    // A call may have heard it while the client went away.
+    // A call may have received the signal while the client went away.
     let signal = *is_ended.borrow();
-    let ended = ended.map(|ended| signal.map_or(ended, Ended::Signal));
+    let ended = ended.map(|ended| signal.map_or(ended, McpEnd::Signal));
     server.workers.end(Duration::from_millis(MCP_END_MS));
     runtime.shutdown_background();
     ended
 }
 
-/// Whether the machine gives the threads that a server has at the least: libraries that are given
-/// none end the process.
+/// Checks that the machine gives the threads that a server needs at least, because some libraries
+/// abort the process if they get none.
 ///
 /// # Errors
 /// What the machine says.
 fn has_threads() -> std::io::Result<()> {
     let gate = Mutex::new(());
     std::thread::scope(|scope| {
-        // All of them are there at once, until this is dropped.
+        // All of the threads exist at once until this guard is dropped.
         let closed = held(&gate);
         for _ in 0..MCP_THREADS {
             std::thread::Builder::new().spawn_scoped(scope, || drop(held(&gate)))?;

@@ -15,7 +15,8 @@ use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::rye::{Offer, OfferOutcome, Rye};
 use crate::space::Entry;
 
-/// What was shown and not yet signed, by the digest that says yes to it; the oldest go.
+/// Changes that were shown and not signed yet, by the digest that confirms them. The oldest are
+/// dropped.
 #[derive(Default)]
 pub(super) struct Shown {
     offers: HashMap<String, (PathBuf, Vec<Offer>)>,
@@ -34,7 +35,7 @@ impl Shown {
         }
     }
 
-    /// What was shown in that project under the digest; it is taken once.
+    /// Takes the change that was shown in that project under the digest; it can be taken once.
     fn take(&mut self, digest: &str, project: &std::path::Path) -> Option<Vec<Offer>> {
         if self.offers.get(digest).is_none_or(|(of, _)| of != project) {
             return None;
@@ -104,8 +105,9 @@ impl Call<'_> {
     }
 }
 
-/// What is to be signed: items of the project, and none that decides about the operator. Of a glob
-/// also what it leaves: what somebody else signed, and what `rye dev` holds back.
+/// The items of the project that are to be signed; items that decide about the operator are never
+/// among them. For a glob, also the items that it skips: those that somebody else signed, and those
+/// that `rye dev` holds back.
 fn entries(rye: &Rye, asked: &Sign) -> Result<(Vec<Entry>, Vec<Ref>), Refusal> {
     let wrong = |why: String| McpError::Arguments { tool: "rye_sign".into(), why };
     let refused = |why: &'static str| McpError::SignRefused { why, help: A_PERSON };
@@ -135,7 +137,8 @@ fn entries(rye: &Rye, asked: &Sign) -> Result<(Vec<Entry>, Vec<Ref>), Refusal> {
     if all.is_empty() {
         return Err(wrong(format!("nothing in the project matches `{}`", asked.item_id)).into());
     }
-    // One of them is enough: what is left out of a list that was asked for is not seen.
+    // One such item refuses the whole list, because an item that is silently left out would not be
+    // noticed.
     if let Some(why) = all.iter().find_map(|entry| for_a_person(&entry.item)) {
         return Err(refused(why).into());
     }
@@ -152,10 +155,10 @@ fn entries(rye: &Rye, asked: &Sign) -> Result<(Vec<Entry>, Vec<Ref>), Refusal> {
     Ok((taken, left))
 }
 
-/// What is said with each refusal of an item.
+/// The advice with each refusal of an item.
 const A_PERSON: &str = "a person signs it: `rye diff` shows what changed, `rye sign` signs";
 
-/// Why an agent never signs this item, whoever confirms it (core 4.6).
+/// Why an agent may never sign this item, whoever confirms it (core 4.6).
 fn for_a_person(item: &Ref) -> Option<&'static str> {
     match () {
         () if item.is_about_keys() => {

@@ -1,4 +1,4 @@
-//! The door that a client opens by starting rye: a line of JSON is a message.
+//! The transport for clients that start rye: each line of JSON is a message.
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -29,11 +29,11 @@ use crate::diagnostic::Failure;
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Serves until the client closes our input. What it asked just before is still answered; what runs
-/// on after a moment is cancelled.
+/// Serves until the client closes our input. Requests from just before are still answered; calls
+/// that run longer are cancelled.
 pub(super) async fn serve(server: &Arc<Server>) -> Result<(), Failure> {
     let is_gone = Arc::new(Notify::new());
-    let transport = Patient {
+    let transport = StdioTransport {
         from: Messages::new(reader().map_err(McpError::from)?),
         to: AsyncRwTransport::new_server(tokio::io::empty(), writer().map_err(McpError::from)?),
         is_gone: Arc::clone(&is_gone),
@@ -48,7 +48,7 @@ pub(super) async fn serve(server: &Arc<Server>) -> Result<(), Failure> {
                 let _ = running.waiting().await;
                 Ok(())
             }
-            // It went away before it said a word that means anything.
+            // The client went away before it began a session.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => {
                 let source = std::io::Error::other(error.to_string());
@@ -68,8 +68,7 @@ pub(super) async fn serve(server: &Arc<Server>) -> Result<(), Failure> {
     }
 }
 
-/// Standard input. A pipe and a socket are waited for like any other; whatever else there is has a
-/// thread of the runtime.
+/// Standard input. Pipes and sockets are polled; for anything else the runtime uses a thread.
 fn reader() -> std::io::Result<Reader> {
     let stdin = std::io::stdin();
     Ok(match own(stdin.as_fd(), "/proc/self/fd/0", true) {
@@ -93,8 +92,8 @@ enum Own {
     Socket(UnixStream),
 }
 
-/// The same stream, not to be waited for by whoever reads or writes. A pipe is opened once more, so
-/// that others who hold it notice nothing.
+/// The same stream in non-blocking mode. A pipe is opened once more, so that other processes that
+/// hold it are not affected.
 fn own(fd: BorrowedFd<'_>, path: &str, reads: bool) -> Option<Own> {
     use std::os::unix::fs::OpenOptionsExt;
     let copy = std::fs::File::from(fd.try_clone_to_owned().ok()?);
@@ -109,23 +108,23 @@ fn own(fd: BorrowedFd<'_>, path: &str, reads: bool) -> Option<Own> {
         return None;
     }
     let socket = UnixStream::from(fd.try_clone_to_owned().ok()?);
-    // One of another family is no stream of ours.
+    // A socket of another family cannot be used.
     socket.local_addr().ok()?;
     socket.set_nonblocking(true).ok()?;
     Some(Own::Socket(socket))
 }
 
-/// Passes over what is not a request before a session has begun, which the library would take for
-/// an end; refuses a second request with the id of one that is not answered, which could not be
-/// cancelled then, and a second beginning of a session; listens no further to a client that does
-/// not read; and says when the client is gone.
-struct Patient {
+/// The transport below the library. Before a session has begun it skips what is not a request,
+/// which the library would take for an end. It refuses a second request with the id of an open one,
+/// which could not be cancelled then, and a second `initialize`. It stops reading from a client
+/// that does not read its answers, and it says when the client is gone.
+struct StdioTransport {
     from: Messages<Reader>,
-    /// Only written to.
+    /// Used for writing only.
     to: AsyncRwTransport<RoleServer, Empty, Writer>,
     is_gone: Arc<Notify>,
     has_begun: bool,
-    /// The one greeting of a session came.
+    /// Whether `initialize` came.
     has_greeted: bool,
     /// How many messages wait to be read by the client.
     unread: watch::Sender<usize>,
@@ -133,9 +132,9 @@ struct Patient {
     open: Arc<Mutex<HashSet<RequestId>>>,
 }
 
-impl Patient {
-    /// Answers a message that is passed on to nobody. With the id of an open request it would
-    /// answer that one, and is told without.
+impl StdioTransport {
+    /// Answers a refused message. If its id is that of an open request, the error is sent without
+    /// an id, because it would answer that request.
     async fn refuse(&mut self, id: Option<RequestId>, why: &'static str) {
         let id = id.filter(|id| !held(&self.open).contains(id));
         let error = ErrorData::invalid_request(why, None);
@@ -143,7 +142,7 @@ impl Patient {
     }
 }
 
-/// A message that waits to be read.
+/// A message that the client has not read yet.
 struct Unread(watch::Sender<usize>);
 
 impl Unread {
@@ -159,7 +158,7 @@ impl Drop for Unread {
     }
 }
 
-impl Transport<RoleServer> for Patient {
+impl Transport<RoleServer> for StdioTransport {
     type Error = std::io::Error;
 
     fn send(
@@ -190,7 +189,7 @@ impl Transport<RoleServer> for Patient {
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             let mut unread = self.unread.subscribe();
-            // It cannot fail: the other half is ours.
+            // This cannot fail, because the sender lives in `self`.
             let _ = unread.wait_for(|many| *many < MCP_UNREAD).await;
             let message = match self.from.next().await {
                 Some(Ok(message)) => message,
@@ -237,7 +236,8 @@ impl Transport<RoleServer> for Patient {
     }
 }
 
-/// Whether a session begins with this: with a greeting, or with a request that carries all of one.
+/// Whether a session begins with this message: with `initialize`, or with a request that carries
+/// the same data.
 fn begins(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,

@@ -1,4 +1,4 @@
-//! The tools that rye has itself, as clients are told of them.
+//! Rye's own tools, as they are listed to clients.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use crate::base::json::object;
-/// Whether a name is rye's own, or may become so.
+/// Whether a name is rye's own or reserved for it.
 pub(super) fn is_own(name: &str) -> bool {
     name.starts_with("rye_")
 }
@@ -78,7 +78,7 @@ fn describe() -> Tool {
         .annotate(ToolAnnotations::with_title("Describe an item").read_only(true).open_world(false))
 }
 
-/// What narrows a search.
+/// The filters of a search.
 fn narrowing() -> Value {
     json!({
         "project_path": project(),
@@ -147,7 +147,7 @@ fn tool(name: &'static str, about: &'static str, input: (Value, &[&str]), output
         .with_raw_output_schema(Arc::new(object(answered(output))))
 }
 
-/// What any tool of rye answers: its own fields, or the structured error.
+/// The output schema of every tool of rye: its own fields, or the structured error.
 fn answered(own: Value) -> Value {
     let mut properties = object(own);
     for (name, about) in [

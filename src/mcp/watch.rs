@@ -9,13 +9,13 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use super::exposed::Roster;
+use super::exposed::ExposedTools;
 use super::server::Server;
 use crate::base::limits::MCP_QUIET_MS;
 use crate::id::Space;
 use crate::space::Root;
 
-/// What a path is about.
+/// Which lists a path may change.
 const TOOLS: u8 = 1;
 const PROMPTS: u8 = 2;
 const RESOURCES: u8 = 4;
@@ -35,15 +35,15 @@ impl Drop for Watch {
     }
 }
 
-/// The folders that are watched, those that are not there as well.
+/// The folders to watch, also those that do not exist yet.
 struct Places {
     watcher: RecommendedWatcher,
     places: Arc<[(PathBuf, RecursiveMode)]>,
 }
 
 impl Places {
-    /// Watches what is there now: a folder that was away is another one. False if a folder that is
-    /// there cannot be watched.
+    /// Watches the folders that exist now; a folder that was removed and made again is a new one.
+    /// False if an existing folder cannot be watched.
     fn renew(&mut self) -> bool {
         let mut all = true;
         for (place, mode) in &*self.places {
@@ -54,8 +54,8 @@ impl Places {
     }
 }
 
-/// Watches the items that clients are told of and that are searched. `None` where that cannot be
-/// done: then nobody is told that a list changed, and no search index is kept.
+/// Watches the items that are listed to clients and searched. `None` if that is impossible: then
+/// clients are not told of changed lists, and no search index is kept.
 pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
     let rye = (server.setup.project)(&server.setup.roots[0]).ok()?;
     let base = |space| rye.spaces().get(space).map(Root::base);
@@ -90,7 +90,7 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
                 event.paths.iter().map(about).fold(0, |a, b| a | b)
             }
             Ok(_) => TOOLS | PROMPTS | RESOURCES,
-            // A folder that came cannot be watched.
+            // A new folder cannot be watched.
             Err(_) => {
                 search_index.watch(Vec::new());
                 TOOLS | PROMPTS | RESOURCES
@@ -125,13 +125,13 @@ fn about(path: &str) -> u8 {
 async fn tell(server: Arc<Server>, hint: Arc<(Notify, AtomicU8)>, mut places: Places) {
     loop {
         hint.0.notified().await;
-        // An editor takes several steps to save.
+        // An editor saves in several steps.
         tokio::time::sleep(Duration::from_millis(MCP_QUIET_MS)).await;
         let about = hint.1.swap(0, Ordering::Relaxed);
         if about & PLACES != 0 && !places.renew() {
             server.setup.search_index.watch(Vec::new());
         }
-        // What was written into a new folder before it was watched gave no sign.
+        // Files that were written into a new folder before it was watched caused no event.
         server.setup.search_index.changed();
         let tools_changed = about & TOOLS != 0 && renewed(&server).await;
         for peer in server.peers() {
@@ -148,8 +148,8 @@ async fn tell(server: Arc<Server>, hint: Arc<(Notify, AtomicU8)>, mut places: Pl
     }
 }
 
-/// Reads the roster again, on a thread of its own; true if it is another. One that cannot be read
-/// leaves what is known: each call is judged anew anyway.
+/// Reads the exposed tools again, on a thread of its own; true if they changed. If they cannot be
+/// read, the known ones stay, because each call verifies its item anyway.
 async fn renewed(server: &Arc<Server>) -> bool {
     if server.setup.expose.is_empty() {
         return false;
@@ -157,13 +157,13 @@ async fn renewed(server: &Arc<Server>) -> bool {
     let (say, said) = oneshot::channel();
     let reads = Arc::clone(server);
     let job = Box::new(move |_: &AtomicBool| {
-        let _ = say.send(Roster::read(&reads.setup));
+        let _ = say.send(ExposedTools::read(&reads.setup));
     });
     let Ok(ticket) = server.workers.submit(job) else { return false };
     let read = said.await;
     ticket.answered();
     match read {
-        Ok(Ok(roster)) => server.takes(roster),
+        Ok(Ok(exposed)) => server.replace_exposed(exposed),
         Ok(Err(failure)) => {
             let code = failure.code();
             (server.setup.note)(&format!("the tools stay as they were: {failure} ({code})"));

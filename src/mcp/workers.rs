@@ -16,10 +16,10 @@ use crate::base::limits::{MCP_CALLS, MCP_WAITING};
 use crate::base::sync::unpoisoned;
 use crate::host::{ThisThread, hold_signals};
 
-/// It is given whether the call was cancelled, to look at between two steps.
+/// A job gets a flag that says whether its call was cancelled, and checks it between two steps.
 type Job = Box<dyn FnOnce(&AtomicBool) + Send>;
 
-/// See the module. Dropping it cancels what runs, and does not wait for it.
+/// The threads. Dropping this cancels running calls and does not wait for them.
 pub(super) struct Workers(Arc<Shared>);
 
 #[derive(Default)]
@@ -48,19 +48,19 @@ struct Running {
 /// A call that was handed in. Dropping it cancels the call.
 pub(super) struct Ticket {
     id: u64,
-    /// Unless it was answered.
+    /// `None` after the call was answered.
     shared: Option<Arc<Shared>>,
 }
 
 impl Ticket {
-    /// The call was answered. Who is only told of it may still be waited for there.
+    /// Marks the call as answered. Its thread may still wait for hooks that are told of it.
     pub(super) fn answered(mut self) {
         self.shared = None;
     }
 }
 
 impl Workers {
-    /// With one thread, so that a machine that has none to give is known before a call comes.
+    /// Starts one thread, so that a machine without free threads is known before a call comes.
     ///
     /// # Errors
     /// `mcp.io`
@@ -94,7 +94,7 @@ impl Workers {
         Ok(Ticket { id, shared: Some(Arc::clone(&self.0)) })
     }
 
-    /// Cancels every call, and takes no more.
+    /// Cancels every call and takes no new ones.
     pub(super) fn stop(&self) {
         let mut state = self.0.lock();
         state.is_closed = true;
@@ -106,12 +106,12 @@ impl Workers {
         self.0.changed.notify_all();
     }
 
-    /// Whether it was stopped.
+    /// Whether the workers were stopped.
     pub(super) fn is_closed(&self) -> bool {
         self.0.lock().is_closed
     }
 
-    /// Cancels every call, takes no more, and waits until all are done, at most so long.
+    /// Cancels every call, takes no new ones, and waits until all are done, at most `most`.
     pub(super) fn end(&self, most: Duration) {
         let until = Instant::now() + most;
         self.stop();
@@ -144,7 +144,7 @@ impl Drop for Ticket {
 
 impl State {
     fn cancel(&mut self, id: u64) {
-        // The thread leaves `running` under the lock, so it is there to hear this.
+        // A thread leaves `running` under this lock, so it still exists and receives the signal.
         if let Some(running) = self.running.get_mut(&id)
             && let Some(thread) = running.thread.take()
         {
@@ -159,12 +159,12 @@ impl Shared {
         unpoisoned(self.state.lock())
     }
 
-    /// Without another thread the calls wait for those that there are.
+    /// Starts another thread. If that fails, calls wait for the threads that exist.
     ///
     /// # Errors
-    /// There is none at all, and the machine gives none.
+    /// There is no thread, and none can be started.
     fn start(self: &Arc<Self>, state: &mut State) -> std::io::Result<()> {
-        // Held while it starts: a thread begins with the mask of who starts it.
+        // The guard is held while the thread starts, because a thread inherits the signal mask.
         let _held = hold_signals();
         let shared = Arc::clone(self);
         let thread = std::thread::Builder::new().name("call".into());
@@ -192,7 +192,7 @@ impl Shared {
             let thread = Some(ThisThread::new());
             state.running.insert(id, Running { thread, is_cancelled: is_cancelled.clone() });
             drop(state);
-            // Whoever waits for it finds that nobody will answer.
+            // The waiting side finds that nobody will answer.
             let _ = catch_unwind(AssertUnwindSafe(|| job(&is_cancelled)));
             state = self.lock();
             state.running.remove(&id);
@@ -202,10 +202,10 @@ impl Shared {
             }
         }
         state.threads -= 1;
-        // Where none can be started, the next call that is handed in says so.
+        // If no thread can be started, the next call reports it.
         if !state.waiting.is_empty() && state.threads < MCP_CALLS && self.start(&mut state).is_err()
         {
-            // Whoever waits for them finds that nobody will answer.
+            // The waiting sides find that nobody will answer.
             state.waiting.clear();
         }
     }
@@ -239,7 +239,7 @@ mod tests {
         drop(tickets.remove(0));
         assert_eq!(said.recv_timeout(PATIENCE), Ok(("first", true)));
         assert_eq!(said.recv_timeout(PATIENCE), Ok(("second", false)));
-        // What comes next hears nothing of it.
+        // The next call does not receive this signal.
         let job = Box::new(move |_: &AtomicBool| {
             let rested = Os::new(false).sleep(Duration::from_millis(1));
             let _ = say.send(("third", rested.unwrap().is_some()));

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
 use crate::base::limits::{MCP_ANSWER_BYTES, MCP_REPLY_BYTES};
-use crate::base::lines::{Framer, Line};
+use crate::base::lines::{FramedLine, Framer};
 use crate::exec::StderrLog;
 use crate::execute::{McpFault, RunFolders};
 use crate::host::{IoRound, PersistentChild};
@@ -47,8 +47,8 @@ impl StdioCarrier {
     fn take(&mut self, id: u64, out: &mut Vec<u8>) -> Result<Option<Map<String, Value>>, McpFault> {
         while let Some(line) = self.framer.next_line() {
             let line = match line {
-                Line::Whole(line) => line,
-                Line::TooLong => {
+                FramedLine::Whole(line) => line,
+                FramedLine::TooLong => {
                     return Err(bad(format!("a message has more than {MCP_ANSWER_BYTES} bytes")));
                 }
             };

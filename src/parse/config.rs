@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::data::{kind, toml, yaml};
-use super::error::{Fault, PARSE_METADATA};
+use super::error::{PARSE_METADATA, ParseFault};
 
 /// A config item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl Config {
     ///
     /// # Errors
     /// `parse.yaml`, `parse.limit`, `parse.metadata` for a list or a scalar.
-    pub(crate) fn yaml(text: &str) -> Result<Self, Fault> {
+    pub(crate) fn yaml(text: &str) -> Result<Self, ParseFault> {
         mapping(yaml(text)?)
     }
 
@@ -24,18 +24,19 @@ impl Config {
     ///
     /// # Errors
     /// `parse.toml`, `parse.limit`.
-    pub(crate) fn toml(text: &str) -> Result<Self, Fault> {
+    pub(crate) fn toml(text: &str) -> Result<Self, ParseFault> {
         mapping(toml(text)?)
     }
 }
 
-fn mapping(value: Value) -> Result<Config, Fault> {
+fn mapping(value: Value) -> Result<Config, ParseFault> {
     match value {
         Value::Object(value) => Ok(Config { value }),
         Value::Null => Ok(Config { value: Map::new() }),
-        other => {
-            Err(Fault::new(PARSE_METADATA, format!("it must be a mapping, not {}", kind(&other))))
-        }
+        other => Err(ParseFault::new(
+            PARSE_METADATA,
+            format!("it must be a mapping, not {}", kind(&other)),
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What reading costs, by what is read and how much of it. The table is shown by
+//! The cost of reading, by form and size. This command shows the table:
 //!
 //!     cargo test --release --lib reading_cost -- --nocapture
 
@@ -10,13 +10,13 @@ use super::item::parse;
 use crate::id::Kind;
 use crate::space::HeaderStyle;
 
-/// Time that is never too much for any of them, however small or busy the machine.
+/// A time that counts as fast for every text, however small or busy the machine is.
 const ANY: Duration = Duration::from_millis(100);
 
 /// The sizes that are compared, in bytes.
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
 
-/// `row` as often as it fits, each with its number in the place of `#`.
+/// Repeats `row` as often as it fits, with its number in the place of `#`.
 fn rows(row: &str, size: usize) -> String {
     let mut text = String::with_capacity(size + 2 * row.len());
     let mut number = 0;
@@ -108,7 +108,7 @@ fn texts() -> Vec<Text> {
     ]
 }
 
-/// How long it took, and what came of it.
+/// How long reading took, and its result.
 fn measured(read: impl Fn() -> Result<(), &'static str>) -> (Duration, &'static str) {
     let start = Instant::now();
     let code = read().map_or_else(|code| code, |()| "read");

@@ -1,4 +1,4 @@
-//! What an item says of itself, as data for people and agents.
+//! The description of an item, as data for people and agents.
 
 use serde_json::{Map, Value, json};
 
@@ -32,7 +32,7 @@ impl Item {
         }
     }
 
-    /// What the item takes, as a caller has to know it.
+    /// The parameters of the item, for callers.
     pub(crate) fn parameters(&self) -> Vec<Parameter> {
         match self {
             Self::Tool(tool) => tool.parameters(),
@@ -78,7 +78,7 @@ impl Item {
         }
     }
 
-    /// What else is to be known before it is used; for a directive the words before its directions.
+    /// Notes for use; for a directive the text before its directions.
     pub(crate) fn notes(&self) -> Option<&str> {
         let notes = match self {
             Self::Tool(tool) => tool.notes.as_deref(),
@@ -88,7 +88,7 @@ impl Item {
         notes.filter(|notes| !notes.is_empty())
     }
 
-    /// Where more is to be read: what a tool names, or the items that a directive calls.
+    /// References: those that a tool names, or the items that a directive calls.
     pub(crate) fn references(&self) -> Vec<String> {
         match self {
             Self::Tool(tool) => tool.references.clone(),
@@ -108,7 +108,7 @@ impl Item {
         }
     }
 
-    /// Parameters that show how it is called.
+    /// Examples of parameters.
     pub(crate) fn examples(&self) -> &[Value] {
         match self {
             Self::Tool(tool) => &tool.examples,
@@ -116,7 +116,7 @@ impl Item {
         }
     }
 
-    /// The inputs: name, help, and the values it may have if they are few.
+    /// The inputs for completion: name, help, and the values if they are few.
     pub(crate) fn declared(&self) -> Vec<(String, String, Vec<String>)> {
         match self {
             Self::Tool(tool) => tool.declared(),
@@ -133,7 +133,7 @@ impl Item {
     }
 }
 
-/// One thing that an item takes.
+/// One parameter of an item.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub(crate) struct Parameter {
     pub(crate) name: String,
@@ -145,7 +145,7 @@ pub(crate) struct Parameter {
     pub(crate) default: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
-    /// The values that it may have, where they are listed.
+    /// The values that it may have, if they are listed.
     #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
     pub(crate) values: Option<Value>,
 }
@@ -195,7 +195,7 @@ impl Tool {
     }
 }
 
-/// A value as it is typed; lists and objects are not.
+/// A value as a person types it; `None` for lists and objects.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

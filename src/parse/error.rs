@@ -19,18 +19,18 @@ codes! {
     PARSE_ENCODING = "parse.encoding", Malformed;
 }
 
-/// What is wrong with a text, before it is known whose text it is.
+/// What is wrong with a text, without the item that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct ParseFault {
     pub(crate) code: Code,
     pub(crate) position: Option<Position>,
     /// A fragment that follows the item's name: "… cannot be read: `why`".
     pub(crate) why: String,
 }
 
-impl Fault {
+impl ParseFault {
     pub(crate) fn new(code: Code, why: impl Into<String>) -> Self {
-        // It may quote the text, and libraries quote it as it is.
+        // The sentence may quote the text, which libraries do without escaping.
         Self { code, position: None, why: brief_line(&why.into()) }
     }
 
@@ -48,12 +48,12 @@ pub(crate) struct ParseError(Box<Broken>);
 struct Broken {
     item: Ref,
     place: Place,
-    fault: Fault,
+    fault: ParseFault,
 }
 
 impl ParseError {
     /// The fault `fault` of the file at `place`, which is `item`.
-    pub(crate) fn new(item: Ref, place: Place, fault: Fault) -> Self {
+    pub(crate) fn new(item: Ref, place: Place, fault: ParseFault) -> Self {
         let place = match fault.position {
             Some(position) => place.at(position),
             None => place,
@@ -63,7 +63,7 @@ impl ParseError {
 }
 
 impl ParseError {
-    /// The same fault in a file that has `lines` lines less above it.
+    /// The same fault in a file with `lines` fewer lines above it.
     pub(crate) fn up(mut self, lines: usize) -> Self {
         if let Some(line) = self.0.place.line.as_mut() {
             *line = line.saturating_sub(lines).max(1);

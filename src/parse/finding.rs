@@ -1,4 +1,4 @@
-//! What must be mended in an item before it is signed (core 6.6 and 7.4), all at once.
+//! What must be corrected in an item before it is signed (core 6.6 and 7.4), all at once.
 
 use semver::{Version, VersionReq};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) enum Severity {
     Warning,
 }
 
-/// One thing to mend.
+/// One thing to correct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) severity: Severity,
@@ -30,7 +30,7 @@ pub(crate) struct Finding {
 
 impl Finding {
     pub(crate) fn error(message: impl Into<String>) -> Self {
-        // It may quote a value, which may be of any length.
+        // The message may quote a value of any length.
         let message = brief_line(&message.into());
         Self { severity: Severity::Error, position: None, message, meant: None }
     }
@@ -43,7 +43,7 @@ impl Finding {
         Self { position, ..self }
     }
 
-    /// With the words that may have been meant by one of the text; the sentence names the nearest.
+    /// Adds the words that may have been meant; the message names the nearest.
     pub(crate) fn meant(self, word: &str, near: Vec<String>) -> Self {
         let Some(first) = near.first() else { return self };
         let message = format!("{}; did you mean `{first}`?", self.message);
@@ -67,7 +67,7 @@ impl Finding {
 
 /// Everything about an item that keeps it from being signed as `item`.
 ///
-/// Undeclared placeholders in a directive's body are `interpolate::undeclared`'s to find.
+/// `interpolate::undeclared` finds undeclared placeholders in a directive's body.
 pub(crate) fn check_for_signing(parsed: &Item, item: &Ref, source: &Source) -> Vec<Finding> {
     match parsed {
         Item::Directive(directive) => of_directive(directive, &item.id),
@@ -96,12 +96,12 @@ fn of_directive(directive: &Directive, id: &ItemId) -> Vec<Finding> {
     match directive.version.as_deref() {
         None => error("the directive has no `version`".into()),
         Some(text) if Version::parse(text).is_err() => {
-            error(format!("`{}` is no version such as `1.0.0`", escape_line(text)));
+            error(format!("`{}` is not a valid version such as `1.0.0`", escape_line(text)));
         }
         Some(_) => {}
     }
     match directive.category.as_deref() {
-        // A directive at the top lies in no folder, and an element without text says just that.
+        // A directive at the top level lies in no folder; an element without text means that.
         None if !id.folder().is_empty() => error("the metadata has no `<category>`".into()),
         Some(category) if category != id.folder() => {
             let (category, folder) = (escape_line(category), id.folder());
@@ -122,10 +122,10 @@ fn of_directive(directive: &Directive, id: &ItemId) -> Vec<Finding> {
     }
     findings.extend(directive.unknown.iter().map(|(name, position)| {
         let known = ["metadata", "inputs", "outputs"].into_iter().chain(METADATA);
-        // No word to put in place of another: the end of the element has the name as well.
+        // There is no word to replace, because the name also stands in the closing tag.
         let near = near(name, known, 1).pop();
         let near = near.map(|near| format!("; did you mean `<{near}>`?")).unwrap_or_default();
-        Finding::error(format!("`<{}>` is no field of a directive{near}", escape_line(name)))
+        Finding::error(format!("`<{}>` is not a field of a directive{near}", escape_line(name)))
             .at(Some(*position))
     }));
     findings
@@ -140,7 +140,10 @@ pub(super) fn of_tool(tool: &Tool, text: &str) -> Vec<Finding> {
     if let Some(version) = tool.version.as_deref().filter(|version| bad(version)) {
         error(
             version,
-            format!("`/version`: `{}` is no version such as `1.0.0`", escape_line(version)),
+            format!(
+                "`/version`: `{}` is not a valid version such as `1.0.0`",
+                escape_line(version)
+            ),
         );
     }
     let none = Constraints::default();
@@ -151,7 +154,9 @@ pub(super) fn of_tool(tool: &Tool, text: &str) -> Vec<Finding> {
             let shown = escape_line(bound);
             error(
                 bound,
-                format!("`/child_constraints/{key}`: `{shown}` is no version such as `1.0.0`"),
+                format!(
+                    "`/child_constraints/{key}`: `{shown}` is not a valid version such as `1.0.0`"
+                ),
             );
         }
     }
@@ -164,12 +169,15 @@ pub(super) fn of_tool(tool: &Tool, text: &str) -> Vec<Finding> {
     }
     if let Some(range) = version.as_deref().filter(|range| VersionReq::parse(range).is_err()) {
         let shown = escape_line(range);
-        error(range, format!("`/child_constraints/version`: `{shown}` is no range such as `^1.2`"));
+        error(
+            range,
+            format!("`/child_constraints/version`: `{shown}` is not a valid range such as `^1.2`"),
+        );
     }
     findings
 }
 
-/// Where a value probably stands: its first occurrence.
+/// The probable position of a value: its first occurrence.
 fn place(text: &str, word: &str) -> Option<Position> {
     let at = text.find(word).filter(|_| !word.is_empty())?;
     Some(position(text.as_bytes(), at))
@@ -224,7 +232,7 @@ mod tests {
             [
                 "the name is `Go-On`, the file's is `go`: they must be equal",
                 "the name `Go-On` is not snake_case",
-                "`1.0` is no version such as `1.0.0`",
+                "`1.0` is not a valid version such as `1.0.0`",
                 "the category is `x`, the folder is `acme`: they must be equal",
                 "the metadata has no `<description>`",
                 "the metadata has no `<author>`",
@@ -259,10 +267,10 @@ mod tests {
         assert_eq!(
             messages(findings),
             [
-                "`/version`: `v1` is no version such as `1.0.0`",
-                "`/child_constraints/min_version`: `one` is no version such as `1.0.0`",
-                "`/child_constraints/max_version`: `2` is no version such as `1.0.0`",
-                "`/child_constraints/version`: `>>1` is no range such as `^1.2`",
+                "`/version`: `v1` is not a valid version such as `1.0.0`",
+                "`/child_constraints/min_version`: `one` is not a valid version such as `1.0.0`",
+                "`/child_constraints/max_version`: `2` is not a valid version such as `1.0.0`",
+                "`/child_constraints/version`: `>>1` is not a valid range such as `^1.2`",
             ]
         );
         assert_eq!(

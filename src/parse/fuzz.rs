@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::error::{CODES, Fault};
+use super::error::{CODES, ParseFault};
 use super::knowledge::Knowledge;
 use crate::base::fuzz::{is_message, is_within, item_text};
 use crate::base::limits::DATA_DEPTH;
@@ -10,11 +10,11 @@ use crate::id;
 
 pub(crate) use super::data::fuzz::{json, toml, yaml};
 pub(crate) use super::directive::fuzz::directive;
-pub(crate) use super::tidy::fuzz::tidy;
+pub(crate) use super::format::fuzz::tidy;
 pub(crate) use super::tool::fuzz::{files, header_block, javascript, python, tool_header};
 
 /// A fault has a code of ours, a sentence that can be shown, and a place that the text has.
-pub(crate) fn is_fault(text: &str, fault: &Fault) {
+pub(crate) fn is_fault(text: &str, fault: &ParseFault) {
     let known = CODES.contains(&fault.code) || id::CODES.contains(&fault.code);
     assert!(known, "{:?}", fault.code);
     assert!(!fault.why.is_empty());

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::directive::Directive;
-use super::error::{Fault, PARSE_METADATA, ParseError};
+use super::error::{PARSE_METADATA, ParseError, ParseFault};
 use super::knowledge::Knowledge;
 use super::tool::{self, Tool};
 use crate::id::Kind;
@@ -45,7 +45,7 @@ pub(super) fn parse(
     style: &HeaderStyle,
     text: &str,
     raw: impl FnOnce() -> String,
-) -> Result<Item, Fault> {
+) -> Result<Item, ParseFault> {
     match (kind, style) {
         (Kind::Tool, style) => tool::parse(text, style).map(|tool| Item::Tool(Box::new(tool))),
         (Kind::Directive, _) => {
@@ -55,7 +55,7 @@ pub(super) fn parse(
         (Kind::Knowledge, _) => Knowledge::markdown(text).map(Item::Knowledge),
         (Kind::Config, HeaderStyle::Yaml) => Config::yaml(text).map(Item::Config),
         (Kind::Config, HeaderStyle::Toml) => Config::toml(text).map(Item::Config),
-        (Kind::Config, _) => Err(Fault::new(PARSE_METADATA, "a config is YAML or TOML")),
+        (Kind::Config, _) => Err(ParseFault::new(PARSE_METADATA, "a config is YAML or TOML")),
     }
 }
 

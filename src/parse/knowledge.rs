@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::data::{kind, plain, yaml};
 use super::directive::{first_heading, signature_length};
-use super::error::{Fault, PARSE_METADATA};
+use super::error::{PARSE_METADATA, ParseFault};
 use crate::base::text::escape_line;
 
 /// A knowledge item.
@@ -14,7 +14,7 @@ pub(crate) struct Knowledge {
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) tags: Vec<String>,
-    /// What is there to be read: the text without signature line and front matter.
+    /// The text without the signature line and front matter.
     pub(crate) body: String,
 }
 
@@ -28,20 +28,20 @@ impl Knowledge {
     /// `parse.yaml`, `parse.limit`, `parse.metadata` for front matter that is no mapping;
     /// `parse.invisible_text` and `parse.control_text` for what title, description and tags may not
     /// hold.
-    pub(crate) fn markdown(text: &str) -> Result<Self, Fault> {
+    pub(crate) fn markdown(text: &str) -> Result<Self, ParseFault> {
         let signed = signature_length(text);
         let rest = &text[signed..];
         let Some((front, body)) = front_matter(rest) else {
             let title = first_heading(rest)?;
             return Ok(Self { title, body: rest.to_owned(), ..Self::default() });
         };
-        // Line feeds keep the places of faults those of the file.
+        // Line feeds are kept, so that positions of faults are those of the file.
         let map = match yaml(&format!("{}{front}", "\n".repeat(1 + usize::from(signed > 0))))? {
             Value::Object(map) => map,
             Value::Null => Map::new(),
             other => {
                 let why = format!("its front matter must be a mapping, not {}", kind(&other));
-                return Err(Fault::new(PARSE_METADATA, why));
+                return Err(ParseFault::new(PARSE_METADATA, why));
             }
         };
         let described = described(&map)?;
@@ -56,7 +56,7 @@ impl Knowledge {
     ///
     /// # Errors
     /// `parse.yaml`, `parse.limit`, `parse.metadata`.
-    pub(crate) fn yaml(text: &str, raw: String) -> Result<Self, Fault> {
+    pub(crate) fn yaml(text: &str, raw: String) -> Result<Self, ParseFault> {
         let described = match yaml(text)? {
             Value::Object(map) => described(&map)?,
             _ => Self::default(),
@@ -79,8 +79,8 @@ fn front_matter(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-fn described(map: &Map<String, Value>) -> Result<Knowledge, Fault> {
-    // What people and models read of it.
+fn described(map: &Map<String, Value>) -> Result<Knowledge, ParseFault> {
+    // People and models read these fields, so they are checked.
     ["title", "description", "tags"].iter().filter_map(|key| map.get(*key)).try_for_each(plain)?;
     let text = |key: &str| match map.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -106,9 +106,9 @@ fn described(map: &Map<String, Value>) -> Result<Knowledge, Fault> {
     })
 }
 
-fn wrong(key: &str, wanted: &str, got: &Value) -> Fault {
+fn wrong(key: &str, wanted: &str, got: &Value) -> ParseFault {
     let why = format!("`/{}` must be {wanted}, not {}", escape_line(key), kind(got));
-    Fault::new(PARSE_METADATA, why)
+    ParseFault::new(PARSE_METADATA, why)
 }
 
 #[cfg(test)]

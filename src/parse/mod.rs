@@ -11,7 +11,7 @@
 //! - Each reader is bounded in depth, nodes and time, whatever the text.
 //!
 //! Start at `item.rs`; `data` reads YAML, TOML and JSON, `tool` and `directive` the two that run;
-//! `tidy` gives a header another shape and no item; `outline.rs` is what a file is found by.
+//! `format` gives a header another shape and no item; `outline.rs` is what a file is found by.
 
 mod config;
 #[cfg(test)]
@@ -21,26 +21,26 @@ mod describe;
 mod directive;
 mod error;
 mod finding;
+mod format;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod item;
 mod knowledge;
 mod outline;
-mod tidy;
 mod tool;
 
-pub(crate) use data::{json, json_of, kind, yaml, yaml_place};
-pub(crate) use directive::{Context, Directive, Input, InputType};
+pub(crate) use data::{json, json_of, kind, yaml, yaml_position};
+pub(crate) use directive::{Directive, DirectiveContext, Input, InputType};
 pub(crate) use error::{CODES, PARSE_LIMIT};
 pub(crate) use finding::{Finding, Severity, check_for_signing, is_snake_case};
+pub(crate) use format::{FormattedHeader, formatted};
 pub(crate) use item::Item;
 pub(crate) use outline::{Outline, outline};
-pub(crate) use tidy::{Tidied, tidied};
 pub(crate) use tool::{
     Anchor, AnchorMode, Argument, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec,
     ExecMode, Hook, HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, Needs, PIN_VAR, Phase,
-    Search, Subschemas, Tool, VerifyDeps, WantedConfig, bound_schema, declare, fill, listed_files,
-    may_list_files,
+    Search, Subschemas, Tool, VerifyDeps, WantedConfig, bound_schema, declare, listed_files,
+    may_list_files, write_files,
 };
 
 /// The hook of a YAML header, for tests of what is above.

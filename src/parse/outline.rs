@@ -1,5 +1,5 @@
-//! What a file says of itself, whether or not anybody signed it: to find it by, and for nothing
-//! else.
+//! What a file says of itself, whether or not it is signed. It is used for searching and for
+//! nothing else.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::item::{Item, parse};
 use crate::id::Kind;
 use crate::space::HeaderStyle;
 
-/// What a file is found by. Nothing of it is shown or believed.
+/// The words that a file is found by. They are neither shown nor trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Outline {
     pub(crate) title: Option<String>,
@@ -15,7 +15,7 @@ pub(crate) struct Outline {
     pub(crate) tags: Vec<String>,
     /// Names of parameters or inputs.
     pub(crate) parameters: Vec<String>,
-    /// It is a tool that lists files, which are then no items of their own.
+    /// Whether it is a tool that lists files; these are then not items of their own.
     pub(crate) lists_files: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn outline(kind: Kind, text: &str, style: &HeaderStyle) -> Option<Out
     })
 }
 
-/// The texts of a list; what is no list of texts was written for another reader.
+/// The texts of a list; any other value is for other readers.
 pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
     let list = value.and_then(Value::as_array).into_iter().flatten();
     list.filter_map(Value::as_str).map(str::to_owned).collect()

@@ -12,7 +12,7 @@ use crate::host::CannotConfine;
 use crate::id::{Ref, Space};
 use crate::parse::PARSE_LIMIT;
 use crate::space::SpaceError;
-use crate::trace::PassedOver;
+use crate::trace::SkippedPath;
 
 codes! {
     PLAN_INVALID_PARAMETERS = "plan.invalid_parameters", Usage;
@@ -67,7 +67,7 @@ pub(crate) enum PlanError {
     #[error("no link of the chain of `{item}` says which command to run")]
     NoCommand { item: Ref },
     #[error("`{item}` runs `{program}`, which {}", not_found(.passed_over))]
-    ProgramNotFound { item: Ref, program: String, passed_over: Vec<PassedOver> },
+    ProgramNotFound { item: Ref, program: String, passed_over: Vec<SkippedPath> },
     #[error("an argument of `{item}` has {bytes} bytes; one may have {ARGUMENT_BYTES}")]
     ArgumentTooLarge { item: Ref, bytes: usize },
     #[error("`{item}` asks for secrets that this environment does not have: {}", .names.join(", "))]
@@ -101,7 +101,7 @@ pub(crate) enum PlanError {
     ArgumentNul { item: Ref },
 }
 
-fn not_found(passed_over: &[PassedOver]) -> String {
+fn not_found(passed_over: &[SkippedPath]) -> String {
     let passed =
         passed_over.iter().map(|p| format!("\n{}: {}", escape_line(&p.path), escape_line(&p.why)));
     match passed_over.is_empty() {

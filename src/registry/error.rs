@@ -27,7 +27,7 @@ pub(crate) enum RegistryError {
     Open { path: PathBuf, source: io::Error },
     #[error("the registry `{}` cannot be used: {source}", .path.display())]
     Sql { path: PathBuf, source: rusqlite::Error },
-    #[error("the registry `{}` is of a later rye: version {version}", .path.display())]
+    #[error("the registry `{}` was written by a later rye: version {version}", .path.display())]
     Newer { path: PathBuf, version: usize },
     #[error("no request has the id `{}`", escape_line(.id))]
     NotFound { id: String, near: Vec<String> },
@@ -36,11 +36,11 @@ pub(crate) enum RegistryError {
     #[error("{count} requests wait for a person already, with plans of {bytes} bytes")]
     Full { count: usize, bytes: u64 },
     /// With what differs, a line each.
-    #[error("`{id}` is not what was asked for any more: {why}")]
+    #[error("the request `{id}` is not what was asked for any more: {why}")]
     Drifted { id: String, why: String },
     #[error("rejected: {}", escape_line(.why))]
     Rejected { id: String, why: String },
-    #[error("`{id}` was approved; its end is not known, since what ran it is gone")]
+    #[error("`{id}` was approved, but how it ended is not known: the process that ran it is gone")]
     Lost { id: String },
 }
 
@@ -69,7 +69,7 @@ impl Diagnose for RegistryError {
                 near => format!("did you mean `{}`?", near.join("` or `")),
             },
             Self::Decided { id, .. } => format!("see what came of it with `rye pending show {id}`"),
-            Self::Full { .. } => "decide some first: `rye pending list`".into(),
+            Self::Full { .. } => "decide some of them first; `rye pending list` shows them".into(),
             Self::Drifted { id, .. } => {
                 format!(
                     "read what changed, reject it with `rye pending reject {id}`, and run it again"

@@ -22,13 +22,13 @@ codes! {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ReceiptError {
-    #[error("it is no receipt of rye: {}", brief_line(.why))]
+    #[error("it is not a receipt of rye: {}", brief_line(.why))]
     Malformed { why: String },
     #[error("the receipt is signed by `{key}`, {}", doubt(.why))]
     Untrusted { key: Fingerprint, why: KeyProblem },
     #[error("you revoked `{key}`, so no receipt by it counts")]
     Revoked { key: Fingerprint, own: bool },
-    #[error("the signature of the receipt is not that of `{key}` ({})", escape_line(.owner))]
+    #[error("the receipt says that `{key}` ({}) signed it, but that key did not make its signature", escape_line(.owner))]
     Forged { key: Fingerprint, owner: String },
     #[error("the receipt is of the plan `{of}`, not of `{wanted}`")]
     OtherPlan { of: Digest, wanted: Digest },
@@ -48,7 +48,9 @@ fn doubt(doubt: &KeyProblem) -> String {
         KeyProblem::Elsewhere => "which you trust in other projects only".into(),
         KeyProblem::Expired { at } => format!("which you trusted until {at}"),
         KeyProblem::Revoked => "which you revoked".into(),
-        KeyProblem::Unreadable(error) => format!("and what you said of it cannot be read: {error}"),
+        KeyProblem::Unreadable(error) => {
+            format!("and your trust document for it cannot be read: {error}")
+        }
     }
 }
 
@@ -78,7 +80,7 @@ impl Diagnose for ReceiptError {
     fn help(&self) -> Option<String> {
         Some(match self {
             Self::Malformed { .. } => {
-                "take the file as `rye execute --receipt` wrote it; another spelling is another file".into()
+                "use the file exactly as `rye execute --receipt` wrote it, without reformatting it".into()
             }
             Self::Untrusted { why: KeyProblem::Unreadable(error), .. } => return error.help(),
             Self::Untrusted { .. } => {
@@ -87,12 +89,12 @@ impl Diagnose for ReceiptError {
             Self::Revoked { own: true, .. } => "make another key with `rye keys rotate`".into(),
             Self::Revoked { .. } => "ask for the same run by another key".into(),
             Self::Forged { .. } => {
-                "it was changed after it was signed, or never was; ask for the original".into()
+                "the receipt was changed after it was signed, or it never was signed; ask for the original".into()
             }
             Self::OtherPlan { .. } | Self::OtherRun { .. } => {
-                "see what it is a receipt of with `rye receipt verify FILE`".into()
+                "`rye receipt verify FILE` shows which run the receipt is of".into()
             }
-            Self::NoPlace { .. } => "name a file in a folder that is there and that you may write".into(),
+            Self::NoPlace { .. } => "name a file in a folder that exists and that you may write to".into(),
             Self::Lost { .. } => "make room; the run itself is done and is not taken back".into(),
         })
     }

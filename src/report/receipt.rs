@@ -129,7 +129,7 @@ pub(crate) struct Ran<'a> {
 }
 
 impl Receipt {
-    pub(crate) fn of(plan: &Plan, ran: &Ran<'_>) -> Self {
+    pub(crate) fn new(plan: &Plan, ran: &Ran<'_>) -> Self {
         let tool = plan.links().first().map_or(Digest::of(&[]), |link| link.sha256);
         let seen = ran.witness.seen().unwrap_or_default();
         let warnings = ran.warnings.iter().map(|warned| WarningRecord {
@@ -145,19 +145,24 @@ impl Receipt {
                 rye: env!("RYE_VERSION").to_owned(),
                 plan: Sha256 { sha256: ran.plan_digest },
                 params: Sha256 { sha256: plan.params_digest() },
-                chain: plan.links().iter().map(LinkRecord::of).collect(),
-                dependencies: plan.planned_dependencies().iter().map(LinkRecord::of).collect(),
+                chain: plan.links().iter().map(LinkRecord::from_planned).collect(),
+                dependencies: plan
+                    .planned_dependencies()
+                    .iter()
+                    .map(LinkRecord::from_planned)
+                    .collect(),
                 interpreter: plan.interpreter(),
                 started_at: millis(ran.started_at),
                 ended_at: millis(ran.ended_at),
                 ended: ran.ended.to_owned(),
                 exit_code: seen.exit_code,
                 signal: seen.signal,
-                stdout: seen.stdout.as_ref().map(OutputRecord::of),
-                stderr: seen.stderr.as_ref().map(OutputRecord::of),
-                response: seen
-                    .answer
-                    .map(|(status, body)| ResponseRecord { status, body: OutputRecord::of(&body) }),
+                stdout: seen.stdout.as_ref().map(OutputRecord::from_digest),
+                stderr: seen.stderr.as_ref().map(OutputRecord::from_digest),
+                response: seen.answer.map(|(status, body)| ResponseRecord {
+                    status,
+                    body: OutputRecord::from_digest(&body),
+                }),
                 warnings: warnings.collect(),
                 sandbox: plan.sandbox(),
             },
@@ -200,12 +205,12 @@ impl Receipt {
         }
         let mut named = self.predicate.chain.iter().chain(&self.predicate.dependencies);
         if named.any(|link| link.item.parse::<Ref>().is_err()) {
-            return Err("a link or dependency is no ref");
+            return Err("a link or dependency is not a valid ref");
         }
         let (from, to) = (&self.predicate.started_at, &self.predicate.ended_at);
         match (time(from), time(to)) {
             (Some(from), Some(to)) if from <= to => Ok(()),
-            _ => Err("its times are none"),
+            _ => Err("its times are not valid times"),
         }
     }
 
@@ -221,7 +226,7 @@ impl Receipt {
 }
 
 impl LinkRecord {
-    fn of(planned: &PlannedItem) -> Self {
+    fn from_planned(planned: &PlannedItem) -> Self {
         Self {
             item: planned.item.to_string(),
             sha256: planned.sha256,
@@ -234,7 +239,7 @@ impl LinkRecord {
 }
 
 impl OutputRecord {
-    fn of(output: &OutputDigest) -> Self {
+    fn from_digest(output: &OutputDigest) -> Self {
         Self { sha256: output.sha256, bytes: output.bytes, truncated: output.truncated }
     }
 }

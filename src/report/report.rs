@@ -35,7 +35,7 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    pub(crate) fn of(source: &Source, version: Option<String>) -> Self {
+    pub(crate) fn new(source: &Source, version: Option<String>) -> Self {
         Self {
             item: source.item().clone(),
             space: source.space(),
@@ -118,7 +118,7 @@ pub(crate) enum Report {
 
 /// What is asked of the JSON form beyond the result.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ReportParts<'a> {
     pub(crate) chain_details: bool,
     pub(crate) trace: Option<&'a [Recorded]>,
 }
@@ -164,7 +164,7 @@ impl Report {
         details: bool,
         trace: Option<&[Recorded]>,
     ) -> Value {
-        let wanted = Wanted { chain_details: details, trace };
+        let wanted = ReportParts { chain_details: details, trace };
         let mut out = match self {
             Self::Tool(tool) => tool.to_json(elapsed, wanted),
             Self::Directive(directive) => directive.to_json(elapsed),
@@ -191,7 +191,7 @@ impl ToolReport {
         self.plan.line_to_add(&said.into_iter().flatten().collect::<Vec<_>>().join("\n"))
     }
 
-    fn to_json(&self, elapsed: Duration, wanted: Wanted<'_>) -> Map<String, Value> {
+    fn to_json(&self, elapsed: Duration, wanted: ReportParts<'_>) -> Map<String, Value> {
         let mut metadata = metadata(elapsed);
         let mut out = match &self.outcome {
             None => object(json!({

@@ -18,14 +18,14 @@ const SCHEMA: &str =
 /// How much a finding weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Level {
+pub(crate) enum SarifLevel {
     Error,
     /// It does not fail the check.
     Warning,
 }
 
 /// The log. `version` is this program's, `exit` how it ends.
-pub(crate) fn sarif(findings: &[(Level, Diagnostic)], version: &str, exit: u8) -> Value {
+pub(crate) fn sarif(findings: &[(SarifLevel, Diagnostic)], version: &str, exit: u8) -> Value {
     // A rule has one index, and rules stand in the order of their codes.
     let codes: BTreeSet<Code> = findings.iter().map(|(_, found)| found.code).collect();
     let index = |code: Code| codes.iter().position(|known| *known == code);
@@ -57,7 +57,7 @@ fn rule(code: Code) -> Value {
     })
 }
 
-fn result(level: Level, found: &Diagnostic, index: Option<usize>) -> Value {
+fn result(level: SarifLevel, found: &Diagnostic, index: Option<usize>) -> Value {
     let message = match &found.help {
         Some(help) => format!("{}\n{help}", found.message),
         None => found.message.clone(),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::text::sandbox_text;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Paint, Style};
-use crate::trace::{Event, PassedOver, Recorded};
+use crate::trace::{Event, Recorded, SkippedPath};
 
 /// One line an event, with its time; links are indented by their depth.
 pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {
@@ -25,7 +25,7 @@ pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {
     out
 }
 
-fn passed(over: &[PassedOver]) -> String {
+fn passed(over: &[SkippedPath]) -> String {
     over.iter().map(|passed| format!("; passed over {}: {}", passed.path, passed.why)).collect()
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum ResolveError {
     NotFound { query: Query, searched: Vec<Space>, near: Vec<String> },
     #[error("`{id}` is both {}", refs(.both))]
     AmbiguousKind { id: String, both: Vec<Ref> },
-    #[error("two files give `{item}`: {}", paths(.files))]
+    #[error("two files define `{item}`: {}", paths(.files))]
     AmbiguousFile { item: Ref, files: Vec<Place> },
     #[error("`{item}` lies in more than one space that you write into: {}", in_spaces(.item, .spaces))]
     AmbiguousSpace { item: Ref, spaces: Vec<Space> },

@@ -22,8 +22,8 @@ use crate::resolve::Found;
 use crate::space::baseline::HeldBack;
 use crate::trace::Quiet;
 use crate::verify::{
-    By, DevMode, KeyPair, PartFinding, Scan, SignError, Source, TrustStore, VERIFY_DEV_SIGNATURE,
-    VERIFY_UNTRUSTED, admit, digest_to_sign, scan,
+    DevMode, KeyPair, PartFinding, Scan, SignError, SignWith, Source, TrustStore,
+    VERIFY_DEV_SIGNATURE, VERIFY_UNTRUSTED, admit, digest_to_sign, scan,
 };
 
 /// A file that is to be signed.
@@ -205,7 +205,7 @@ impl Signing<'_> {
             _ => None,
         };
         let given = digest_to_sign(&found);
-        let unwritten = self.in_memory(found, By::Own(pair), loader)?;
+        let unwritten = self.in_memory(found, SignWith::Own(pair), loader)?;
         if scope == SignScope::Exactly && unwritten.source().digest() != given {
             return Err(changed_meanwhile(unwritten.source().place()));
         }
@@ -275,7 +275,7 @@ impl Signing<'_> {
     /// What `rye dev` holds back in a space; it watches projects alone.
     pub(crate) fn held_back(self, space: Space) -> Option<HeldBack> {
         let user = self.rye.spaces.get(Space::User).filter(|_| space == Space::Project)?;
-        Some(HeldBack::of(user.base(), self.rye.spaces.project_path()))
+        Some(HeldBack::new(user.base(), self.rye.spaces.project_path()))
     }
 
     fn is_held_back(self, found: &Found) -> bool {

@@ -200,8 +200,8 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<CheckedItem>
     let warned = super::run::warnings(std::iter::once(&source));
     let verdict = match parse.then(|| Item::parse(&source)) {
         Some(Err(error)) => ItemVerdict::Bad(error.into()),
-        Some(Ok(item)) => ItemVerdict::Good(Box::new(Detail::of(&source, item.version())), warned),
-        None => ItemVerdict::Good(Box::new(Detail::of(&source, None)), warned),
+        Some(Ok(item)) => ItemVerdict::Good(Box::new(Detail::new(&source, item.version())), warned),
+        None => ItemVerdict::Good(Box::new(Detail::new(&source, None)), warned),
     };
     Some(CheckedItem { item, space, place, bytes, verdict, beside, ext })
 }

@@ -27,7 +27,7 @@ use crate::report::Detail;
 use crate::resolve::{Found, ResolveError};
 use crate::space::{Entry, ai_folders};
 use crate::trace::Quiet;
-use crate::verify::{By, KeyError, KeyPair, Source, stage};
+use crate::verify::{KeyError, KeyPair, SignWith, Source, stage};
 
 /// What is known of a text.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl DraftTexts<'_> {
                 let read = judge_content(&source, 0);
                 let read = read.map(|(item, findings)| (source.clone(), item, findings));
                 let version = read.as_ref().ok().and_then(|(_, item, _)| item.version());
-                (Ok(Detail::of(&source, version)), read)
+                (Ok(Detail::new(&source, version)), read)
             }
             Err(failure) => (Err(failure.diagnostic()), loader.read_unverified(found)),
         };
@@ -163,7 +163,7 @@ fn follow(loader: Loader<'_>, source: Source, item: &Item, draft: &mut JudgedDra
                 Err(failure) => return draft.note(&failure, Some(executor)),
             };
             let links = chain.links().iter();
-            let details = links.map(|l| Detail::of(&l.source, l.tool.version.clone()));
+            let details = links.map(|l| Detail::new(&l.source, l.tool.version.clone()));
             draft.links = rest(details.collect());
             if let Err(failure) = valid_here(chain) {
                 draft.note(&failure, Some(executor));
@@ -208,7 +208,7 @@ impl Loader<'_> {
         // on.
         let pair = KeyPair::generate()
             .map_err(|source| KeyError::Io { path: found.path.clone(), source })?;
-        let staged = stage(found, By::Own(&pair), self.trust.now(), true)?;
+        let staged = stage(found, SignWith::Own(&pair), self.trust.now(), true)?;
         let source = staged.source();
         let (item, findings) = judge_content(source, staged.added_lines())?;
         Ok((source.clone(), item, findings))

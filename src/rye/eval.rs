@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::failed::Failed;
 use super::run::{Request, Runs};
 use crate::diagnostic::Failure;
-use crate::eval::{Asked, EvalError, Judged};
+use crate::eval::{EvalError, EvalRequest, Judged};
 use crate::execute::{ExecuteError, Mask};
 use crate::id::Ref;
 use crate::report::{Report, ToolReport, Warned};
@@ -31,7 +31,7 @@ impl Runs<'_> {
     pub(crate) fn eval(
         self,
         item: &str,
-        asked: Asked,
+        asked: EvalRequest,
         workplace: Option<PathBuf>,
         start: Instant,
         sink: &dyn Sink,

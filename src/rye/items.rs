@@ -111,7 +111,7 @@ impl Described {
 fn describe(loader: Loader<'_>, query: &Query) -> Result<Described, Failure> {
     let (source, item) = loader.admit(loader.find(query)?)?;
     Ok(Described {
-        detail: Detail::of(&source, item.version()),
+        detail: Detail::new(&source, item.version()),
         item,
         content: source.raw(),
         shadowed: source.shadowed().to_vec(),

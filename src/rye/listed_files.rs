@@ -15,7 +15,7 @@ use crate::resolve::Found;
 use crate::signature::has_no_line;
 use crate::space::{Entry, FileTypes, RelPath, Root, Spaces};
 use crate::trace::Quiet;
-use crate::verify::{Listed, PartFinding, Refused, Source, path_below_base};
+use crate::verify::{FileList, PartFinding, Refused, Source, path_below_base};
 
 /// The source with what its header lists, if it is a tool that lists files. What does not parse is
 /// left to those who parse it.
@@ -47,7 +47,7 @@ pub(super) struct ListedFiles {
     /// The tool's own file, which no pattern of its own means.
     own: String,
     folder: String,
-    listed: Listed,
+    listed: FileList,
 }
 
 impl ListedFiles {

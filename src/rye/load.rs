@@ -17,7 +17,7 @@ use crate::resolve::{Found, Resolver};
 use crate::space::baseline::{Baselines, Stamp};
 use crate::space::{Entry, Root};
 use crate::trace::{Event, Quiet, Sink};
-use crate::validate::{Asked, ValidChain};
+use crate::validate::{RunTarget, ValidChain};
 use crate::verify::{Reason, Source, TrustStore, admit};
 
 /// Loads items by the policy of one call.
@@ -43,8 +43,8 @@ impl Loader<'_> {
         })
     }
 
-    /// Resolve: the file of an entry. Where another file in its space has the same id, the error
-    /// says which files they are.
+    /// Resolve: the file of an entry. If another file in its space has the same id, the error says
+    /// which files they are.
     pub(super) fn file_of(&self, entry: &Entry, has_twin: bool) -> Result<Option<Found>, Failure> {
         Ok(self.resolver(|resolver| match has_twin {
             true => resolver.in_space(&entry.item, entry.space),
@@ -156,7 +156,7 @@ impl Loader<'_> {
     /// # Errors
     /// Whatever one of them is refused with.
     pub(super) fn details(&self, source: Source, item: Item) -> Result<Vec<Detail>, Failure> {
-        self.links(source, item, false, Detail::of)
+        self.links(source, item, false, Detail::new)
     }
 
     /// This machine, as a plan sees it.
@@ -190,7 +190,7 @@ impl Loader<'_> {
 
     /// The versions that are remembered; `None` without a user space.
     pub(super) fn baselines(&self) -> Option<Baselines> {
-        self.rye.spaces.get(Space::User).map(|user| Baselines::of(user.base()))
+        self.rye.spaces.get(Space::User).map(|user| Baselines::new(user.base()))
     }
 
     /// Keeps the bytes that ran, for `rye diff`; what is in the binary is kept only if it is
@@ -220,7 +220,7 @@ pub(super) fn twins(entries: &[Entry]) -> HashSet<(Space, Ref)> {
 
 /// A chain, judged for a run on this machine, in this process.
 pub(super) fn valid_here(chain: Chain) -> Result<ValidChain, Failure> {
-    let asked = Asked { target: "local".into(), thread: "inline".into() };
+    let asked = RunTarget { target: "local".into(), thread: "inline".into() };
     Ok(ValidChain::judge(chain, &asked, &Quiet)?)
 }
 

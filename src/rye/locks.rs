@@ -8,7 +8,7 @@ use super::rye::Rye;
 use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref, Space};
-use crate::lock::{Broken, Lock, LockError, Pin, Seen};
+use crate::lock::{Broken, FoundItem, Lock, LockError, Pin};
 use crate::space::Root;
 use crate::trace::Quiet;
 use crate::verify::Source;
@@ -232,11 +232,11 @@ fn pins(loader: Loader<'_>, query: &Query, before: &Lock) -> Result<Vec<LockRow>
     let rows = loader.links(source, item, true, |source, version| {
         let name = Lock::name(source.item(), source.space())?;
         let was = before.get(&name).cloned();
-        let now = Pin::of(source, version)?;
+        let now = Pin::from_source(source, version)?;
         let change = match &was {
             None => Change::Added,
             Some(was) if *was == now => Change::Same,
-            Some(was) => Change::Changed(was.broken(&Seen::from(&now), false)),
+            Some(was) => Change::Changed(was.broken(&FoundItem::from(&now), false)),
         };
         // Only what is written is also kept.
         let kept = (change != Change::Same).then(|| source.clone());

@@ -13,7 +13,7 @@ use crate::id::{Query, Ref, Space};
 use crate::resolve::Found;
 use crate::space::Entry;
 use crate::trace::Quiet;
-use crate::verify::{By, Reason, Refused, digest_to_sign};
+use crate::verify::{Reason, Refused, SignWith, digest_to_sign};
 
 /// A file as it was shown to a person who is asked for a signature.
 #[derive(Debug)]
@@ -65,7 +65,8 @@ impl Signing<'_> {
         let diff = escape(&diff).into_owned();
         // What cannot be signed is refused when it is to be.
         let prepared = self.own_pair().and_then(|pair| {
-            let prepared = self.rye.working_items().prepare_by(&found, &files, By::Own(&pair))?;
+            let prepared =
+                self.rye.working_items().prepare_by(&found, &files, SignWith::Own(&pair))?;
             Ok(prepared.digest())
         });
         let digest = prepared.unwrap_or_else(|_| digest_to_sign(&found));
@@ -83,8 +84,11 @@ impl Signing<'_> {
         if seen(&found, &files) != offer.seen || found.path != offer.path {
             return Ok(OfferOutcome::Changed);
         }
-        let prepared =
-            self.rye.working_items().prepare_by(&found, &files, By::Own(&self.own_pair()?))?;
+        let prepared = self.rye.working_items().prepare_by(
+            &found,
+            &files,
+            SignWith::Own(&self.own_pair()?),
+        )?;
         let is_shown = prepared.is_current && prepared.digest() == offer.digest;
         if is_shown && self.rye.working_items().finish(&prepared)? {
             Ok(OfferOutcome::Signed)

@@ -9,8 +9,8 @@ use crate::id::{Fingerprint, Ref, Space};
 use crate::space::{Entry, Odd};
 use crate::trace::Quiet;
 use crate::verify::{
-    AcceptedProject, Fault, KeyPair, Proposal, PublicKey, SigLine, SignedText, TrustStore, check,
-    proposals,
+    AcceptedProject, KeyPair, Proposal, PublicKey, SigLine, SignedText, TextFault, TrustStore,
+    check, proposals,
 };
 
 /// Who stands behind an item of the project.
@@ -152,12 +152,14 @@ impl ProjectTrust<'_> {
             for fault in verdict.faults() {
                 match fault {
                     NotKnown::Revoked => item.signer_is = SignerIs::Revoked,
-                    NotKnown::Text(Fault::Moved { .. } | Fault::Altered) => item.altered = true,
-                    NotKnown::Text(Fault::Forged) => item.forged = true,
+                    NotKnown::Text(TextFault::Moved { .. } | TextFault::Altered) => {
+                        item.altered = true
+                    }
+                    NotKnown::Text(TextFault::Forged) => item.forged = true,
                     NotKnown::Text(
-                        fault @ (Fault::NotUtf8 { .. }
-                        | Fault::Text { .. }
-                        | Fault::LoneReturn { .. }),
+                        fault @ (TextFault::NotUtf8 { .. }
+                        | TextFault::Text { .. }
+                        | TextFault::LoneReturn { .. }),
                     ) => odd.push(Odd::file(project_place(&entry), fault.to_string())),
                     NotKnown::Unknown | NotKnown::Text(_) => {}
                 }
@@ -186,14 +188,14 @@ impl ProjectTrust<'_> {
 
 /// Why a review cannot say whose an item is.
 enum NotKnown {
-    Text(Fault),
+    Text(TextFault),
     Revoked,
     /// A key that is neither believed nor proposed cannot be asked whether it signed.
     Unknown,
 }
 
-impl From<Fault> for NotKnown {
-    fn from(fault: Fault) -> Self {
+impl From<TextFault> for NotKnown {
+    fn from(fault: TextFault) -> Self {
         Self::Text(fault)
     }
 }

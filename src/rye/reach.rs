@@ -60,12 +60,12 @@ impl ReachedItem {
         let files =
             source.parts().iter().map(|part| (part.path.to_string(), part.digest)).collect();
         let by = by(source, trust);
-        Self { detail: Detail::of(source, item.version()), by, role, files, next }
+        Self { detail: Detail::new(source, item.version()), by, role, files, next }
     }
 
     fn from_source(source: &Source, trust: &TrustStore<'_>) -> Self {
         let by = by(source, trust);
-        let detail = Detail::of(source, None);
+        let detail = Detail::new(source, None);
         Self { detail, by, role: None, files: Vec::new(), next: None }
     }
 }

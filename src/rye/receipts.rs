@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::run::Request;
 use super::rye::Rye;
 use crate::base::Digest;
-use crate::base::staged::Staged;
+use crate::base::staged::AtomicFile;
 use crate::diagnostic::Diagnose;
 use crate::diagnostic::Failure;
 use crate::execute::{EXECUTE_TOOL_FAILED, ExecuteError, Outcome, OutputWitness};
@@ -24,7 +24,7 @@ type Place = (PathBuf, u32);
 pub(super) struct ReceiptWriter {
     pair: KeyPair,
     plan_digest: Digest,
-    files: Vec<Staged>,
+    files: Vec<AtomicFile>,
     pub(super) witness: OutputWitness,
     started_at: jiff::Timestamp,
 }
@@ -95,7 +95,7 @@ impl Receipts<'_> {
             return Ok(None);
         }
         let user = self.rye.spaces.get(Space::User).ok_or(KeyError::Missing)?;
-        let pair = OwnKeys::of(user).pair()?;
+        let pair = OwnKeys::new(user).pair()?;
         if trust.own_is_revoked() {
             return Err(
                 ReceiptError::Revoked { key: pair.public().fingerprint(), own: true }.into()
@@ -107,7 +107,7 @@ impl Receipts<'_> {
                 true => DirBuilder::new().recursive(true).mode(0o700).create(&state),
                 false => Ok(()),
             };
-            made.and_then(|()| Staged::at(&path, mode))
+            made.and_then(|()| AtomicFile::at(&path, mode))
                 .map_err(|source| ReceiptError::NoPlace { path, source })
         });
         let files = files.collect::<Result<_, _>>()?;
@@ -174,7 +174,7 @@ impl ReceiptWriter {
         let ended_at = jiff::Timestamp::now().max(started_at);
         let ran = Ran { run_id, plan_digest, started_at, ended_at, ended, witness, warnings };
         let mut written = WrittenReceipts::default();
-        let payload = match Receipt::of(plan, &ran).to_payload() {
+        let payload = match Receipt::new(plan, &ran).to_payload() {
             Ok(payload) => payload,
             Err(error) => return WrittenReceipts { lost: Some(error), ..written },
         };

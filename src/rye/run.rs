@@ -18,14 +18,14 @@ use crate::eval::{self, EvalError};
 use crate::execute::Outcome;
 use crate::id::{Kind, Query};
 use crate::interpolate::{bind, render};
-use crate::parse::{Context, Directive, Item, Tool};
+use crate::parse::{Directive, DirectiveContext, Item, Tool};
 use crate::plan::{
     MatrixError, Params, Plan, PlanContext, PlanError, PlanFile, RunMode, SandboxChoice, Target,
     Thread, typed,
 };
 use crate::report::{Detail, DirectiveReport, Report, ToolReport, Warned, error_json};
 use crate::trace::{Event, Quiet, Sink, Warnings};
-use crate::validate::{Asked, ValidChain};
+use crate::validate::{RunTarget, ValidChain};
 use crate::verify::Source;
 
 /// What is asked for in one run.
@@ -57,7 +57,7 @@ pub struct Request {
     /// What the caller wants of the sandbox.
     pub(crate) sandbox: SandboxChoice,
     /// The item is an eval, whose parameters are made from this and from what it says of itself.
-    pub(crate) eval: Option<eval::Asked>,
+    pub(crate) eval: Option<eval::EvalRequest>,
 }
 
 impl Request {
@@ -207,7 +207,7 @@ impl Runs<'_> {
     ) -> Result<Report, Failure> {
         let chain = loader.chain(source, tool, loader.sink)?;
         progress.chain = chain.ids();
-        let asked = Asked { target: request.target.clone(), thread: request.thread.clone() };
+        let asked = RunTarget { target: request.target.clone(), thread: request.thread.clone() };
         let valid = ValidChain::judge(chain, &asked, loader.sink)?;
         let tool = valid.chain().tool();
         let schema = tool.tool.schema.as_ref();
@@ -294,7 +294,7 @@ impl Runs<'_> {
         if outcome.is_some() {
             loader.remember(chain.links().iter().map(|link| &link.source), false);
         }
-        let details = chain.links().iter().map(|l| Detail::of(&l.source, l.tool.version.clone()));
+        let details = chain.links().iter().map(|l| Detail::new(&l.source, l.tool.version.clone()));
         Ok(Report::Tool(Box::new(ToolReport {
             item: chain.tool().item().clone(),
             details: details.collect(),
@@ -368,7 +368,7 @@ fn directive_data(lineage: &Lineage, inputs: &Map<String, Value>) -> Map<String,
     let parents: Vec<_> = lineage.sources().skip(1).map(|s| s.item().id.to_string()).collect();
     data.insert("extends".into(), parents.into());
     let contexts: Vec<_> = lineage.directives().map(|d| &d.context).collect();
-    data.insert("context".into(), Context::compose(&contexts).to_json());
+    data.insert("context".into(), DirectiveContext::compose(&contexts).to_json());
     data
 }
 

@@ -13,13 +13,13 @@ use crate::diagnostic::Failure;
 use crate::diagnostic::{Code, Diagnose, Place};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::interpolate::undeclared;
-use crate::parse::{Finding, Item, Severity, Tool, check_for_signing, fill};
+use crate::parse::{Finding, Item, Severity, Tool, check_for_signing, write_files};
 use crate::plan::{check_config, check_examples, check_schema, unknown_names};
 use crate::resolve::{Found, ResolveError};
 use crate::trace::Quiet;
 use crate::verify::{
-    By, KeyPair, OwnKeys, PartFinding, PublicKey, Source, Staged, TrustError, VERIFY_UNSIGNED,
-    VERIFY_UNTRUSTED, check_own_config, stage,
+    KeyPair, OwnKeys, PartFinding, PublicKey, SignWith, SignedFile, Source, TrustError,
+    VERIFY_UNSIGNED, VERIFY_UNTRUSTED, check_own_config, stage,
 };
 
 /// An item that does not validate is not signed.
@@ -83,7 +83,7 @@ pub(crate) enum SignatureState {
 
 /// An item that is signed in memory and may be written.
 pub(super) struct Unwritten {
-    pub(super) staged: Staged,
+    pub(super) staged: SignedFile,
     pub(super) item: Item,
     pub(super) findings: Vec<Finding>,
     /// Listed files that are not as its header said before.
@@ -182,7 +182,7 @@ impl Signing<'_> {
     pub(super) fn in_memory(
         self,
         found: Found,
-        by: By<'_>,
+        by: SignWith<'_>,
         loader: Loader<'_>,
     ) -> Result<Unwritten, Failure> {
         let trust = loader.trust;
@@ -230,7 +230,7 @@ impl Signing<'_> {
             let findings = findings.iter().map(|f| Finding::error(format!("files: {f}")));
             cannot(findings.collect())
         })?;
-        let text = fill(source.text(), &source.header_style(), listed, &digests);
+        let text = write_files(source.text(), &source.header_style(), listed, &digests);
         let text = text.map_err(|why| cannot(vec![Finding::error(why)]))?;
         let was = &listed.digests;
         let now = digests.iter().filter_map(|(path, digest)| match was.get(path) {
@@ -256,7 +256,7 @@ impl Signing<'_> {
 
     /// The user's own key pair.
     pub(crate) fn own_pair(self) -> Result<KeyPair, Failure> {
-        let pair = OwnKeys::of(self.rye.spaces.user()?).pair()?;
+        let pair = OwnKeys::new(self.rye.spaces.user()?).pair()?;
         if self.rye.trust().own_is_revoked() {
             let fingerprint = pair.public().fingerprint();
             return Err(TrustError::Revoked { fingerprint, own: true }.into());

@@ -12,7 +12,7 @@ use crate::parse::Item;
 use crate::plan::{Params, Plan, Survey, find_program};
 use crate::report::Detail;
 use crate::resolve::Found;
-use crate::trace::{PassedOver, Quiet};
+use crate::trace::{Quiet, SkippedPath};
 use crate::verify::{Source, TrustDocument};
 
 /// One copy of an item under `rye why`.
@@ -99,7 +99,7 @@ impl Items<'_> {
         self,
         runtime: &str,
         name: &str,
-    ) -> (Option<PathBuf>, Vec<PassedOver>) {
+    ) -> (Option<PathBuf>, Vec<SkippedPath>) {
         let policy = CallPolicy::new(self.rye, LockMode::Off);
         let loader = policy.loader(&Quiet);
         let query = runtime.parse::<Query>().ok();
@@ -192,7 +192,7 @@ fn judge_copy(loader: Loader<'_>, found: Found, winner: Option<&Place>) -> ItemC
         path,
         wins,
         verdict: verdict
-            .map(|(source, item)| Detail::of(&source, item.version()))
+            .map(|(source, item)| Detail::new(&source, item.version()))
             .map_err(|failure| failure.diagnostic()),
         document,
     }

@@ -20,7 +20,7 @@ use crate::resolve::Found;
 use crate::signature::has_no_line;
 use crate::space::Entry;
 use crate::trace::Quiet;
-use crate::verify::{By, DevKey, PublicKey, Scan, Source, brief, digest_to_sign, scan};
+use crate::verify::{DevKey, PublicKey, Scan, SignWith, Source, brief, digest_to_sign, scan};
 
 /// Whose signature admits an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -233,7 +233,7 @@ impl WorkingItems<'_> {
     /// # Errors
     /// `sign.*`, `parse.*`; whatever is wrong with the file.
     pub(crate) fn prepare(self, work: &WorkingText, dev: &DevKey) -> Result<Prepared, Failure> {
-        self.prepare_by(&work.found, &work.files, By::Dev(dev))
+        self.prepare_by(&work.found, &work.files, SignWith::Dev(dev))
     }
 
     /// Signs a file in memory, as it was seen with the files beside it; nothing is written.
@@ -244,7 +244,7 @@ impl WorkingItems<'_> {
         self,
         found: &Found,
         files: &Files,
-        by: By<'_>,
+        by: SignWith<'_>,
     ) -> Result<Prepared, Failure> {
         let policy = CallPolicy::plain(self.rye);
         let loader = policy.loader(&Quiet);

@@ -1,7 +1,10 @@
 //! Sandbox: enforces what a child may touch (sandbox.md).
 //!
-//! Sees `host`. In: a policy that a plan made of signed items. Out: a child that the
-//! strongest working level confines, or a refusal. What a level cannot enforce stands in `missing`.
+//! Sees `host`.
+//!
+//! In:  a policy that a plan made of signed items.
+//! Out: a child that the strongest working level confines, or a refusal. What a level cannot
+//!      enforce stands in `missing`.
 //!
 //! - `confined.rs` the host that confines its children, and the choice of the level ·
 //!   `probe.rs` which levels work here, and why not · `bwrap.rs` the level with namespaces, and

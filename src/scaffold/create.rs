@@ -58,7 +58,7 @@ pub(crate) fn create(
         return Err(IdError::Malformed { text, why }.into());
     }
     if is_test_spec(kind, item.id.as_str(), ext) {
-        let why = "a file of that name is a test spec, which is no item".to_owned();
+        let why = "a file of that name is a test spec, which is not an item".to_owned();
         return Err(IdError::Malformed { text: item.id.to_string(), why }.into());
     }
     if let Some(place) = taken(rye, item, space)? {

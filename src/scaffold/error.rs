@@ -14,7 +14,7 @@ codes! {
 pub(crate) enum AuthorError {
     #[error("`{item}` is there already, and is not overwritten")]
     Exists { item: Ref, place: Place },
-    #[error("there is no template of a {kind} in {lang}")]
+    #[error("there is no template for a {kind} in {lang}")]
     Language { kind: Kind, lang: &'static str, known: Vec<&'static str> },
     #[error("cannot write `{}`: {source}", .place.path)]
     Io { place: Place, source: std::io::Error },

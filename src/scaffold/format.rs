@@ -3,7 +3,7 @@
 use crate::base::bytes::replace_if;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::id::Ref;
-use crate::parse::{Tidied, tidied};
+use crate::parse::{FormattedHeader, formatted};
 use crate::resolve::Found;
 use crate::rye::{Rye, SignatureState};
 
@@ -50,11 +50,11 @@ fn shaped(rye: &Rye, found: &Found, write: bool, named: bool) -> Shaped {
     if found.bundle.is_some() {
         return Shaped::Left("it belongs to an installed bundle".into());
     }
-    let text = match tidied(found) {
+    let text = match formatted(found) {
         Err(error) => return Shaped::Failed(Box::new(Diagnostic::from(&error))),
-        Ok(Tidied::Same) => return Shaped::Same,
-        Ok(Tidied::Left(why)) => return Shaped::Left(why),
-        Ok(Tidied::Changed(text)) => text,
+        Ok(FormattedHeader::Same) => return Shaped::Same,
+        Ok(FormattedHeader::Left(why)) => return Shaped::Left(why),
+        Ok(FormattedHeader::Changed(text)) => text,
     };
     let was = rye.signing().signature_state(found);
     if was == SignatureState::Others && !named {

@@ -85,7 +85,7 @@ pub(crate) fn search(segments: &[&Segment], criteria: &Criteria<'_>) -> Result<P
     let takes = |file: &&IndexedDoc| (criteria.takes)(file);
     let taking_part: Vec<Vec<&IndexedDoc>> =
         segments.iter().map(|segment| segment.files().iter().filter(takes).collect()).collect();
-    let matched = Matched::of(segments, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
+    let matched = Matched::new(segments, &taking_part, &asked, cursor.as_ref().map(|c| &c.frozen));
     let mut found = matched.scored(segments);
     found.retain(|(_, file)| (criteria.is_hit)(file));
     let total = found.len();
@@ -127,7 +127,7 @@ struct Matched<'s> {
 
 impl<'s> Matched<'s> {
     /// Matches the words, with the numbers of an earlier page if there is one.
-    fn of(
+    fn new(
         segments: &[&'s Segment],
         taking_part: &[Vec<&'s IndexedDoc>],
         asked: &[String],

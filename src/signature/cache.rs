@@ -1,10 +1,9 @@
-//! What this process computed of keys and need not compute again: signatures that it found good,
-//! and the public half of your own key.
+//! A cache of this process: signatures that it found good, and the public half of your own key.
 //!
 //! Whether a signature is a key's over a message never changes, so a process that runs many tools,
 //! such as a server, computes it once. Nothing is remembered beyond the process. Everything else
-//! about an item (its bytes, its place, whom you trust, what you revoked) is judged anew each time.
-//! So is the file of your key, which is read each time; only the computation is saved.
+//! about an item (its bytes, its place, whom you trust, what you revoked) is checked each time. The
+//! file of your key is read each time as well; only the computation is saved.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -16,7 +15,7 @@ use crate::base::sync::unpoisoned;
 
 static KNOWN: Mutex<Option<HashSet<Digest>>> = Mutex::new(None);
 
-/// A name for the three together; the fields before the message have fixed lengths.
+/// One digest for key, signature and message; the fields before the message have fixed lengths.
 pub(super) fn name(key: &[u8; 32], message: &[u8], sig: &[u8; 64]) -> Digest {
     Digest::of_parts(&[key, sig, message])
 }
@@ -38,7 +37,7 @@ pub(super) fn keep(name: Digest) {
 /// The public half of the private key in a file of these bytes.
 ///
 /// # Errors
-/// Those of `compute`, which are not kept.
+/// Those of `compute`; errors are not cached.
 pub(crate) fn public_half<E>(
     file: &Digest,
     compute: impl FnOnce() -> Result<PublicKey, E>,

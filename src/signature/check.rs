@@ -1,26 +1,26 @@
 //! The one rule for every signed text (core 3.6): what may stand in it, its line, its place, its
 //! digest, its key, its signature and the clock, in that order.
 //!
-//! Items, trust documents, records and what a review shows are all judged here. They differ in one
-//! thing: whose key may have signed, which the caller says.
+//! Items, trust documents, records and what a review shows are all judged here. They differ only in
+//! whose key may have signed, which the caller says.
 
 use std::ops::Range;
 
 use super::key::PublicKey;
 use super::line::{Scan, SigFault, SigLine, scan};
 use crate::base::limits::CLOCK_SKEW_SECONDS;
-use crate::base::text::{Position, Unfit, lone_return, position, unfit};
+use crate::base::text::{ForbiddenChar, Position, lone_return, position, unfit};
 use crate::base::{Digest, Timestamp};
 use crate::id::Ref;
 use crate::space::Comment;
 
 /// What can be wrong with a signed text, whoever signed it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum TextFault {
     #[error("it is not UTF-8")]
     NotUtf8 { at: Position },
     #[error("it holds a control or invisible character")]
-    Text { unfit: Unfit, at: Position },
+    Text { unfit: ForbiddenChar, at: Position },
     #[error("it carries no signature line")]
     Unsigned,
     #[error("it carries a signature line of the older form")]
@@ -52,25 +52,25 @@ pub(crate) struct SignedText<'a> {
 
 /// A text that was judged.
 #[derive(Debug)]
-pub(crate) struct Checked<'a, S> {
+pub(crate) struct CheckedText<'a, S> {
     pub(crate) text: &'a str,
-    /// The signature line and where it stands; `None` where a missing one was forgiven.
+    /// The signature line and where it stands; `None` if a missing line was forgiven.
     pub(crate) line: Option<(Box<SigLine>, Range<usize>)>,
     /// SHA-256 over everything but the signature line.
     pub(crate) digest: Digest,
-    /// What the caller knows of the key; `None` where an unknown one was forgiven.
+    /// What the caller knows of the key; `None` if an unknown key was forgiven.
     pub(crate) signer: Option<S>,
 }
 
-/// What came out: the text is to be had only by saying what is forgiven.
+/// The result of a check. The text is given only to a caller who says what it forgives.
 #[derive(Debug)]
-pub(crate) struct Verdict<'a, S, F> {
-    checked: Checked<'a, S>,
+pub(crate) struct TextVerdict<'a, S, F> {
+    checked: CheckedText<'a, S>,
     /// Everything that is wrong, in the order of core 3.6.
     faults: Vec<F>,
 }
 
-impl<'a, S, F> Verdict<'a, S, F> {
+impl<'a, S, F> TextVerdict<'a, S, F> {
     /// The signature line that stands in its place, whatever is wrong with it.
     pub(crate) fn line(&self) -> Option<&SigLine> {
         self.checked.line.as_ref().map(|(line, _)| line.as_ref())
@@ -90,18 +90,18 @@ impl<'a, S, F> Verdict<'a, S, F> {
     ///
     /// # Errors
     /// The first fault.
-    pub(crate) fn strictly(self) -> Result<Checked<'a, S>, F> {
+    pub(crate) fn strictly(self) -> Result<CheckedText<'a, S>, F> {
         self.forgiving(|_| false).map(|(checked, _)| checked)
     }
 
-    /// The text, if everything that is wrong with it is forgiven; with what was.
+    /// The text with its forgiven faults, if all of its faults are forgiven.
     ///
     /// # Errors
     /// The first fault that is not forgiven.
     pub(crate) fn forgiving(
         mut self,
         forgives: impl Fn(&F) -> bool,
-    ) -> Result<(Checked<'a, S>, Vec<F>), F> {
+    ) -> Result<(CheckedText<'a, S>, Vec<F>), F> {
         match self.faults.iter().position(|fault| !forgives(fault)) {
             Some(first) => Err(self.faults.swap_remove(first)),
             None => Ok((self.checked, self.faults)),
@@ -115,16 +115,16 @@ impl<'a, S, F> Verdict<'a, S, F> {
 }
 
 /// Judges a signed text. `may_sign` answers for the key that its line names: the key itself and
-/// what is known of it, or why it may not sign here. Every check is made that still can be, so that
-/// whoever forgives one fault knows the others.
-pub(crate) fn check<'a, S, F: From<Fault>>(
+/// what is known of it, or why it may not sign here. Every check that is still possible is made, so
+/// a caller who forgives one fault knows the others.
+pub(crate) fn check<'a, S, F: From<TextFault>>(
     signed: &SignedText<'a>,
     now: Timestamp,
     may_sign: impl FnOnce(&SigLine) -> Result<(PublicKey, S), F>,
-) -> Verdict<'a, S, F> {
+) -> TextVerdict<'a, S, F> {
     let bytes = signed.bytes;
-    let checked = Checked { text: "", line: None, digest: Digest::of(&[]), signer: None };
-    let mut verdict = Verdict { checked, faults: Vec::new() };
+    let checked = CheckedText { text: "", line: None, digest: Digest::of(&[]), signer: None };
+    let mut verdict = TextVerdict { checked, faults: Vec::new() };
     match reviewed_text(bytes) {
         Ok(text) => verdict.checked.text = text,
         Err(fault) => return verdict.and(fault),
@@ -136,10 +136,10 @@ pub(crate) fn check<'a, S, F: From<Fault>>(
             verdict.checked.line = Some((line, range));
             None
         }
-        Ok(Scan::None) => Some(Fault::Unsigned),
-        Err(SigFault::Legacy { .. }) => Some(Fault::Legacy),
-        Err(SigFault::Malformed { why, .. }) => return verdict.and(Fault::Malformed { why }),
-        Err(SigFault::Stray { line }) => return verdict.and(Fault::Stray { line }),
+        Ok(Scan::None) => Some(TextFault::Unsigned),
+        Err(SigFault::Legacy { .. }) => Some(TextFault::Legacy),
+        Err(SigFault::Malformed { why, .. }) => return verdict.and(TextFault::Malformed { why }),
+        Err(SigFault::Stray { line }) => return verdict.and(TextFault::Stray { line }),
     };
     let Some((line, _)) = &verdict.checked.line else {
         verdict.checked.digest = Digest::of(bytes);
@@ -151,47 +151,48 @@ pub(crate) fn check<'a, S, F: From<Fault>>(
     if line.item != *signed.item || line.ext != signed.ext {
         let says = format!("{}.{}", line.item, line.ext);
         let is = format!("{}.{}", signed.item, signed.ext);
-        faults.push(Fault::Moved { says, is }.into());
+        faults.push(TextFault::Moved { says, is }.into());
     }
     if verdict.checked.digest != line.sha256 {
-        faults.push(Fault::Altered.into());
+        faults.push(TextFault::Altered.into());
     }
-    // Behind the digest: newlines that an editor damaged are best reported as a change.
+    // This comes after the digest, because line ends that an editor changed are best reported as a
+    // change.
     faults.extend(lone_return_in(bytes).map(F::from));
     match may_sign(line) {
         Ok((key, signer)) => {
             if !key.verifies(line.statement.as_bytes(), &line.sig) {
-                faults.push(Fault::Forged.into());
+                faults.push(TextFault::Forged.into());
             }
             verdict.checked.signer = Some(signer);
         }
         Err(why) => faults.push(why),
     }
     if line.at.as_second() > now.as_second().saturating_add(CLOCK_SKEW_SECONDS) {
-        faults.push(Fault::NotYet { at: line.at }.into());
+        faults.push(TextFault::NotYet { at: line.at }.into());
     }
     verdict
 }
 
 /// The bytes as text, without anything that a reviewer could not see (core 1.5).
-fn reviewed_text(bytes: &[u8]) -> Result<&str, Fault> {
+fn reviewed_text(bytes: &[u8]) -> Result<&str, TextFault> {
     let text = std::str::from_utf8(bytes)
-        .map_err(|e| Fault::NotUtf8 { at: position(bytes, e.valid_up_to()) })?;
+        .map_err(|e| TextFault::NotUtf8 { at: position(bytes, e.valid_up_to()) })?;
     match unfit(text) {
-        Some(unfit) => Err(Fault::Text { unfit, at: position(bytes, unfit.at) }),
+        Some(unfit) => Err(TextFault::Text { unfit, at: position(bytes, unfit.at) }),
         None => Ok(text),
     }
 }
 
-fn lone_return_in(bytes: &[u8]) -> Option<Fault> {
-    lone_return(bytes).map(|at| Fault::LoneReturn { at: position(bytes, at) })
+fn lone_return_in(bytes: &[u8]) -> Option<TextFault> {
+    lone_return(bytes).map(|at| TextFault::LoneReturn { at: position(bytes, at) })
 }
 
 /// The bytes as text that may be signed: the text rules of [`check`], all of them.
 ///
 /// # Errors
-/// The first that does not hold.
-pub(crate) fn fit_text(bytes: &[u8]) -> Result<&str, Fault> {
+/// The first rule that the text breaks.
+pub(crate) fn fit_text(bytes: &[u8]) -> Result<&str, TextFault> {
     let text = reviewed_text(bytes)?;
     match lone_return_in(bytes) {
         Some(fault) => Err(fault),

@@ -1,8 +1,8 @@
 //! DSSE envelopes: a payload, what it is, and one signature over both.
 //!
 //! What is signed is the pre-authentication encoding (PAE), which begins with `DSSEv1`. The
-//! statement of a signature line begins with `rye:signed:`, so a signature of the one is never one
-//! of the other.
+//! statement of a signature line begins with `rye:signed:`, so a signature of the one is never
+//! valid for the other.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use super::key::{KeyPair, PublicKey};
 use crate::base::canon;
 use crate::id::Fingerprint;
 
-/// What the payload is; nothing else is put into an envelope or taken out of one.
+/// The payload type; envelopes of any other type are neither made nor read.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
 /// An in-toto statement with one signature.
@@ -49,12 +49,12 @@ impl Envelope {
     /// Reads an envelope from its canonical text; says nothing about who signed it.
     ///
     /// # Errors
-    /// One sentence, for everything but one text for one envelope: other spaces, keys or orders,
-    /// other payload types, other numbers of signatures, other spellings of base64.
+    /// A sentence, for every text but the canonical one: for other white space, keys or orders,
+    /// other payload types, another number of signatures, or another spelling of base64.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         let document = canon::read(text).map_err(|e| e.to_string())?;
         let wire: Wire = serde_json::from_value(document)
-            .map_err(|e| format!("it is no envelope with one signature: {e}"))?;
+            .map_err(|e| format!("it is not a DSSE envelope with one signature: {e}"))?;
         if wire.payload_type != PAYLOAD_TYPE {
             return Err(format!("its payload is `{}`, not `{PAYLOAD_TYPE}`", wire.payload_type));
         }
@@ -63,7 +63,9 @@ impl Envelope {
         let payload = decoded(&wire.payload).ok_or("its payload is not base64")?;
         let sig = decoded(&sig).and_then(|sig| sig.try_into().ok());
         let sig = sig.ok_or("its signature is not base64 of 64 bytes")?;
-        let key = keyid.parse().map_err(|_| format!("its key id `{keyid}` is no fingerprint"))?;
+        let key = keyid
+            .parse()
+            .map_err(|_| format!("its key id `{keyid}` is not a valid fingerprint"))?;
         Ok(Self { payload, key, sig })
     }
 
@@ -85,7 +87,7 @@ impl Envelope {
         self.key
     }
 
-    /// What was signed, if it was signed by `key`.
+    /// The payload, if `key` signed it.
     pub(crate) fn payload(&self, key: &PublicKey) -> Option<&[u8]> {
         let named = key.fingerprint() == self.key;
         let signed = named && key.verifies(&pae(PAYLOAD_TYPE, &self.payload), &self.sig);

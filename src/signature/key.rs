@@ -17,7 +17,7 @@ use crate::id::Fingerprint;
 /// The fingerprint of the key that signs the system space; the one trust root in the binary.
 pub(crate) const PUBLISHER: Fingerprint = Fingerprint::from_bytes(PUBLISHER_FINGERPRINT);
 
-/// The key itself: a constant, checked in full by a test; here only decompressed, once.
+/// The key itself. A test checks this constant in full, so here it is only decompressed, once.
 pub(crate) fn publisher() -> Option<PublicKey> {
     static KEY: OnceLock<Option<PublicKey>> = OnceLock::new();
     KEY.get_or_init(|| VerifyingKey::from_bytes(&PUBLISHER_RAW).ok().map(PublicKey)).clone()
@@ -42,7 +42,7 @@ const EXAMPLE_FINGERPRINT: [u8; 16] = [
     0x81, 0x93, 0x6d, 0x6f, 0x35, 0xf0, 0x17, 0xb4, 0x96, 0xe4, 0xa8, 0xa7, 0xaf, 0x80, 0x4f, 0xfd,
 ];
 
-/// A public key that may be believed: canonical, of full order, not weak.
+/// A public key whose signatures prove something: canonical, of full order, not weak.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PublicKey(VerifyingKey);
 
@@ -52,7 +52,7 @@ pub(crate) struct WeakKey;
 
 impl PublicKey {
     /// # Errors
-    /// [`WeakKey`] for bytes that are no point, a second spelling of one, or a point outside the
+    /// [`WeakKey`] for bytes that are not a point, a second spelling of one, or a point outside the
     /// prime-order group: several signatures could pass for one, or one for several messages.
     pub(crate) fn from_bytes(raw: &[u8; 32]) -> Result<Self, WeakKey> {
         let key = VerifyingKey::from_bytes(raw).map_err(|_| WeakKey)?;
@@ -64,7 +64,7 @@ impl PublicKey {
         Err(WeakKey)
     }
 
-    /// Reads an SPKI PEM; `None` if it is no Ed25519 public key.
+    /// Reads an SPKI PEM; `None` if it is not an Ed25519 public key.
     pub(crate) fn from_pem(pem: &str) -> Option<Result<Self, WeakKey>> {
         let key = VerifyingKey::from_public_key_pem(block(pem)?).ok()?;
         Some(Self::from_bytes(key.as_bytes()))
@@ -75,11 +75,11 @@ impl PublicKey {
     }
 
     pub(crate) fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(self.0.as_bytes())
+        Fingerprint::from_public_key(self.0.as_bytes())
     }
 
-    /// Whether the signature is this key's, by the strict rules. It is computed, unless this
-    /// process computed it before and found it good.
+    /// Whether the signature is this key's, by the strict rules. It is computed once in a process
+    /// and then cached if it is good.
     pub(crate) fn verifies(&self, message: &[u8], sig: &[u8; 64]) -> bool {
         let name = cache::name(self.0.as_bytes(), message, sig);
         if cache::holds(&name) {
@@ -103,7 +103,7 @@ impl fmt::Debug for PublicKey {
 pub(crate) struct KeyPair(SigningKey);
 
 impl KeyPair {
-    /// A pair from the system's randomness.
+    /// A new pair from the system's randomness.
     ///
     /// # Errors
     /// The system gives no randomness.
@@ -113,7 +113,7 @@ impl KeyPair {
         Ok(Self(SigningKey::from_bytes(&seed)))
     }
 
-    /// The pair of a seed that everybody knows, so that fuzzing meets the same bytes each time.
+    /// The pair of a public seed, so that fuzzing meets the same bytes each time.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) fn of_seed(seed: [u8; 32]) -> Self {
         Self(SigningKey::from_bytes(&seed))
@@ -135,7 +135,8 @@ impl KeyPair {
         PublicKey(self.0.verifying_key())
     }
 
-    /// Signs the statement of a signature line or of a rotation, which begin unlike anything else.
+    /// Signs the statement of a signature line or of a rotation. Their first bytes differ from
+    /// those of any other signed text.
     pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.0.sign(message).to_bytes()
     }

@@ -29,12 +29,12 @@ pub(crate) struct SigLine {
     pub(crate) statement: String,
 }
 
-/// What a file holds in the way of signature lines.
+/// The signature line of a file, if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scan {
-    /// None, anywhere.
+    /// There is none anywhere.
     None,
-    /// One, where it belongs; the range covers the line and its line feed.
+    /// There is one in its place; the range covers the line and its line feed.
     Line { line: Box<SigLine>, range: Range<usize> },
 }
 
@@ -63,11 +63,11 @@ pub(super) fn print(comment: &Comment, statement: &str, sig: &[u8; 64]) -> Strin
     format!("{}{statement} sig={sig}{}\n", comment.open, comment.close)
 }
 
-/// Finds the file's signature line, and refuses any that stands elsewhere.
+/// Finds the file's signature line, and refuses signature lines in other places.
 pub(crate) fn scan(bytes: &[u8], comment: &Comment) -> Result<Scan, SigFault> {
     let range = place(bytes, comment)?;
     if let Some(at) = stray(bytes, &range, comment) {
-        // A malformed line in the right place says more than the second one behind it.
+        // A malformed line in the right place is reported before a second line behind it.
         let line = 1 + bytes[..at].iter().filter(|&&b| b == b'\n').count();
         if !range.is_empty() {
             parse(bytes, &range, comment)?;
@@ -101,7 +101,7 @@ pub(super) fn place(bytes: &[u8], comment: &Comment) -> Result<Range<usize>, Sig
 }
 
 /// The range of what stands in a signature line's place and carries its mark, well formed or not;
-/// empty where nothing does. For texts that are to have none.
+/// empty if nothing does. It is for texts that must not have a signature line.
 pub(crate) fn line_range(bytes: &[u8], comment: &Comment) -> Range<usize> {
     place(bytes, comment).unwrap_or_else(|_| line_at(bytes, 0))
 }
@@ -118,8 +118,8 @@ fn line_at(bytes: &[u8], start: usize) -> Range<usize> {
     start..length.map_or(bytes.len(), |length| start + length)
 }
 
-/// Where the mark stands behind the comment opener; white space around the opener is forgiven here,
-/// so that a line which nearly is one is called malformed and not overlooked.
+/// Where the mark stands behind the comment opener; white space around the opener is accepted here,
+/// so that a line which is nearly right is reported as malformed and not overlooked.
 fn mark_in(text: &[u8], comment: &Comment) -> Option<usize> {
     let mut from = 0;
     while let Some(found) = find(&text[from..], MARK.as_bytes()) {
@@ -158,7 +158,7 @@ fn parse(bytes: &[u8], range: &Range<usize>, comment: &Comment) -> Result<SigLin
     if line.len() > SIGNATURE_LINE {
         return Err(bad("it is too long"));
     }
-    let text = std::str::from_utf8(line).map_err(|_| bad("it is no UTF-8"))?;
+    let text = std::str::from_utf8(line).map_err(|_| bad("it is not UTF-8"))?;
     if is_legacy(text) {
         return Err(SigFault::Legacy { line: number });
     }
@@ -187,16 +187,17 @@ fn read_fields(fields: &str) -> Result<SigLine, &'static str> {
     if rest.next().is_some() {
         return Err("something stands behind the signature");
     }
-    let item: Ref = item.parse().map_err(|_| "field `item` is no ref")?;
+    let item: Ref = item.parse().map_err(|_| "field `item` is not a valid ref")?;
     if ext.is_empty() || !ext.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
-        return Err("field `ext` is no extension");
+        return Err("field `ext` is not a valid file extension");
     }
-    let at: Timestamp = at.parse().map_err(|()| "field `at` is no time")?;
-    let sha256: Digest = sha256.parse().map_err(|()| "field `sha256` is no digest")?;
-    let key: Fingerprint = key.parse().map_err(|_| "field `key` is no fingerprint")?;
+    let at: Timestamp = at.parse().map_err(|()| "field `at` is not a valid time")?;
+    let sha256: Digest =
+        sha256.parse().map_err(|()| "field `sha256` is not a valid SHA-256 digest")?;
+    let key: Fingerprint = key.parse().map_err(|_| "field `key` is not a valid fingerprint")?;
     let bytes = URL_SAFE_NO_PAD.decode(sig).map_err(|_| "field `sig` is not base64url")?;
     let sig: [u8; 64] = bytes.try_into().map_err(|_| "field `sig` is not 64 bytes")?;
-    // All but what stands behind the last space, which is the signature.
+    // The statement is everything before the last space; behind it stands the signature.
     let (signed, _) = fields.rsplit_once(' ').ok_or("it has no fields")?;
     let statement = [VERSION, signed].concat();
     Ok(SigLine { item, ext: ext.to_owned(), at, sha256, key, sig, statement })

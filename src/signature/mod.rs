@@ -1,11 +1,11 @@
 //! Signature: the signature line, the keys that make it, and the one rule that judges a signed
 //! text.
 //!
-//! Sees `space`, `id`, `base`. Knows nobody's trust.
+//! Sees `space`, `id`, `base`. It knows no trust store.
 //!
 //! In:  bytes, the place for which they must have been signed, and who may sign them.
-//! Out: a [`Verdict`]: everything that is wrong, in the order of core 3.6; the text to whoever says
-//!      what they forgive.
+//! Out: a [`TextVerdict`]: everything that is wrong, in the order of core 3.6; the text to a caller
+//!      who says what they forgive.
 //!
 //! Invariants
 //! - Every signature that counts is computed in this process, by the strict rules.
@@ -25,7 +25,7 @@ mod line;
 mod write;
 
 pub(crate) use cache::public_half;
-pub(crate) use check::{Fault, SignedText, Verdict, check, fit_text};
+pub(crate) use check::{SignedText, TextFault, TextVerdict, check, fit_text};
 pub(crate) use dsse::Envelope;
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey, example, publisher};
 pub(crate) use line::{MARK, Scan, SigFault, SigLine, has_no_line, line_range, scan};

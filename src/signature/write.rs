@@ -1,4 +1,4 @@
-//! The signature line, written: where it goes, and what it is written over.
+//! Writes the signature line: where it goes, and which line it replaces.
 
 use super::key::KeyPair;
 use super::line::{place, print, statement};
@@ -6,7 +6,7 @@ use crate::base::{Digest, Timestamp};
 use crate::id::Ref;
 use crate::space::Comment;
 
-/// The file with a short form of its signature line, for whoever compares texts.
+/// The file with a short form of its signature line, for comparing texts.
 pub(crate) fn brief(bytes: &[u8], comment: &Comment) -> Vec<u8> {
     let range = place(bytes, comment).unwrap_or(0..0);
     if range.is_empty() {
@@ -16,8 +16,8 @@ pub(crate) fn brief(bytes: &[u8], comment: &Comment) -> Vec<u8> {
     [&bytes[..range.start], line.as_bytes(), &bytes[range.end..]].concat()
 }
 
-/// Whether what stands in the signature line's place is one from its beginning, or there is none:
-/// code in front of a mark must not go away with it.
+/// Whether the line in the signature line's place begins as a signature line, or there is no such
+/// line. Code in front of a mark must not be removed with it.
 pub(crate) fn is_whole_line(bytes: &[u8], comment: &Comment) -> bool {
     let range = place(bytes, comment).unwrap_or(0..bytes.len());
     let line = bytes[range].trim_ascii_start();
@@ -44,7 +44,7 @@ pub(crate) fn line_start(rest: &[u8]) -> Option<usize> {
     Some(0)
 }
 
-/// `rest` with its signature line.
+/// `rest` with the signature line put in.
 pub(crate) fn sign_bytes(
     rest: &[u8],
     item: &Ref,

@@ -9,7 +9,7 @@ use walkdir::WalkDir;
 use super::embedded::EMBEDDED;
 use super::error::{ODD_FILE, SpaceError};
 use super::file_type::FileTypes;
-use super::root::{Place, Root};
+use super::root::{Root, RootPlace};
 use crate::base::limits::{LISTED_FILES, WALK_DEPTH};
 use crate::base::text::escape_line;
 use crate::diagnostic;
@@ -115,7 +115,7 @@ impl Root {
     ) -> Result<Listing, SpaceError> {
         let mut listing = Listing::default();
         match self.place() {
-            Place::Embedded => {
+            RootPlace::Embedded => {
                 let prefix = format!("{}/", kind.folder());
                 let files = EMBEDDED.iter().filter_map(|file| file.path.strip_prefix(&prefix));
                 let is_below = |relative: &&str| {
@@ -126,8 +126,8 @@ impl Root {
                     self.add(&mut listing, kind, types, relative, false);
                 }
             }
-            Place::Disk(None) => {}
-            Place::Disk(Some(_)) => {
+            RootPlace::Disk(None) => {}
+            RootPlace::Disk(Some(_)) => {
                 let more = self.walk(kind, below, &mut |relative, met| {
                     match met {
                         Met::File => self.add(&mut listing, kind, types, relative, false),
@@ -173,7 +173,7 @@ impl Root {
     /// `space.symlink`
     pub(crate) fn specs(&self, kind: Kind) -> Result<Vec<Entry>, SpaceError> {
         let mut specs = Vec::new();
-        if let Place::Disk(Some(_)) = self.place() {
+        if let RootPlace::Disk(Some(_)) = self.place() {
             self.walk(kind, "", &mut |relative, _| {
                 let spec =
                     relative.rsplit_once('.').filter(|(id, ext)| is_test_spec(kind, id, ext));
@@ -258,7 +258,7 @@ impl Root {
         let place = || self.shown(&format!("{}/{relative}", kind.folder()));
         match id.parse::<ItemId>() {
             Ok(_) if special => {
-                to.odd.push(Odd::file(place(), "it is no regular file"));
+                to.odd.push(Odd::file(place(), "it is not a regular file"));
             }
             Ok(id) => {
                 let item = Ref::new(kind, id);

@@ -22,9 +22,9 @@ pub(super) const ODD_FILE: Code = SPACE_ODD_FILE;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum SpaceError {
-    #[error("`{}` is no regular file", .place.path)]
+    #[error("`{}` is not a regular file", .place.path)]
     NotAFile { place: Place },
-    #[error("`{}` is there and is no folder", .place.path)]
+    #[error("`{}` is there and is not a folder", .place.path)]
     NotAFolder { place: Place },
     #[error("`{}` is larger than {} MiB", .place.path, ITEM_BYTES >> 20)]
     TooLarge { place: Place },
@@ -63,7 +63,7 @@ impl Diagnose for SpaceError {
     fn help(&self) -> Option<String> {
         Some(match self {
             Self::NotAFile { .. } => "an item is a regular file; replace it by one".into(),
-            Self::NotAFolder { .. } => "take it away, or run rye elsewhere".into(),
+            Self::NotAFolder { .. } => "move it away, or run rye in another folder".into(),
             Self::TooLarge { .. } => {
                 "keep data out of items; a tool can read it from the project".into()
             }

@@ -13,7 +13,7 @@ use super::embedded::EMBEDDED;
 use super::error::SpaceError;
 use super::join::{open_beneath, read_beneath};
 use super::rel_path::RelPath;
-use super::root::{Place, Root, embedded};
+use super::root::{Root, RootPlace, embedded};
 use crate::base::limits::PARTS_WALKED;
 use crate::diagnostic;
 
@@ -48,9 +48,9 @@ impl Root {
         let prefix = if relative.is_empty() { String::new() } else { format!("{relative}/") };
         let path = self.path(relative);
         let open = match self.place() {
-            Place::Embedded => None,
-            Place::Disk(None) => return Ok(None),
-            Place::Disk(Some(ai)) => {
+            RootPlace::Embedded => None,
+            RootPlace::Disk(None) => return Ok(None),
+            RootPlace::Disk(Some(ai)) => {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
                 let name = if relative.is_empty() { "." } else { relative };
                 match open_beneath(ai, name, flags) {

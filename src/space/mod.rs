@@ -4,7 +4,7 @@
 //!
 //! In:  the environment, the working directory, `--project`.
 //! Out: [`Spaces`]: up to three [`Root`]s, each of which reads and lists files below itself; and
-//! the [`ForeignGround`], from which nothing that decides is taken.
+//!      the [`ForeignGround`], from which nothing that decides is taken.
 //!
 //! Invariants
 //! - A path never leaves its root: the kernel resolves it beneath the root and refuses symlinks.

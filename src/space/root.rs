@@ -16,7 +16,7 @@ use crate::id::{BundleName, Ref, Space};
 
 /// Where a root's files are.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum RootPlace {
     /// The folder `.ai`, held open; `None` while there is none.
     Disk(Option<OwnedFd>),
     /// The system space in the binary.
@@ -32,7 +32,7 @@ pub(crate) struct Root {
     /// The bundle of the system space that it is.
     bundle: Option<BundleName>,
     base: PathBuf,
-    place: Place,
+    place: RootPlace,
 }
 
 impl Root {
@@ -58,7 +58,7 @@ impl Root {
                 });
             }
         };
-        Ok(Self { space, bundle: None, base, place: Place::Disk(folder) })
+        Ok(Self { space, bundle: None, base, place: RootPlace::Disk(folder) })
     }
 
     /// The root of an installed bundle, whose `.ai` lies in `base`.
@@ -70,7 +70,12 @@ impl Root {
     }
 
     pub(super) fn embedded() -> Self {
-        Self { space: Space::System, bundle: None, base: PathBuf::new(), place: Place::Embedded }
+        Self {
+            space: Space::System,
+            bundle: None,
+            base: PathBuf::new(),
+            place: RootPlace::Embedded,
+        }
     }
 
     pub(crate) fn space(&self) -> Space {
@@ -87,15 +92,15 @@ impl Root {
     }
 
     pub(crate) fn is_embedded(&self) -> bool {
-        matches!(self.place, Place::Embedded)
+        matches!(self.place, RootPlace::Embedded)
     }
 
     /// Whether there is anything to read: a root on disk may have no `.ai` yet.
     pub(crate) fn exists(&self) -> bool {
-        !matches!(self.place, Place::Disk(None))
+        !matches!(self.place, RootPlace::Disk(None))
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &RootPlace {
         &self.place
     }
 
@@ -115,7 +120,7 @@ impl Root {
 
     /// False if there is no folder at the plain relative path below `.ai`, so no file in it either.
     pub(crate) fn may_hold(&self, folder: &str) -> bool {
-        let Place::Disk(ai) = &self.place else { return true };
+        let RootPlace::Disk(ai) = &self.place else { return true };
         let Some(ai) = ai else { return false };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         !matches!(open_beneath(ai, folder.trim_end_matches('/'), flags), Err(Errno::NOENT))
@@ -160,9 +165,9 @@ impl Root {
     /// cannot be used is an error, never a miss.
     pub(crate) fn read(&self, relative: &str) -> Result<Option<Cow<'static, [u8]>>, SpaceError> {
         let folder = match &self.place {
-            Place::Embedded => return Ok(embedded(relative).map(Cow::Borrowed)),
-            Place::Disk(None) => return Ok(None),
-            Place::Disk(Some(folder)) => folder,
+            RootPlace::Embedded => return Ok(embedded(relative).map(Cow::Borrowed)),
+            RootPlace::Disk(None) => return Ok(None),
+            RootPlace::Disk(Some(folder)) => folder,
         };
         let place = || self.shown(relative);
         let opened = read_beneath(folder, relative)

@@ -49,7 +49,7 @@ impl ProjectIdentity {
         (&self.path, self.device, self.inode) == (&other.path, other.device, other.inode) && born
     }
 
-    pub(crate) fn of(path: &Path) -> std::io::Result<Self> {
+    pub(crate) fn read(path: &Path) -> std::io::Result<Self> {
         Self::of_real(fs::canonicalize(path)?)
     }
 

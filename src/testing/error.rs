@@ -22,7 +22,7 @@ codes! {
 pub(crate) enum TestError {
     #[error("the test spec cannot be used: {}{why}", at(.pointer))]
     Malformed { place: Place, pointer: String, why: String },
-    #[error("the test spec holds `{}`, which means nothing {}", escape_line(.key), within(.pointer))]
+    #[error("the test spec holds `{}`, which is not a known key {}", escape_line(.key), within(.pointer))]
     UnknownKey {
         place: Place,
         pointer: String,
@@ -32,7 +32,7 @@ pub(crate) enum TestError {
     },
     #[error("no test spec lies beside `{}`", escape_line(.asked))]
     NoSpec { asked: String, near: Vec<String> },
-    #[error("a test spec lies here, but no `{item}`")]
+    #[error("there is a test spec here, but there is no `{item}`")]
     NoItem { place: Place, item: Ref },
     #[error("the project is not accepted, so its test specs are not read")]
     NotAccepted { project: String },
@@ -71,7 +71,7 @@ impl Diagnose for TestError {
         Some(match self {
             Self::Malformed { .. } => "see `rye fetch knowledge:rye/testing`".into(),
             Self::UnknownKey { near, known, .. } => did_you_mean(near)
-                .unwrap_or_else(|| format!("what can stand there: {}", known.join(", "))),
+                .unwrap_or_else(|| format!("the known keys are {}", known.join(", "))),
             Self::NoSpec { near, .. } => {
                 did_you_mean(near).unwrap_or_else(|| "`rye test --list` shows what there is".into())
             }

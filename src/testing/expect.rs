@@ -53,14 +53,14 @@ impl Expect {
         let exit_code = match map.get("exit_code") {
             Some(value) => {
                 let code = value.as_i64().filter(|code| (0..=255).contains(code));
-                Some(code.ok_or_else(|| at.key("exit_code").bad("is no exit status"))?)
+                Some(code.ok_or_else(|| at.key("exit_code").bad("is not an exit status"))?)
             }
             None => None,
         };
         let mut files = Vec::new();
         if let Some(value) = map.get("files") {
             let at = at.key("files");
-            for (path, value) in value.as_object().ok_or_else(|| at.bad("is no mapping"))? {
+            for (path, value) in value.as_object().ok_or_else(|| at.bad("is not a mapping"))? {
                 let at = at.key(path);
                 files.push((at.path(path)?, file(value, &at)?));
             }

@@ -28,7 +28,7 @@ pub(crate) struct Suite {
 /// # Errors
 /// `verify.project_not_accepted`: nothing of the project was read then. `test.no_spec` for the
 /// first that has none, `id.*`, `space.*`.
-pub(crate) fn find(rye: &Rye, space: Space, asked: &[Asked]) -> Result<Vec<Suite>, Failure> {
+pub(crate) fn find(rye: &Rye, space: Space, asked: &[SpecFilter]) -> Result<Vec<Suite>, Failure> {
     let mut specs = Vec::new();
     let mut items = BTreeSet::new();
     for kind in [Kind::Tool, Kind::Directive] {
@@ -54,12 +54,12 @@ pub(crate) fn find(rye: &Rye, space: Space, asked: &[Asked]) -> Result<Vec<Suite
 
 /// What was asked for.
 #[derive(Debug, Clone)]
-pub(crate) enum Asked {
+pub(crate) enum SpecFilter {
     Item(Query),
     Pattern(Pattern),
 }
 
-impl Asked {
+impl SpecFilter {
     fn matches(&self, item: &Ref, space: Space) -> bool {
         match self {
             Self::Item(query) => {
@@ -85,16 +85,16 @@ fn accepted(rye: &Rye) -> Result<(), Failure> {
     Err(TestError::NotAccepted { project }.into())
 }
 
-fn no_spec(asked: &Asked, specs: &[Entry]) -> TestError {
+fn no_spec(asked: &SpecFilter, specs: &[Entry]) -> TestError {
     let known: Vec<String> = specs.iter().map(|spec| spec.item.to_string()).collect();
     let (asked, near) = match asked {
-        Asked::Item(query) => {
+        SpecFilter::Item(query) => {
             let ids = specs.iter().map(|spec| spec.item.id.as_str());
             let ids = near(query.id.as_str(), ids, NEAR_NAMES);
             let of = |item: &&String| ids.iter().any(|id| item.ends_with(&format!(":{id}")));
             (query.to_string(), known.iter().filter(of).cloned().collect())
         }
-        Asked::Pattern(pattern) => (pattern.as_str().to_owned(), Vec::new()),
+        SpecFilter::Pattern(pattern) => (pattern.as_str().to_owned(), Vec::new()),
     };
     TestError::NoSpec { asked, near }
 }

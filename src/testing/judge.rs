@@ -14,7 +14,7 @@ const TAIL_LINES: usize = 20;
 
 /// One expectation that was not met.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct Finding {
+pub(crate) struct Mismatch {
     /// Which one: `result`, `code`, `files.out.txt`.
     pub(crate) what: String,
     /// A fragment that follows it.
@@ -29,7 +29,7 @@ pub(crate) struct Finding {
     pub(crate) error: Option<&'static str>,
 }
 
-impl Finding {
+impl Mismatch {
     /// For people, with the two texts held against each other; lines that stand in both are shown
     /// with a space before them, expected ones with `-`, those that came with `+`.
     pub(crate) fn text(&self) -> String {
@@ -68,7 +68,7 @@ pub(super) struct Came {
 }
 
 impl Came {
-    pub(super) fn of(report: &Report) -> Self {
+    pub(super) fn from_report(report: &Report) -> Self {
         match report {
             Report::Tool(tool) => {
                 let Some(outcome) = &tool.outcome else {
@@ -119,18 +119,18 @@ fn text_of(data: &Value) -> String {
     }
 }
 
-pub(super) fn plain(what: &str, why: impl Into<String>) -> Finding {
-    Finding { what: what.to_owned(), why: why.into(), ..Finding::default() }
+pub(super) fn plain(what: &str, why: impl Into<String>) -> Mismatch {
+    Mismatch { what: what.to_owned(), why: why.into(), ..Mismatch::default() }
 }
 
-fn differs(what: &str, expected: String, got: String) -> Finding {
+fn differs(what: &str, expected: String, got: String) -> Mismatch {
     let why = "is another one".to_owned();
     let (what, error) = (what.to_owned(), None);
-    Finding { what, why, expected: Some(expected), got: Some(got), error }
+    Mismatch { what, why, expected: Some(expected), got: Some(got), error }
 }
 
 /// Everything that is not as expected.
-pub(super) fn judge(expect: &Expect, came: &Came, at: &Workplace) -> Vec<Finding> {
+pub(super) fn judge(expect: &Expect, came: &Came, at: &Workplace) -> Vec<Mismatch> {
     let mut findings = Vec::new();
     ended(expect, came, &mut findings);
     if !came.ran && !findings.is_empty() {
@@ -155,7 +155,7 @@ pub(super) fn judge(expect: &Expect, came: &Came, at: &Workplace) -> Vec<Finding
     }
     for part in expect.text_includes.iter().filter(|part| !came.text.contains(*part)) {
         let why = format!("is not in the text: {part}");
-        findings.push(Finding { got: Some(came.text.clone()), ..plain("text_includes", why) });
+        findings.push(Mismatch { got: Some(came.text.clone()), ..plain("text_includes", why) });
     }
     for (path, is) in &expect.files {
         findings.extend(file(&format!("files.{path}"), is, at, path));
@@ -164,7 +164,7 @@ pub(super) fn judge(expect: &Expect, came: &Came, at: &Workplace) -> Vec<Finding
 }
 
 /// How it ended: as the code and the exit status say, and well if nothing says otherwise.
-fn ended(expect: &Expect, came: &Came, findings: &mut Vec<Finding>) {
+fn ended(expect: &Expect, came: &Came, findings: &mut Vec<Mismatch>) {
     let code = came.failed.as_ref().map(|(code, ..)| code.as_str());
     let told = || match &came.failed {
         None => match &came.pending {
@@ -203,7 +203,7 @@ fn ended(expect: &Expect, came: &Came, findings: &mut Vec<Finding>) {
     }
 }
 
-fn file(what: &str, is: &FileIs, at: &Workplace, path: &crate::space::RelPath) -> Option<Finding> {
+fn file(what: &str, is: &FileIs, at: &Workplace, path: &crate::space::RelPath) -> Option<Mismatch> {
     if let FileIs::Absent = is {
         return at.holds(path).then(|| plain(what, "was to be absent, but is there"));
     }
@@ -220,7 +220,7 @@ fn file(what: &str, is: &FileIs, at: &Workplace, path: &crate::space::RelPath) -
         FileIs::Including(parts) => {
             let missing = parts.iter().find(|part| !text.contains(*part))?;
             let why = format!("does not hold: {missing}");
-            Some(Finding { got: Some(text.into_owned()), ..plain(what, why) })
+            Some(Mismatch { got: Some(text.into_owned()), ..plain(what, why) })
         }
         _ => None,
     }

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use super::error::TEST_FAILED;
 use super::find::Suite;
-use super::judge::Finding;
-use super::run::Verdict;
+use super::judge::Mismatch;
+use super::run::CaseResult;
 use crate::base::text::escape;
 
 /// The report of all suites, each with its verdicts in the order of its cases. A spec that could
 /// not be used is an error of its suite.
-pub(crate) fn junit(suites: &[(&Suite, Vec<Verdict>)]) -> String {
+pub(crate) fn junit(suites: &[(&Suite, Vec<CaseResult>)]) -> String {
     let broken = |suite: &Suite| usize::from(suite.cases.is_err());
-    let failed = |all: &[Verdict]| all.iter().filter(|one| failure(one).is_some()).count();
-    let erred = |all: &[Verdict]| {
+    let failed = |all: &[CaseResult]| all.iter().filter(|one| failure(one).is_some()).count();
+    let erred = |all: &[CaseResult]| {
         all.iter().filter(|one| !one.findings.is_empty() && failure(one).is_none()).count()
     };
-    let time = |all: &[Verdict]| all.iter().map(|one| one.elapsed).sum::<Duration>();
+    let time = |all: &[CaseResult]| all.iter().map(|one| one.elapsed).sum::<Duration>();
     let tests: usize = suites.iter().map(|(suite, all)| all.len() + broken(suite)).sum();
     let failures: usize = suites.iter().map(|(_, all)| failed(all)).sum();
     let errors: usize = suites.iter().map(|(suite, all)| broken(suite) + erred(all)).sum();
@@ -61,11 +61,11 @@ pub(crate) fn junit(suites: &[(&Suite, Vec<Verdict>)]) -> String {
 }
 
 /// The first expectation that was not met; what could not be judged is none.
-fn failure(verdict: &Verdict) -> Option<&Finding> {
+fn failure(verdict: &CaseResult) -> Option<&Mismatch> {
     verdict.findings.iter().find(|finding| finding.error.is_none())
 }
 
-fn one(out: &mut String, class: &str, name: &str, verdict: &Verdict) {
+fn one(out: &mut String, class: &str, name: &str, verdict: &CaseResult) {
     let (name, time) = (escaped(name), seconds(verdict.elapsed));
     let _ = write!(out, "    <testcase name=\"{name}\" classname=\"{class}\" time=\"{time}\"");
     let Some(first) = failure(verdict).or(verdict.findings.first()) else {
@@ -75,7 +75,7 @@ fn one(out: &mut String, class: &str, name: &str, verdict: &Verdict) {
     let (element, kind) =
         first.error.map_or(("failure", TEST_FAILED.name()), |code| ("error", code));
     let message = format!("{} {}", first.what, first.why.lines().next().unwrap_or_default());
-    let told: Vec<String> = verdict.findings.iter().map(Finding::text).collect();
+    let told: Vec<String> = verdict.findings.iter().map(Mismatch::text).collect();
     let _ = writeln!(
         out,
         ">\n      <{element} type=\"{kind}\" message=\"{}\">{}</{element}>\n    </testcase>",

@@ -27,7 +27,7 @@ mod score;
 mod spec;
 
 pub(crate) use error::{CODES, TestError};
-pub(crate) use find::{Asked, Suite, find};
+pub(crate) use find::{SpecFilter, Suite, find};
 pub(crate) use junit::junit;
-pub(crate) use run::{Verdict, run};
+pub(crate) use run::{CaseResult, run};
 pub(crate) use spec::Case;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::find::Suite;
 use super::folder::Workplace;
-use super::judge::{Came, Finding, judge, plain};
+use super::judge::{Came, Mismatch, judge, plain};
 use super::score::score;
 use super::spec::Case;
 use crate::diagnostic::Diagnostic;
@@ -17,9 +17,9 @@ use crate::trace::Quiet;
 
 /// What became of one case.
 #[derive(Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct CaseResult {
     /// Nothing, if it passed.
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<Mismatch>,
     pub(crate) elapsed: Duration,
     /// What dev mode let through.
     pub(crate) warnings: Vec<Warned>,
@@ -34,7 +34,7 @@ pub(crate) fn run(
     rye: &Rye,
     suites: &[Suite],
     jobs: usize,
-    tell: &mut dyn FnMut(&Suite, &Case, Verdict),
+    tell: &mut dyn FnMut(&Suite, &Case, CaseResult),
 ) -> Option<i32> {
     let work: Vec<(&Suite, &Case)> = suites
         .iter()
@@ -46,7 +46,7 @@ pub(crate) fn run(
     let stop = AtomicBool::new(false);
     let (to, from) = mpsc::channel();
     let mut signal = None;
-    let attempts = |to: &mpsc::Sender<(usize, Verdict)>| {
+    let attempts = |to: &mpsc::Sender<(usize, CaseResult)>| {
         while !stop.load(Ordering::Relaxed) {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some((suite, case)) = work.get(at) else { break };
@@ -83,10 +83,10 @@ pub(crate) fn run(
 
 fn in_order(
     work: &[(&Suite, &Case)],
-    from: &mpsc::Receiver<(usize, Verdict)>,
-    tell: &mut dyn FnMut(&Suite, &Case, Verdict),
+    from: &mpsc::Receiver<(usize, CaseResult)>,
+    tell: &mut dyn FnMut(&Suite, &Case, CaseResult),
 ) -> Option<i32> {
-    let mut early: Vec<Option<Verdict>> = work.iter().map(|_| None).collect();
+    let mut early: Vec<Option<CaseResult>> = work.iter().map(|_| None).collect();
     let (mut told, mut signal, mut ended) = (0, None, false);
     for (at, verdict) in from {
         signal = signal.or(verdict.interrupted);
@@ -104,14 +104,14 @@ fn in_order(
     signal
 }
 
-fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> Verdict {
+fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> CaseResult {
     let start = Instant::now();
     let workplace = match Workplace::with(&case.setup) {
         Ok(workplace) => workplace,
         Err(error) => {
             let why = Diagnostic::from(&error).message;
             let finding = plain("setup", why);
-            return Verdict {
+            return CaseResult {
                 findings: vec![finding],
                 elapsed: start.elapsed(),
                 warnings: Vec::new(),
@@ -124,14 +124,14 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> Verdict {
     request.timeout = case.timeout;
     request.workplace = Some(workplace.path().to_owned());
     let (came, warnings, interrupted) = match rye.runs().run(&request, start, &Quiet) {
-        Ok(report) => (Came::of(&report), report.warnings().to_vec(), None),
+        Ok(report) => (Came::from_report(&report), report.warnings().to_vec(), None),
         Err(failed) => {
             let interrupted = failed.failure.interrupted();
             (Came::refused(&failed.failure.diagnostic()), failed.warnings, interrupted)
         }
     };
     let findings = judge(&case.expect, &came, &workplace);
-    let mut verdict = Verdict { findings, elapsed: start.elapsed(), warnings, interrupted };
+    let mut verdict = CaseResult { findings, elapsed: start.elapsed(), warnings, interrupted };
     if verdict.interrupted.is_none() {
         score(rye, case, &came, &workplace, &mut verdict);
         verdict.elapsed = start.elapsed();

@@ -3,16 +3,16 @@
 use std::time::Instant;
 
 use super::folder::Workplace;
-use super::judge::{Came, Finding, plain};
-use super::run::Verdict;
+use super::judge::{Came, Mismatch, plain};
+use super::run::CaseResult;
 use super::spec::Case;
-use crate::eval::Asked;
+use crate::eval::EvalRequest;
 use crate::rye::Rye;
 use crate::trace::Quiet;
 
 /// Adds what each eval found to the verdict. Without an answer there is nothing to score, which is
 /// told where nothing else is.
-pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict: &mut Verdict) {
+pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict: &mut CaseResult) {
     if case.evals.is_empty() {
         return;
     }
@@ -27,7 +27,7 @@ pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict
     for scoring in &case.evals {
         let what = format!("eval {}", scoring.eval);
         let (content, params) = (came.text.clone(), scoring.params.clone());
-        let asked = Asked { content, params, ..Asked::default() };
+        let asked = EvalRequest { content, params, ..EvalRequest::default() };
         let workplace = Some(at.path().to_owned());
         match rye.runs().eval(&scoring.eval.to_string(), asked, workplace, Instant::now(), &Quiet) {
             Ok(scored) => {
@@ -49,7 +49,7 @@ pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict
                 let diagnostic = failed.failure.diagnostic();
                 let code = diagnostic.code.name();
                 let why = format!("came to no score: {code}: {}", diagnostic.message);
-                verdict.findings.push(Finding { error: Some(code), ..plain(&what, why) });
+                verdict.findings.push(Mismatch { error: Some(code), ..plain(&what, why) });
             }
         }
     }

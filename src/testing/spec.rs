@@ -69,7 +69,9 @@ impl At<'_> {
         value: &'v Value,
         known: &'static [&'static str],
     ) -> Result<&'v Map<String, Value>, TestError> {
-        let map = value.as_object().ok_or_else(|| self.bad("is no mapping"))?;
+        let subject = if self.pointer.is_empty() { "it " } else { "" };
+        let map = value.as_object();
+        let map = map.ok_or_else(|| self.bad(format!("{subject}is not a mapping")))?;
         match map.keys().find(|key| !known.contains(&key.as_str())) {
             None => Ok(map),
             Some(key) => {
@@ -81,7 +83,7 @@ impl At<'_> {
     }
 
     pub(super) fn text(&self, value: &Value) -> Result<String, TestError> {
-        value.as_str().map(str::to_owned).ok_or_else(|| self.bad("is no text"))
+        value.as_str().map(str::to_owned).ok_or_else(|| self.bad("is not text"))
     }
 
     pub(super) fn boolean(&self, value: &Value) -> Result<bool, TestError> {
@@ -118,7 +120,7 @@ pub(super) fn read(bytes: &[u8], place: &Place) -> Result<Vec<Case>, TestError> 
     let cases = map.get("cases").ok_or_else(|| top.bad("it has no `cases`"))?;
     let at = top.key("cases");
     let cases = cases.as_array().filter(|cases| !cases.is_empty());
-    let cases = cases.ok_or_else(|| at.bad("is no list of at least one case"))?;
+    let cases = cases.ok_or_else(|| at.bad("is not a list of at least one case"))?;
     if cases.len() > TEST_CASES {
         return Err(at.bad(format!("holds more than {TEST_CASES} cases")));
     }
@@ -145,11 +147,12 @@ fn case(
         None => format!("case {}", index + 1),
     };
     if name.trim().is_empty() || name.contains('\n') {
-        return Err(at.key("name").bad("is no name of one line"));
+        return Err(at.key("name").bad("is not a single line of text"));
     }
     let inputs = match map.get("inputs") {
         Some(inputs) => {
-            let inputs = inputs.as_object().ok_or_else(|| at.key("inputs").bad("is no mapping"))?;
+            let inputs =
+                inputs.as_object().ok_or_else(|| at.key("inputs").bad("is not a mapping"))?;
             inputs.clone()
         }
         None => Map::new(),
@@ -157,7 +160,7 @@ fn case(
     let mut setup = Vec::new();
     if let Some(files) = map.get("setup") {
         let at = at.key("setup");
-        for (path, content) in files.as_object().ok_or_else(|| at.bad("is no mapping"))? {
+        for (path, content) in files.as_object().ok_or_else(|| at.bad("is not a mapping"))? {
             let at = at.key(path);
             setup.push((at.path(path)?, at.text(content)?));
         }
@@ -179,7 +182,7 @@ fn case(
 }
 
 fn evals(value: &Value, at: &At<'_>) -> Result<Vec<Scoring>, TestError> {
-    let list = value.as_array().ok_or_else(|| at.bad("is no list"))?;
+    let list = value.as_array().ok_or_else(|| at.bad("is not a list"))?;
     if list.len() > TEST_EVALS {
         return Err(at.bad(format!("holds more than {TEST_EVALS} evals")));
     }
@@ -191,19 +194,19 @@ fn scoring(value: &Value, at: &At<'_>) -> Result<Scoring, TestError> {
     let named = map.get("eval").ok_or_else(|| at.bad("has no `eval`"))?;
     let name = at.key("eval").text(named)?;
     let eval: Query =
-        name.parse().map_err(|why| at.key("eval").bad(format!("is no ref: {why}")))?;
+        name.parse().map_err(|why| at.key("eval").bad(format!("is not a valid ref: {why}")))?;
     if eval.kind.is_some_and(|kind| kind != Kind::Tool) {
-        return Err(at.key("eval").bad("is no tool"));
+        return Err(at.key("eval").bad("is not a tool"));
     }
     let params = match map.get("params") {
         Some(params) => {
-            params.as_object().ok_or_else(|| at.key("params").bad("is no mapping"))?.clone()
+            params.as_object().ok_or_else(|| at.key("params").bad("is not a mapping"))?.clone()
         }
         None => Map::new(),
     };
     let score = |key: &str| {
-        let why = |_| at.key(key).bad("is no number from 0 to 1");
-        map.get(key).map(|value| Score::of(Some(value)).map_err(why)).transpose()
+        let why = |_| at.key(key).bad("is not a number from 0 to 1");
+        map.get(key).map(|value| Score::from_value(Some(value)).map_err(why)).transpose()
     };
     let thresholds = Thresholds::new(score("min_score")?, score("max_score")?);
     Ok(Scoring { eval, params, thresholds: thresholds.map_err(|why| at.bad(why))? })
@@ -213,7 +216,7 @@ fn timeout(map: &Map<String, Value>, at: &At<'_>) -> Result<Option<Duration>, Te
     let Some(value) = map.get("timeout_ms") else { return Ok(None) };
     let sane = value.as_u64().filter(|ms| (1..=TIMEOUT_MAX_MS).contains(ms));
     let ms = sane.ok_or_else(|| {
-        at.key("timeout_ms").bad(format!("is no whole number from 1 to {TIMEOUT_MAX_MS}"))
+        at.key("timeout_ms").bad(format!("is not a whole number from 1 to {TIMEOUT_MAX_MS}"))
     })?;
     Ok(Some(Duration::from_millis(ms)))
 }

@@ -15,7 +15,7 @@ pub(crate) struct Warning {
 
 /// A program, a version file or a folder of packages that was found and not used.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct PassedOver {
+pub(crate) struct SkippedPath {
     pub(crate) path: String,
     pub(crate) why: String,
     /// The command that would let it in.
@@ -69,10 +69,10 @@ pub(crate) enum Event {
         path: String,
         real: String,
         permitted: bool,
-        passed_over: Vec<PassedOver>,
+        passed_over: Vec<SkippedPath>,
     },
     /// Folders of packages that the child may load from and nobody verified; and those passed over.
-    External { folders: Vec<String>, passed_over: Vec<PassedOver> },
+    External { folders: Vec<String>, passed_over: Vec<SkippedPath> },
     /// What holds the run's process: the level, and what it lets through.
     Sandbox { in_force: Value },
     /// Everything is decided; nothing has been started.

@@ -7,5 +7,5 @@
 mod event;
 mod sink;
 
-pub(crate) use event::{Event, PassedOver, Warning};
+pub(crate) use event::{Event, SkippedPath, Warning};
 pub(crate) use sink::{Quiet, Recorded, Recorder, Sink, Warnings};

@@ -1,6 +1,6 @@
-//! What inside a project the person let in by name (core 7.6, 7.9): programs that run tools,
-//! version files, and folders of packages. Signed records, each bound to what it was when it was
-//! written.
+//! What the person allowed by name inside a project (core 7.6, 7.9): programs that run tools,
+//! version files, and folders of packages. The records are signed, and each holds the state of the
+//! file at the time when it was written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,26 +22,26 @@ pub(crate) const INTERPRETERS: &str = "interpreters";
 /// The folder of the records about folders of packages.
 pub(crate) const DEPS: &str = "deps";
 
-/// A program, or a version file, by more than its name.
+/// A program or a version file, identified by its path, target, size, time and content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileIdentity {
-    /// The path, its folder real; the file itself may be a link.
+    /// The path; its folder is resolved, and the file itself may be a link.
     pub(crate) path: PathBuf,
-    /// The file that it leads to.
+    /// The file that the path leads to.
     pub(crate) real: PathBuf,
-    /// Bytes.
+    /// The size in bytes.
     pub(crate) size: u64,
     /// When the file last changed, in nanoseconds since 1970.
     pub(crate) ctime_ns: i64,
-    /// SHA-256 of the small text that decides what it does: a program's `pyvenv.cfg`, or a version
-    /// file itself.
+    /// SHA-256 of the small text that decides what the file does: a program's `pyvenv.cfg`, or the
+    /// version file itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text_sha256: Option<String>,
 }
 
 impl FileIdentity {
-    /// What is different from the time when `self` was written; `None` if nothing is.
+    /// What has changed since `self` was written; `None` if nothing has.
     fn changed(&self, now: &Self) -> Option<&'static str> {
         if self.path != now.path {
             return Some("the record is about another path");
@@ -61,12 +61,12 @@ impl FileIdentity {
 pub(crate) enum Permit {
     Unknown,
     Given,
-    /// There is a record, and why it does not count.
+    /// There is a record that does not count, for this reason.
     Stale(String),
 }
 
 impl TrustStore<'_> {
-    /// Whether this program, or version file, was let in.
+    /// Whether this program or version file is allowed.
     pub(crate) fn permits_file(&self, file: &FileIdentity) -> Permit {
         let Some(id) = record_id(INTERPRETERS, &file.path) else { return Permit::Unknown };
         match self.record::<FileIdentity>(&id) {
@@ -79,7 +79,7 @@ impl TrustStore<'_> {
         }
     }
 
-    /// Every program, and version file, that a record names; whether it counts is another question.
+    /// Every program and version file that a record names, also if the record does not count.
     pub(crate) fn allowed_files(&self) -> Vec<FileIdentity> {
         let Some(user) = self.user() else { return Vec::new() };
         let names = std::fs::read_dir(user.path(&format!("config/keys/{INTERPRETERS}")));
@@ -91,7 +91,7 @@ impl TrustStore<'_> {
         ids.filter_map(|id| self.record(&id).ok().flatten()).collect()
     }
 
-    /// Whether this folder of packages was let in.
+    /// Whether this folder of packages is allowed.
     pub(crate) fn permits_deps(&self, folder: &ProjectIdentity) -> Permit {
         let Some(id) = record_id(DEPS, &folder.path) else { return Permit::Unknown };
         match self.record::<ProjectIdentity>(&id) {
@@ -102,7 +102,7 @@ impl TrustStore<'_> {
         }
     }
 
-    /// A record of yours; `None` if there is none of that id.
+    /// Your record with that id, if there is one.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -111,7 +111,7 @@ impl TrustStore<'_> {
         id: &ItemId,
     ) -> Result<Option<T>, Arc<TrustError>> {
         let Some(user) = self.user() else { return Ok(None) };
-        // Absent is the common case, and needs no key.
+        // Usually there is no such record, and then no key is read.
         let Some(file) = OwnFile::find(user, id, "toml").map_err(Arc::new)? else {
             return Ok(None);
         };
@@ -127,7 +127,7 @@ impl TrustStore<'_> {
     }
 }
 
-/// Writes the record that lets a program, or a version file, in.
+/// Writes the record that allows a program or a version file.
 ///
 /// # Errors
 /// `trust.io`, `trust.not_found` for a path that is not UTF-8.
@@ -140,7 +140,7 @@ pub(crate) fn allow_file(
     write(user, pair, INTERPRETERS, &file.path, file, now)
 }
 
-/// Writes the record that lets a folder of packages in.
+/// Writes the record that allows a folder of packages.
 ///
 /// # Errors
 /// `trust.io`, `trust.not_found` for a path that is not UTF-8.

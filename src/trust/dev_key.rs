@@ -1,9 +1,8 @@
-//! The key of work in hand (core 5.2): it signs for you what you change in one project, for half a
-//! day.
+//! The dev key (core 5.2): for half a day it signs for you what you change in one project.
 //!
 //! In `<user>/.ai/config/keys/dev/`: `<project>.pem` is the private half (0600),
 //! `<fingerprint>.toml` a record of your own key's that says for which project it signs, and until
-//! when. Without that record a dev key is a stranger: a key never introduces a key.
+//! when. Without that record a dev key is unknown: no key can introduce itself.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -29,10 +28,10 @@ use crate::space::{ProjectIdentity, Root};
 
 const FOLDER: &str = "config/keys/dev";
 
-/// Who is shown as the signer of what a dev key signed.
+/// The owner that is shown for signatures of a dev key.
 pub(crate) const DEV_OWNER: &str = "you (dev key)";
 
-/// Your word that a dev key signs for you.
+/// The signed record that a dev key signs for you.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Delegate {
     pub(crate) key: PublicKey,
@@ -53,13 +52,13 @@ struct Record {
 
 impl Delegate {
     /// # Errors
-    /// One sentence.
+    /// A sentence that says what is wrong with the record.
     fn parse(text: &str, by: Fingerprint) -> Result<Self, String> {
         let record: Record = toml::from_str(text).map_err(|e| e.message().to_owned())?;
         let not_after = record.not_after.parse();
-        let not_after = not_after.map_err(|()| "`not_after` is no time".to_owned())?;
+        let not_after = not_after.map_err(|()| "`not_after` is not a valid time".to_owned())?;
         let Some(Ok(key)) = PublicKey::from_pem(&record.public_key) else {
-            return Err("`public_key` is no sound Ed25519 public key".into());
+            return Err("`public_key` is not a valid Ed25519 public key".into());
         };
         if key.fingerprint().to_string() != record.fingerprint {
             return Err("`fingerprint` is not the fingerprint of `public_key`".into());
@@ -77,8 +76,8 @@ impl Delegate {
         toml::to_string(&record).map_err(|e| TrustError::NotFound { what: e.to_string() })
     }
 
-    /// Why the key may not sign this item there; `None` if it may. Asked when signing and when
-    /// admitting, so that neither has to believe the other.
+    /// Why the key may not sign this item there; `None` if it may. Signing and admitting both ask
+    /// this, so neither relies on the other.
     pub(super) fn out_of_scope(
         &self,
         item: &Ref,
@@ -101,7 +100,7 @@ impl Delegate {
 }
 
 impl TrustStore<'_> {
-    /// The record about `key`, if you wrote one; also one whose time is over.
+    /// The record about `key`, if you wrote one, also after its time.
     pub(super) fn read_delegate(
         &self,
         key: Fingerprint,
@@ -122,7 +121,7 @@ impl TrustStore<'_> {
     }
 }
 
-/// What you said of a dev key, for those who show it.
+/// What a record says of a dev key, for display.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DevRecord {
     pub(crate) project: PathBuf,
@@ -132,7 +131,7 @@ pub(crate) struct DevRecord {
 }
 
 impl TrustStore<'_> {
-    /// The record about a dev key, if you wrote one; also one whose time is over.
+    /// The record about a dev key, if you wrote one, also after its time.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -154,8 +153,8 @@ pub(crate) struct DevKey {
 }
 
 impl DevKey {
-    /// The dev key of a project on this machine; made anew where there is none, or its time is over
-    /// or nearly so. Two that start at once get the same.
+    /// The dev key of a project on this machine. A new one is made if there is none, or if its time
+    /// is over or nearly over. Two processes that start at once get the same key.
     ///
     /// # Errors
     /// `key.permissions` for a private half that others can read, `key.io`, `trust.io`.
@@ -175,7 +174,8 @@ impl DevKey {
         let not_after = Timestamp::from_second(now.as_second() + DEV_KEY_SECONDS);
         let (key, project) = (pair.public(), project.clone());
         let delegate = Delegate { key, project, not_after, by: own.public().fingerprint() };
-        // A record of a key that nobody has yet does no harm; a key without one is a stranger.
+        // The record is written first: a record without a key does no harm, but a key without a
+        // record is unknown.
         let id = record(pair.public().fingerprint())?;
         write_own(user, &id, &delegate.to_toml()?, own, now)?;
         write_atomic(&path, pair.to_pem().as_bytes(), 0o600).map_err(io)?;
@@ -187,7 +187,7 @@ impl DevKey {
         &self.pair
     }
 
-    /// Your own key, in whose place it signs.
+    /// Your own key, for which this one signs.
     pub(crate) fn signs_for(&self) -> Fingerprint {
         self.delegate.by
     }
@@ -200,18 +200,18 @@ impl DevKey {
         self.delegate.not_after
     }
 
-    /// Whether another is due.
+    /// Whether it is time for another dev key.
     pub(crate) fn is_nearly_over(&self, now: Timestamp) -> bool {
         now.as_second() + DEV_KEY_SPARE_SECONDS > self.delegate.not_after.as_second()
     }
 
-    /// For how many seconds no other is due.
+    /// The number of seconds until another dev key is due.
     pub(crate) fn fresh_for(&self, now: Timestamp) -> u64 {
         let last = self.delegate.not_after.as_second() - DEV_KEY_SPARE_SECONDS;
         u64::try_from(last - now.as_second()).unwrap_or(0)
     }
 
-    /// Why it may not sign that; `None` if it may.
+    /// Why this key may not sign the item; `None` if it may.
     pub(crate) fn out_of_scope(&self, item: &Ref, space: Space) -> Option<&'static str> {
         self.delegate.out_of_scope(item, space, Some(&self.delegate.project))
     }
@@ -219,7 +219,7 @@ impl DevKey {
 
 fn record(key: Fingerprint) -> Result<ItemId, TrustError> {
     let id = format!("keys/dev/{key}");
-    id.parse().map_err(|_| TrustError::NotFound { what: format!("`{id}` is no id") })
+    id.parse().map_err(|_| TrustError::NotFound { what: format!("`{id}` is not a valid id") })
 }
 
 fn private_path(user: &Root, project: &ProjectIdentity) -> Result<PathBuf, TrustError> {
@@ -229,7 +229,7 @@ fn private_path(user: &Root, project: &ProjectIdentity) -> Result<PathBuf, Trust
     Ok(user.path(&format!("config/{id}.pem")))
 }
 
-/// The key that is there, if it can still be used.
+/// The key on disk, if it can still be used.
 fn find(
     user: &Root,
     path: &Path,
@@ -249,7 +249,7 @@ fn find(
     };
     let own = own.public();
     let id = record(pair.public().fingerprint())?;
-    // A record that is gone, or is another key's since a rotation, makes room for one that counts.
+    // If the record is gone, or was signed by a key that was rotated since, a new dev key is made.
     let Ok(Some(text)) = read_own(user, &id, "toml", Some(&own), now) else { return Ok(None) };
     let revoked = TrustStore::new(Some(user), now).is_revoked(pair.public().fingerprint());
     if revoked.unwrap_or(true) {
@@ -261,7 +261,7 @@ fn find(
     Ok(key.filter(|key| !key.is_nearly_over(now)))
 }
 
-/// Makes the folder, closed to others, and waits for whoever holds it.
+/// Makes the folder, which only you may read, and takes its lock.
 fn hold(folder: &Path) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
@@ -270,8 +270,8 @@ fn hold(folder: &Path) -> io::Result<File> {
     Ok(held)
 }
 
-/// Removes records of keys that are long over: they are kept a while, so that what such a key
-/// signed is told from what a stranger signed.
+/// Removes records of dev keys that expired long ago. They are kept for a while, so that signatures
+/// of an expired dev key can be told from those of an unknown key.
 fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let age = entry.metadata().ok().and_then(|stat| stat.modified().ok()?.elapsed().ok());

@@ -16,7 +16,7 @@ use crate::base::text::{brief_line, unfit};
 use crate::base::value_count::has_more_signs;
 use crate::base::{Timestamp, bytes};
 use crate::id::{Fingerprint, ItemId, Kind, Pattern, Ref};
-use crate::signature::{Fault, KeyPair, MARK, PublicKey, SignedText, check, sign_bytes};
+use crate::signature::{KeyPair, MARK, PublicKey, SignedText, TextFault, check, sign_bytes};
 use crate::space::{Comment, ProjectIdentity, Root, SpaceError};
 
 /// Whom a person believes, for what, where and until when.
@@ -24,11 +24,11 @@ use crate::space::{Comment, ProjectIdentity, Root, SpaceError};
 pub(crate) struct TrustDocument {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) owner: String,
-    /// `None` is everything except `rye/**`, hooks and config.
+    /// `None` stands for everything except `rye/**`, hooks and config.
     pub(crate) items: Option<Vec<Pattern>>,
-    /// The items are a proposal's own wish: the limits of the default hold beside them.
+    /// The items were chosen by a proposal and not by a person, so the default limits hold as well.
     pub(crate) wished: bool,
-    /// `None` is every project.
+    /// `None` stands for every project.
     pub(crate) projects: Option<Vec<PathBuf>>,
     /// What the folders at those paths were when the document was written: another folder that is
     /// put at the path later is another project.
@@ -36,7 +36,7 @@ pub(crate) struct TrustDocument {
     pub(crate) not_after: Option<Timestamp>,
     /// The person insisted on a key whose private half is public.
     pub(crate) example: bool,
-    /// It was your own key until you rotated it, and may sign what your own key may.
+    /// The key was your own until you rotated it. It may sign what your own key may sign.
     pub(crate) was_own: bool,
     pub(crate) public_key: PublicKey,
 }
@@ -70,30 +70,31 @@ impl TrustDocument {
     /// Reads the text of a document; says nothing about who wrote it.
     ///
     /// # Errors
-    /// [`Unfit::Weak`] for a key that proves nothing; else one sentence on what is wrong. A
-    /// fingerprint that is not the key's is wrong.
-    pub(crate) fn parse(text: &str) -> Result<Self, Unfit> {
+    /// [`DocumentFault::Weak`] for a key that proves nothing; else a sentence that says what is
+    /// wrong, for example a fingerprint that is not the key's.
+    pub(crate) fn parse(text: &str) -> Result<Self, DocumentFault> {
         if has_more_signs(text, DATA_SIGNS) {
             return Err("it holds more than any trust document".into());
         }
-        let raw: Raw = toml::from_str(text).map_err(|e| Unfit::Wrong(brief_line(e.message())))?;
+        let raw: Raw =
+            toml::from_str(text).map_err(|e| DocumentFault::Wrong(brief_line(e.message())))?;
         let fingerprint: Fingerprint =
-            raw.fingerprint.parse().map_err(|_| "`fingerprint` is no fingerprint")?;
+            raw.fingerprint.parse().map_err(|_| "`fingerprint` is not a valid fingerprint")?;
         let public_key = match PublicKey::from_pem(&raw.public_key.pem) {
-            None => return Err("`public_key.pem` is no Ed25519 public key".into()),
-            Some(Err(_)) => return Err(Unfit::Weak),
+            None => return Err("`public_key.pem` is not a valid Ed25519 public key".into()),
+            Some(Err(_)) => return Err(DocumentFault::Weak),
             Some(Ok(key)) => key,
         };
         if public_key.fingerprint() != fingerprint {
             return Err("`fingerprint` is not the fingerprint of `public_key.pem`".into());
         }
-        // Where an owner is shown it stands between these marks.
+        // The owner is shown between these marks, so it must not hold one.
         let is_line = !raw.owner.contains(|c: char| c.is_control() || c == '`')
             && unfit(&raw.owner).is_none();
         if !is_line || raw.owner.len() > 200 {
             return Err("`owner` is not a short line of plain text without backticks".into());
         }
-        // Written into a document of your own, it would be taken for a second signature line.
+        // In a document of your own it would be taken for a second signature line.
         let paths = raw.projects.iter().flatten().chain(raw.project_ids.iter().map(|id| &id.path));
         if raw.owner.contains(MARK) || paths.into_iter().any(|p| p.to_string_lossy().contains(MARK))
         {
@@ -105,7 +106,7 @@ impl TrustDocument {
                 .map(|t| t.parse::<Pattern>().map_err(|e| format!("`items`: {e}")))
                 .collect()
         };
-        let items = raw.items.map(patterns).transpose().map_err(Unfit::Wrong)?;
+        let items = raw.items.map(patterns).transpose().map_err(DocumentFault::Wrong)?;
         let not_after = raw.not_after.as_ref().map(time).transpose()?;
         let Raw { owner, wished, projects, project_ids, example, was_own, .. } = raw;
         Ok(Self {
@@ -122,7 +123,7 @@ impl TrustDocument {
         })
     }
 
-    /// The document of a key of which nothing is said but whose it is.
+    /// The document of a key with its owner and no other statement.
     pub(crate) fn new(public_key: PublicKey, owner: String) -> Self {
         Self {
             fingerprint: public_key.fingerprint(),
@@ -138,7 +139,7 @@ impl TrustDocument {
         }
     }
 
-    /// What the key may sign, in the words that people are shown.
+    /// What the key may sign, in words for people.
     pub(crate) fn covers(&self) -> String {
         const NEVER: &str = "`rye/**`, hooks and config";
         match &self.items {
@@ -152,7 +153,7 @@ impl TrustDocument {
         }
     }
 
-    /// The text of the document, through a TOML writer: no value can become another key.
+    /// The text of the document. A TOML writer makes it, so no value can become another key.
     pub(crate) fn to_toml(&self) -> String {
         let mut table = toml::Table::new();
         table.insert("fingerprint".into(), self.fingerprint.to_string().into());
@@ -190,22 +191,22 @@ impl TrustDocument {
     }
 }
 
-/// Why a text is no trust document.
+/// Why a text is not a trust document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unfit {
+pub(crate) enum DocumentFault {
     #[error("its public key is weak: not canonical, or not of full order")]
     Weak,
     #[error("{0}")]
     Wrong(String),
 }
 
-impl From<&str> for Unfit {
+impl From<&str> for DocumentFault {
     fn from(why: &str) -> Self {
         Self::Wrong(why.to_owned())
     }
 }
 
-impl From<String> for Unfit {
+impl From<String> for DocumentFault {
     fn from(why: String) -> Self {
         Self::Wrong(why)
     }
@@ -216,12 +217,13 @@ fn time(value: &toml::Value) -> Result<Timestamp, String> {
     let text = match value {
         toml::Value::String(text) => text.clone(),
         toml::Value::Datetime(time) => time.to_string(),
-        _ => return Err("`not_after` is no time".into()),
+        _ => return Err("`not_after` is not a valid time".into()),
     };
-    text.parse().map_err(|()| "`not_after` is no time such as `2027-01-01T00:00:00Z`".into())
+    text.parse()
+        .map_err(|()| "`not_after` is not a valid time such as `2027-01-01T00:00:00Z`".into())
 }
 
-/// The statement that a key is believed no longer.
+/// The statement that a key is no longer trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Revocation {
@@ -248,14 +250,15 @@ pub(crate) fn relative(id: &ItemId) -> String {
     format!("config/{id}.toml")
 }
 
-/// A file `config/<id>.<ext>` that decides about trust, as it was read, by whomever it was written.
+/// A file `config/<id>.<ext>` that decides about trust, as it was read. Who signed it is not known
+/// yet.
 pub(super) struct OwnFile<'a> {
     id: &'a ItemId,
     ext: &'a str,
-    /// As it lies in its place.
+    /// The file in its place.
     in_place: Option<Cow<'a, [u8]>>,
-    /// As it waits for the key of that fingerprint to be your own, in a rotation that was cut
-    /// short.
+    /// The file that waits in an unfinished rotation, until the key with that fingerprint is your
+    /// own.
     waiting: Option<(Fingerprint, Vec<u8>)>,
 }
 
@@ -263,7 +266,7 @@ pub(super) struct OwnFile<'a> {
 #[derive(Debug, thiserror::Error)]
 enum NotOwn {
     #[error(transparent)]
-    Text(#[from] Fault),
+    Text(#[from] TextFault),
     #[error("you have no key of your own that could have signed it")]
     NoKey,
     #[error("it is not signed by your own key")]
@@ -288,7 +291,7 @@ pub(super) fn read_own(
 }
 
 impl<'a> OwnFile<'a> {
-    /// Reads the file; `None` if it is not there, for which no key is needed.
+    /// Reads the file; `None` if it is not there. No key is read.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -299,18 +302,18 @@ impl<'a> OwnFile<'a> {
     ) -> Result<Option<Self>, TrustError> {
         let relative = format!("config/{id}.{ext}");
         let error = |error: SpaceError| unreadable(id, ext, error.to_string());
-        // Who finishes a rotation puts a document into its place before taking it from here.
+        // A rotation puts a document into its place before it removes the waiting copy.
         let waiting = rotation::waiting(user, &relative).map_err(error)?;
         let in_place = user.read(&relative).map_err(error)?;
         let is_there = in_place.is_some() || waiting.is_some();
         Ok(is_there.then_some(Self { id, ext, in_place, waiting }))
     }
 
-    /// Its text, if `key` signed it and it stands where it was signed for; `None` if all there is
-    /// waits for another key.
+    /// The text, if `key` signed it for this place; `None` if there is only a copy that waits for
+    /// another key.
     ///
-    /// This is the one door for files that decide about trust: a file that is there but is not
-    /// plainly the key's own fails closed.
+    /// Every file that decides about trust is read here: a file that is there but was not signed by
+    /// `key` is an error.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -349,8 +352,8 @@ fn signed_by(
     verdict.strictly().map(|checked| checked.text.to_owned())
 }
 
-/// Reads a document that waits below `staged`, if `key` signed it; when is judged where it is
-/// believed.
+/// Reads a document that waits below `staged`, if `key` signed it. Its time is checked by whoever
+/// uses it.
 ///
 /// # Errors
 /// `verify.trust_unreadable`
@@ -371,8 +374,8 @@ fn unreadable(id: &ItemId, ext: &str, why: String) -> TrustError {
     TrustError::Unreadable { path: format!(".ai/config/{id}.{ext}"), why, help: None }
 }
 
-/// Writes `config/<id>.toml` of the user space, signed by `pair`; folders are made closed to
-/// others. A rotation that was cut short is finished first, so that nothing that waits is newer.
+/// Writes `config/<id>.toml` of the user space, signed by `pair`; only you may read the folders
+/// that it makes. An unfinished rotation is finished first, so that no waiting document is newer.
 ///
 /// # Errors
 /// `trust.malformed` for a body that could not be read again, `trust.io`.
@@ -387,13 +390,13 @@ pub(crate) fn write_own(
     write_signed(user.base(), id, "toml", body, pair, now)
 }
 
-/// Takes a document of the user space away; false if there is none. A rotation that was cut short
-/// is finished first, so that it does not bring the document back.
+/// Removes a document of the user space; false if there is none. An unfinished rotation is finished
+/// first, so that it does not bring the document back.
 ///
 /// # Errors
 /// `trust.io`, `key.*`
 pub(crate) fn remove_own(user: &Root, id: &ItemId) -> Result<bool, TrustError> {
-    if let Some(own) = OwnKeys::of(user).find_public()? {
+    if let Some(own) = OwnKeys::new(user).find_public()? {
         rotation::finish(user, &own)?;
     }
     let path = user.path(&relative(id));
@@ -419,7 +422,7 @@ pub(super) fn write_signed(
     let signed = sign_bytes(body.as_bytes(), &item, ext, &toml_comment(), pair, now);
     let malformed = |why: String| TrustError::Malformed { what: id.to_string(), why };
     let signed = signed.map_err(|()| malformed("it cannot be signed".into()))?;
-    // What could not be read again would fail closed later, for good.
+    // A document that could not be read again would be an error from then on.
     let read = signed_by(&signed, id, ext, Some(&pair.public()), now);
     read.map_err(|why| malformed(format!("it could not be read again: {why}")))?;
     write_document(base, id, ext, &signed)
@@ -460,7 +463,7 @@ mod tests {
             items: Some(vec!["tool:acme/*".parse().unwrap()]),
             wished: true,
             projects: Some(vec!["/".into()]),
-            project_ids: vec![ProjectIdentity::of("/".as_ref()).unwrap()],
+            project_ids: vec![ProjectIdentity::read("/".as_ref()).unwrap()],
             not_after: Some("2027-01-01T00:00:00Z".parse().unwrap()),
             example: false,
             was_own: true,
@@ -494,7 +497,7 @@ mod tests {
         for document in [owner, project] {
             let error = TrustDocument::parse(&document.to_toml()).unwrap_err().to_string();
             assert_eq!(error, "a value looks like a signature line");
-            // Nor is one written, wherever the value came from.
+            // Such a value is not written either, wherever it came from.
             let folder = tempfile::tempdir().unwrap();
             let id = "keys/trusted/x".parse().unwrap();
             let (pair, now) = (KeyPair::generate().unwrap(), Timestamp::from_second(0));

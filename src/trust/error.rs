@@ -33,7 +33,7 @@ pub(crate) enum KeyError {
     Exists { fingerprint: Fingerprint },
     #[error("`{}` can be read by others", .path.display())]
     Permissions { path: PathBuf },
-    #[error("`{}` is no Ed25519 {what}", escape_line(.name))]
+    #[error("`{}` is not a valid Ed25519 {what}", escape_line(.name))]
     Malformed { name: String, what: &'static str },
     #[error("`{}` can be written by others", .path.display())]
     Writable { path: PathBuf },
@@ -77,7 +77,7 @@ impl Diagnose for KeyError {
             Self::Malformed { .. } => {
                 "rye reads PKCS#8 PEM for private keys and SPKI PEM for public ones".into()
             }
-            Self::Io { .. } => "see `rye doctor`".into(),
+            Self::Io { .. } => "run `rye doctor`, which looks at each folder that rye uses".into(),
         })
     }
 
@@ -116,7 +116,7 @@ pub(crate) enum TrustError {
     Key(#[from] KeyError),
     #[error("`{}`: {source}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
-    #[error("`{}` cannot be let in: {why}", escape_line(&.path.display().to_string()))]
+    #[error("`{}` cannot be allowed: {why}", escape_line(&.path.display().to_string()))]
     Unfit { path: PathBuf, why: &'static str },
 }
 
@@ -160,10 +160,10 @@ impl Diagnose for TrustError {
                 "a revoked key stays so; ask the signer for another, and sign again what you want of theirs".into()
             }
             Self::Example { .. } => {
-                "for examples and tests only: say `--example`".into()
+                "use it for examples and tests only, with `--example`".into()
             }
             Self::Key(inner) => return inner.help(),
-            Self::Io { .. } => "see `rye doctor`".into(),
+            Self::Io { .. } => "run `rye doctor`, which looks at each folder that rye uses".into(),
             Self::Unfit { .. } => {
                 "name the file itself, such as `.venv/bin/python3`; `--dry-run` says which one is looked for".into()
             }

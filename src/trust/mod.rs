@@ -8,7 +8,8 @@
 //!
 //! Invariants
 //! - Trust comes from the user space and from the one embedded publisher key, never from a project.
-//! - What decides about trust is your own key's word, or nothing: `document.rs` is the one door.
+//! - A file that decides about trust counts only if your own key signed it; `document.rs` alone
+//!   reads such files.
 //! - Reading a key or a document writes nothing.
 //!
 //! Start at `store.rs`. `document.rs` is the files that say whom you believe, `project.rs` the
@@ -32,7 +33,9 @@ mod store;
 
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
-pub(crate) use document::{Revocation, TrustDocument, Unfit, relative, remove_own, write_own};
+pub(crate) use document::{
+    DocumentFault, Revocation, TrustDocument, relative, remove_own, write_own,
+};
 pub(crate) use error::{
     CODES, KeyError, TrustError, VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE,
     VERIFY_WEAK_KEY,

@@ -25,7 +25,7 @@ pub(crate) struct OwnKeys<'a> {
 }
 
 impl<'a> OwnKeys<'a> {
-    pub(crate) fn of(user: &'a Root) -> Self {
+    pub(crate) fn new(user: &'a Root) -> Self {
         Self { user }
     }
 
@@ -45,7 +45,7 @@ impl<'a> OwnKeys<'a> {
         self.find_pair()?.ok_or(KeyError::Missing)
     }
 
-    /// Does what a call that was cut short left undone: the documents of a rotation, the public
+    /// Finishes what an interrupted call left undone: the documents of a rotation, and the public
     /// half. True if there was anything to do.
     ///
     /// # Errors
@@ -61,8 +61,8 @@ impl<'a> OwnKeys<'a> {
         Ok(finished || !is_there)
     }
 
-    /// The public half, computed from the private key; without one, what `public_key.pem` says
-    /// (a machine that only verifies).
+    /// The public half, computed from the private key. A machine that only verifies has no private
+    /// key; there it is read from `public_key.pem`.
     pub(crate) fn find_public(&self) -> Result<Option<PublicKey>, KeyError> {
         if let Some(bytes) = self.private_bytes()? {
             let public = || parsed(&bytes).map(|pair| pair.public());
@@ -86,7 +86,7 @@ impl<'a> OwnKeys<'a> {
         self.private_bytes()?.map(|bytes| parsed(&bytes)).transpose()
     }
 
-    /// What the file with the private key holds, if nobody else may read it.
+    /// The content of the private key's file, if nobody else may read it.
     fn private_bytes(&self) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
         let Some(bytes) = self.read("private_key.pem")?.map(Zeroizing::new) else {
             return Ok(None);
@@ -110,8 +110,8 @@ impl<'a> OwnKeys<'a> {
         Ok(bytes.map(std::borrow::Cow::into_owned))
     }
 
-    /// Nobody else may read the folders of keys, or put another key in the place of this one: all
-    /// from the file `name` up to `.ai` is the caller's own (core 4.1).
+    /// Checks that nobody else can read the folders of keys or replace this key: everything from
+    /// the file `name` up to `.ai` must belong to the caller (core 4.1).
     fn closed(&self, name: &str) -> Result<(), KeyError> {
         let file = format!("{FOLDER}/{name}");
         for relative in [&file, FOLDER, KEYS, "config", ""] {
@@ -135,7 +135,7 @@ impl<'a> OwnKeys<'a> {
         Ok(())
     }
 
-    /// Writes a pair where none is.
+    /// Writes the first pair.
     ///
     /// # Errors
     /// `key.exists`: a pair is never overwritten.
@@ -166,7 +166,7 @@ impl<'a> OwnKeys<'a> {
     }
 }
 
-/// Makes the folder and those above it that are missing, and closes it to others.
+/// Makes the folder and its missing parents; only you may read it.
 fn make_private(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))

@@ -37,7 +37,7 @@ enum Receipts {
 
 impl Policy {
     /// # Errors
-    /// Why the text is no policy, in one line.
+    /// One line that says why the text is not a policy.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut policy: Self = yaml(text)?;
         let hooks = std::mem::take(&mut policy.required_hooks);

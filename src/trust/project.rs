@@ -69,7 +69,7 @@ pub(crate) fn record_id(kind: &str, path: &Path) -> Option<ItemId> {
     format!("keys/{kind}/{}", &digest[..32]).parse().ok()
 }
 
-/// Whether a record can name the path: one that is written must be readable again.
+/// Checks that a record can name the path, because a record must be readable after it is written.
 ///
 /// # Errors
 /// `trust.not_found`

@@ -9,7 +9,7 @@ use crate::space::{FileTypes, Root};
 #[derive(Debug)]
 pub(crate) struct Proposal {
     pub(crate) path: String,
-    /// The document, or why it is none.
+    /// The document, or why it cannot be used.
     pub(crate) document: Result<TrustDocument, String>,
 }
 

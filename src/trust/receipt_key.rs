@@ -1,4 +1,4 @@
-//! Whose word counts about something that is no item: the record of a run.
+//! Whose signature counts on the receipt of a run, which is not an item.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::id::Fingerprint;
 use crate::signature::{EXAMPLE, PUBLISHER, PublicKey};
 use crate::space::ProjectIdentity;
 
-/// A key whose word counts here.
+/// A key whose receipts count here.
 #[derive(Debug)]
 pub(crate) struct ReceiptKey {
     pub(crate) key: PublicKey,
     pub(crate) owner: String,
 }
 
-/// Why a key's word does not count here.
+/// Why a key's receipts do not count here.
 #[derive(Debug, Clone)]
 pub(crate) enum KeyProblem {
     /// It is neither your own nor one that you trust.
@@ -40,8 +40,8 @@ impl From<Arc<TrustError>> for KeyProblem {
 }
 
 impl TrustStore<'_> {
-    /// The key with that fingerprint, if it is your own, or one that you trust here. Which items it
-    /// may sign does not matter: it speaks of a run, and admits nothing.
+    /// The key with that fingerprint, if it is your own or one that you trust here. Which items it
+    /// may sign does not matter, because a receipt admits no item.
     ///
     /// # Errors
     /// [`KeyProblem`]
@@ -53,7 +53,7 @@ impl TrustStore<'_> {
         if self.is_revoked(key)? {
             return Err(KeyProblem::Revoked);
         }
-        // The publisher signs what is in the binary, and runs nothing.
+        // The publisher signs the items in the binary and runs nothing, so it signs no receipts.
         let belief = if key == PUBLISHER { KeyStatus::Unknown } else { self.key_status(key)? };
         if key == EXAMPLE && !self.lets_in_example() {
             return Err(KeyProblem::Example);

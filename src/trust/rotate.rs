@@ -20,19 +20,19 @@ pub(crate) struct Rotated {
     pub(crate) current: Fingerprint,
     /// Documents of the user space that the old key had signed and the current one signs now.
     pub(crate) documents: usize,
-    /// The old key was revoked: what it said of others was not taken over.
+    /// The old key was revoked, so what it said of other keys was not signed again.
     pub(crate) was_revoked: bool,
 }
 
 /// Makes a pair, keeps the old private key as `private_key.<fp>.pem`, signs your documents again,
 /// writes a statement signed by both keys, and trusts the old public key for what it could sign
-/// before, so that what it signed keeps running until it is signed again. Cut short anywhere, it is
-/// done or not begun (`rotation.rs`).
+/// before, so that what it signed keeps running until it is signed again. If it is interrupted, it
+/// is either done or not begun (`rotation.rs`).
 ///
 /// # Errors
 /// `key.missing` and the other `key.*`, `verify.trust_unreadable`, `trust.io`.
 pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError> {
-    let keys = OwnKeys::of(user);
+    let keys = OwnKeys::new(user);
     keys.finish_rotation()?;
     let old = keys.pair()?;
     let path = keys.folder();
@@ -43,7 +43,7 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
     let is_revoked = TrustStore::new(Some(user), now).own_is_revoked();
     let mut documents = own_documents(user, &voices(&keys, &old), now)?;
     if is_revoked {
-        // What a key said that you revoked is not said again by the current one.
+        // What a revoked key said is not signed again by the current key.
         documents.retain(|document| document.id.as_str().starts_with("keys/revoked/"));
     }
     let staged = Rotation::begin(user, old_fp, fp)?;
@@ -51,7 +51,8 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
     let kept = path.join(format!("private_key.{old_fp}.pem"));
     let keep = || write_atomic(&kept, old.to_pem().as_bytes(), 0o600).map_err(io);
     let done = sign().and_then(|()| Ok(keep()?)).and_then(|()| Ok(keys.replace(&current)?));
-    // Also a step that failed may have been done: the key on disk says whose the documents are.
+    // A step that failed may still have been done, so the key on disk decides which documents
+    // count.
     let replaced = keys.find_pair()?.is_some_and(|pair| pair.public().fingerprint() == fp);
     if !replaced {
         staged.discard();
@@ -65,7 +66,8 @@ pub(crate) fn rotate(user: &Root, now: Timestamp) -> Result<Rotated, TrustError>
     Ok(Rotated { old: old_fp, current: fp, documents: documents.len(), was_revoked: is_revoked })
 }
 
-/// Signs by the current key what the old one said, and what the rotation itself says.
+/// Signs again, with the current key, the documents of the old one, and the records of the rotation
+/// itself.
 fn stage(
     staged: &Rotation,
     documents: &[Document],
@@ -102,8 +104,8 @@ struct Document {
     body: String,
 }
 
-/// The keys that may have signed what is said here: the own one, and those kept from rotations,
-/// since one that was cut short left documents of theirs behind.
+/// The keys that may have signed documents here: your own, and those kept from rotations, because
+/// an unfinished rotation leaves documents of the older key behind.
 fn voices(keys: &OwnKeys<'_>, own: &KeyPair) -> Vec<PublicKey> {
     let kept =
         std::fs::read_dir(keys.folder()).into_iter().flatten().flatten().filter_map(|file| {
@@ -146,5 +148,5 @@ fn own_documents(
 }
 
 fn id(text: &str) -> Result<ItemId, TrustError> {
-    text.parse().map_err(|_| TrustError::NotFound { what: format!("`{text}` is no id") })
+    text.parse().map_err(|_| TrustError::NotFound { what: format!("`{text}` is not a valid id") })
 }

@@ -1,11 +1,11 @@
 //! A rotation's documents while they wait for the key that signed them.
 //!
-//! Every document of yours is signed by the other key and laid down below
+//! Every document of yours is signed by the new key and stored below
 //! `<user>/.ai/state/rotation/<its fingerprint>/` before that key becomes your own. Replacing the
-//! private key is the one step that decides: before it nothing has happened, after it whoever reads
-//! a document looks here first. So a rotation that is cut short is done or not begun. `rye keys
-//! rotate`, `rye doctor` and whoever writes a document put what waits into its place; reading
-//! writes nothing.
+//! private key is the one step that decides: before it nothing has happened, and after it readers
+//! look here first. So an interrupted rotation is either done or not begun. `rye keys rotate`, `rye
+//! doctor` and every writer of a document move the waiting documents into their places; readers
+//! write nothing.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,15 +23,15 @@ use crate::space::{FileTypes, Root, SpaceError};
 
 const FOLDER: &str = "state/rotation";
 
-/// Documents that wait. One rotation of a user space at a time: the others wait for it.
+/// The documents that wait. A lock allows one rotation of a user space at a time.
 pub(super) struct Rotation {
     base: PathBuf,
     _held: File,
 }
 
 impl Rotation {
-    /// An empty place for what `current` signs in the place of `old`; what earlier rotations left
-    /// behind is removed.
+    /// An empty folder for the documents that `current` signs in the place of `old`. Remains of
+    /// earlier rotations are removed.
     ///
     /// # Errors
     /// `key.exists` if another rotation was sooner, `key.io`.
@@ -44,7 +44,7 @@ impl Rotation {
         let io = |source| KeyError::Io { path: folder.clone(), source };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io)?;
         let held = hold(&folder).map_err(io)?;
-        let own = OwnKeys::of(user).find_pair()?.map(|pair| pair.public().fingerprint());
+        let own = OwnKeys::new(user).find_pair()?.map(|pair| pair.public().fingerprint());
         if let Some(fingerprint) = own.filter(|own| *own != old) {
             return Err(KeyError::Exists { fingerprint });
         }
@@ -56,19 +56,19 @@ impl Rotation {
         Ok(Self { base, _held: held })
     }
 
-    /// What stands for the user space's folder while the documents wait.
+    /// The folder that stands for the user space's own while the documents wait.
     pub(super) fn base(&self) -> &Path {
         &self.base
     }
 
-    /// Nothing came of it.
+    /// Gives the rotation up.
     pub(super) fn discard(self) {
         let _ = fs::remove_dir_all(&self.base);
     }
 }
 
-/// A document that waits for a key to be your own, and for which. Readers look here beside its
-/// place.
+/// A document that waits for a key to become your own, and the fingerprint of that key. Readers
+/// look here and in the document's place.
 ///
 /// # Errors
 /// `space.*`
@@ -76,12 +76,12 @@ pub(super) fn waiting(
     user: &Root,
     relative: &str,
 ) -> Result<Option<(Fingerprint, Vec<u8>)>, SpaceError> {
-    // Hardly ever is there anything.
+    // Usually nothing waits.
     let Ok(entries) = fs::read_dir(user.path(FOLDER)) else { return Ok(None) };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(key) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-        // A folder that is gone by now was emptied into the places.
+        // If the folder is gone, its documents are in their places.
         let Ok(staged) = Root::on_disk(Space::User, entry.path()) else { continue };
         if let Some(bytes) = staged.read(relative)? {
             return Ok(Some((key, bytes.into_owned())));
@@ -90,10 +90,10 @@ pub(super) fn waiting(
     Ok(None)
 }
 
-/// Puts the documents that wait for `own` in their places; false if there are none.
+/// Puts the documents that wait for `own` into their places; false if none wait.
 ///
 /// # Errors
-/// `trust.io`, `key.io`: they wait on.
+/// `trust.io`, `key.io`: the documents keep waiting.
 pub(super) fn finish(user: &Root, own: &PublicKey) -> Result<bool, TrustError> {
     let folder = user.path(FOLDER);
     let base = folder.join(own.fingerprint().to_string());
@@ -115,18 +115,19 @@ pub(super) fn finish(user: &Root, own: &PublicKey) -> Result<bool, TrustError> {
                 write_document(user.base(), id, &entry.ext, text.as_bytes())?;
             }
             Ok(None) => {}
-            // What stands in its place fails closed by itself.
+            // The reader of the document's place refuses a wrong file by itself.
             Err(error) => tracing::warn!(%id, %error, "a document of a rotation is passed over"),
         }
     }
-    // First out of the way, whole: half of it must not be put over what is written later.
+    // The folder is moved away as a whole first, so that no later document is overwritten by half
+    // of it.
     let done = folder.join(format!("done-{}", own.fingerprint()));
     fs::rename(&base, &done).map_err(io)?;
     let _ = fs::remove_dir_all(&done);
     Ok(true)
 }
 
-/// Waits for whoever holds the folder; a file system without locks has nobody wait.
+/// Takes the folder's lock. On a file system without locks this does nothing.
 fn hold(folder: &Path) -> io::Result<File> {
     let held = File::open(folder)?;
     let _ = flock(&held, FlockOperation::LockExclusive);

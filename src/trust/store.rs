@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde::Deserialize;
 
 use super::dev_key::{self, Delegate};
-use super::document::{OwnFile, Revocation, TrustDocument, Unfit};
+use super::document::{DocumentFault, OwnFile, Revocation, TrustDocument};
 use super::error::{KeyError, TrustError};
 use super::own_keys::OwnKeys;
 use super::policy::Policy;
@@ -24,27 +24,27 @@ use crate::space::{FileTypes, ProjectIdentity, Root};
 #[derive(Debug, Default)]
 struct Known {
     document: Option<TrustDocument>,
-    /// There is a document, and its key proves nothing.
+    /// A document names the key, but the key is weak and proves nothing.
     weak: bool,
     /// It signs for you in one project.
     delegate: Option<Delegate>,
 }
 
-/// What was read of a key, or why it could not be.
+/// What was read of a key, or why reading failed.
 type Memo<T> = Result<T, Arc<TrustError>>;
 
 /// What the person's documents say of a fingerprint.
 pub(crate) enum KeyStatus {
     /// Nothing.
     Unknown,
-    /// They name a key that proves nothing.
+    /// They name a weak key.
     Weak,
     Key(Box<TrustedKey>),
     /// A dev key of yours.
     Dev(Box<Delegate>),
 }
 
-/// A key that may admit something, and under what name.
+/// A key that may admit something, and the name that is shown for it.
 pub(crate) struct TrustedKey {
     pub(crate) key: PublicKey,
     pub(crate) owner: String,
@@ -65,10 +65,10 @@ enum BlockHeader {
     Block,
 }
 
-/// The keys that a person chose to believe, in their user space, and the publisher's.
+/// The keys that a person trusts, from their user space, and the publisher's key.
 ///
 /// Invariant: everything here was said by the user's own key or is the publisher constant; there is
-/// no constructor that takes a project root. Documents are read for the keys met in a run only.
+/// no constructor that takes a project root. Only documents about keys that a run meets are read.
 pub(crate) struct TrustStore<'a> {
     user: Option<&'a Root>,
     now: Timestamp,
@@ -96,7 +96,7 @@ impl<'a> TrustStore<'a> {
         }
     }
 
-    /// The same, where what a dev key signed does not count: for machines, and for what is kept.
+    /// The same store without dev keys: for CI, and for checks whose result is kept.
     pub(crate) fn refusing_dev_keys(self, refuses: bool) -> Self {
         Self { refuses_dev_keys: refuses, ..self }
     }
@@ -105,7 +105,7 @@ impl<'a> TrustStore<'a> {
         self.refuses_dev_keys
     }
 
-    /// A store without a user space, whose own key is this one.
+    /// A store without a user space; `own` is its own key.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) fn of_key(own: PublicKey, now: Timestamp) -> Self {
         let store = Self::new(None, now);
@@ -127,7 +127,7 @@ impl<'a> TrustStore<'a> {
     /// A key file that is there but cannot be used.
     pub(crate) fn own(&self) -> Result<Option<&PublicKey>, Arc<KeyError>> {
         let own = self.own.get_or_init(|| match self.user {
-            Some(user) => OwnKeys::of(user).find_public().map_err(Arc::new),
+            Some(user) => OwnKeys::new(user).find_public().map_err(Arc::new),
             None => Ok(None),
         });
         own.as_ref().map(Option::as_ref).map_err(Arc::clone)
@@ -221,7 +221,7 @@ impl<'a> TrustStore<'a> {
         let Some(user) = self.user else { return Ok(None) };
         let Ok(id) = id.parse::<ItemId>() else { return Ok(None) };
         for ext in ["yaml", "yml"] {
-            // Absent is the common case, and needs no key.
+            // Usually there is no such file, and then no key is read.
             let Some(file) = OwnFile::find(user, &id, ext)? else { continue };
             let path = format!(".ai/config/{id}.{ext}");
             let own = self.own().map_err(|e| unusable_key(&path, &e))?;
@@ -237,8 +237,8 @@ impl<'a> TrustStore<'a> {
         self.own().map_err(|e| Arc::new(unusable_key("config/keys/signing", &e)))
     }
 
-    /// The own key where it still speaks for you: once you revoked it, nothing that it ever said
-    /// counts, but for revocations.
+    /// Your own key, unless you revoked it. After that nothing that it signed counts, except
+    /// revocations.
     pub(super) fn active_own_key(&self) -> Result<Option<&PublicKey>, Arc<TrustError>> {
         let Some(own) = self.own_or_err()? else { return Ok(None) };
         if !self.own_is_revoked() {
@@ -251,7 +251,7 @@ impl<'a> TrustStore<'a> {
         }))
     }
 
-    /// Whether there is a revocation of the own key; also one that cannot be read counts.
+    /// Whether there is a revocation of your own key. One that cannot be read counts as well.
     pub(crate) fn own_is_revoked(&self) -> bool {
         let (Some(user), Ok(Some(own))) = (self.user, self.own()) else { return false };
         *self.own_revoked.get_or_init(|| {
@@ -276,8 +276,8 @@ impl<'a> TrustStore<'a> {
                 Ok(Known { document: Some(document), ..Known::default() })
             }
             Ok(_) => Err(unreadable(&id, "its name is not its fingerprint".into())),
-            Err(Unfit::Weak) => Ok(Known { weak: true, ..Known::default() }),
-            Err(Unfit::Wrong(why)) => Err(unreadable(&id, why)),
+            Err(DocumentFault::Weak) => Ok(Known { weak: true, ..Known::default() }),
+            Err(DocumentFault::Wrong(why)) => Err(unreadable(&id, why)),
         }
     }
 
@@ -289,7 +289,7 @@ impl<'a> TrustStore<'a> {
     ) -> Result<Option<(ItemId, String)>, Arc<TrustError>> {
         let Some(user) = self.user else { return Ok(None) };
         let Ok(id) = format!("keys/{folder}/{key}").parse::<ItemId>() else { return Ok(None) };
-        // Absent is the common case, and needs no key.
+        // Usually there is no such file, and then no key is read.
         let Some(file) = OwnFile::find(user, &id, "toml").map_err(Arc::new)? else {
             return Ok(None);
         };
@@ -314,7 +314,7 @@ impl<'a> TrustStore<'a> {
         memo.entry(key).or_insert_with(|| self.read_revoked(key)).clone()
     }
 
-    /// The name of a key's owner, where anybody has said it, for messages only.
+    /// The name of a key's owner if it is known, for messages only.
     pub(crate) fn owner(&self, key: Fingerprint) -> Option<String> {
         if key == PUBLISHER {
             return Some("rye".into());
@@ -329,8 +329,7 @@ impl<'a> TrustStore<'a> {
         known.document.as_ref().map(|document| document.owner.clone())
     }
 
-    /// Whether a key is one of yours, and not revoked: the own one, one that it took the place of,
-    /// or a dev key.
+    /// Whether a key is yours and not revoked: your own key, one that you rotated, or a dev key.
     pub(crate) fn is_yours(&self, key: Fingerprint) -> bool {
         let is_own = || self.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
         let was_own = || self.read_about(key, "rotated").is_ok_and(|found| found.is_some());
@@ -339,7 +338,7 @@ impl<'a> TrustStore<'a> {
         !is_revoked && (is_own() || was_own() || signs_for_you())
     }
 
-    /// The trust document that speaks for a key, if there is one.
+    /// The trust document about a key, if there is one.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -350,7 +349,7 @@ impl<'a> TrustStore<'a> {
         Ok(self.known(key)?.document.clone())
     }
 
-    /// The key with that fingerprint, if the person believes it at all.
+    /// The key with that fingerprint, if the person trusts it at all.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -381,8 +380,8 @@ impl<'a> TrustStore<'a> {
         })
     }
 
-    /// The key with that fingerprint, if the person believes it and did not revoke it. Says nothing
-    /// of scope or time.
+    /// The key with that fingerprint, if the person trusts it and did not revoke it. Scope and time
+    /// are not checked.
     pub(crate) fn believed_key(&self, key: Fingerprint) -> Option<PublicKey> {
         if self.is_revoked(key).unwrap_or(true) {
             return None;
@@ -394,7 +393,7 @@ impl<'a> TrustStore<'a> {
         }
     }
 
-    /// Whether the example key was let in by `rye trust add --example`.
+    /// Whether the example key was trusted with `rye trust add --example`.
     pub(crate) fn lets_in_example(&self) -> bool {
         self.known(EXAMPLE).is_ok_and(|known| known.document.as_ref().is_some_and(|d| d.example))
     }
@@ -470,7 +469,7 @@ impl<'a> TrustStore<'a> {
     }
 }
 
-/// Whether a document names projects, and this is none of them.
+/// Whether a document names projects, and this project is not one of them.
 fn names_others(document: &TrustDocument, project: Option<&ProjectIdentity>) -> bool {
     let Some(projects) = &document.projects else { return false };
     let here = project.is_some_and(|here| {
@@ -495,7 +494,8 @@ fn scope_of(
     if by_default && (item.id.is_reserved() || item.is_hook() || item.kind == Kind::Config) {
         return Some("its trust document does not list ids under `rye/`, hooks or config");
     }
-    // What sees every call is asked for by its name: `tool:**` means the tools that are called.
+    // A pattern must name hooks explicitly, because a hook sees every call: `tool:**` means the
+    // tools that are called.
     let names = |pattern: &Pattern| !item.is_hook() || pattern.as_str().starts_with("tool:hooks/");
     let lists =
         |items: &Vec<Pattern>| items.iter().any(|pattern| names(pattern) && pattern.matches(item));
@@ -505,7 +505,7 @@ fn scope_of(
     elsewhere(document, space, project)
 }
 
-/// Why a document that names projects says nothing here.
+/// Why a document that names projects does not count here.
 fn elsewhere(
     document: &TrustDocument,
     space: Space,
@@ -521,11 +521,11 @@ fn unreadable(id: &ItemId, why: String) -> Arc<TrustError> {
 }
 
 fn unusable_key(path: &str, error: &KeyError) -> TrustError {
-    // What mends the key mends this.
+    // The advice for the key applies here as well.
     TrustError::Unreadable { path: path.to_owned(), why: error.to_string(), help: error.help() }
 }
 
-/// What is wrong with the text of `rye/policy` or `rye/file-types`; asked before it is signed.
+/// What is wrong with the text of `rye/policy` or `rye/file-types`; signing asks this first.
 ///
 /// # Errors
 /// One sentence.
@@ -549,7 +549,8 @@ pub(super) fn yaml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Stri
     serde_yaml::from_str(text).map_err(|e| brief_line(&e.to_string()))
 }
 
-/// The built-in types and those of the text; and a built-in extension that the text names in vain.
+/// The built-in types and those of the text; and the first built-in extension that the text tries
+/// to redefine.
 fn register(text: &str) -> Result<(FileTypes, Option<String>), String> {
     let mut types = FileTypes::default();
     let mut known = None;
@@ -557,7 +558,7 @@ fn register(text: &str) -> Result<(FileTypes, Option<String>), String> {
     for (extension, registered) in registered {
         let plain = |b: u8| b.is_ascii_alphanumeric();
         if extension.is_empty() || extension.len() > 16 || !extension.bytes().all(plain) {
-            return Err(format!("`{}` is no extension", brief_line(&extension)));
+            return Err(format!("`{}` is not a valid file extension", brief_line(&extension)));
         }
         let comment = registered.comment.trim();
         let printable = comment.bytes().all(|b| b.is_ascii_graphic());

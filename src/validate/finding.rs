@@ -12,7 +12,7 @@ codes! {
 
 /// One rule that a pair of links, or a link, broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
+pub(crate) struct BrokenRule {
     pub(crate) code: Code,
     /// `<child id> -> <parent id>`.
     pub(crate) pair: String,
@@ -24,7 +24,7 @@ pub(crate) struct Finding {
 pub(crate) struct Invalid {
     pub(crate) item: String,
     pub(crate) links: Vec<ItemId>,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<BrokenRule>,
 }
 
 impl std::fmt::Display for Invalid {

@@ -2,7 +2,7 @@
 
 use semver::{Version, VersionReq};
 
-use super::finding::{Finding, Invalid, VALIDATE_IO, VALIDATE_TARGET, VALIDATE_VERSION};
+use super::finding::{BrokenRule, Invalid, VALIDATE_IO, VALIDATE_TARGET, VALIDATE_VERSION};
 use crate::chain::{Chain, Link, VALIDATE_SPACE_ORDER};
 use crate::diagnostic::Code;
 use crate::parse::Constraints;
@@ -10,7 +10,7 @@ use crate::trace::{Event, Sink};
 
 /// How the run was asked for, as far as links may forbid it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct RunTarget {
     pub(crate) target: String,
     pub(crate) thread: String,
 }
@@ -30,7 +30,7 @@ impl ValidChain {
     /// # Errors
     /// [`Invalid`] with all findings: `validate.space_order`, `validate.io`, `validate.version`,
     /// `validate.target`.
-    pub(crate) fn judge(chain: Chain, asked: &Asked, sink: &dyn Sink) -> Result<Self, Invalid> {
+    pub(crate) fn judge(chain: Chain, asked: &RunTarget, sink: &dyn Sink) -> Result<Self, Invalid> {
         let mut findings = Vec::new();
         let mut pairs = Vec::new();
         for window in chain.links().windows(2) {
@@ -41,7 +41,7 @@ impl ValidChain {
                 pair: pair.clone(),
                 findings: found.iter().map(|(_, message)| message.clone()).collect(),
             });
-            findings.extend(found.into_iter().map(|(code, message)| Finding {
+            findings.extend(found.into_iter().map(|(code, message)| BrokenRule {
                 code,
                 pair: pair.clone(),
                 message,
@@ -50,7 +50,7 @@ impl ValidChain {
         }
         for link in chain.links() {
             let pair = link.item().to_string();
-            findings.extend(judge_link(link, asked).map(|message| Finding {
+            findings.extend(judge_link(link, asked).map(|message| BrokenRule {
                 code: VALIDATE_TARGET,
                 pair: pair.clone(),
                 message,
@@ -109,13 +109,13 @@ fn judge_version(constraints: &Constraints, version: Option<&str>) -> Vec<String
         return vec!["the parent constrains the version, and the child has none".into()];
     };
     let Ok(child) = Version::parse(version) else {
-        return vec![format!("`{version}` is no semantic version")];
+        return vec![format!("`{version}` is not a semantic version")];
     };
     let mut messages = Vec::new();
     let mut bound = |text: &Option<String>, fits: fn(&Version, &Version) -> bool, word: &str| {
         let Some(text) = text else { return };
         match Version::parse(text) {
-            Err(_) => messages.push(format!("`{text}` is no semantic version")),
+            Err(_) => messages.push(format!("`{text}` is not a semantic version")),
             Ok(limit) if !fits(&child, &limit) => {
                 messages.push(format!("version {child} is not {word} {limit}"));
             }
@@ -126,7 +126,7 @@ fn judge_version(constraints: &Constraints, version: Option<&str>) -> Vec<String
     bound(&constraints.max_version, |v, limit| v <= limit, "at most");
     if let Some(text) = &constraints.version {
         match VersionReq::parse(text) {
-            Err(_) => messages.push(format!("`{text}` is no version range")),
+            Err(_) => messages.push(format!("`{text}` is not a version range")),
             Ok(range) if !range.matches(&child) => {
                 messages.push(format!("version {child} is not in `{range}`"));
             }
@@ -136,7 +136,7 @@ fn judge_version(constraints: &Constraints, version: Option<&str>) -> Vec<String
     messages
 }
 
-fn judge_link(link: &Link, asked: &Asked) -> impl Iterator<Item = String> {
+fn judge_link(link: &Link, asked: &RunTarget) -> impl Iterator<Item = String> {
     let forbids = |allowed: &Option<Vec<String>>, word: &str, what: &str| {
         let allowed = allowed.as_ref().filter(|list| !list.iter().any(|a| a == word))?;
         Some(format!("it allows {what} {}, not `{word}`", allowed.join(", ")))

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnose;
 use crate::id::{Fingerprint, Kind, Space};
 use crate::resolve::Found;
 use crate::signature::{
-    EXAMPLE, Fault, PublicKey, Scan, SigLine, SignedText, Verdict, check, example, scan,
+    EXAMPLE, PublicKey, Scan, SigLine, SignedText, TextFault, TextVerdict, check, example, scan,
 };
 use crate::space::{FileTypes, ProjectIdentity, awaits_publisher, shipped};
 use crate::trace::{Event, Sink, Warning};
@@ -67,7 +67,7 @@ fn refused(found: &Found, claim: Option<Claim>, reason: Reason) -> Box<Refused> 
     Box::new(Refused { item, place, claim, reason, baseline: false })
 }
 
-/// Whose word a signature is.
+/// Who made a signature, as the trust store knows them.
 #[derive(Default)]
 struct WhoSigned {
     owner: Option<String>,
@@ -75,7 +75,7 @@ struct WhoSigned {
     dev_for: Option<Fingerprint>,
 }
 
-/// Judges one file by what the person believes.
+/// Judges one file by the trust store.
 struct Verifier<'a> {
     found: &'a Found,
     trust: &'a TrustStore<'a>,
@@ -83,7 +83,7 @@ struct Verifier<'a> {
 }
 
 impl<'a> Verifier<'a> {
-    fn verdict(&self) -> Verdict<'a, WhoSigned, Reason> {
+    fn verdict(&self) -> TextVerdict<'a, WhoSigned, Reason> {
         let signed = SignedText {
             bytes: &self.found.bytes,
             item: &self.found.item,
@@ -109,12 +109,13 @@ impl<'a> Verifier<'a> {
         self.trust.accepts(project).map_err(|e| unreadable(&e))
     }
 
-    /// Project, revocation, key, scope, time.
+    /// Says whether the line's key may sign here. The project, revocations, the key, its scope and
+    /// its time are checked in this order.
     fn may_sign(&self, line: &SigLine) -> Result<(PublicKey, WhoSigned), Reason> {
         if self.found.space == Space::Project && !self.accepted()? {
             return Err(Reason::ProjectNotAccepted);
         }
-        // Whatever else you said of the key, and also if you never trusted it.
+        // A revocation counts whatever else is known of the key, also if it was never trusted.
         self.not_revoked(line)?;
         if line.key == EXAMPLE
             && self.found.embedded
@@ -133,7 +134,8 @@ impl<'a> Verifier<'a> {
                 let signer = WhoSigned { owner: Some(trusted.owner), dev_for: None };
                 (trusted.key, signer, trusted.not_after)
             }
-            // Whatever else is the matter with it.
+            // If dev keys do not count here, that is the reason, whatever else is wrong with the
+            // key.
             KeyStatus::Dev(_) if self.trust.refuses_dev_keys() => return Err(Reason::DevSignature),
             KeyStatus::Dev(delegate) => {
                 let owner = self.trust.owner(line.key);
@@ -168,8 +170,9 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// An old version of a shipped item keeps its good signature for ever, with the faults that
-    /// were mended since: a folder in the place of the shipped items brings none (core 2.3).
+    /// An old version of a shipped item keeps its good signature for ever, although its faults were
+    /// mended since. So a folder that stands in for the shipped items must not bring an older
+    /// version than the binary holds (core 2.3).
     fn not_older_than_shipped(&self, line: &SigLine) -> Result<(), Reason> {
         let Found { item, space, embedded, .. } = self.found;
         if *space != Space::System || *embedded {
@@ -186,20 +189,20 @@ impl<'a> Verifier<'a> {
     }
 }
 
-impl From<Fault> for Reason {
-    fn from(fault: Fault) -> Self {
+impl From<TextFault> for Reason {
+    fn from(fault: TextFault) -> Self {
         match fault {
-            Fault::NotUtf8 { at } => Self::NotUtf8 { at },
-            Fault::Text { unfit, at } => Self::Text { unfit, at },
-            Fault::Unsigned => Self::Unsigned,
-            Fault::Legacy => Self::Legacy,
-            Fault::Malformed { why } => Self::Malformed { why },
-            Fault::Stray { line } => Self::Stray { line },
-            Fault::Moved { says, is } => Self::Moved { says, is },
-            Fault::Altered => Self::Altered,
-            Fault::LoneReturn { at } => Self::LoneReturn { at },
-            Fault::Forged => Self::Forged,
-            Fault::NotYet { at } => Self::NotYet { at },
+            TextFault::NotUtf8 { at } => Self::NotUtf8 { at },
+            TextFault::Text { unfit, at } => Self::Text { unfit, at },
+            TextFault::Unsigned => Self::Unsigned,
+            TextFault::Legacy => Self::Legacy,
+            TextFault::Malformed { why } => Self::Malformed { why },
+            TextFault::Stray { line } => Self::Stray { line },
+            TextFault::Moved { says, is } => Self::Moved { says, is },
+            TextFault::Altered => Self::Altered,
+            TextFault::LoneReturn { at } => Self::LoneReturn { at },
+            TextFault::Forged => Self::Forged,
+            TextFault::NotYet { at } => Self::NotYet { at },
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::listed_files::PartFinding;
 use crate::base::Timestamp;
-use crate::base::text::{Position, Unfit, escape_line};
+use crate::base::text::{ForbiddenChar, Position, escape_line};
 use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::{Fingerprint, Ref};
 use crate::signature::PUBLISHER;
@@ -43,7 +43,7 @@ pub(crate) enum Reason {
         at: Position,
     },
     Text {
-        unfit: Unfit,
+        unfit: ForbiddenChar,
         at: Position,
     },
     LoneReturn {
@@ -81,14 +81,14 @@ pub(crate) enum Reason {
     DevExpired {
         at: Timestamp,
     },
-    /// A dev key signed it, and here that does not count.
+    /// A dev key signed it, and dev signatures do not count here.
     DevSignature,
     Revoked,
     Forged,
     NotYet {
         at: Timestamp,
     },
-    /// In the place of the shipped items lies one that is older than this rye's own.
+    /// A folder stands in for the shipped items, and its copy is older than the one in this binary.
     OlderThanShipped {
         at: Timestamp,
         shipped: Timestamp,
@@ -261,7 +261,7 @@ impl Diagnose for Refused {
             }
             Reason::WeakKey => "ask the signer for a sound key; this one proves nothing".into(),
             Reason::OutOfScope { .. } => match &self.claim {
-                // An item of rye itself, of another version than this program's.
+                // This is an item of rye itself, from another version than this program.
                 Some(claim) if claim.key == PUBLISHER => format!(
                     "sign a copy of your own with `rye sign {item}`, or name the folder that holds rye's own items with RYE_SYSTEM_SPACE"
                 ),
@@ -338,7 +338,7 @@ impl Diagnose for Refused {
 }
 
 impl Reason {
-    /// Whether dev mode forgives it: the five that come of working on a file (core 5.1).
+    /// Whether dev mode forgives the reason: these five come of working on a file (core 5.1).
     pub(super) fn is_about_work_in_hand(&self) -> bool {
         matches!(
             self,
@@ -368,7 +368,8 @@ impl Reason {
             Self::Revoked => VERIFY_REVOKED,
             Self::Forged => VERIFY_FORGED,
             Self::NotYet { .. } => VERIFY_NOT_YET,
-            // The same rule as the lock's: what runs is never older than what is known.
+            // The code is the lock's, because the rule is the same: nothing older than a known
+            // version runs.
             Self::OlderThanShipped { .. } => VERIFY_ROLLED_BACK,
             Self::Dependency { .. } => VERIFY_DEPENDENCY,
         }

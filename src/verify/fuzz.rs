@@ -1,4 +1,4 @@
-//! Signed files and what happens to them: nothing but the file that was signed is admitted.
+//! Fuzz target: after any edits of a signed file, only the file that was signed is admitted.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;

@@ -27,13 +27,13 @@ pub(crate) enum PartsRoot {
     Base,
 }
 
-/// What a header says of the files beside it.
+/// The files that a header lists beside its item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct FileList {
     pub(crate) root: PartsRoot,
-    /// Which files there may be; `rye sign` lists what they match.
+    /// Patterns of files; `rye sign` lists the files that they match.
     pub(crate) patterns: Vec<Glob>,
-    /// The digest of each file; `None` until it is signed.
+    /// The digest of each file; `None` until the item is signed.
     pub(crate) digests: BTreeMap<RelPath, Option<Digest>>,
     /// Files that are programs.
     pub(crate) programs: Vec<Glob>,
@@ -61,10 +61,10 @@ impl Glob {
         if text.len() > PATTERN_BYTES {
             return Err(format!("is longer than {PATTERN_BYTES} bytes"));
         }
-        // A pattern is a path too: the same things are wrong with both.
+        // A pattern must keep the rules of a path.
         text.trim_end_matches("/**").parse::<RelPath>().map_err(str::to_owned)?;
         let glob = GlobBuilder::new(text).literal_separator(true).build();
-        let glob = glob.map_err(|e| format!("is no pattern: {}", e.kind()))?;
+        let glob = glob.map_err(|e| format!("is not a valid glob pattern: {}", e.kind()))?;
         Ok(Self { text: text.to_owned(), matcher: glob.compile_matcher() })
     }
 
@@ -77,7 +77,7 @@ impl Glob {
         &self.text
     }
 
-    /// The folders before the first segment that is no plain name.
+    /// The folders before the first segment that holds a wildcard.
     fn prefix(&self) -> &str {
         let folder = &self.text[..self.text.rfind('/').unwrap_or(0)];
         let mut end = 0;
@@ -153,7 +153,7 @@ impl std::fmt::Display for PartFinding {
 }
 
 impl PartsRoot {
-    /// The word of a header.
+    /// The word for this root in a header.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ToolDir => "tool_dir",
@@ -162,9 +162,9 @@ impl PartsRoot {
         }
     }
 
-    /// The folder that it means for the item whose file lies at `path`; both are below the folder
-    /// that holds `.ai`. `None` if there is none: only a project's tools may begin at that folder
-    /// itself, and a tool without a folder has none above it.
+    /// The folder that this root names for the item whose file lies at `path`; both are relative to
+    /// the folder that holds `.ai`. `None` if there is no such folder: only a project's tools may
+    /// begin at that folder itself, and a tool without a folder has none above it.
     pub(crate) fn folder(self, path: &str, space: Space) -> Option<&str> {
         let (folder, _) = path.rsplit_once('/')?;
         match self {
@@ -184,18 +184,18 @@ pub(crate) fn path_below_base(item: &Ref, ext: &str) -> String {
     format!(".ai/{}/{}.{ext}", item.kind.folder(), item.id)
 }
 
-impl Listed {
-    /// The files that the header means as they lie in the folder: those named, and those matched.
+impl FileList {
+    /// The files in the folder that the header lists: those it names, and those its patterns match.
     ///
     /// # Errors
-    /// What cannot be listed; all of it.
+    /// Every entry that cannot be listed.
     pub(crate) fn digests_now(
         &self,
         folder: &Folder<'_>,
         own: &str,
     ) -> Result<BTreeMap<RelPath, Digest>, Vec<PartFinding>> {
         let (mut paths, mut findings) = (BTreeSet::new(), Vec::new());
-        // A plain path is the author's word; one that only a pattern brought in may go.
+        // A path that the author wrote must exist; one that only a pattern brought in may be gone.
         paths.extend(self.digests.keys().filter(|p| !self.means(p.as_str())).cloned());
         for walked in self.matched(folder, own).unwrap_or_else(|finding| {
             findings.push(finding);
@@ -224,8 +224,8 @@ impl Listed {
         if findings.is_empty() { Ok(digests) } else { Err(findings) }
     }
 
-    /// What the header means as it lies there now, whatever it says of digests; what cannot be read
-    /// is left out, and is found by those who admit.
+    /// The listed files as they lie there now, without a look at their digests. Files that cannot
+    /// be read are left out here; `admit` reports them.
     pub(crate) fn now(
         &self,
         space: &Root,
@@ -242,12 +242,12 @@ impl Listed {
         paths.into_iter().filter_map(read).collect()
     }
 
-    /// Whether a pattern means this path.
+    /// Whether a pattern matches this path.
     pub(crate) fn means(&self, path: &str) -> bool {
         self.patterns.iter().any(|pattern| pattern.matches(path))
     }
 
-    /// What lies in the folder and a pattern means; the item itself, byte code and what is hidden
+    /// The files of the folder that a pattern matches. The item itself, byte code and hidden files
     /// never count.
     pub(crate) fn matched(
         &self,
@@ -351,14 +351,14 @@ impl Source {
     /// Where a listed file lies; a relative path for those of the embedded space.
     pub(crate) fn parts_origin(&self, path: &RelPath) -> PathBuf {
         let own = self.path_below_base();
-        // What was read from there has such a folder.
+        // The item was read from this folder, so the folder exists.
         let folder = self.parts_root().folder(&own, self.space()).unwrap_or_default();
         let depth = own[folder.len()..].trim_start_matches('/').split('/').count();
         let up = self.path().ancestors().nth(depth);
         up.unwrap_or(Path::new("")).join(path.as_str())
     }
 
-    /// Where its file lies below the folder that holds `.ai`.
+    /// Where the item's file lies below the folder that holds `.ai`.
     pub(crate) fn path_below_base(&self) -> String {
         path_below_base(self.item(), self.ext())
     }
@@ -367,7 +367,11 @@ impl Source {
     ///
     /// # Errors
     /// `verify.dependency` with every finding.
-    pub(crate) fn with_parts(self, listed: &Listed, spaces: &Spaces) -> Result<Self, Box<Refused>> {
+    pub(crate) fn with_parts(
+        self,
+        listed: &FileList,
+        spaces: &Spaces,
+    ) -> Result<Self, Box<Refused>> {
         let read = match self.parts_folder(spaces, listed.root) {
             Ok(Some((folder, own))) => listed.read(&folder, &own),
             Ok(None) => Err(vec![PartFinding::NoFolder]),

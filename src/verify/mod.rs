@@ -28,17 +28,17 @@ pub(crate) use error::{
     VERIFY_OUT_OF_SCOPE, VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_ROLLED_BACK, VERIFY_UNSIGNED,
     VERIFY_UNTRUSTED,
 };
-pub(crate) use listed_files::{Glob, Listed, PartFinding, PartsRoot, path_below_base};
+pub(crate) use listed_files::{FileList, Glob, PartFinding, PartsRoot, path_below_base};
 pub(crate) use source::{Integrity, Source};
-pub(crate) use stage::{By, SignError, Staged, digest_to_sign, stage};
+pub(crate) use stage::{SignError, SignWith, SignedFile, digest_to_sign, stage};
 
 pub(crate) use crate::signature::{
-    EXAMPLE, Envelope, Fault, KeyPair, PUBLISHER, PublicKey, Scan, SigLine, SignedText, brief,
+    EXAMPLE, Envelope, KeyPair, PUBLISHER, PublicKey, Scan, SigLine, SignedText, TextFault, brief,
     check, line_range, scan,
 };
 pub(crate) use crate::trust::{
-    AcceptedProject, AllowedRoot, DEPS, DEV_OWNER, DevKey, DevRecord, FileIdentity, INTERPRETERS,
-    KeyError, KeyProblem, OwnKeys, Permit, Proposal, Revocation, TrustDocument, TrustError,
-    TrustStore, Unfit, allow_deps, allow_file, check_own_config, proposals, record_id, relative,
-    remove_own, rotate, write_own,
+    AcceptedProject, AllowedRoot, DEPS, DEV_OWNER, DevKey, DevRecord, DocumentFault, FileIdentity,
+    INTERPRETERS, KeyError, KeyProblem, OwnKeys, Permit, Proposal, Revocation, TrustDocument,
+    TrustError, TrustStore, allow_deps, allow_file, check_own_config, proposals, record_id,
+    relative, remove_own, rotate, write_own,
 };

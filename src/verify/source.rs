@@ -19,7 +19,7 @@ pub(crate) struct Signer {
     pub(crate) key: Fingerprint,
     pub(crate) owner: Option<String>,
     pub(crate) at: Timestamp,
-    /// Your own key, where a dev key signed in its place.
+    /// Your own key, if a dev key signed in its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) dev_for: Option<Fingerprint>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Source {
     /// The file as it was found, but for its bytes, which are `text` now.
     found: Found,
     text: Arc<str>,
-    /// The signature line with its line feed; empty where dev mode let an unsigned file through.
+    /// The signature line with its line feed; empty if dev mode let an unsigned file through.
     line: Range<usize>,
     digest: Digest,
     signer: Option<Signer>,

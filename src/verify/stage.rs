@@ -1,7 +1,8 @@
 //! Stage: the mirror of `admit` (core 3.8).
 //!
 //! Signing has two halves. `stage` makes the signed bytes in memory and gives them as a `Source`,
-//! so that they can be parsed and judged like any other; [`Staged::write_over`] puts them on disk.
+//! so that they can be parsed and judged like any other; [`SignedFile::write_over`] puts them on
+//! disk.
 
 use super::error::{
     Claim, Reason, Refused, SIGN_BUNDLED, SIGN_DEV_KEY, SIGN_EMBEDDED, SIGN_IO, SIGN_RESERVED,
@@ -104,12 +105,12 @@ impl Diagnose for SignError {
 
 /// Who signs.
 #[derive(Clone, Copy)]
-pub(crate) enum By<'a> {
+pub(crate) enum SignWith<'a> {
     Own(&'a KeyPair),
     Dev(&'a DevKey),
 }
 
-impl By<'_> {
+impl SignWith<'_> {
     fn pair(&self) -> &KeyPair {
         match self {
             Self::Own(pair) => pair,
@@ -128,7 +129,7 @@ impl By<'_> {
 }
 
 /// A file that is signed in memory; nothing is written yet.
-pub(crate) struct Staged {
+pub(crate) struct SignedFile {
     source: Source,
     added_lines: usize,
     bytes: Vec<u8>,
@@ -143,10 +144,10 @@ pub(crate) struct Staged {
 /// keys is ever signed here, in any space and by any door.
 pub(crate) fn stage(
     found: Found,
-    by: By<'_>,
+    by: SignWith<'_>,
     now: Timestamp,
     may_sign_reserved: bool,
-) -> Result<Staged, SignError> {
+) -> Result<SignedFile, SignError> {
     let item = found.item.clone();
     if found.embedded {
         return Err(SignError::Embedded { item });
@@ -160,7 +161,7 @@ pub(crate) fn stage(
     if item.is_about_keys() {
         return Err(SignError::AboutKeys { item });
     }
-    if let By::Dev(dev) = by
+    if let SignWith::Dev(dev) = by
         && let Some(why) = dev.out_of_scope(&item, found.space)
     {
         return Err(SignError::DevKey { item, why });
@@ -198,23 +199,23 @@ pub(crate) fn stage(
     let digest = Digest::of(&rest);
     let added_lines = usize::from(rest.len() == found.bytes.len());
     let source = Source::new(found, text, start..end, digest, Some(signer), Vec::new());
-    Ok(Staged { source, added_lines, bytes })
+    Ok(SignedFile { source, added_lines, bytes })
 }
 
-impl Staged {
+impl SignedFile {
     /// The signed bytes as `parse` takes them.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
 
-    /// How many lines the signed file has more than the one on disk: positions in what is parsed
-    /// are shifted by that for whoever looks at the disk.
+    /// How many lines the signed file has more than the file on disk. Positions in the parsed text
+    /// are shifted by as many lines for a reader of the file on disk.
     pub(crate) fn added_lines(&self) -> usize {
         self.added_lines
     }
 
-    /// Replaces the file if it is still `expected`, whole or not at all; false if it is another by
-    /// now. Whatever somebody saves at the same moment is in its place afterwards.
+    /// Replaces the file if it is still `expected`, whole or not at all; false if it has changed. A
+    /// file that somebody saves at the same moment is there afterwards.
     ///
     /// # Errors
     /// `sign.io`

@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-type Target = fn(&[u8]);
+type FuzzTarget = fn(&[u8]);
 
 /// Time for any input, in milliseconds, and for each KiB of it beside that.
 const ANY_MS: u32 = 25;
@@ -24,8 +24,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     assert!(spent <= most, "too slow: {spent:?} for {} bytes", data.len());
 });
 
-fn target() -> Target {
-    static TARGET: OnceLock<Target> = OnceLock::new();
+fn target() -> FuzzTarget {
+    static TARGET: OnceLock<FuzzTarget> = OnceLock::new();
     *TARGET.get_or_init(|| {
         let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
         let known = rye::fuzz::TARGETS.iter().find(|(target, _)| *target == name);

@@ -357,13 +357,13 @@ fn signing_tells_everything_at_once_with_its_place() {
     let errors = [
         "the name is `Go-On`, the file's is `go_on`: they must be equal",
         "the name `Go-On` is not snake_case",
-        "`1.0` is no version such as `1.0.0`",
+        "`1.0` is not a valid version such as `1.0.0`",
         "the category is `other`, the folder is `acme/sub`: they must be equal",
         "the metadata has no `<description>`",
         "the metadata has no `<author>`",
     ];
     assert_eq!(of("error"), errors);
-    assert_eq!(of("warning"), ["the body names `b`, which is no declared input"]);
+    assert_eq!(of("warning"), ["the body names `b`, which is not a declared input"]);
     // Places are those of the file as it lies there, without a signature line.
     let places: Vec<_> = findings.iter().map(|f| (&f["line"], &f["column"])).collect();
     let (root, body) = ([json!(4), json!(1)], [json!(12), json!(11)]);

@@ -349,7 +349,7 @@ fn what_a_hook_says_of_itself_wrongly_is_refused_when_it_is_signed() {
         ("phases: [before_call]\n", "not one of `before_execution`"),
         ("phases: [before_execution]\nmode: filtr\n", "did you mean `filter`"),
         ("phases: [before_execution]\nmatch: [\"acme/[a]\"]\n", "`/match`"),
-        ("phases: [before_execution]\norder: first\n", "`/order` is no number"),
+        ("phases: [before_execution]\norder: first\n", "`/order` is not a number"),
         ("phases: [before_execution]\ncompat: promptkid\n", "did you mean `promptkit`"),
         ("phases: [before_execution]\ncompatt: promptkit\n", "did you mean `compat`"),
         ("phases: [before_execution]\nmacth: [\"acme/*\"]\n", "did you mean `match`"),
@@ -416,7 +416,7 @@ fn hooks_are_listed_and_tried_one_by_one() {
     for (payload, part) in [
         ("{\"args\":{}}", "`args`"),
         ("{\"reqest\":{}}", "did you mean `request`"),
-        ("{\"request\":7}", "`request` is no JSON object"),
+        ("{\"request\":7}", "`request` is not a JSON object"),
     ] {
         let (status, got) = world.json(&["hooks", "test", "hooks/guard", "--payload", payload]);
         assert_eq!((status, &got["code"]), (2, &json!("cli.usage")), "{got}");

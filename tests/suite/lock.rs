@@ -131,7 +131,11 @@ fn a_lock_that_is_not_one_stops_everything_that_runs() {
         ("a later form", b"version = 2\n[items]\nx = 1\n".to_vec(), "lock.version"),
         ("another key at the head", format!("more = 1\n{good}").into(), "lock.malformed"),
         ("another key in a row", format!("{good}skip = true\n").into(), "lock.malformed"),
-        ("a table that is no ref", format!("{good}\n[policy]\nx = 1\n").into(), "lock.malformed"),
+        (
+            "a table that is not a valid ref",
+            format!("{good}\n[policy]\nx = 1\n").into(),
+            "lock.malformed",
+        ),
         ("a ref that leaves", good.replace("acme/mark", "../mark").into(), "lock.malformed"),
         ("a short digest", good.replace(&sha, &sha[1..]).into(), "lock.malformed"),
         ("a digest in capitals", good.replace(&sha, &sha.to_uppercase()).into(), "lock.malformed"),

@@ -375,7 +375,7 @@ fn of_an_approver_that_died_nobody_waits_for_the_end() {
     let (status, shown) = world.json(&["pending", "show", &id]);
     assert_eq!((status, &shown["state"]), (0, &json!("lost")), "{shown}");
     let said = world.rye(&["pending", "show", &id]);
-    assert!(said.stdout.contains("approved; its end is not known"), "{said:?}");
+    assert!(said.stdout.contains("approved, but how it ended is not known"), "{said:?}");
     let (status, got) = world.json(&["pending", "approve", &id]);
     assert_eq!((status, &got["code"]), (4, &json!("pending.decided")), "{got}");
 }

@@ -296,8 +296,8 @@ fn a_directive_is_tried_by_its_text_and_its_inputs() {
 #[test]
 fn a_malformed_spec_is_refused_with_the_key_and_near_names() {
     for (spec, code, part) in [
-        ("", "test.malformed", "no mapping"),
-        ("cases: []\n", "test.malformed", "`cases` is no list of at least one case"),
+        ("", "test.malformed", "cannot be used: it is not a mapping"),
+        ("cases: []\n", "test.malformed", "`cases` is not a list of at least one case"),
         ("cases:\n  - {nmae: a}\n", "test.unknown_key", "did you mean `name`?"),
         ("case:\n  - {name: a}\n", "test.unknown_key", "did you mean `cases`?"),
         ("cases:\n  - {expect: {resutl: 1}}\n", "test.unknown_key", "did you mean `result`?"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Files over 600 lines, each with its reason.
 const LONG: &[(&str, &str)] = &[("src/space/embedded.rs", "generated, one row a file of .ai")];
 
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -176,7 +176,7 @@ fn each_claim_of_the_threat_model_names_tests_that_are_there() {
         let proof = proof.lines().next().unwrap();
         for name in proof.split('`').filter(|part| part.contains('_')) {
             let test = format!("#[test]\nfn {name}()");
-            assert!(sources.contains(&test), "`{name}` is no test, for: {said}");
+            assert!(sources.contains(&test), "`{name}` is not a test, for: {said}");
         }
     }
     assert!(claims > 30, "the rule looked at {claims} claims only");
@@ -230,7 +230,7 @@ fn each_feature_that_the_comparison_claims_names_tests_that_are_there() {
         for name in names {
             claims += 1;
             let test = format!("#[test]\nfn {name}()");
-            assert!(sources.contains(&test), "`{name}` is no test, for: {row}");
+            assert!(sources.contains(&test), "`{name}` is not a test, for: {row}");
         }
     }
     assert!(claims > 10, "the rule looked at {claims} claims only");

@@ -1,4 +1,4 @@
-//! `rye import`: what others wrote becomes items.
+//! `rye import`: turns files of other programs into items.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::{ItemId, Space};
 use crate::import::{
-    Draft, Drafts, Import, LeftOut, McpImport, OlderFolder, OlderKey, Put, Written, drafts,
+    Drafts, Import, ItemDraft, LeftOut, McpImport, OlderFolder, OlderKey, Put, Written, drafts,
     mcp_drafts, nothing, older_items, skill, write,
 };
 use crate::resolve::Found;
@@ -203,7 +203,7 @@ fn older(args: &OlderItems, context: &Context, out: &mut Out) -> Result<Exit, Fa
     Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(context, out)
 }
 
-/// What was read and is not written yet.
+/// The items that were read and are not written yet.
 struct Foreign<'a> {
     from: &'a Path,
     drafts: Drafts,
@@ -271,12 +271,12 @@ impl Foreign<'_> {
             };
         let rye = context.rye()?;
         if sign {
-            // Without a key nothing is written either.
+            // Without a key nothing is written.
             rye.signing().own_pair()?;
         }
         let space = to.space.unwrap_or_else(|| super::sign::own_space(&rye));
         if sign && space == Space::Project {
-            // These were shown; what else the project holds was not.
+            // These items were shown; the rest of the project was not.
             let own: Vec<_> = drafts.iter().map(|draft| draft.item.clone()).collect();
             super::acceptance::accept_first(&rye, &[], &own, out)?;
         }
@@ -289,20 +289,20 @@ impl Foreign<'_> {
     }
 }
 
-/// Signs just the texts that were shown.
+/// Signs exactly the texts that were shown.
 fn sign_all(
-    drafts: &[Draft],
+    drafts: &[ItemDraft],
     written: &[Written],
     context: &Context,
     out: &mut Out,
 ) -> Result<Vec<SignReport>, Failure> {
-    // The folders may be new, so the spaces are looked at again.
+    // The folders may be new, so the spaces are found again.
     let rye = context.rye()?;
     let mut files = Vec::new();
     for (draft, written) in drafts.iter().zip(written).filter(|(draft, _)| draft.is_vouched_for) {
         let found = rye.signing().find(&written.item.clone().into(), Some(written.space))?;
         let found = Found { bytes: draft.text.clone().into_bytes().into(), ..found };
-        // Over its older form in one step: there is no moment at which neither signature stands.
+        // The older form is replaced in one step, so one of the two signatures is always there.
         let on_disk = written.older.clone().map_or_else(|| found.bytes.clone(), Into::into);
         files.push(ToSign { found, on_disk });
     }
@@ -336,8 +336,8 @@ fn faulty(faults: &[Diagnostic], out: &mut Out) -> Exit {
     Exit::Status(faults.iter().map(|fault| fault.code.exit_status()).max().unwrap_or(0))
 }
 
-/// The whole of an item, and of the files that it takes with it.
-fn show(draft: &Draft, out: &mut Out) {
+/// Shows an item and the files that belong to it, in full.
+fn show(draft: &ItemDraft, out: &mut Out) {
     let item = out.paint().style(Style::Strong, &draft.item.to_string());
     out.line(&item);
     for note in &draft.notes {
@@ -357,7 +357,7 @@ fn show(draft: &Draft, out: &mut Out) {
     }
 }
 
-fn row(draft: &Draft) -> Value {
+fn row(draft: &ItemDraft) -> Value {
     let files: Vec<Value> = draft
         .files
         .iter()
@@ -374,7 +374,7 @@ fn row(draft: &Draft) -> Value {
 }
 
 fn tell(
-    drafts: &[Draft],
+    drafts: &[ItemDraft],
     written: &[Written],
     signed: &[SignReport],
     told: Map<String, Value>,
@@ -383,7 +383,7 @@ fn tell(
 ) -> Exit {
     let exit = super::sign::worst(signed);
     let left: Vec<_> = written.iter().flat_map(|w| &w.left_over).map(|place| &place.path).collect();
-    let is_left = |(draft, _): &(&Draft, &Written)| !sign || !draft.is_vouched_for;
+    let is_left = |(draft, _): &(&ItemDraft, &Written)| !sign || !draft.is_vouched_for;
     let next: Vec<String> = drafts
         .iter()
         .zip(written)

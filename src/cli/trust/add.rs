@@ -17,12 +17,12 @@ use crate::id::{Pattern, Space};
 use crate::rye::{Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
-    EXAMPLE, PUBLISHER, PublicKey, TrustDocument, TrustError, Unfit, proposals, write_own,
+    DocumentFault, EXAMPLE, PUBLISHER, PublicKey, TrustDocument, TrustError, proposals, write_own,
 };
 
-/// Hex digits that name a proposed key at the least. A project chooses its proposals: with eight a
-/// look-alike of a key that you were told costs a day of making pairs, with sixteen nobody makes
-/// one.
+/// The least number of hex digits that may name a proposed key. A project chooses its proposals:
+/// with eight digits, a key that looks like the one you were told can be made in a day; with
+/// sixteen it cannot be made.
 const PROPOSED_DIGITS: usize = 16;
 
 /// How a key is to be trusted, beside its scope.
@@ -42,8 +42,8 @@ pub(super) fn run(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    // What could be a fingerprint is never a file: a project must not answer for a key by a file
-    // name.
+    // A word that could be a fingerprint is never read as a file, so that a project cannot replace
+    // a key by a file of that name.
     let path = rye.located().cwd.join(key);
     let is_meant =
         path.extension().is_some_and(|ext| ext == "pem" || ext == "toml" || ext == "pub");
@@ -59,7 +59,7 @@ pub(super) fn run(
     if !projects.is_empty() {
         let identity = |path: &PathBuf| {
             let path = rye.located().cwd.join(path);
-            ProjectIdentity::of(&path).map_err(|source| TrustError::Io { path, source })
+            ProjectIdentity::read(&path).map_err(|source| TrustError::Io { path, source })
         };
         let ids = projects.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
         limit(&mut document, ids)?;
@@ -85,12 +85,12 @@ pub(super) fn accept(
     document.example = false;
     document.was_own = false;
     document.wished = document.items.is_some();
-    // A document that cannot be used, such as one of a key that is gone, says nothing.
+    // A document that cannot be used, such as one of a key that is gone, is ignored.
     let said = rye.trust().document(document.fingerprint).ok().flatten();
     let (mut ids, mut by_hand) = (Vec::new(), Vec::new());
     let mut is_everywhere = everywhere;
     if let Some(said) = said {
-        // What you said of the key before stands; this adds the project to it and nothing else.
+        // Your earlier document about the key stays; only the project is added to it.
         is_everywhere |= said.projects.is_none();
         ids.clone_from(&said.project_ids);
         by_hand = said.projects.clone().unwrap_or_default();
@@ -100,7 +100,7 @@ pub(super) fn accept(
         ids.retain(|known| known.path != identity.path);
         ids.push(identity.clone());
         limit(&mut document, ids)?;
-        // Paths that a person wrote by hand stay.
+        // Paths that a person wrote by hand are kept.
         let projects = document.projects.get_or_insert_default();
         by_hand.retain(|path| !projects.contains(path));
         projects.extend(by_hand);
@@ -138,8 +138,7 @@ fn write(
             (fingerprint.to_string(), "the publisher's key is in the binary".to_owned());
         return Err(TrustError::Malformed { what, why }.into());
     }
-    // What a document wishes for itself never widens: the default limits hold beside it, unless a
-    // person names the items.
+    // The items in a proposal never widen the default limits, unless a person names them.
     if !scope.items.is_empty() {
         document.wished = false;
         document.items = Some(scope.items.clone());
@@ -183,14 +182,15 @@ fn write(
     Ok(Exit::DONE)
 }
 
-fn malformed(what: &str, why: Unfit) -> Failure {
+fn malformed(what: &str, why: DocumentFault) -> Failure {
     match why {
-        Unfit::Weak => TrustError::Weak { what: what.to_owned() }.into(),
-        Unfit::Wrong(why) => TrustError::Malformed { what: what.to_owned(), why }.into(),
+        DocumentFault::Weak => TrustError::Weak { what: what.to_owned() }.into(),
+        DocumentFault::Wrong(why) => TrustError::Malformed { what: what.to_owned(), why }.into(),
     }
 }
 
-/// A PEM file or a trust document; of a document everything but the key and the owner is a wish.
+/// A PEM file or a trust document; in a document everything except the key and the owner is only a
+/// proposal.
 fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, Failure> {
     let failed = |source| CliError::InputFile { path: shown.to_owned(), source };
     let mut file = std::fs::File::open(path).map_err(failed)?;
@@ -202,7 +202,7 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, Failure> {
         return TrustDocument::parse(&text).map_err(|why| malformed(shown, why));
     }
     match PublicKey::from_pem(&text) {
-        None => Err(malformed(shown, "it is no Ed25519 public key in SPKI PEM".into())),
+        None => Err(malformed(shown, "it is not a valid Ed25519 public key as SPKI PEM".into())),
         Some(Err(_)) => Err(TrustError::Weak { what: shown.to_owned() }.into()),
         Some(Ok(public_key)) => {
             let stem =

@@ -1,4 +1,4 @@
-//! What of a project a person lets in by name: its interpreters, version files and packages.
+//! Allows interpreters, version files and packages of a project by name.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::verify::{
     relative, remove_own,
 };
 
-/// Files of a project that choose a version; no program, and allowed like one.
+/// Files of a project that choose a version. They are allowed like programs.
 const VERSION_FILES: [&str; 7] = [
     ".python-version",
     ".ruby-version",
@@ -39,11 +39,11 @@ pub(super) fn interpreter(
 ) -> Result<Exit, Failure> {
     let path = rye.located().cwd.join(path);
     let unfit = |why| TrustError::Unfit { path: path.clone(), why };
-    let file = file_identity(rye.host(), &path).ok_or_else(|| unfit("it is no file"))?;
+    let file = file_identity(rye.host(), &path).ok_or_else(|| unfit("it is not a regular file"))?;
     let is_program = rye.host().look(&path).is_some_and(|look| look.is_program);
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !is_program && !VERSION_FILES.contains(&name) {
-        return Err(unfit("it is no program, and no file that chooses a version").into());
+        return Err(unfit("it is neither a program nor a file that chooses a version").into());
     }
     let pair = rye.signing().own_pair()?;
     let (shown, real) = (file.path.display().to_string(), file.real.display().to_string());
@@ -73,8 +73,9 @@ pub(super) fn deps(
     let path = rye.located().cwd.join(folder);
     let inner = path.join(NAME);
     let path = if path.ends_with(NAME) || !inner.is_dir() { path } else { inner };
-    let unfit = || TrustError::Unfit { path: path.clone(), why: "it is no folder `node_modules`" };
-    let identity = ProjectIdentity::of(&path).ok().filter(|_| path.is_dir());
+    let unfit =
+        || TrustError::Unfit { path: path.clone(), why: "it is not a folder named `node_modules`" };
+    let identity = ProjectIdentity::read(&path).ok().filter(|_| path.is_dir());
     let identity = identity.filter(|id| id.path.ends_with(NAME)).ok_or_else(unfit)?;
     let pair = rye.signing().own_pair()?;
     let shown = identity.path.display().to_string();
@@ -91,7 +92,7 @@ pub(super) fn deps(
     Ok(Exit::DONE)
 }
 
-/// `rye trust disallow`: also for what is not there any more.
+/// `rye trust disallow`: it also works for files that are gone.
 pub(super) fn disallow(
     path: &Path,
     rye: &Rye,
@@ -132,7 +133,7 @@ fn names(path: &Path) -> Vec<PathBuf> {
     names
 }
 
-/// One thing that was let in, and what has become of it.
+/// An allowed file or folder, and its present state.
 pub(in crate::cli) struct Allowed {
     pub(in crate::cli) what: &'static str,
     pub(in crate::cli) path: String,
@@ -140,7 +141,7 @@ pub(in crate::cli) struct Allowed {
     pub(in crate::cli) stale: Option<String>,
 }
 
-/// Everything that you let in; a record that cannot be read is in the list too.
+/// Everything that you allowed, with the records that cannot be read.
 pub(in crate::cli) fn allowed(rye: &Rye) -> Result<Vec<Allowed>, Failure> {
     let entries = rye.items().list(Space::User, Kind::Config)?;
     let mut rows = Vec::new();
@@ -174,7 +175,7 @@ fn folder(id: &ItemId, rye: &Rye) -> Option<Allowed> {
         Ok(record) => record?,
         Err(error) => return Some(unreadable(what, id, &error)),
     };
-    let stale = match ProjectIdentity::of(&record.path) {
+    let stale = match ProjectIdentity::read(&record.path) {
         Err(_) => Some("it is gone".to_owned()),
         Ok(folder) => stale(rye.trust().permits_deps(&folder)),
     };

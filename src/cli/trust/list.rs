@@ -13,7 +13,7 @@ use crate::id::{Fingerprint, Kind, Space};
 use crate::rye::Rye;
 use crate::verify::{DEV_OWNER, DevRecord, PUBLISHER, TrustError, TrustStore};
 
-/// One fingerprint and what is said of it.
+/// One fingerprint and what the documents say of it.
 struct Row {
     fingerprint: Fingerprint,
     owner: String,
@@ -41,7 +41,7 @@ impl Row {
     }
 }
 
-/// Everything that is said of keys: every document is read, broken ones included.
+/// Reads every document about keys, also the broken ones.
 fn rows(rye: &Rye) -> Result<Vec<Row>, Failure> {
     let trust = rye.trust();
     let mut rows = Vec::new();
@@ -63,7 +63,7 @@ fn rows(rye: &Rye) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// `rye trust list`: dev keys whose time is over say nothing any more.
+/// `rye trust list`: expired dev keys are left out.
 pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let mut rows = rows(rye)?;
     rows.retain(|row| row.dev.is_none() || row.state != "expired");
@@ -97,7 +97,7 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
-/// What you have said of a key, in a word and its scope; `None` if nothing.
+/// Your statement about a key, as a word and its scope; `None` if there is none.
 pub(super) fn state(key: Fingerprint, trust: &TrustStore<'_>) -> Option<String> {
     if trust.is_revoked(key).unwrap_or(true) {
         return Some("revoked".into());
@@ -164,12 +164,12 @@ pub(in crate::cli) fn dev_keys(rye: &Rye) -> Result<Vec<(Fingerprint, DevRecord)
     Ok(valid.filter_map(|row| Some((row.fingerprint, row.dev?))).collect())
 }
 
-/// `rye trust show`: of any key that something is said of.
+/// `rye trust show`: shows any key that a document is about.
 pub(super) fn show(key: &str, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let rows = rows(rye)?;
     let fingerprint = one(key, rows.iter().map(|row| row.fingerprint).collect())?;
     let document = rye.trust().document(fingerprint).map_err(Failure::from)?;
-    // Of your own key there may be a document as well, which says more.
+    // There may also be a document about your own key, which says more.
     let Some(row) = rows.iter().rfind(|row| row.fingerprint == fingerprint) else {
         return Ok(Exit::DONE);
     };
@@ -205,7 +205,7 @@ pub(super) fn find(text: &str, rye: &Rye) -> Result<Fingerprint, Failure> {
     one(text, documents(rye, "trusted")?)
 }
 
-/// The same, or that of a dev key.
+/// The same, also for dev keys.
 pub(super) fn find_signer(text: &str, rye: &Rye) -> Result<Fingerprint, Failure> {
     one(text, [documents(rye, "trusted")?, documents(rye, "dev")?].concat())
 }

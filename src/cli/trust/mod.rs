@@ -208,7 +208,7 @@ fn revoke(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    // A whole fingerprint: the key may be one that was never trusted.
+    // This takes a whole fingerprint, because the key may never have been trusted.
     let fingerprint: Fingerprint = match key.parse() {
         Ok(fingerprint) => fingerprint,
         Err(_) => list::find_signer(key, rye)?,
@@ -239,16 +239,16 @@ fn document_id(folder: &str, key: Fingerprint) -> Result<ItemId, Failure> {
     Ok(format!("keys/{folder}/{key}").parse()?)
 }
 
-/// Works without a project: the folder is refused until this was run.
+/// This works without a project, because the folder is refused until this was run.
 fn allow_root(folder: &std::path::Path, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let io = |source| {
         let place = Place { path: folder.display().to_string(), ..Place::default() };
         SpaceError::Io { place, source }
     };
     let at = crate::rye::located(context.common.project.clone());
-    let identity = ProjectIdentity::of(&at.cwd.join(folder)).map_err(io)?;
+    let identity = ProjectIdentity::read(&at.cwd.join(folder)).map_err(io)?;
     let user = crate::space::Spaces::find_user(&at)?.ok_or(SpaceError::NoUserSpace)?;
-    let pair = crate::verify::OwnKeys::of(&user).pair()?;
+    let pair = crate::verify::OwnKeys::new(&user).pair()?;
     let path = identity.path.display().to_string();
     confirm(&format!("use `.ai` of `{path}`, which others can change"), "", context, out)?;
     AllowedRoot::allow(&user, &pair, &identity, now())?;

@@ -23,7 +23,7 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
-/// The whole screen, but for what to do next.
+/// The whole screen, without the next steps.
 pub(super) fn show(review: &Review, rye: &Rye, out: &mut Out) {
     let paint = out.paint();
     let state = match review.accepted {

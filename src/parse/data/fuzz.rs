@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{json as read_json, toml as read_toml, yaml as read_yaml};
 use crate::base::fuzz::item_text;
 use crate::base::limits::{DATA_DEPTH, YAML_NODES};
-use crate::parse::error::{Fault, PARSE_LIMIT};
+use crate::parse::error::{PARSE_LIMIT, ParseFault};
 use crate::parse::fuzz::{is_bounded, is_fault};
 
 /// What is read prints and reads again as the same value, digit for digit; the library reads the
@@ -161,7 +161,7 @@ fn is_yaml(ours: &Value, theirs: &serde_yaml::Value) {
 }
 
 /// What a reader makes of the text, once it has made the same of it twice.
-fn twice(text: &str, read: fn(&str) -> Result<Value, Fault>) -> Result<Value, Fault> {
+fn twice(text: &str, read: fn(&str) -> Result<Value, ParseFault>) -> Result<Value, ParseFault> {
     let first = read(text);
     assert_eq!(first, read(text), "twice the same");
     first

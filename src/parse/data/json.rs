@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::too_deep;
 use crate::base::limits::{DATA_DEPTH, JSON_NODES};
 use crate::base::text::{escape_line, position};
-use crate::parse::error::{Fault, PARSE_JSON, PARSE_LIMIT};
+use crate::parse::error::{PARSE_JSON, PARSE_LIMIT, ParseFault};
 
 /// Reads one JSON value; nothing but white space may follow.
 ///
@@ -17,15 +17,15 @@ use crate::parse::error::{Fault, PARSE_JSON, PARSE_LIMIT};
 /// `parse.json` for text that is not JSON, a duplicate key or a lone surrogate; `parse.limit` for
 /// nesting deeper than `DATA_DEPTH` or more than `JSON_NODES` values, of which none is built beyond
 /// that.
-pub(crate) fn json(text: &str) -> Result<Value, Fault> {
+pub(crate) fn json(text: &str) -> Result<Value, ParseFault> {
     json_of(text, JSON_NODES)
 }
 
-/// The same of at most so many values.
+/// The same with another bound on the number of values.
 ///
 /// # Errors
 /// As [`json`].
-pub(crate) fn json_of(text: &str, most: usize) -> Result<Value, Fault> {
+pub(crate) fn json_of(text: &str, most: usize) -> Result<Value, ParseFault> {
     let mut reader = Reader { text, at: 0, nodes: 0, most };
     let value = reader.value(0).and_then(|value| {
         reader.space();
@@ -43,8 +43,8 @@ struct Reader<'t> {
     most: usize,
 }
 
-fn fault(why: &str) -> Fault {
-    Fault::new(PARSE_JSON, format!("it is not JSON: {why}"))
+fn fault(why: &str) -> ParseFault {
+    ParseFault::new(PARSE_JSON, format!("it is not JSON: {why}"))
 }
 
 impl<'t> Reader<'t> {
@@ -65,11 +65,14 @@ impl<'t> Reader<'t> {
         found
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn value(&mut self, depth: usize) -> Result<Value, ParseFault> {
         self.space();
         self.nodes += 1;
         if self.nodes > self.most {
-            return Err(Fault::new(PARSE_LIMIT, format!("it has more than {} values", self.most)));
+            return Err(ParseFault::new(
+                PARSE_LIMIT,
+                format!("it has more than {} values", self.most),
+            ));
         }
         match self.peek() {
             Some(b'{') if depth < DATA_DEPTH => self.object(depth + 1),
@@ -85,7 +88,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn word(&mut self, word: &str, value: Value) -> Result<Value, Fault> {
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, ParseFault> {
         if !self.text[self.at..].starts_with(word) {
             return Err(fault("a value was expected here"));
         }
@@ -93,7 +96,7 @@ impl<'t> Reader<'t> {
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<Value, Fault> {
+    fn number(&mut self) -> Result<Value, ParseFault> {
         let token = self.token(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
         let number = token.parse().map_err(|_| fault("this is not a number"))?;
         self.at += token.len();
@@ -105,7 +108,7 @@ impl<'t> Reader<'t> {
         &rest[..rest.bytes().position(|b| !part(b)).unwrap_or(rest.len())]
     }
 
-    fn string(&mut self) -> Result<String, Fault> {
+    fn string(&mut self) -> Result<String, ParseFault> {
         let rest = &self.text.as_bytes()[self.at..];
         let mut end = 1;
         while let Some(byte) = rest.get(end) {
@@ -125,7 +128,7 @@ impl<'t> Reader<'t> {
         Ok(read)
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn array(&mut self, depth: usize) -> Result<Value, ParseFault> {
         self.at += 1;
         let mut list = Vec::new();
         if self.take(b']') {
@@ -142,7 +145,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn object(&mut self, depth: usize) -> Result<Value, ParseFault> {
         self.at += 1;
         let mut map = Map::new();
         if self.take(b'}') {
@@ -250,7 +253,7 @@ mod tests {
         assert_eq!(read.as_array().map(Vec::len), Some(JSON_NODES - 1), "with the list itself");
         let fault = json(&list(JSON_NODES)).unwrap_err();
         assert_eq!(fault.code.name(), "parse.limit");
-        // It was left where the first value too many stands.
+        // Reading stopped at the first value beyond the bound.
         let column = "[".len() + 2 * (JSON_NODES - 1) + 1;
         assert_eq!(fault.position, Some(Position { line: 1, column }));
     }

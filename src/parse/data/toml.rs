@@ -11,23 +11,23 @@ use super::{decimal, radix, too_deep, too_dense};
 use crate::base::limits::{DATA_DEPTH, DATA_SIGNS};
 use crate::base::text::position;
 use crate::base::value_count::has_more_signs;
-use crate::parse::error::{Fault, PARSE_TOML};
+use crate::parse::error::{PARSE_TOML, ParseFault};
 
 /// Reads a TOML document; the value is always a mapping.
 ///
 /// # Errors
 /// `parse.toml` for text that is not TOML and for NaN and infinities; `parse.limit` for nesting
 /// deeper than `DATA_DEPTH`, and for more than `DATA_SIGNS` values.
-pub(crate) fn toml(text: &str) -> Result<Value, Fault> {
+pub(crate) fn toml(text: &str) -> Result<Value, ParseFault> {
     if has_more_signs(text, DATA_SIGNS) {
         return Err(too_dense());
     }
     let at = |byte| position(text.as_bytes(), byte);
     let table = DeTable::parse(text).map_err(|error| {
-        // The reader's own bound on recursion lies above ours, and has no type to tell it by.
+        // The library's bound on recursion lies above ours, and its error has no kind of its own.
         let deep = error.message().contains("recurs");
         let why = format!("it is not TOML: {}", error.message());
-        let fault = if deep { too_deep() } else { Fault::new(PARSE_TOML, why) };
+        let fault = if deep { too_deep() } else { ParseFault::new(PARSE_TOML, why) };
         match error.span() {
             Some(span) => fault.at(at(span.start)),
             None => fault,
@@ -36,7 +36,7 @@ pub(crate) fn toml(text: &str) -> Result<Value, Fault> {
     mapping(table.get_ref(), 1).map_err(|(fault, byte)| fault.at(at(byte)))
 }
 
-type Misplaced = (Fault, usize);
+type Misplaced = (ParseFault, usize);
 
 fn mapping(table: &DeTable<'_>, depth: usize) -> Result<Value, Misplaced> {
     let mut map = Map::new();
@@ -50,9 +50,10 @@ fn value(item: &Spanned<DeValue<'_>>, depth: usize) -> Result<Value, Misplaced> 
     let byte = item.span().start;
     let number = |number: Option<serde_json::Number>| match number {
         Some(number) => Ok(Value::Number(number)),
-        None => {
-            Err((Fault::new(PARSE_TOML, "a number must be finite, and of a sane length"), byte))
-        }
+        None => Err((
+            ParseFault::new(PARSE_TOML, "a number must be finite, and of a sane length"),
+            byte,
+        )),
     };
     match item.get_ref() {
         DeValue::Array(_) | DeValue::Table(_) if depth > DATA_DEPTH => Err((too_deep(), byte)),

@@ -1,7 +1,7 @@
 //! YAML, strictly: the core schema of YAML 1.2 as the reader understands it.
 //!
-//! The reader walks aliases instead of copying them, so every cap is kept while it walks: nodes,
-//! bytes and depth are counted at each visit, and a bomb is refused at the node that is too many.
+//! The reader walks aliases instead of copying them, so every cap is checked while it reads: nodes,
+//! bytes and depth are counted at each visit, and a bomb is refused at the first node beyond a cap.
 //!
 //! Refused: a second document, `%` directives, tags but the core schema's own, merge keys (`<<`),
 //! duplicate keys, keys that are not strings, NaN and infinities. Plain `no`, `1_000` and `0755`
@@ -20,14 +20,14 @@ use super::{decimal, kind, too_deep, too_dense};
 use crate::base::limits::{DATA_DEPTH, DATA_SIGNS, ITEM_BYTES, YAML_NODES};
 use crate::base::text::{Position, escape_line, position};
 use crate::base::value_count::has_more_signs;
-use crate::parse::error::{Fault, PARSE_LIMIT, PARSE_YAML};
+use crate::parse::error::{PARSE_LIMIT, PARSE_YAML, ParseFault};
 
 /// Reads one YAML document; an empty one is null.
 ///
 /// # Errors
 /// `parse.yaml` for what the module header lists and for text that is not YAML; `parse.limit` for
 /// more than `YAML_NODES` nodes with aliases followed, or nesting deeper than `DATA_DEPTH`.
-pub(crate) fn yaml(text: &str) -> Result<Value, Fault> {
+pub(crate) fn yaml(text: &str) -> Result<Value, ParseFault> {
     if has_more_signs(text, DATA_SIGNS) {
         return Err(too_dense());
     }
@@ -48,8 +48,8 @@ pub(crate) fn yaml(text: &str) -> Result<Value, Fault> {
 }
 
 /// The lines to put before the text, so that the reader shows the core schema's tags (`!!str`) as
-/// local ones; it passes over all others but local ones in silence.
-pub(super) fn preamble(text: &str) -> Result<&'static [&'static str], Fault> {
+/// local ones; it silently ignores all other tags except local ones.
+pub(super) fn preamble(text: &str) -> Result<&'static [&'static str], ParseFault> {
     let content = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
     let (number, first) = match text.lines().enumerate().find(|(_, line)| content(line)) {
         Some((at, line)) => (at + 1, line),
@@ -57,16 +57,16 @@ pub(super) fn preamble(text: &str) -> Result<&'static [&'static str], Fault> {
     };
     if first.starts_with('%') {
         let why = "`%` directives are not supported";
-        return Err(Fault::new(PARSE_YAML, why).at(Position { line: number, column: 1 }));
+        return Err(ParseFault::new(PARSE_YAML, why).at(Position { line: number, column: 1 }));
     }
     let marked =
         first.strip_prefix("---").is_some_and(|rest| rest.trim_start() != rest || rest.is_empty());
     Ok(if marked { &["%TAG !! !!\n"] } else { &["%TAG !! !!\n", "---\n"] })
 }
 
-/// The remarks at the top, which the reader is spared: it takes longer for them than for most of
-/// what it keeps. Only lines of plain characters, so that none of them ends a line sooner for the
-/// reader, or is one that it refuses.
+/// The comments at the top, which are cut off, because the library takes long to read them. Only
+/// lines of plain characters are cut, so that no line of them would end sooner or be refused by the
+/// library.
 fn remarks(text: &str) -> &str {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
     let is_one =
@@ -75,17 +75,16 @@ fn remarks(text: &str) -> &str {
     &text[..length]
 }
 
-/// Where a line of the text stands for the reader: so many lines further down, and so many further
-/// up.
+/// How line numbers of the library differ from those of the text: lines added, and lines cut.
 #[derive(Clone, Copy)]
 struct Shift {
     before: usize,
     after: usize,
 }
 
-/// Bounds how many brackets stand open at once: below the reader lies a scanner that takes time for
-/// each of them at every token. Quoted ones count too; no honest text leaves hundreds open.
-fn open_brackets(text: &str) -> Result<(), Fault> {
+/// Bounds the number of open brackets, because the library's scanner takes time for each of them at
+/// every token. Brackets in quotes count too; no honest text leaves hundreds open.
+fn open_brackets(text: &str) -> Result<(), ParseFault> {
     let mut open = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -105,44 +104,44 @@ struct Reader<'t> {
     text: &'t str,
     nodes: Cell<usize>,
     bytes: Cell<u64>,
-    /// A number was met whose text says more than the reader's number.
+    /// Whether a number was met whose text says more than the library's number.
     inexact: Cell<bool>,
-    /// The fault behind the reader's error, where it is ours.
-    own: RefCell<Option<Fault>>,
+    /// The fault behind the library's error, if it is one of ours.
+    own: RefCell<Option<ParseFault>>,
 }
 
 impl Reader<'_> {
-    fn refuse<E: Error>(&self, fault: Fault) -> E {
+    fn refuse<E: Error>(&self, fault: ParseFault) -> E {
         *self.own.borrow_mut() = Some(fault);
         E::custom("refused")
     }
 
     fn wrong<E: Error>(&self, why: impl Into<String>) -> E {
-        self.refuse(Fault::new(PARSE_YAML, why))
+        self.refuse(ParseFault::new(PARSE_YAML, why))
     }
 
-    /// Counts a visit of a node with that many bytes of text.
+    /// Counts a visit to a node with this many bytes of text.
     fn charge<E: Error>(&self, nodes: usize, bytes: usize) -> Result<(), E> {
         self.nodes.set(self.nodes.get() + nodes);
         self.bytes.set(self.bytes.get() + bytes as u64);
         if self.nodes.get() > YAML_NODES {
             let why = format!("it has more than {YAML_NODES} nodes once aliases are followed");
-            return Err(self.refuse(Fault::new(PARSE_LIMIT, why)));
+            return Err(self.refuse(ParseFault::new(PARSE_LIMIT, why)));
         }
         // An escape in double quotes may write two bytes with one more.
         if self.bytes.get() > 2 * ITEM_BYTES {
             let why = "it grows beyond the size of an item once aliases are followed";
-            return Err(self.refuse(Fault::new(PARSE_LIMIT, why)));
+            return Err(self.refuse(ParseFault::new(PARSE_LIMIT, why)));
         }
         Ok(())
     }
 
-    fn fault(&self, error: &serde_yaml::Error, shift: Shift) -> Fault {
+    fn fault(&self, error: &serde_yaml::Error, shift: Shift) -> ParseFault {
         let message = error.to_string();
         let said = message.split(" at line ").next().unwrap_or_default();
         let own = self.own.borrow_mut().take();
         let fault =
-            own.unwrap_or_else(|| Fault::new(PARSE_YAML, format!("it is not YAML: {said}")));
+            own.unwrap_or_else(|| ParseFault::new(PARSE_YAML, format!("it is not YAML: {said}")));
         match error.location() {
             Some(at) if at.line() > shift.before => {
                 let line = at.line() - shift.before + shift.after;
@@ -153,13 +152,13 @@ impl Reader<'_> {
         }
     }
 
-    /// The end of the text, which is where the reader misses something when it counts a line more.
+    /// The end of the text, where the library reports a missing part with a line too many.
     fn end(&self, shift: Shift) -> Option<Position> {
         let end = position(self.text.as_bytes(), self.text.len());
         Some(Position { line: end.line.checked_sub(shift.before)? + shift.after, ..end })
     }
 
-    /// Whether a text that stands in the document as it is stands there without quotes.
+    /// Whether a text stands in the document without quotes.
     fn is_plain(&self, text: &str) -> bool {
         let start = (text.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize);
         let before =
@@ -241,7 +240,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Value, E> {
-        // The reader takes a number beyond its range for a string.
+        // The library reads a number beyond its range as a string.
         let large = text.parse().is_ok_and(f64::is_infinite) && self.reader.is_plain(text);
         match large.then(|| decimal(text)).flatten() {
             Some(number) => Ok(Value::Number(number)),
@@ -293,7 +292,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
     }
 }
 
-/// A scalar's text, whatever it looks like, handed to the visitor inside.
+/// Hands a scalar's text to the inner visitor, whatever the text looks like.
 struct Text<V>(V);
 
 impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Text<V> {
@@ -304,7 +303,7 @@ impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Text<V> {
     }
 }
 
-/// What `!!str` makes of a scalar: a string, also where it looks like a number.
+/// Reads a scalar tagged `!!str`: a string, even if it looks like a number.
 struct Tagged<'r, 't>(&'r Reader<'t>);
 
 impl Visitor<'_> for Tagged<'_, '_> {
@@ -320,7 +319,7 @@ impl Visitor<'_> for Tagged<'_, '_> {
     }
 }
 
-/// A key of a mapping, which none of the keys before it may equal.
+/// A key of a mapping, which must differ from all keys before it.
 struct Key<'r, 't> {
     reader: &'r Reader<'t>,
     before: &'r Map<String, Value>,
@@ -361,7 +360,7 @@ impl<'de> Visitor<'de> for Key<'_, '_> {
     }
 }
 
-/// Walks a document along the value read from it and puts every number's own text in.
+/// Reads a document again along its value, and puts in the original text of every number.
 struct Exact<'v>(&'v mut Value);
 
 impl<'de> DeserializeSeed<'de> for Exact<'_> {
@@ -369,8 +368,7 @@ impl<'de> DeserializeSeed<'de> for Exact<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
         match self.0 {
-            // A whole number that the reader holds is exact; its text may have another base or
-            // sign.
+            // A whole number in the value is exact already; its text may have another base or sign.
             Value::Number(number) if number.is_i64() || number.is_u64() => {
                 IgnoredAny::deserialize(from).map(drop)
             }

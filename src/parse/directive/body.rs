@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::element::Element;
-use crate::parse::error::Fault;
+use crate::parse::error::ParseFault;
 
 /// One `<execute>`, `<fetch>` or `<sign>` that stands neither in metadata nor in inputs or outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Action {
 }
 
 /// The actions below the root, in the order of the text.
-pub(super) fn actions(root: Element<'_>) -> Result<Vec<Action>, Fault> {
+pub(super) fn actions(root: Element<'_>) -> Result<Vec<Action>, ParseFault> {
     let mut actions = Vec::new();
     for element in root.descendants() {
         let is_action = matches!(element.name(), "execute" | "fetch" | "sign");
@@ -44,7 +44,7 @@ pub(super) fn actions(root: Element<'_>) -> Result<Vec<Action>, Fault> {
 }
 
 /// `<param name="…" value="…"/>` or `<param name="…">…</param>`.
-fn params(action: Element<'_>) -> Result<Vec<(String, String)>, Fault> {
+fn params(action: Element<'_>) -> Result<Vec<(String, String)>, ParseFault> {
     let mut params: Vec<(String, String)> = Vec::new();
     for param in action.children().filter(|child| child.name() == "param") {
         let Some(name) = param.attribute("name") else {
@@ -62,7 +62,7 @@ fn params(action: Element<'_>) -> Result<Vec<(String, String)>, Fault> {
     Ok(params)
 }
 
-/// A part of the text without blank lines before it and white space behind it, and where it begins.
+/// A part of the text without leading blank lines and trailing white space, and where it begins.
 pub(super) fn trimmed(part: &str) -> (usize, &str) {
     let blank: usize =
         part.split_inclusive('\n').take_while(|line| line.trim().is_empty()).map(str::len).sum();

@@ -1,4 +1,4 @@
-//! What a thread is given to read besides the body.
+//! The knowledge that a thread reads besides the body.
 
 use serde_json::{Value, json};
 
@@ -6,19 +6,19 @@ use super::element::Element;
 use crate::base::text::escape_line;
 use crate::diagnostic::Diagnose;
 use crate::id::{IdError, ItemId};
-use crate::parse::error::Fault;
+use crate::parse::error::ParseFault;
 
 /// Knowledge by where it goes in the prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Context {
+pub(crate) struct DirectiveContext {
     pub(crate) system: Vec<ItemId>,
     pub(crate) before: Vec<ItemId>,
     pub(crate) after: Vec<ItemId>,
-    /// What a parent directive adds and this one does not want.
+    /// Knowledge that a parent directive adds and this one removes.
     pub(crate) suppress: Vec<ItemId>,
 }
 
-impl Context {
+impl DirectiveContext {
     /// The contexts of a directive and its parents as one: `leaf_first` as `extends` leads from
     /// one to the next, the lists root first, each id once.
     pub(crate) fn compose(leaf_first: &[&Self]) -> Self {
@@ -50,8 +50,8 @@ impl Context {
 }
 
 /// The context that `<context>` lists; one id an element, with or without `knowledge:`.
-pub(super) fn context(element: Element<'_>) -> Result<Context, Fault> {
-    let mut context = Context::default();
+pub(super) fn context(element: Element<'_>) -> Result<DirectiveContext, ParseFault> {
+    let mut context = DirectiveContext::default();
     for child in element.children() {
         let list = match child.name() {
             "system" => &mut context.system,
@@ -65,7 +65,7 @@ pub(super) fn context(element: Element<'_>) -> Result<Context, Fault> {
         };
         let text = child.text()?;
         let id = text.strip_prefix("knowledge:").unwrap_or(&text).parse();
-        let fault = |error: IdError| Fault {
+        let fault = |error: IdError| ParseFault {
             code: error.code(),
             ..child.fault(format!("`<{}>`: {error}", child.name()))
         };
@@ -81,19 +81,25 @@ pub(super) fn context(element: Element<'_>) -> Result<Context, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::Context;
+    use super::DirectiveContext;
     use serde_json::json;
 
     #[test]
     fn contexts_compose_root_first() {
         let ids = |list: &[&str]| list.iter().map(|id| id.parse().unwrap()).collect();
-        let leaf =
-            Context { system: ids(&["b", "c"]), suppress: ids(&["x"]), ..Context::default() };
-        let root =
-            Context { system: ids(&["a", "b"]), suppress: ids(&["y", "x"]), ..Context::default() };
+        let leaf = DirectiveContext {
+            system: ids(&["b", "c"]),
+            suppress: ids(&["x"]),
+            ..DirectiveContext::default()
+        };
+        let root = DirectiveContext {
+            system: ids(&["a", "b"]),
+            suppress: ids(&["y", "x"]),
+            ..DirectiveContext::default()
+        };
         let want =
             json!({"system": ["a", "b", "c"], "before": [], "after": [], "suppress": ["y", "x"]});
-        assert_eq!(Context::compose(&[&leaf, &root]).to_json(), want);
-        assert_eq!(Context::compose(&[]), Context::default());
+        assert_eq!(DirectiveContext::compose(&[&leaf, &root]).to_json(), want);
+        assert_eq!(DirectiveContext::compose(&[]), DirectiveContext::default());
     }
 }

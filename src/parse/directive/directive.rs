@@ -4,18 +4,18 @@ use roxmltree::{Document, ParsingOptions};
 use serde_json::{Map, Value};
 
 use super::body::{Action, actions, trimmed};
-use super::context::{Context, context};
+use super::context::{DirectiveContext, context};
 use super::element::{Element, File};
 use super::fence::{Layout, cut};
-use super::inputs::{Input, Output, inputs, outputs};
+use super::inputs::{DirectiveOutput, Input, inputs, outputs};
 use super::metadata::{Model, child, limits, line, model};
 use super::permissions::{Acknowledged, acknowledged, capabilities};
 use crate::base::limits::DATA_DEPTH;
-use crate::base::text::{Places, Position, near, position};
+use crate::base::text::{Position, PositionFinder, near, position};
 use crate::diagnostic::Diagnose;
 use crate::id::{IdError, ItemId};
 use crate::parse::data::{plain, too_deep};
-use crate::parse::error::{Fault, PARSE_DIRECTIVE, PARSE_XML};
+use crate::parse::error::{PARSE_DIRECTIVE, PARSE_XML, ParseFault};
 
 /// What `<metadata>` may hold (core 6.2).
 pub(crate) const METADATA: [&str; 11] = [
@@ -34,17 +34,18 @@ pub(crate) const METADATA: [&str; 11] = [
 
 /// What a directive declares and what it tells an agent to do.
 ///
-/// Elements that rye does not know are passed over, unknown limits and attributes of inputs not.
+/// Elements that rye does not know are passed over, but unknown limits and unknown attributes of
+/// inputs are faults.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Directive {
     pub(crate) title: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) description: Option<String>,
-    /// An empty one is the top level and counts as given.
+    /// An empty category is the top level.
     pub(crate) category: Option<String>,
     pub(crate) author: Option<String>,
-    /// Words to find it by, parted by commas.
+    /// Words for searching, separated by commas.
     pub(crate) tags: Vec<String>,
     pub(crate) extends: Option<ItemId>,
     pub(crate) model: Option<Model>,
@@ -52,18 +53,18 @@ pub(crate) struct Directive {
     /// Capabilities, see `permissions.rs`.
     pub(crate) permissions: Vec<String>,
     pub(crate) acknowledged: Vec<Acknowledged>,
-    pub(crate) context: Context,
-    /// `<hooks>` and `<cost>` as written, for those who read them.
+    pub(crate) context: DirectiveContext,
+    /// `<hooks>` and `<cost>` as written, for other readers.
     pub(crate) hooks: Option<String>,
     pub(crate) cost: Option<String>,
     pub(crate) inputs: Vec<Input>,
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) outputs: Vec<DirectiveOutput>,
     pub(crate) actions: Vec<Action>,
     /// The text between title and fence.
     pub(crate) preamble: String,
     /// The text behind the fence.
     pub(crate) body: String,
-    /// Elements that look like one of ours and are none, each with its place; for signing.
+    /// Elements whose names are nearly one of ours, each with its place; signing reports them.
     pub(crate) unknown: Vec<(String, Position)>,
     /// Where the fence opens in the file.
     pub(crate) fence: Position,
@@ -79,7 +80,7 @@ impl Directive {
     /// # Errors
     /// `parse.no_directive_fence`, `parse.two_directive_fences`, `parse.limit`, `parse.xml` and
     /// `parse.directive`.
-    pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ParseFault> {
         let text = &without_signature(text);
         let layout = cut(text)?;
         let xml = &text[layout.xml.clone()];
@@ -132,13 +133,13 @@ impl Directive {
         put("hooks", self.hooks.clone().into());
         put("cost", self.cost.clone().into());
         put("inputs", self.inputs.iter().map(Input::to_json).collect());
-        put("outputs", self.outputs.iter().map(Output::to_json).collect());
+        put("outputs", self.outputs.iter().map(DirectiveOutput::to_json).collect());
         put("actions", self.actions.iter().map(|action| action.to_json(render)).collect());
         put("body", render(&self.body).into());
         out
     }
 
-    fn read(root: Element<'_>, text: &str, layout: &Layout) -> Result<Self, Fault> {
+    fn read(root: Element<'_>, text: &str, layout: &Layout) -> Result<Self, ParseFault> {
         let metadata = root.child("metadata")?;
         // Older files hold the permissions beside the metadata.
         let permissions = match (child(metadata, "permissions")?, root.child("permissions")?) {
@@ -163,7 +164,8 @@ impl Directive {
             limits: child(metadata, "limits")?.map_or_else(|| Ok(Map::new()), limits)?,
             permissions: permissions.map_or_else(|| Ok(Vec::new()), capabilities)?,
             acknowledged: risks,
-            context: child(metadata, "context")?.map_or_else(|| Ok(Context::default()), context)?,
+            context: child(metadata, "context")?
+                .map_or_else(|| Ok(DirectiveContext::default()), context)?,
             hooks: raw("hooks")?,
             cost: raw("cost")?,
             inputs: root.child("inputs")?.map_or_else(|| Ok(Vec::new()), inputs)?,
@@ -179,8 +181,7 @@ impl Directive {
     }
 }
 
-/// Words parted by commas, or an element each; what else there may be was written for another
-/// reader.
+/// Words separated by commas, or one element for each; other content is for other readers.
 fn tags(metadata: Option<Element<'_>>) -> Vec<String> {
     let Ok(Some(element)) = child(metadata, "tags") else { return Vec::new() };
     let lines: Vec<String> = match element.line() {
@@ -190,8 +191,8 @@ fn tags(metadata: Option<Element<'_>>) -> Vec<String> {
     lines.into_iter().filter(|tag| !tag.is_empty()).collect()
 }
 
-/// Children of the metadata that rye does not know, and such of the root as are nearly a name that
-/// it does know; in the order of the text.
+/// Unknown children of the metadata, and children of the root whose names are nearly known; in the
+/// order of the text.
 fn unknown(
     root: Element<'_>,
     metadata: Option<Element<'_>>,
@@ -206,7 +207,7 @@ fn unknown(
     let strange = below.filter(|element| !METADATA.contains(&element.name()));
     let mut found: Vec<Element<'_>> = root.children().filter(mistyped).chain(strange).collect();
     found.sort_by_key(Element::start);
-    let mut places = Places::new(text.as_bytes());
+    let mut places = PositionFinder::new(text.as_bytes());
     let found = found.into_iter();
     found.map(|element| (element.name().to_owned(), places.find(element.start()))).collect()
 }
@@ -215,11 +216,13 @@ fn attribute(root: Element<'_>, name: &str) -> Option<String> {
     root.attribute(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-fn extends(root: Element<'_>) -> Result<Option<ItemId>, Fault> {
+fn extends(root: Element<'_>) -> Result<Option<ItemId>, ParseFault> {
     let Some(text) = attribute(root, "extends") else { return Ok(None) };
     let id = text.strip_prefix("directive:").unwrap_or(&text).parse();
-    let fault =
-        |error: IdError| Fault { code: error.code(), ..root.fault(format!("`extends`: {error}")) };
+    let fault = |error: IdError| ParseFault {
+        code: error.code(),
+        ..root.fault(format!("`extends`: {error}"))
+    };
     id.map(Some).map_err(fault)
 }
 
@@ -230,7 +233,7 @@ pub(crate) fn signature_length(text: &str) -> usize {
     line.map_or(0, |feed| feed + 1)
 }
 
-/// The text with its signature line blanked, so that every place in it stays where it is.
+/// The text with its signature line blanked, so that positions stay the same.
 pub(super) fn without_signature(text: &str) -> String {
     match signature_length(text) {
         0 => text.to_owned(),
@@ -239,7 +242,7 @@ pub(super) fn without_signature(text: &str) -> String {
 }
 
 /// Refuses metadata that nests too deeply, has too many attributes, or is in a namespace.
-fn bounded(document: &Document<'_>, root: Element<'_>) -> Result<(), Fault> {
+fn bounded(document: &Document<'_>, root: Element<'_>) -> Result<(), ParseFault> {
     let (mut node, mut depth) = (document.root(), 0_usize);
     'walk: loop {
         if depth > DATA_DEPTH {
@@ -265,23 +268,23 @@ fn bounded(document: &Document<'_>, root: Element<'_>) -> Result<(), Fault> {
         element.capped()?;
     }
     match document.descendants().find(|node| node.tag_name().namespace().is_some()) {
-        Some(_) => {
-            Err(Fault::new(PARSE_DIRECTIVE, "its metadata uses XML namespaces").at(root.position()))
-        }
+        Some(_) => Err(ParseFault::new(PARSE_DIRECTIVE, "its metadata uses XML namespaces")
+            .at(root.position())),
         None => Ok(()),
     }
 }
 
 /// The XML reader's fault with its place in the file.
-fn xml_fault(error: &roxmltree::Error, text: &str, start: usize) -> Fault {
+fn xml_fault(error: &roxmltree::Error, text: &str, start: usize) -> ParseFault {
     let (begin, at) = (position(text.as_bytes(), start), error.pos());
     let (row, column) = (at.row as usize, at.col as usize);
     let line = begin.line + row.saturating_sub(1);
     let column = if row <= 1 { begin.column + column.saturating_sub(1) } else { column };
     let said = error.to_string();
-    // The reader's own place counts from the fence.
+    // The XML reader counts positions from the fence.
     let said = said.rsplit_once(" at ").map_or(said.as_str(), |(words, _)| words);
-    Fault::new(PARSE_XML, format!("its metadata is not XML: {said}")).at(Position { line, column })
+    ParseFault::new(PARSE_XML, format!("its metadata is not XML: {said}"))
+        .at(Position { line, column })
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Directive files in, directives or codes out.
 
-use super::{Action, Directive, Input, Output, Position};
+use super::{Action, Directive, DirectiveOutput, Input, Position};
 use crate::parse::directive::InputType;
-use crate::parse::error::Fault;
+use crate::parse::error::ParseFault;
 use serde_json::{Value, json};
 
 fn with(inside: &str) -> String {
@@ -11,7 +11,7 @@ fn with(inside: &str) -> String {
     )
 }
 
-fn meta(inside: &str) -> Result<Directive, Fault> {
+fn meta(inside: &str) -> Result<Directive, ParseFault> {
     Directive::parse(&with(&format!("<metadata>{inside}</metadata>")))
 }
 
@@ -104,7 +104,7 @@ Some words.
         ])
     );
     assert_eq!(
-        got.outputs.iter().map(Output::to_json).collect::<Value>(),
+        got.outputs.iter().map(DirectiveOutput::to_json).collect::<Value>(),
         json!([
             {"name": "url", "type": "string", "required": true, "description": "The address"},
             {"name": "log", "type": "string", "required": false},
@@ -181,19 +181,19 @@ fn permissions_table() {
 #[test]
 fn bad_fields_are_refused() {
     let rows = [
-        ("<limits turn='3'/>", "`turn` is no limit in `<limits>`; did you mean `turns`?"),
+        ("<limits turn='3'/>", "`turn` is not a limit in `<limits>`; did you mean `turns`?"),
         ("<limits colour='3'/>", "known are `turns`"),
         (
             "<permissions><execute kind='a'>*</execute></permissions>",
-            "`kind` is no attribute of `<execute>`; it takes none",
+            "`kind` is not an attribute of `<execute>`; it takes none",
         ),
-        ("<limits turns='-1'/>", "`-1` is no value for the limit `turns`"),
-        ("<limits turns='+1'/>", "`+1` is no value"),
-        ("<limits turns=''/>", "`` is no value"),
-        ("<limits turns='1.5'/>", "`1.5` is no value"),
-        ("<limits spend='-1'/>", "`-1` is no value"),
-        ("<limits spend='1e999'/>", "`1e999` is no value"),
-        ("<limits spend_currency='dollars'/>", "`dollars` is no value"),
+        ("<limits turns='-1'/>", "`-1` is not a valid value for the limit `turns`"),
+        ("<limits turns='+1'/>", "`+1` is not a valid value"),
+        ("<limits turns=''/>", "`` is not a valid value"),
+        ("<limits turns='1.5'/>", "`1.5` is not a valid value"),
+        ("<limits spend='-1'/>", "`-1` is not a valid value"),
+        ("<limits spend='1e999'/>", "`1e999` is not a valid value"),
+        ("<limits spend_currency='dollars'/>", "`dollars` is not a valid value"),
         ("<limits turns='1'><turns>1</turns></limits>", "`turns` is given twice"),
         ("<limits/><limits/>", "`<limits>` occurs twice"),
         (
@@ -202,8 +202,8 @@ fn bad_fields_are_refused() {
         ),
         ("<description>a <b>c</b></description>", "`<description>` holds text only, not `<b>`"),
         ("<context><sistem>a</sistem></context>", "did you mean `system`?"),
-        ("<context><system>../a</system></context>", "`../a` is no item id"),
-        ("<context><system/></context>", "is no item id"),
+        ("<context><system>../a</system></context>", "`../a` is not a valid item id"),
+        ("<context><system/></context>", "is not a valid item id"),
         ("<context><system>a</system><system>a</system></context>", "`a` is listed twice"),
     ];
     for (inside, want) in rows {
@@ -228,8 +228,11 @@ fn bad_inputs_are_refused() {
         ("<input name='a' type='String'/>", "did you mean `string`?"),
         ("<input name='a' required='yes'/>", "`required` is `true` or `false`, not `yes`"),
         ("<input name='a' requird='true'/>", "did you mean `required`?"),
-        ("<input name='a' type='integer' default='x'/>", "the default `x` of `a` is no integer"),
-        ("<input name='a' type='array' default='{}'/>", "the default `{}` of `a` is no array"),
+        (
+            "<input name='a' type='integer' default='x'/>",
+            "the default `x` of `a` is not an integer",
+        ),
+        ("<input name='a' type='array' default='{}'/>", "the default `{}` of `a` is not an array"),
         ("<imput name='a'/>", "`<inputs>` holds `<input>` only"),
         ("<input name='a'><b/></input>", "holds text only"),
     ];

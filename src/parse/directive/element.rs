@@ -4,7 +4,7 @@ use roxmltree::Node;
 
 use crate::base::limits::{NEAR_NAMES, XML_ATTRIBUTES};
 use crate::base::text::{Position, escape_line, near, position};
-use crate::parse::error::{Fault, PARSE_DIRECTIVE, PARSE_LIMIT};
+use crate::parse::error::{PARSE_DIRECTIVE, PARSE_LIMIT, ParseFault};
 
 /// The file that an element stands in, and where in it the XML begins.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +38,8 @@ impl<'d> Element<'d> {
         self.file.xml + self.node.range().start
     }
 
-    pub(super) fn fault(&self, why: impl Into<String>) -> Fault {
-        Fault::new(PARSE_DIRECTIVE, why).at(self.position())
+    pub(super) fn fault(&self, why: impl Into<String>) -> ParseFault {
+        ParseFault::new(PARSE_DIRECTIVE, why).at(self.position())
     }
 
     /// The element as it is written.
@@ -75,7 +75,7 @@ impl<'d> Element<'d> {
     }
 
     /// The one element of that name right inside, if there is one.
-    pub(super) fn child(&self, name: &str) -> Result<Option<Self>, Fault> {
+    pub(super) fn child(&self, name: &str) -> Result<Option<Self>, ParseFault> {
         let mut found = self.children().filter(|child| child.name() == name);
         let first = found.next();
         match found.next() {
@@ -85,7 +85,7 @@ impl<'d> Element<'d> {
     }
 
     /// The text inside, CDATA as text, without the white space around it.
-    pub(super) fn text(&self) -> Result<String, Fault> {
+    pub(super) fn text(&self) -> Result<String, ParseFault> {
         if let Some(child) = self.children().next() {
             let (name, child_name) = (self.name(), escape_line(child.name()));
             return Err(child.fault(format!("`<{name}>` holds text only, not `<{child_name}>`")));
@@ -95,12 +95,12 @@ impl<'d> Element<'d> {
     }
 
     /// The text inside as one line.
-    pub(super) fn line(&self) -> Result<String, Fault> {
+    pub(super) fn line(&self) -> Result<String, ParseFault> {
         Ok(self.text()?.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
     /// Refuses attributes other than these.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), Fault> {
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), ParseFault> {
         match self.attributes().find(|(name, _)| !known.contains(name)) {
             Some((name, _)) => Err(self.unknown(name, known, "no attribute of")),
             None => Ok(()),
@@ -108,7 +108,7 @@ impl<'d> Element<'d> {
     }
 
     /// The fault of a name that is not known here, with the nearest one that is.
-    pub(super) fn unknown(&self, name: &str, known: &[&str], what: &str) -> Fault {
+    pub(super) fn unknown(&self, name: &str, known: &[&str], what: &str) -> ParseFault {
         let near = near(name, known.iter().copied(), NEAR_NAMES);
         let hint = match near.first() {
             Some(near) => format!("; did you mean `{near}`?"),
@@ -119,11 +119,11 @@ impl<'d> Element<'d> {
     }
 
     /// Refuses an element that has more attributes than one may have.
-    pub(super) fn capped(&self) -> Result<(), Fault> {
+    pub(super) fn capped(&self) -> Result<(), ParseFault> {
         if self.node.attributes().len() <= XML_ATTRIBUTES {
             return Ok(());
         }
         let why = format!("an element has more than {XML_ATTRIBUTES} attributes");
-        Err(Fault::new(PARSE_LIMIT, why).at(self.position()))
+        Err(ParseFault::new(PARSE_LIMIT, why).at(self.position()))
     }
 }

@@ -9,7 +9,7 @@ use crate::base::text::position;
 use crate::diagnostic::Code;
 use crate::parse::data::plain_text;
 use crate::parse::error::{
-    Fault, PARSE_DIRECTIVE, PARSE_LIMIT, PARSE_NO_DIRECTIVE_FENCE, PARSE_TWO_DIRECTIVE_FENCES,
+    PARSE_DIRECTIVE, PARSE_LIMIT, PARSE_NO_DIRECTIVE_FENCE, PARSE_TWO_DIRECTIVE_FENCES, ParseFault,
 };
 
 /// Where the parts of a directive lie, as byte ranges of its text.
@@ -37,13 +37,14 @@ struct Fence {
 /// # Errors
 /// `parse.no_directive_fence`, `parse.two_directive_fences`, `parse.limit` for a fence of more
 /// than `FENCE_BYTES`, `parse.directive` for metadata in a tilde fence; those of [`first_heading`].
-pub(super) fn cut(text: &str) -> Result<Layout, Fault> {
-    let fault =
-        |code: Code, at: usize, why: &str| Fault::new(code, why).at(position(text.as_bytes(), at));
+pub(super) fn cut(text: &str) -> Result<Layout, ParseFault> {
+    let fault = |code: Code, at: usize, why: &str| {
+        ParseFault::new(code, why).at(position(text.as_bytes(), at))
+    };
     let fences = fences(text);
     let [Fence { block, inside }] = fences.as_slice() else {
         return Err(match fences.get(1) {
-            None => Fault::new(PARSE_NO_DIRECTIVE_FENCE, "it has no `<directive>` fence"),
+            None => ParseFault::new(PARSE_NO_DIRECTIVE_FENCE, "it has no `<directive>` fence"),
             Some(second) => fault(
                 PARSE_TWO_DIRECTIVE_FENCES,
                 second.block.start,
@@ -72,7 +73,7 @@ pub(super) fn cut(text: &str) -> Result<Layout, Fault> {
         None => (None, 0),
     };
     let behind = text[block.end..].find('\n').map_or(text.len(), |at| block.end + at + 1);
-    // Whether the block's range holds its last line feed is the Markdown reader's affair.
+    // The Markdown reader may or may not include the last line feed in the block's range.
     let body = if text[..block.end].ends_with('\n') { block.end } else { behind };
     Ok(Layout {
         title,
@@ -87,21 +88,21 @@ pub(super) fn cut(text: &str) -> Result<Layout, Fault> {
 ///
 /// # Errors
 /// Those of [`cut`].
-pub(crate) fn metadata_range(text: &str) -> Result<Range<usize>, Fault> {
+pub(crate) fn metadata_range(text: &str) -> Result<Range<usize>, ParseFault> {
     cut(text).map(|layout| layout.xml)
 }
 
 /// The title of a Markdown text: its first heading.
 ///
 /// # Errors
-/// `parse.invisible_text`, `parse.control_text`: an entity says what the look at the file passed
-/// over.
-pub(crate) fn first_heading(text: &str) -> Result<Option<String>, Fault> {
+/// `parse.invisible_text`, `parse.control_text`: an entity stands for a character that the check of
+/// the file could not see.
+pub(crate) fn first_heading(text: &str) -> Result<Option<String>, ParseFault> {
     Ok(heading(text)?.map(|(title, _)| title))
 }
 
 /// The text and the range of the first heading at top level.
-fn heading(text: &str) -> Result<Option<(String, Range<usize>)>, Fault> {
+fn heading(text: &str) -> Result<Option<(String, Range<usize>)>, ParseFault> {
     let (mut depth, mut title) = (0_usize, None::<String>);
     for (event, range) in Parser::new(text).into_offset_iter() {
         match (event, &mut title) {
@@ -132,7 +133,7 @@ fn fences(text: &str) -> Vec<Fence> {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(words)))
                 if depth == 0 && words.split_whitespace().next() == Some("xml") =>
             {
-                // Until text is met, the inside is empty and ends where the opening line does.
+                // The inside is empty until text is found.
                 let line =
                     text[range.clone()].find('\n').map_or(range.end, |at| range.start + at + 1);
                 open = Some(Fence { block: range, inside: line..line });
@@ -165,7 +166,7 @@ fn holds_directive(xml: &str) -> bool {
         let end = match rest {
             _ if rest.starts_with("<!--") => rest.find("-->").map(|at| at + 3),
             _ if rest.starts_with("<?") => rest.find("?>").map(|at| at + 2),
-            // What a document type hides is for the XML reader to refuse.
+            // The XML reader refuses a document type.
             _ if rest.starts_with("<!") => return rest.contains("<directive"),
             _ => {
                 let name = rest.strip_prefix("<directive");

@@ -1,11 +1,11 @@
-//! What a directive takes and gives.
+//! The inputs and outputs of a directive.
 
 use serde_json::{Map, Value};
 
 use super::element::Element;
 use crate::base::text::escape_line;
 use crate::parse::data::{decimal, json};
-use crate::parse::error::Fault;
+use crate::parse::error::ParseFault;
 
 /// The type of an input or output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,8 +36,8 @@ impl InputType {
 
     /// The value as one of this type, if it can be one.
     ///
-    /// A number or boolean may stand for a string, and a string for anything that it spells out:
-    /// digits, a JSON number, `true` or `false`, a JSON array or object.
+    /// A number or boolean may stand for a string, and a string for a value that it spells: digits,
+    /// a JSON number, `true` or `false`, a JSON array or object.
     pub(crate) fn coerce(self, value: Value) -> Option<Value> {
         match (self, value) {
             (Self::String, value @ (Value::Number(_) | Value::Bool(_))) => {
@@ -78,7 +78,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// The input as callers are told of it: `default` where declared, `description` where given.
+    /// The input as it is shown to callers: `default` where declared, `description` where given.
     pub(crate) fn to_json(&self) -> Value {
         let mut map = shown(&self.name, self.ty, self.required);
         map.extend(self.default.clone().map(|default| ("default".to_owned(), default)));
@@ -86,16 +86,16 @@ impl Input {
     }
 }
 
-/// One declared output; required unless it says otherwise.
+/// One declared output; it is required unless it says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Output {
+pub(crate) struct DirectiveOutput {
     pub(crate) name: String,
     pub(crate) ty: InputType,
     pub(crate) required: bool,
     pub(crate) description: String,
 }
 
-impl Output {
+impl DirectiveOutput {
     pub(crate) fn to_json(&self) -> Value {
         described(shown(&self.name, self.ty, self.required), &self.description)
     }
@@ -123,7 +123,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// The inputs that `<inputs>` declares.
-pub(super) fn inputs(element: Element<'_>) -> Result<Vec<Input>, Fault> {
+pub(super) fn inputs(element: Element<'_>) -> Result<Vec<Input>, ParseFault> {
     let mut inputs: Vec<Input> = Vec::new();
     for child in declarations(element, "input")? {
         child.only(&["name", "type", "required", "default", "description"])?;
@@ -131,7 +131,7 @@ pub(super) fn inputs(element: Element<'_>) -> Result<Vec<Input>, Fault> {
         let default = child.attribute("default").map(|text| {
             let fault = || {
                 let text = escape_line(text);
-                child.fault(format!("the default `{text}` of `{name}` is no {}", ty.as_str()))
+                child.fault(format!("the default `{text}` of `{name}` is not a {}", ty.as_str()))
             };
             ty.coerce(text.into()).ok_or_else(fault)
         });
@@ -143,18 +143,18 @@ pub(super) fn inputs(element: Element<'_>) -> Result<Vec<Input>, Fault> {
 }
 
 /// The outputs that `<outputs>` declares.
-pub(super) fn outputs(element: Element<'_>) -> Result<Vec<Output>, Fault> {
-    let mut outputs: Vec<Output> = Vec::new();
+pub(super) fn outputs(element: Element<'_>) -> Result<Vec<DirectiveOutput>, ParseFault> {
+    let mut outputs: Vec<DirectiveOutput> = Vec::new();
     for child in declarations(element, "output")? {
         child.only(&["name", "type", "required", "description"])?;
         let (name, ty) = named(child, outputs.iter().map(|before| before.name.as_str()))?;
         let (required, description) = (truth(child, "required")?, description(child)?);
-        outputs.push(Output { name, ty, required: required.unwrap_or(true), description });
+        outputs.push(DirectiveOutput { name, ty, required: required.unwrap_or(true), description });
     }
     Ok(outputs)
 }
 
-fn declarations<'d>(element: Element<'d>, name: &str) -> Result<Vec<Element<'d>>, Fault> {
+fn declarations<'d>(element: Element<'d>, name: &str) -> Result<Vec<Element<'d>>, ParseFault> {
     match element.children().find(|child| child.name() != name) {
         Some(other) => Err(other.fault(format!("`<{}>` holds `<{name}>` only", element.name()))),
         None => Ok(element.children().collect()),
@@ -164,7 +164,7 @@ fn declarations<'d>(element: Element<'d>, name: &str) -> Result<Vec<Element<'d>>
 fn named<'a>(
     element: Element<'_>,
     mut before: impl Iterator<Item = &'a str>,
-) -> Result<(String, InputType), Fault> {
+) -> Result<(String, InputType), ParseFault> {
     let what = element.name();
     let Some(name) = element.attribute("name") else {
         return Err(element.fault(format!("an `<{what}>` has no `name`")));
@@ -188,7 +188,7 @@ fn named<'a>(
     Ok((name.to_owned(), ty))
 }
 
-fn truth(element: Element<'_>, name: &str) -> Result<Option<bool>, Fault> {
+fn truth(element: Element<'_>, name: &str) -> Result<Option<bool>, ParseFault> {
     let read = |text: &str| {
         let why = || format!("`{name}` is `true` or `false`, not `{}`", escape_line(text));
         text.parse().map_err(|_| element.fault(why()))
@@ -196,7 +196,7 @@ fn truth(element: Element<'_>, name: &str) -> Result<Option<bool>, Fault> {
     element.attribute(name).map(read).transpose()
 }
 
-fn description(element: Element<'_>) -> Result<String, Fault> {
+fn description(element: Element<'_>) -> Result<String, ParseFault> {
     let line = element.line()?;
     Ok(if line.is_empty() {
         element.attribute("description").unwrap_or("").to_owned()

@@ -1,4 +1,4 @@
-//! The metadata element: who, which model, what limits.
+//! The metadata element: author, model and limits.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::element::Element;
 use crate::base::text::escape_line;
 use crate::parse::data::decimal;
-use crate::parse::error::Fault;
+use crate::parse::error::ParseFault;
 
 /// The model that a thread of the directive asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +37,10 @@ const LIMITS: [&str; 7] =
     ["turns", "tokens", "spend", "spend_currency", "spawns", "duration_seconds", "depth"];
 
 /// The line of text inside the one child of that name; an empty one counts as absent.
-pub(super) fn line(metadata: Option<Element<'_>>, name: &str) -> Result<Option<String>, Fault> {
+pub(super) fn line(
+    metadata: Option<Element<'_>>,
+    name: &str,
+) -> Result<Option<String>, ParseFault> {
     let Some(child) = child(metadata, name)? else { return Ok(None) };
     Ok(Some(child.line()?).filter(|line| !line.is_empty()))
 }
@@ -46,12 +49,12 @@ pub(super) fn line(metadata: Option<Element<'_>>, name: &str) -> Result<Option<S
 pub(super) fn child<'d>(
     metadata: Option<Element<'d>>,
     name: &str,
-) -> Result<Option<Element<'d>>, Fault> {
+) -> Result<Option<Element<'d>>, ParseFault> {
     metadata.map_or(Ok(None), |metadata| metadata.child(name))
 }
 
 /// The values of an element, given as attributes or as children, each name once.
-fn values(element: Element<'_>) -> Result<Vec<(&str, String)>, Fault> {
+fn values(element: Element<'_>) -> Result<Vec<(&str, String)>, ParseFault> {
     let mut values: Vec<(&str, String)> = Vec::new();
     let mut seen = HashSet::new();
     for (name, value) in element.attributes() {
@@ -68,7 +71,7 @@ fn values(element: Element<'_>) -> Result<Vec<(&str, String)>, Fault> {
     Ok(values)
 }
 
-pub(super) fn model(element: Element<'_>) -> Result<Model, Fault> {
+pub(super) fn model(element: Element<'_>) -> Result<Model, ParseFault> {
     let mut model = Model::default();
     for (name, value) in values(element)? {
         let field = match name {
@@ -83,8 +86,9 @@ pub(super) fn model(element: Element<'_>) -> Result<Model, Fault> {
     Ok(model)
 }
 
-/// The limits by name: whole numbers, but `spend` any number and `spend_currency` a word.
-pub(super) fn limits(element: Element<'_>) -> Result<Map<String, Value>, Fault> {
+/// The limits by name. They are whole numbers, except `spend`, which is any number, and
+/// `spend_currency`, which is a word.
+pub(super) fn limits(element: Element<'_>) -> Result<Map<String, Value>, ParseFault> {
     let mut limits = Map::new();
     for (name, text) in values(element)? {
         if !LIMITS.contains(&name) {
@@ -100,7 +104,9 @@ pub(super) fn limits(element: Element<'_>) -> Result<Map<String, Value>, Fault> 
         };
         let Some(value) = value else {
             let text = escape_line(&text);
-            return Err(element.fault(format!("`{text}` is no value for the limit `{name}`")));
+            return Err(
+                element.fault(format!("`{text}` is not a valid value for the limit `{name}`"))
+            );
         };
         limits.insert(name.to_owned(), value);
     }

@@ -22,7 +22,7 @@ mod inputs;
 mod metadata;
 mod permissions;
 
-pub(crate) use context::Context;
+pub(crate) use context::DirectiveContext;
 pub(crate) use directive::{Directive, METADATA, signature_length};
 pub(crate) use fence::{first_heading, metadata_range};
 pub(crate) use inputs::{Input, InputType};

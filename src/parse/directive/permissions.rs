@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::element::Element;
 use crate::base::text::escape_line;
-use crate::parse::error::Fault;
+use crate::parse::error::ParseFault;
 
 const ACTIONS: [&str; 3] = ["execute", "fetch", "sign"];
 const KINDS: [&str; 3] = ["tool", "directive", "knowledge"];
 
-/// A risk that the author owns up to, and why.
+/// A risk that the author acknowledges, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
     pub(crate) risk: String,
@@ -24,9 +24,9 @@ impl Acknowledged {
     }
 }
 
-/// The capabilities of a `<permissions>`, in its order and each once; a bare `*` inside an action
-/// is that action on every kind, and a bare `*` on the outside is every action.
-pub(super) fn capabilities(element: Element<'_>) -> Result<Vec<String>, Fault> {
+/// The capabilities of `<permissions>`, in their order and without duplicates. A bare `*` inside an
+/// action means that action on every kind; a bare `*` outside means every action.
+pub(super) fn capabilities(element: Element<'_>) -> Result<Vec<String>, ParseFault> {
     let mut found = Vec::new();
     if element.children().next().is_none() {
         match element.text()?.as_str() {
@@ -46,7 +46,7 @@ pub(super) fn capabilities(element: Element<'_>) -> Result<Vec<String>, Fault> {
     Ok(found)
 }
 
-fn of_action(action: Element<'_>, found: &mut Vec<String>) -> Result<(), Fault> {
+fn of_action(action: Element<'_>, found: &mut Vec<String>) -> Result<(), ParseFault> {
     let name = action.name();
     action.only(&[])?;
     if action.children().next().is_none() {
@@ -71,8 +71,8 @@ fn of_action(action: Element<'_>, found: &mut Vec<String>) -> Result<(), Fault> 
     Ok(())
 }
 
-/// A pattern in dots. One written as a path has its slashes turned into dots and the dots inside
-/// its segments into `%2E`, so that `a/b.c` and `a/b/c` differ.
+/// A pattern with dots. In a pattern that is written as a path, slashes become dots, and dots
+/// inside its segments become `%2E`, so that `a/b.c` and `a/b/c` differ.
 fn dotted(pattern: &str) -> Option<String> {
     let is_path = pattern.contains('/');
     if is_path && pattern.split('/').any(|segment| segment.starts_with('.')) {
@@ -85,13 +85,13 @@ fn dotted(pattern: &str) -> Option<String> {
     fits.then_some(dotted)
 }
 
-fn pattern_fault(element: Element<'_>, pattern: &str) -> Fault {
+fn pattern_fault(element: Element<'_>, pattern: &str) -> ParseFault {
     let pattern = escape_line(pattern);
-    element.fault(format!("`{pattern}` in `<{}>` is no pattern over dotted ids", element.name()))
+    element.fault(format!("`{pattern}` in `<{}>` is not a pattern over dotted ids", element.name()))
 }
 
 /// The risks that `<acknowledge risk="…">why</acknowledge>` elements name.
-pub(super) fn acknowledged(element: Element<'_>) -> Result<Vec<Acknowledged>, Fault> {
+pub(super) fn acknowledged(element: Element<'_>) -> Result<Vec<Acknowledged>, ParseFault> {
     let children = element.children().filter(|child| child.name() == "acknowledge");
     children
         .map(|child| match child.attribute("risk").map(str::trim) {

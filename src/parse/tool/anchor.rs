@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use super::fields::{Fields, wrong};
 use crate::base::text::escape_line;
-use crate::parse::error::{Fault, PARSE_METADATA};
+use crate::parse::error::{PARSE_METADATA, ParseFault};
 use crate::space::RelPath;
 use crate::verify::PartsRoot;
 
 /// When an anchor counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnchorMode {
-    /// Where one of the markers lies in its folder.
+    /// The anchor counts if its folder holds one of the markers.
     Auto,
     Always,
     Never,
@@ -24,7 +24,7 @@ pub(crate) struct Anchor {
     pub(crate) mode: AnchorMode,
     pub(crate) markers: Vec<RelPath>,
     pub(crate) root: PartsRoot,
-    /// A folder below that of the item which says so; `{runtime_lib}`.
+    /// A folder below that of the declaring item; `{runtime_lib}`.
     pub(crate) lib: Option<RelPath>,
     /// Variables that hold lists of folders.
     pub(crate) env_paths: Vec<EnvPath>,
@@ -57,15 +57,15 @@ pub(crate) enum DepsScope {
     ToolDir,
     /// The tool's folder without those below it.
     ToolSiblings,
-    /// The tool alone, which is verified anyway.
+    /// Only the tool, which is verified anyway.
     ToolFile,
 }
 
-/// Folders that hold no module of the tool; what lies in them is never put beside it either.
+/// Folders without modules of the tool. Their files are never copied beside it either.
 const EXCLUDED: [&str; 3] = ["__pycache__", "node_modules", ".git"];
 
 /// `None` where there is none, or it is switched off.
-pub(super) fn anchor(fields: &Fields<'_>) -> Result<Option<Anchor>, Fault> {
+pub(super) fn anchor(fields: &Fields<'_>) -> Result<Option<Anchor>, ParseFault> {
     let Some(fields) = fields.fields("anchor")? else { return Ok(None) };
     fields.only(&["enabled", "mode", "markers_any", "root", "lib", "env_paths", "cwd"])?;
     let mode = match fields.string("mode")?.as_deref() {
@@ -94,7 +94,7 @@ pub(super) fn anchor(fields: &Fields<'_>) -> Result<Option<Anchor>, Fault> {
     Ok((fields.truth("enabled")? != Some(false)).then_some(anchor))
 }
 
-pub(super) fn verify_deps(fields: &Fields<'_>) -> Result<Option<VerifyDeps>, Fault> {
+pub(super) fn verify_deps(fields: &Fields<'_>) -> Result<Option<VerifyDeps>, ParseFault> {
     let Some(fields) = fields.fields("verify_deps")? else { return Ok(None) };
     fields.only(&["enabled", "scope", "recursive", "extensions", "exclude_dirs"])?;
     let scope = match fields.string("scope")?.as_deref() {
@@ -118,7 +118,7 @@ pub(super) fn verify_deps(fields: &Fields<'_>) -> Result<Option<VerifyDeps>, Fau
     Ok((fields.truth("enabled")? != Some(false)).then_some(deps))
 }
 
-fn env_paths(fields: &Fields<'_>) -> Result<Vec<EnvPath>, Fault> {
+fn env_paths(fields: &Fields<'_>) -> Result<Vec<EnvPath>, ParseFault> {
     let Some(paths) = fields.fields("env_paths")? else { return Ok(Vec::new()) };
     let named = paths.map().keys().map(|name| {
         paths.is_env_name(name)?;
@@ -135,13 +135,13 @@ fn env_paths(fields: &Fields<'_>) -> Result<Vec<EnvPath>, Fault> {
     named.collect()
 }
 
-fn path(fields: &Fields<'_>, key: &str, text: &str) -> Result<RelPath, Fault> {
+fn path(fields: &Fields<'_>, key: &str, text: &str) -> Result<RelPath, ParseFault> {
     text.parse().map_err(|why| {
         let pointer = fields.pointer(key);
-        Fault::new(PARSE_METADATA, format!("`{pointer}`: `{}` {why}", escape_line(text)))
+        ParseFault::new(PARSE_METADATA, format!("`{pointer}`: `{}` {why}", escape_line(text)))
     })
 }
 
-fn one_of(fields: &Fields<'_>, key: &str, words: &str) -> Fault {
-    Fault::new(PARSE_METADATA, format!("`{}` must be {words}", fields.pointer(key)))
+fn one_of(fields: &Fields<'_>, key: &str, words: &str) -> ParseFault {
+    ParseFault::new(PARSE_METADATA, format!("`{}` must be {words}", fields.pointer(key)))
 }

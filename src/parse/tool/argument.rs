@@ -6,7 +6,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Argument {
     pub(crate) text: String,
-    /// The signer says that no program runs what it names: it is not judged as the path of a file.
+    /// The signer says that the argument is data: no program runs what it names, so it is not
+    /// treated as the path of a file.
     pub(crate) is_data: bool,
 }
 

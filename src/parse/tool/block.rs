@@ -16,14 +16,14 @@ use serde_json::{Map, Value};
 
 use crate::base::text::Position;
 use crate::parse::data::toml;
-use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
+use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 
 /// The header block of a file whose comments open with `comment`; empty without a block.
 ///
 /// # Errors
-/// `parse.toml`, `parse.limit`; `parse.duplicate_metadata` for a second block; `parse.metadata`
-/// for a block that is not closed, stands behind code, or has a line that is no comment.
-pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, Fault> {
+/// `parse.toml`, `parse.limit`; `parse.duplicate_metadata` for a second block; `parse.metadata` for
+/// a block that is not closed, stands behind code, or has a line that is not a comment.
+pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, ParseFault> {
     let comment = comment.trim();
     let opener = format!("{comment} /// rye");
     if !text.contains(&opener) {
@@ -33,8 +33,9 @@ pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, Fa
     let lines: Vec<&str> = text.split('\n').collect();
     let mut openers = lines.iter().enumerate().filter(|(_, line)| opens(line)).map(|(at, _)| at);
     let Some(start) = openers.next() else { return Ok(Map::new()) };
-    let fault =
-        |code, at: usize, why: &str| Fault::new(code, why).at(Position { line: at + 1, column: 1 });
+    let fault = |code, at: usize, why: &str| {
+        ParseFault::new(code, why).at(Position { line: at + 1, column: 1 })
+    };
     let leads = |(at, line): (usize, &&str)| {
         let is_shebang = at == 0 && line.starts_with("#!");
         is_shebang || line.starts_with(comment) || line.trim().is_empty()
@@ -61,7 +62,7 @@ pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, Fa
 }
 
 /// Reads the block's TOML, whose first line is the one behind line `start` (from 0).
-fn read(inside: &str, start: usize, comment: &str) -> Result<Map<String, Value>, Fault> {
+fn read(inside: &str, start: usize, comment: &str) -> Result<Map<String, Value>, ParseFault> {
     match toml(inside) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Ok(Map::new()),
@@ -70,7 +71,7 @@ fn read(inside: &str, start: usize, comment: &str) -> Result<Map<String, Value>,
                 line: p.line + start + 1,
                 column: p.column + comment.chars().count() + 1,
             };
-            Err(Fault { position: fault.position.map(place), ..fault })
+            Err(ParseFault { position: fault.position.map(place), ..fault })
         }
     }
 }

@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::fields::{Fields, string, wrong};
 use crate::base::text::escape_line;
 use crate::id::{ItemId, Kind, Ref};
-use crate::parse::error::{Fault, PARSE_METADATA};
+use crate::parse::error::{PARSE_METADATA, ParseFault};
 
 /// The config that a tool asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigResolve {
     pub(crate) wanted: Vec<WantedConfig>,
-    /// The header gave a list, so the tool gets a mapping from paths.
+    /// Whether the header gave a list; then the tool gets a mapping from paths.
     pub(crate) is_list: bool,
 }
 
@@ -28,13 +28,13 @@ pub(crate) struct WantedConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MergeMode {
-    /// System, user, project: maps merge, all else is replaced.
+    /// The copies of system, user and project are merged: maps are merged, other values replaced.
     DeepMerge,
-    /// The nearest copy alone.
+    /// Only the nearest copy is used.
     FirstMatch,
 }
 
-pub(super) fn config_resolve(fields: &Fields<'_>) -> Result<Option<ConfigResolve>, Fault> {
+pub(super) fn config_resolve(fields: &Fields<'_>) -> Result<Option<ConfigResolve>, ParseFault> {
     let pointer = fields.pointer("config_resolve");
     match fields.get("config_resolve") {
         None => Ok(None),
@@ -50,20 +50,21 @@ pub(super) fn config_resolve(fields: &Fields<'_>) -> Result<Option<ConfigResolve
     }
 }
 
-fn wanted_one(value: &Value, pointer: &str) -> Result<WantedConfig, Fault> {
+fn wanted_one(value: &Value, pointer: &str) -> Result<WantedConfig, ParseFault> {
     let (path, mode) = match value {
         Value::Object(_) => {
-            let fields = Fields::of(value, pointer.to_owned())?;
+            let fields = Fields::from_value(value, pointer.to_owned())?;
             fields.only(&["path", "mode"])?;
             let path = fields.string("path")?;
-            let path = path
-                .ok_or_else(|| Fault::new(PARSE_METADATA, format!("`{pointer}` has no `path`")))?;
+            let path = path.ok_or_else(|| {
+                ParseFault::new(PARSE_METADATA, format!("`{pointer}` has no `path`"))
+            })?;
             let mode = match fields.string("mode")?.as_deref() {
                 None | Some("deep_merge") => MergeMode::DeepMerge,
                 Some("first_match") => MergeMode::FirstMatch,
                 Some(_) => {
                     let why = format!("`{pointer}/mode` must be deep_merge or first_match");
-                    return Err(Fault::new(PARSE_METADATA, why));
+                    return Err(ParseFault::new(PARSE_METADATA, why));
                 }
             };
             (path, mode)
@@ -73,9 +74,9 @@ fn wanted_one(value: &Value, pointer: &str) -> Result<WantedConfig, Fault> {
     };
     let id = [".yaml", ".yml", ".toml"].iter().find_map(|ext| path.strip_suffix(ext));
     let id: ItemId = id.unwrap_or(&path).parse().map_err(|error| {
-        Fault::new(
+        ParseFault::new(
             PARSE_METADATA,
-            format!("`{pointer}`: `{}` is no config id: {error}", escape_line(&path)),
+            format!("`{pointer}`: `{}` is not a valid config id: {error}", escape_line(&path)),
         )
     })?;
     Ok(WantedConfig { item: Ref::new(Kind::Config, id), path, mode })

@@ -6,27 +6,26 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 use toml_edit::{Array, DocumentMut, Item, Table};
 
-use super::fill::{block_of, in_block};
 use super::header::header;
+use super::write_files::{block_of, in_block};
 use crate::base::text::escape_line;
 use crate::host::Net;
 use crate::space::HeaderStyle;
 
 const KEY: &str = "sandbox";
 
-/// What is needed beside what every tool has. Paths are templates.
+/// What a tool needs beyond what every tool has. Paths are templates.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Needs {
-    /// Empty where the default is enough, which is the project.
+    /// Empty if the default, the project, is enough.
     pub(crate) read: Vec<String>,
     pub(crate) write: Vec<String>,
-    /// `None` where the default is enough.
+    /// `None` if the default is enough.
     pub(crate) net: Option<Net>,
 }
 
 impl Needs {
-    /// A `sandbox` block of a header that says this, and of the old one what is said of nothing
-    /// else.
+    /// The `sandbox` block with these needs, and with all other keys of the old block.
     fn block(&self, old: Option<&Value>) -> Map<String, Value> {
         let mut block = old.and_then(Value::as_object).cloned().unwrap_or_default();
         let mut fs = block.remove("fs").and_then(|fs| fs.as_object().cloned()).unwrap_or_default();
@@ -41,7 +40,7 @@ impl Needs {
         }
         new.extend(fs);
         let mut all = Map::new();
-        // Plain values first: behind a table of TOML they would be that table's.
+        // Plain values come first, because behind a TOML table they would belong to that table.
         if let Some(net) = self.net {
             all.insert("net".into(), json!(net));
         }
@@ -53,7 +52,7 @@ impl Needs {
     }
 }
 
-/// The text with these needs as its `sandbox` block; limits and whatever else stands there stay.
+/// The text with these needs as its `sandbox` block; limits and other keys stay.
 ///
 /// # Errors
 /// One sentence: the header cannot be written without changing something else.
@@ -75,9 +74,9 @@ pub(crate) fn declare(text: &str, style: &HeaderStyle, needs: &Needs) -> Result<
         HeaderStyle::Python => in_comments("#")?,
         HeaderStyle::JavaScript | HeaderStyle::TypeScript => in_comments("//")?,
         HeaderStyle::Block { comment } => in_comments(comment.trim())?,
-        HeaderStyle::Markdown => return Err("Markdown is no program".into()),
+        HeaderStyle::Markdown => return Err("Markdown is not a program".into()),
     };
-    // Whatever was done above: the header says the same as before, but for this.
+    // A last check: the header must say the same as before, except for this block.
     let mut after = read(&declared)?;
     let got = after.shift_remove(KEY);
     let wanted = (!block.is_empty()).then(|| Value::Object(block));
@@ -130,7 +129,7 @@ fn toml(text: &str, block: &Map<String, Value>) -> Result<String, String> {
     let old = document.remove(KEY);
     if !block.is_empty() {
         let mut table = table(block)?;
-        // Its place in the text: the old one's, or behind all others with a line between.
+        // The place is the old block's, or the end with an empty line between.
         match old.as_ref().and_then(Item::as_table) {
             Some(old) => {
                 table.set_position(old.position());

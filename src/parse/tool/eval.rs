@@ -1,12 +1,12 @@
-//! What an item of `tool_type: eval` says of the request that it is sent (exec-protocol 5). Strict:
-//! a typing error must not change what is judged.
+//! The request that an item of `tool_type: eval` asks for (exec-protocol 5). Unknown keys are
+//! faults, because a typing error must not change what is judged.
 
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
 use crate::base::text::escape_line;
 use crate::id::ItemId;
-use crate::parse::error::{Fault, PARSE_METADATA};
+use crate::parse::error::{PARSE_METADATA, ParseFault};
 
 /// A program that scores a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,7 +31,7 @@ const KEYS: [&str; 2] = ["eval_type", "params"];
 ///
 /// # Errors
 /// `parse.metadata`
-pub(super) fn eval(fields: &Fields<'_>) -> Result<Option<Eval>, Fault> {
+pub(super) fn eval(fields: &Fields<'_>) -> Result<Option<Eval>, ParseFault> {
     if fields.string("tool_type")?.as_deref() != Some(EVAL) {
         return match KEYS.iter().find(|key| fields.get(key).is_some()) {
             Some(key) => Err(bad(key, "is for `tool_type: eval` alone")),
@@ -47,8 +47,8 @@ pub(super) fn eval(fields: &Fields<'_>) -> Result<Option<Eval>, Fault> {
     Ok(Some(Eval { eval_type, params }))
 }
 
-fn bad(key: &str, why: &str) -> Fault {
-    Fault::new(PARSE_METADATA, format!("`/{}` {why}", escape_line(key)))
+fn bad(key: &str, why: &str) -> ParseFault {
+    ParseFault::new(PARSE_METADATA, format!("`/{}` {why}", escape_line(key)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The `exec` block: a program that speaks the exec protocol (exec-protocol 1.1). Strict: a typing
-//! error must not change what runs.
+//! The `exec` block: a program that speaks the exec protocol (exec-protocol 1.1). Unknown keys are
+//! faults, because a typing error must not change what runs.
 
 use serde_json::Value;
 
@@ -8,30 +8,29 @@ use super::fields::{Fields, string, unknown_word, wrong};
 use super::files::{self, add};
 use crate::base::limits::{EXEC_IN_FLIGHT, OUTPUT_BYTES, TIMEOUT_MAX_MS};
 use crate::base::text::escape_line;
-use crate::parse::error::{Fault, PARSE_METADATA};
-use crate::verify::{Glob, Listed, PartsRoot};
+use crate::parse::error::{PARSE_METADATA, ParseFault};
+use crate::verify::{FileList, Glob, PartsRoot};
 
 /// The key of an item that holds the digests of `exec.files`.
 pub(super) const FILES_SHA256: &str = "files_sha256";
 
-/// A program, and how it is spoken to.
+/// A program, and how rye talks to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Exec {
     /// Absolute, a bare name, or a path from the folder of the item's own file.
     pub(crate) command: String,
     pub(crate) args: Vec<Argument>,
     pub(crate) mode: ExecMode,
-    /// For one call, in milliseconds; `None` where the item does not say.
+    /// The time for one call in milliseconds; `None` if the item does not say.
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) env_base: EnvBase,
-    /// Bytes of one answer.
+    /// The greatest size of one answer, in bytes.
     pub(crate) max_output_bytes: usize,
-    /// Calls that a server is sent before it answered the first.
+    /// The number of calls that a server gets before it answers the first.
     pub(crate) max_in_flight: usize,
-    /// A call that a server died over may be sent again.
+    /// Whether a call may be sent again after the server died during it.
     pub(crate) idempotent: bool,
-    /// How long a server without a call is kept, in milliseconds; `None` where the item does not
-    /// say.
+    /// How long an idle server is kept, in milliseconds; `None` if the item does not say.
     pub(crate) idle_timeout_ms: Option<u64>,
 }
 
@@ -59,14 +58,14 @@ impl ExecMode {
     }
 }
 
-/// What a program's environment begins with, before the names that it asks for.
+/// The base of a program's environment, to which the requested names are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum EnvBase {
     /// The fixed list of core 7.5.
     #[default]
     Minimal,
     None,
-    /// Everything of the host but what decides about trust.
+    /// All variables of the host, except those that decide about trust.
     Inherit,
 }
 
@@ -89,14 +88,14 @@ pub(super) struct Block {
     pub(super) exec: Exec,
     /// The names that it asks the host for.
     pub(super) env_names: Vec<String>,
-    pub(super) files: Option<Listed>,
+    pub(super) files: Option<FileList>,
 }
 
 /// The header's `exec` block.
 ///
 /// # Errors
 /// `parse.metadata`, `parse.limit`
-pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, Fault> {
+pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, ParseFault> {
     let Some(block) = fields.fields("exec")? else {
         return match fields.get(FILES_SHA256) {
             Some(_) => Err(bad("/files_sha256", "belongs to an `exec` block, and there is none")),
@@ -116,7 +115,7 @@ pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, Fault> {
     let ms = |key: &str| number(&block, key, TIMEOUT_MAX_MS);
     let most = |key: &str, most: usize| {
         let number = number(&block, key, u64::try_from(most).unwrap_or(u64::MAX))?;
-        Ok::<_, Fault>(number.and_then(|number| usize::try_from(number).ok()))
+        Ok::<_, ParseFault>(number.and_then(|number| usize::try_from(number).ok()))
     };
     let exec = Exec {
         command,
@@ -152,13 +151,14 @@ pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, Fault> {
 }
 
 /// `exec.files`, with the digests that `rye sign` wrote beside the block.
-fn listed(fields: &Fields<'_>, block: &Fields<'_>) -> Result<Option<Listed>, Fault> {
+fn listed(fields: &Fields<'_>, block: &Fields<'_>) -> Result<Option<FileList>, ParseFault> {
     let digests = fields.fields(FILES_SHA256)?;
     let Some(list) = block.list("files")?.filter(|list| !list.is_empty()) else {
         return Ok(None);
     };
     let all = Glob::new("**").map_err(|why| bad("/exec/files", &why))?;
-    let mut listed = Listed { root: PartsRoot::ToolDir, programs: vec![all], ..Listed::default() };
+    let mut listed =
+        FileList { root: PartsRoot::ToolDir, programs: vec![all], ..FileList::default() };
     for (at, entry) in list.iter().enumerate() {
         let pointer = format!("/exec/files/{at}");
         let path = string(entry, &pointer)?;
@@ -171,9 +171,9 @@ fn listed(fields: &Fields<'_>, block: &Fields<'_>) -> Result<Option<Listed>, Fau
         let is_wanted = wanted.digests.keys().any(|known| known.as_str() == path)
             || wanted.patterns.iter().any(|pattern| pattern.matches(path));
         if digest == files::PATTERN || digest.is_empty() {
-            return Err(bad(&pointer, "is no SHA-256 digest"));
+            return Err(bad(&pointer, "is not a SHA-256 digest"));
         }
-        // What is left of an earlier list is no file of the tool; signing takes it out.
+        // An entry of an earlier list is no longer a file of the tool; signing removes it.
         if is_wanted {
             add(&mut listed, path, Some(&digest), &pointer)?;
         }
@@ -182,7 +182,7 @@ fn listed(fields: &Fields<'_>, block: &Fields<'_>) -> Result<Option<Listed>, Fau
 }
 
 /// The arguments: each a string, or `{data: string}`.
-fn arguments(block: &Fields<'_>) -> Result<Vec<Argument>, Fault> {
+fn arguments(block: &Fields<'_>) -> Result<Vec<Argument>, ParseFault> {
     let list = block.list("args")?.map(Vec::as_slice).unwrap_or_default();
     let read = |(at, value): (usize, &Value)| {
         let wrong = || wrong(&format!("{}/{at}", block.pointer("args")), "a string", value);
@@ -191,13 +191,13 @@ fn arguments(block: &Fields<'_>) -> Result<Vec<Argument>, Fault> {
     list.iter().enumerate().map(read).collect()
 }
 
-fn number(block: &Fields<'_>, key: &str, most: u64) -> Result<Option<u64>, Fault> {
+fn number(block: &Fields<'_>, key: &str, most: u64) -> Result<Option<u64>, ParseFault> {
     let Some(value) = block.get(key) else { return Ok(None) };
     let number = value.as_u64().filter(|number| (1..=most).contains(number));
-    let why = || bad(&block.pointer(key), &format!("is no whole number from 1 to {most}"));
+    let why = || bad(&block.pointer(key), &format!("is not a whole number from 1 to {most}"));
     number.map(Some).ok_or_else(why)
 }
 
-fn bad(pointer: &str, why: &str) -> Fault {
-    Fault::new(PARSE_METADATA, format!("`{}` {why}", escape_line(pointer)))
+fn bad(pointer: &str, why: &str) -> ParseFault {
+    ParseFault::new(PARSE_METADATA, format!("`{}` {why}", escape_line(pointer)))
 }

@@ -5,16 +5,19 @@ use strsim::damerau_levenshtein;
 
 use crate::base::text::{escape_line, near};
 use crate::parse::data::kind;
-use crate::parse::error::{Fault, PARSE_METADATA};
+use crate::parse::error::{PARSE_METADATA, ParseFault};
 
 /// The fault of a field that should be `wanted`.
-pub(super) fn wrong(pointer: &str, wanted: &str, got: &Value) -> Fault {
+pub(super) fn wrong(pointer: &str, wanted: &str, got: &Value) -> ParseFault {
     let hint = match (wanted, got) {
         ("a string", Value::Number(_) | Value::Bool(_)) => ": put it in quotes",
         _ => "",
     };
     let pointer = escape_line(pointer);
-    Fault::new(PARSE_METADATA, format!("`{pointer}` must be {wanted}, not {}{hint}", kind(got)))
+    ParseFault::new(
+        PARSE_METADATA,
+        format!("`{pointer}` must be {wanted}, not {}{hint}", kind(got)),
+    )
 }
 
 /// A mapping of a header, and the pointer to it.
@@ -30,7 +33,7 @@ impl<'m> Fields<'m> {
     }
 
     /// The mapping `value`, which lies at `pointer`.
-    pub(super) fn of(value: &'m Value, pointer: String) -> Result<Self, Fault> {
+    pub(super) fn from_value(value: &'m Value, pointer: String) -> Result<Self, ParseFault> {
         match value.as_object() {
             Some(map) => Ok(Self { map, pointer }),
             None => Err(wrong(&pointer, "a mapping", value)),
@@ -47,7 +50,7 @@ impl<'m> Fields<'m> {
 
     /// A field's value; null counts as absent.
     pub(super) fn get(&self, key: &str) -> Option<&'m Value> {
-        // To compare a few keys costs less than to hash one.
+        // Comparing a few keys costs less than hashing one.
         let value = match self.map.len() <= 16 {
             true => self.map.iter().find_map(|(known, value)| (known == key).then_some(value)),
             false => self.map.get(key),
@@ -55,7 +58,7 @@ impl<'m> Fields<'m> {
         value.filter(|value| !value.is_null())
     }
 
-    pub(super) fn string(&self, key: &str) -> Result<Option<String>, Fault> {
+    pub(super) fn string(&self, key: &str) -> Result<Option<String>, ParseFault> {
         let read = |value: &Value| match value.as_str() {
             Some(text) => Ok(text.to_owned()),
             None => Err(wrong(&self.pointer(key), "a string", value)),
@@ -63,14 +66,14 @@ impl<'m> Fields<'m> {
         self.get(key).map(read).transpose()
     }
 
-    pub(super) fn truth(&self, key: &str) -> Result<Option<bool>, Fault> {
+    pub(super) fn truth(&self, key: &str) -> Result<Option<bool>, ParseFault> {
         let read = |value: &Value| {
             value.as_bool().ok_or_else(|| wrong(&self.pointer(key), "a boolean", value))
         };
         self.get(key).map(read).transpose()
     }
 
-    pub(super) fn list(&self, key: &str) -> Result<Option<&'m Vec<Value>>, Fault> {
+    pub(super) fn list(&self, key: &str) -> Result<Option<&'m Vec<Value>>, ParseFault> {
         let read = |value: &'m Value| {
             value.as_array().ok_or_else(|| wrong(&self.pointer(key), "a list", value))
         };
@@ -78,7 +81,7 @@ impl<'m> Fields<'m> {
     }
 
     /// A list of strings.
-    pub(super) fn strings(&self, key: &str) -> Result<Option<Vec<String>>, Fault> {
+    pub(super) fn strings(&self, key: &str) -> Result<Option<Vec<String>>, ParseFault> {
         let Some(list) = self.list(key)? else { return Ok(None) };
         let pointer = self.pointer(key);
         let items = list.iter().enumerate();
@@ -88,12 +91,12 @@ impl<'m> Fields<'m> {
             .map(Some)
     }
 
-    pub(super) fn fields(&self, key: &str) -> Result<Option<Self>, Fault> {
-        self.get(key).map(|value| Self::of(value, self.pointer(key))).transpose()
+    pub(super) fn fields(&self, key: &str) -> Result<Option<Self>, ParseFault> {
+        self.get(key).map(|value| Self::from_value(value, self.pointer(key))).transpose()
     }
 
     /// A list of names of environment variables.
-    pub(super) fn env_names(&self, key: &str) -> Result<Vec<String>, Fault> {
+    pub(super) fn env_names(&self, key: &str) -> Result<Vec<String>, ParseFault> {
         let names = self.strings(key)?.unwrap_or_default();
         for (at, name) in names.iter().enumerate() {
             env_name(name, &format!("{}/{at}", self.pointer(key)))?;
@@ -102,7 +105,7 @@ impl<'m> Fields<'m> {
     }
 
     /// A mapping from names of environment variables to scalars, as text, in the order written.
-    pub(super) fn env(&self, key: &str) -> Result<Vec<(String, String)>, Fault> {
+    pub(super) fn env(&self, key: &str) -> Result<Vec<(String, String)>, ParseFault> {
         let mut env = Vec::new();
         let Some(fields) = self.fields(key)? else { return Ok(env) };
         for (name, value) in fields.map {
@@ -115,7 +118,7 @@ impl<'m> Fields<'m> {
                 other => return Err(wrong(&pointer, "a string, a number or a boolean", other)),
             };
             if text.contains('\0') {
-                return Err(Fault::new(
+                return Err(ParseFault::new(
                     PARSE_METADATA,
                     format!("`{pointer}` holds a NUL character"),
                 ));
@@ -125,32 +128,31 @@ impl<'m> Fields<'m> {
         Ok(env)
     }
 
-    /// Refuses keys that nobody would read: a typing error must not switch a check off.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), Fault> {
+    /// Refuses unknown keys, because a typing error must not switch a check off.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), ParseFault> {
         let Some(key) = self.map.keys().find(|key| !known.contains(&key.as_str())) else {
             return Ok(());
         };
         let near = near(key, known.iter().copied(), 1).pop();
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let pointer = escape_line(&self.pointer(key));
-        Err(Fault::new(PARSE_METADATA, format!("`{pointer}` is not known here{near}")))
+        Err(ParseFault::new(PARSE_METADATA, format!("`{pointer}` is not known here{near}")))
     }
 
-    /// Refuses what is one of these keys but for a slip of the hand. Other keys that nobody knows
-    /// are passed over.
-    pub(super) fn no_slip_of(&self, known: &[&str]) -> Result<(), Fault> {
+    /// Refuses keys that are nearly one of these. Other unknown keys are passed over.
+    pub(super) fn no_slip_of(&self, known: &[&str]) -> Result<(), ParseFault> {
         for key in self.map.keys().filter(|key| !known.contains(&key.as_str())) {
             if let Some(meant) = known.iter().find(|known| damerau_levenshtein(key, known) == 1) {
                 let pointer = escape_line(&self.pointer(key));
                 let why = format!("`{pointer}` is not known here; did you mean `{meant}`?");
-                return Err(Fault::new(PARSE_METADATA, why));
+                return Err(ParseFault::new(PARSE_METADATA, why));
             }
         }
         Ok(())
     }
 
     /// Whether a key of the mapping can name an environment variable.
-    pub(super) fn is_env_name(&self, key: &str) -> Result<(), Fault> {
+    pub(super) fn is_env_name(&self, key: &str) -> Result<(), ParseFault> {
         env_name(key, &self.pointer(key))
     }
 
@@ -159,27 +161,30 @@ impl<'m> Fields<'m> {
     }
 }
 
-/// The fault of a word that is none of those that are known.
-pub(super) fn unknown_word(pointer: &str, word: &str, known: &[&str]) -> Fault {
+/// The fault of an unknown word, with the known ones.
+pub(super) fn unknown_word(pointer: &str, word: &str, known: &[&str]) -> ParseFault {
     let near = near(word, known.iter().copied(), 1).pop();
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let (pointer, word, known) = (escape_line(pointer), escape_line(word), known.join("`, `"));
-    Fault::new(PARSE_METADATA, format!("`{pointer}` is `{word}`, and not one of `{known}`{near}"))
+    ParseFault::new(
+        PARSE_METADATA,
+        format!("`{pointer}` is `{word}`, and not one of `{known}`{near}"),
+    )
 }
 
-pub(super) fn string(value: &Value, pointer: &str) -> Result<String, Fault> {
+pub(super) fn string(value: &Value, pointer: &str) -> Result<String, ParseFault> {
     match value {
         Value::String(text) => Ok(text.clone()),
         other => Err(wrong(pointer, "a string", other)),
     }
 }
 
-fn env_name(name: &str, pointer: &str) -> Result<(), Fault> {
+fn env_name(name: &str, pointer: &str) -> Result<(), ParseFault> {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if starts && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
         return Ok(());
     }
     let name = escape_line(name);
     let why = format!("`{}`: `{name}` cannot name an environment variable", escape_line(pointer));
-    Err(Fault::new(PARSE_METADATA, why))
+    Err(ParseFault::new(PARSE_METADATA, why))
 }

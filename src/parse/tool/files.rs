@@ -6,21 +6,23 @@ use super::fields::{Fields, string, wrong};
 use crate::base::Digest;
 use crate::base::limits::PATTERNS;
 use crate::base::text::escape_line;
-use crate::parse::error::{Fault, PARSE_LIMIT, PARSE_METADATA};
+use crate::parse::error::{PARSE_LIMIT, PARSE_METADATA, ParseFault};
 use crate::space::RelPath;
-use crate::verify::{Glob, Listed, PartsRoot};
+use crate::verify::{FileList, Glob, PartsRoot};
 
-/// What stands as the value of a pattern in the mapping that `rye sign` writes.
+/// The value of a pattern in the mapping that `rye sign` writes.
 pub(super) const PATTERN: &str = "pattern";
 
 /// The header's `files`: a list of paths and patterns, or the mapping that `rye sign` makes of it.
-pub(super) fn files(fields: &Fields<'_>, root: PartsRoot) -> Result<Option<Listed>, Fault> {
+pub(super) fn files(fields: &Fields<'_>, root: PartsRoot) -> Result<Option<FileList>, ParseFault> {
     let pointer = fields.pointer("files");
     let programs = globs(fields)?;
-    let mut listed = Listed { root, programs, ..Listed::default() };
+    let mut listed = FileList { root, programs, ..FileList::default() };
     match fields.get("files") {
         None if listed.programs.is_empty() => return Ok(None),
-        None => return Err(Fault::new(PARSE_METADATA, "`/exec_files` needs `files`".to_owned())),
+        None => {
+            return Err(ParseFault::new(PARSE_METADATA, "`/exec_files` needs `files`".to_owned()));
+        }
         Some(Value::Array(list)) => {
             for (at, entry) in list.iter().enumerate() {
                 let pointer = format!("{pointer}/{at}");
@@ -40,16 +42,16 @@ pub(super) fn files(fields: &Fields<'_>, root: PartsRoot) -> Result<Option<Liste
     Ok(Some(listed))
 }
 
-/// Takes a path, or a pattern, into what is listed.
+/// Adds a path or a pattern to the list.
 pub(super) fn add(
-    listed: &mut Listed,
+    listed: &mut FileList,
     path: &str,
     value: Option<&str>,
     pointer: &str,
-) -> Result<(), Fault> {
+) -> Result<(), ParseFault> {
     let fault = |why: &str| {
         let pointer = escape_line(pointer);
-        Fault::new(PARSE_METADATA, format!("`{pointer}`: `{}` {why}", escape_line(path)))
+        ParseFault::new(PARSE_METADATA, format!("`{pointer}`: `{}` {why}", escape_line(path)))
     };
     match value {
         pattern if pattern.map_or_else(|| Glob::is_one(path), |word| word == PATTERN) => {
@@ -72,19 +74,20 @@ pub(super) fn add(
     Ok(())
 }
 
-fn too_many(pointer: &str) -> Fault {
-    Fault::new(PARSE_LIMIT, format!("`{pointer}` holds more than {PATTERNS} patterns"))
+fn too_many(pointer: &str) -> ParseFault {
+    ParseFault::new(PARSE_LIMIT, format!("`{pointer}` holds more than {PATTERNS} patterns"))
 }
 
-fn globs(fields: &Fields<'_>) -> Result<Vec<Glob>, Fault> {
+fn globs(fields: &Fields<'_>) -> Result<Vec<Glob>, ParseFault> {
     let texts = fields.strings("exec_files")?.unwrap_or_default();
     if texts.len() > PATTERNS {
         return Err(too_many("/exec_files"));
     }
     let globs = texts.iter().enumerate().map(|(at, text)| {
         let pointer = format!("{}/{at}", fields.pointer("exec_files"));
-        let fault =
-            |why| Fault::new(PARSE_METADATA, format!("`{pointer}`: `{}` {why}", escape_line(text)));
+        let fault = |why| {
+            ParseFault::new(PARSE_METADATA, format!("`{pointer}`: `{}` {why}", escape_line(text)))
+        };
         Glob::new(text).map_err(fault)
     });
     globs.collect()

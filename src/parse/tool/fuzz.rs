@@ -4,17 +4,17 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::fill::fill;
 use super::names::NAMES;
 use super::tool::Tool;
+use super::write_files::write_files;
 use super::{block, header, javascript, python};
 use crate::base::Digest;
 use crate::base::fuzz::{is_message, is_within, item_text};
-use crate::parse::error::{Fault, PARSE_METADATA};
+use crate::parse::error::{PARSE_METADATA, ParseFault};
 use crate::parse::fuzz::{is_bounded, is_fault};
 use crate::space::HeaderStyle;
 
-type Header = Result<Map<String, Value>, Fault>;
+type Header = Result<Map<String, Value>, ParseFault>;
 
 /// What a Python file declares is said in it, once and in plain sight.
 pub(crate) fn python(data: &[u8]) {
@@ -70,7 +70,7 @@ pub(crate) fn header_block(data: &[u8]) {
             assert_eq!(Ok(map), by_lines(text, comment), "{text:?}");
         }
         Err(fault) => {
-            assert!(opens > 0, "no block is no fault");
+            assert!(opens > 0, "no block is not a fault");
             is_fault(text, &fault);
         }
     }
@@ -78,7 +78,7 @@ pub(crate) fn header_block(data: &[u8]) {
 }
 
 /// The block's table, read in the simplest way.
-fn by_lines(text: &str, comment: &str) -> Result<Map<String, Value>, Fault> {
+fn by_lines(text: &str, comment: &str) -> Result<Map<String, Value>, ParseFault> {
     let is = |line: &str, mark: &str| line.trim_end() == format!("{comment} {mark}");
     let lines = text.split('\n').skip_while(|line| !is(line, "/// rye")).skip(1);
     let mut inside = String::new();
@@ -89,7 +89,7 @@ fn by_lines(text: &str, comment: &str) -> Result<Map<String, Value>, Fault> {
     }
     match crate::parse::data::toml(&inside)? {
         Value::Object(map) => Ok(map),
-        _ => Err(Fault::new(PARSE_METADATA, "no table")),
+        _ => Err(ParseFault::new(PARSE_METADATA, "no table")),
     }
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn files(data: &[u8]) {
     let digest = Digest::of(data);
     let paths = ["lib/a.py", "b: {c}.py", "'\"ü # %.txt"].map(str::parse).into_iter().flatten();
     let digests = paths.map(|path| (path, digest)).collect();
-    let filled = match fill(text, &style, listed, &digests) {
+    let filled = match write_files(text, &style, listed, &digests) {
         Ok(filled) => filled,
         Err(why) => return is_message(&why),
     };
@@ -157,7 +157,7 @@ pub(crate) fn files(data: &[u8]) {
     assert_eq!(listed.digests.len(), digests.len());
     assert!(listed.digests.values().all(|found| *found == Some(digest)));
     assert_eq!(Tool { files: None, ..again.clone() }, Tool { files: None, ..tool });
-    assert_eq!(fill(&filled, &style, listed, &digests).as_ref(), Ok(&filled), "{text:?}");
+    assert_eq!(write_files(&filled, &style, listed, &digests).as_ref(), Ok(&filled), "{text:?}");
     if !matches!(style, HeaderStyle::Toml) {
         // What stands before the header and behind it is what is run.
         let key = if style == HeaderStyle::Yaml { "files:" } else { "/// rye" };

@@ -5,18 +5,18 @@ use serde_json::{Map, Value};
 use super::{Tool, block, javascript, python};
 use crate::base::text::escape_line;
 use crate::parse::data::{kind, plain, toml, yaml};
-use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
+use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 use crate::space::HeaderStyle;
-use crate::verify::Listed;
+use crate::verify::FileList;
 
 /// The tool that a file declares.
 ///
 /// # Errors
 /// `parse.syntax`, `parse.yaml`, `parse.toml`, `parse.limit`, `parse.encoding`, `parse.metadata`
 /// and `parse.duplicate_metadata`.
-pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
+pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, ParseFault> {
     let header = header(text, style)?;
-    // What people and models read; what a process is given is judged where it is planned.
+    // People and models read these fields. Values for a process are checked when it is planned.
     let read = header.iter().filter(|(key, _)| SHOWN.contains(&key.as_str()));
     read.map(|(_, value)| value).try_for_each(plain)?;
     Tool::new(&header)
@@ -24,7 +24,7 @@ pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, Fault> {
 
 /// The files that a tool's header lists, whether or not anybody signed it; `None` for a file that
 /// lists none or does not parse. Good for leaving files out of a list, and for nothing else.
-pub(crate) fn listed_files(text: &str, style: &HeaderStyle) -> Option<Listed> {
+pub(crate) fn listed_files(text: &str, style: &HeaderStyle) -> Option<FileList> {
     if !may_list_files(text) || *style == HeaderStyle::Markdown {
         return None;
     }
@@ -56,7 +56,7 @@ const SHOWN: [&str; 13] = [
 ///
 /// # Errors
 /// As [`parse`].
-pub(crate) fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Value>, Fault> {
+pub(crate) fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Value>, ParseFault> {
     match style {
         HeaderStyle::Python => joined(python::header(text)?, block::header(text, "#")?),
         HeaderStyle::JavaScript => {
@@ -68,16 +68,17 @@ pub(crate) fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Valu
         HeaderStyle::Yaml => mapping(yaml(text)?),
         HeaderStyle::Toml => mapping(toml(text)?),
         HeaderStyle::Block { comment } => block::header(text, comment),
-        HeaderStyle::Markdown => Err(Fault::new(PARSE_METADATA, "Markdown is no program")),
+        HeaderStyle::Markdown => Err(ParseFault::new(PARSE_METADATA, "Markdown is not a program")),
     }
 }
 
-fn mapping(value: Value) -> Result<Map<String, Value>, Fault> {
+fn mapping(value: Value) -> Result<Map<String, Value>, ParseFault> {
     match value {
         Value::Object(map) => Ok(map),
-        other => {
-            Err(Fault::new(PARSE_METADATA, format!("it must be a mapping, not {}", kind(&other))))
-        }
+        other => Err(ParseFault::new(
+            PARSE_METADATA,
+            format!("it must be a mapping, not {}", kind(&other)),
+        )),
     }
 }
 
@@ -85,11 +86,11 @@ fn mapping(value: Value) -> Result<Map<String, Value>, Fault> {
 fn joined(
     mut declared: Map<String, Value>,
     block: Map<String, Value>,
-) -> Result<Map<String, Value>, Fault> {
+) -> Result<Map<String, Value>, ParseFault> {
     for (key, value) in block {
         if declared.contains_key(&key) {
             let why = format!("`{}` is in the header block and in the code", escape_line(&key));
-            return Err(Fault::new(PARSE_DUPLICATE_METADATA, why));
+            return Err(ParseFault::new(PARSE_DUPLICATE_METADATA, why));
         }
         declared.insert(key, value);
     }

@@ -1,12 +1,12 @@
-//! What a hook watches, and what it may do about it (exec-protocol 6). Strict: a typing error must
-//! not let anything through.
+//! What a hook watches, and what it may do about it (exec-protocol 6). Unknown keys are faults,
+//! because a typing error must not let anything through.
 
 use serde_json::Value;
 
 use super::fields::{Fields, unknown_word};
 use crate::base::text::escape_line;
 use crate::id::Pattern;
-use crate::parse::error::{Fault, PARSE_METADATA};
+use crate::parse::error::{PARSE_METADATA, ParseFault};
 
 /// A hook's own header keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,19 +14,19 @@ pub(crate) struct Hook {
     pub(crate) kind: HookKind,
     /// Never empty.
     pub(crate) phases: Vec<Phase>,
-    /// Its answer decides; else it is only told.
+    /// Whether its answer decides; otherwise the hook is only told.
     pub(crate) filters: bool,
-    /// It may put other arguments, or another answer, in the place of what it is shown.
+    /// Whether it may replace the arguments or the answer that it is shown.
     pub(crate) replaces: bool,
-    /// The tools it is about, as patterns; all of them where there is none.
+    /// Patterns of the tools that it watches; empty for all tools.
     matches: Vec<String>,
     /// Lower ones come first.
     pub(crate) order: f64,
-    /// Keys are sent in the spelling of `PromptKit` too.
+    /// Whether keys are also sent in the spelling of `PromptKit`.
     pub(crate) is_promptkit: bool,
 }
 
-/// What a hook stands at.
+/// What kind of call a hook watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HookKind {
     /// Calls of a model.
@@ -37,7 +37,7 @@ pub(crate) enum HookKind {
     Session,
 }
 
-/// When a hook is asked or told.
+/// The moment when a hook is asked or told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     BeforeCall,
@@ -99,11 +99,11 @@ impl Hook {
 
 const KEYS: [&str; 7] = ["hook", "phases", "mode", "match", "order", "compat", "replaces"];
 
-/// The header's own keys of a hook; `None` for a tool that is none.
+/// The hook keys of a header; `None` for a tool that is not a hook.
 ///
 /// # Errors
 /// `parse.metadata`
-pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, Fault> {
+pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, ParseFault> {
     let is_hook = fields.string("tool_type")?.as_deref() == Some("hook");
     if !is_hook {
         return match KEYS[..2].iter().find(|key| fields.get(key).is_some()) {
@@ -158,7 +158,7 @@ pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, Fault> {
             let order = number.as_f64().filter(|order| order.is_finite());
             order.ok_or_else(|| bad("order", "is out of range"))?
         }
-        Some(_) => return Err(bad("order", "is no number")),
+        Some(_) => return Err(bad("order", "is not a number")),
     };
     let compat = fields.string("compat")?;
     match compat.as_deref() {
@@ -169,11 +169,11 @@ pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, Fault> {
     Ok(Some(Hook { kind, phases, filters, replaces, matches, order, is_promptkit }))
 }
 
-/// A pattern over tools; without a kind it is about tools.
+/// Reads a pattern; without a kind it means tools.
 fn pattern(text: &str) -> Result<Pattern, String> {
     if text.contains(':') { text.parse() } else { format!("tool:{text}").parse() }
 }
 
-fn bad(key: &str, why: &str) -> Fault {
-    Fault::new(PARSE_METADATA, format!("`/{key}` {why}"))
+fn bad(key: &str, why: &str) -> ParseFault {
+    ParseFault::new(PARSE_METADATA, format!("`/{key}` {why}"))
 }

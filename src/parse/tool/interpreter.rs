@@ -1,13 +1,14 @@
-//! `env_config.interpreter`: which program runs a family of tools, and where it is looked for.
+//! `env_config.interpreter`: which program runs a family of tools, and where rye looks for it.
 //!
 //! In:  the block of a signed header. Out: an [`Interpreter`].
 //!
-//! Strict, unlike the rest of a header: a key that is misspelt here would change what runs.
+//! Unlike in the rest of a header, unknown keys are faults, because a misspelt key would change
+//! what runs.
 
 use super::fields::{Fields, wrong};
 use super::variables::is_own;
 use crate::base::text::escape_line;
-use crate::parse::error::{Fault, PARSE_METADATA};
+use crate::parse::error::{PARSE_METADATA, ParseFault};
 
 /// An interpreter that a link asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +57,9 @@ const MANAGERS: [(&str, Manager); 5] = [
 
 impl Interpreter {
     /// # Errors
-    /// `parse.metadata` for an unknown type or key, a value of another type, a name that is no
-    /// plain program name and a folder that leaves the project.
-    pub(super) fn new(fields: &Fields<'_>) -> Result<Self, Fault> {
+    /// `parse.metadata` for an unknown type or key, a value of another type, a name that is not a
+    /// plain program name, and a folder that leaves the project.
+    pub(super) fn new(fields: &Fields<'_>) -> Result<Self, ParseFault> {
         let kind = fields.string("type")?;
         let kind = kind.ok_or_else(|| missing(fields, "type"))?;
         let (search, keys): (_, &[&str]) = match kind.as_str() {
@@ -101,7 +102,7 @@ impl Interpreter {
         if let Some(key) =
             given.find(|k| !common.contains(&k.as_str()) && !keys.contains(&k.as_str()))
         {
-            return Err(fault(&fields.pointer(key), &format!("is no key of a `{kind}`")));
+            return Err(fault(&fields.pointer(key), &format!("is not a key of `{kind}`")));
         }
         let fallback = fields.string("fallback")?;
         if let Some(program) = &fallback {
@@ -111,15 +112,15 @@ impl Interpreter {
     }
 }
 
-fn fault(pointer: &str, why: &str) -> Fault {
-    Fault::new(PARSE_METADATA, format!("`{}` {why}", escape_line(pointer)))
+fn fault(pointer: &str, why: &str) -> ParseFault {
+    ParseFault::new(PARSE_METADATA, format!("`{}` {why}", escape_line(pointer)))
 }
 
-fn missing(fields: &Fields<'_>, key: &str) -> Fault {
+fn missing(fields: &Fields<'_>, key: &str) -> ParseFault {
     fault(&fields.pointer(key), "is missing")
 }
 
-fn required_list(fields: &Fields<'_>, key: &str) -> Result<Vec<String>, Fault> {
+fn required_list(fields: &Fields<'_>, key: &str) -> Result<Vec<String>, ParseFault> {
     match fields.strings(key)? {
         Some(list) if list.is_empty() => Err(fault(&fields.pointer(key), "is empty")),
         Some(list) => Ok(list),
@@ -131,20 +132,20 @@ fn each(
     list: &[String],
     fields: &Fields<'_>,
     key: &str,
-    check: fn(&str, &str) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    check: fn(&str, &str) -> Result<(), ParseFault>,
+) -> Result<(), ParseFault> {
     let pointer = fields.pointer(key);
     list.iter().enumerate().try_for_each(|(at, text)| check(text, &format!("{pointer}/{at}")))
 }
 
-fn binary(fields: &Fields<'_>) -> Result<String, Fault> {
+fn binary(fields: &Fields<'_>) -> Result<String, ParseFault> {
     let name = fields.string("binary")?.ok_or_else(|| missing(fields, "binary"))?;
     program(&name, &fields.pointer("binary"))?;
     Ok(name)
 }
 
 /// One `binary` or a list of `candidates`.
-fn candidates(fields: &Fields<'_>) -> Result<Vec<String>, Fault> {
+fn candidates(fields: &Fields<'_>) -> Result<Vec<String>, ParseFault> {
     match (fields.get("binary"), fields.get("candidates")) {
         (Some(_), Some(_)) => Err(fault(&fields.pointer("binary"), "stands beside `candidates`")),
         (Some(_), None) => Ok(vec![binary(fields)?]),
@@ -156,7 +157,7 @@ fn candidates(fields: &Fields<'_>) -> Result<Vec<String>, Fault> {
     }
 }
 
-fn manager(fields: &Fields<'_>) -> Result<Manager, Fault> {
+fn manager(fields: &Fields<'_>) -> Result<Manager, ParseFault> {
     let pointer = fields.pointer("manager");
     let name = fields.string("manager")?.ok_or_else(|| missing(fields, "manager"))?;
     let known = MANAGERS.iter().find(|(known, _)| *known == name);
@@ -167,12 +168,12 @@ fn manager(fields: &Fields<'_>) -> Result<Manager, Fault> {
 }
 
 /// A name without a folder.
-fn program(name: &str, pointer: &str) -> Result<(), Fault> {
+fn program(name: &str, pointer: &str) -> Result<(), ParseFault> {
     let plain = !name.is_empty() && !name.starts_with(['.', '-']) && !name.contains(['/', '\0']);
-    if plain { Ok(()) } else { Err(fault(pointer, "is no plain program name")) }
+    if plain { Ok(()) } else { Err(fault(pointer, "is not a plain program name")) }
 }
 
-fn program_or_path(name: &str, pointer: &str) -> Result<(), Fault> {
+fn program_or_path(name: &str, pointer: &str) -> Result<(), ParseFault> {
     match name.starts_with('/') && !name.contains('\0') {
         true => Ok(()),
         false => program(name, pointer)
@@ -181,16 +182,16 @@ fn program_or_path(name: &str, pointer: &str) -> Result<(), Fault> {
 }
 
 /// A folder below the project.
-fn folder(path: &str, pointer: &str) -> Result<(), Fault> {
+fn folder(path: &str, pointer: &str) -> Result<(), ParseFault> {
     let plain =
         |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
     match path.split('/').all(plain) {
         true => Ok(()),
-        false => Err(fault(pointer, "is no plain relative folder")),
+        false => Err(fault(pointer, "is not a plain relative folder")),
     }
 }
 
-fn var(fields: &Fields<'_>) -> Result<Option<String>, Fault> {
+fn var(fields: &Fields<'_>) -> Result<Option<String>, ParseFault> {
     let Some(value) = fields.get("var") else { return Ok(None) };
     let pointer = fields.pointer("var");
     let name = value.as_str().ok_or_else(|| wrong(&pointer, "a string", value))?;

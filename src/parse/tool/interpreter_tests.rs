@@ -6,7 +6,7 @@ use crate::parse::tool::fields::Fields;
 
 fn parse(text: &str) -> Result<Interpreter, String> {
     let value = yaml(text).expect("the fixture is YAML");
-    let fields = Fields::of(&value, "/env_config/interpreter".into()).expect("a mapping");
+    let fields = Fields::from_value(&value, "/env_config/interpreter".into()).expect("a mapping");
     Interpreter::new(&fields).map_err(|fault| format!("{fault:?}"))
 }
 

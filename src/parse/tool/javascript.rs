@@ -18,7 +18,7 @@ use super::javascript_literal::{literal, place};
 use super::names::{self, Binding, broken, fits};
 use super::nesting::on_a_stack_for;
 use crate::base::text::position;
-use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_SYNTAX};
+use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_SYNTAX, ParseFault};
 
 /// The tags of a documentation comment that are metadata; others are left to other readers.
 const TAGS: &[&str] = &["version", "tool_type", "executor_id", "category", "description"];
@@ -27,15 +27,15 @@ const TAGS: &[&str] = &["version", "tool_type", "executor_id", "category", "desc
 ///
 /// # Errors
 /// `parse.syntax` for a text that is not of the language, `parse.limit` for one that is too large
-/// or nests too deep, those of [`names::header`]; `parse.duplicate_metadata` also for a tag that
-/// occurs twice and for a name given both by a tag and by a declaration.
-pub(super) fn header(text: &str, types: bool) -> Result<Map<String, Value>, Fault> {
+/// or nests too deep, the errors of [`names::header`]; `parse.duplicate_metadata` also for a tag
+/// that occurs twice and for a name given both by a tag and by a declaration.
+pub(super) fn header(text: &str, types: bool) -> Result<Map<String, Value>, ParseFault> {
     let mut map = declared(text, types)?;
     for (tag, words, at) in tags(text) {
         if map.contains_key(tag) {
             let why = format!("`@{tag}` names what is named before or elsewhere");
             let position = position(text.as_bytes(), at);
-            return Err(Fault::new(PARSE_DUPLICATE_METADATA, why).at(position));
+            return Err(ParseFault::new(PARSE_DUPLICATE_METADATA, why).at(position));
         }
         map.insert(tag.into(), Value::String(words));
     }
@@ -43,9 +43,10 @@ pub(super) fn header(text: &str, types: bool) -> Result<Map<String, Value>, Faul
 }
 
 /// What the declarations say.
-fn declared(text: &str, types: bool) -> Result<Map<String, Value>, Fault> {
+fn declared(text: &str, types: bool) -> Result<Map<String, Value>, ParseFault> {
     fits(text)?;
-    // A file does not say which of them it is; what is right in one may be wrong in another.
+    // A file does not say whether it is a module or a script, and valid code in one may be invalid
+    // in the other.
     let forms = match types {
         false => [SourceType::unambiguous(), SourceType::mjs(), SourceType::cjs()],
         true => [
@@ -67,7 +68,7 @@ fn declared(text: &str, types: bool) -> Result<Map<String, Value>, Fault> {
 }
 
 /// What the declarations of a text of this form say.
-fn read(text: &str, form: SourceType) -> Result<Map<String, Value>, Fault> {
+fn read(text: &str, form: SourceType) -> Result<Map<String, Value>, ParseFault> {
     let allocator = Allocator::default();
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, text, form).with_options(options).parse();
@@ -75,11 +76,11 @@ fn read(text: &str, form: SourceType) -> Result<Map<String, Value>, Fault> {
         let at = error.labels.first().map_or(0, |label| place(label.offset()));
         return Err(broken(text, at, &error.message));
     }
-    let bindings = Bindings::of(&parsed.program);
+    let bindings = Bindings::collect(&parsed.program);
     names::header(text, bindings, |value| literal(text, value))
 }
 
-/// Every binding of a name of the metadata. Bodies of functions and classes have names of their
+/// Collects every binding of a metadata name. Bodies of functions and classes have names of their
 /// own.
 #[derive(Default)]
 struct Bindings<'p, 'a> {
@@ -89,7 +90,7 @@ struct Bindings<'p, 'a> {
 }
 
 impl<'p, 'a> Bindings<'p, 'a> {
-    fn of(program: &'p Program<'a>) -> Vec<Binding<&'p Expression<'a>>> {
+    fn collect(program: &'p Program<'a>) -> Vec<Binding<&'p Expression<'a>>> {
         let mut all = Self::default();
         for statement in &program.body {
             match statement {
@@ -118,7 +119,7 @@ impl<'p, 'a> Bindings<'p, 'a> {
         }
     }
 
-    /// In any other way than by a plain declaration.
+    /// Notes a binding in any other way than by a plain declaration.
     fn bind(&mut self, name: &str, at: u32) {
         self.found.extend(Binding::new(name, place(at), None));
     }
@@ -127,7 +128,7 @@ impl<'p, 'a> Bindings<'p, 'a> {
         self.bind(&name.name, name.span.start);
     }
 
-    /// A name that is given to others under this one.
+    /// A name that is exported under this one.
     fn export(&mut self, name: &ModuleExportName<'a>) {
         match name {
             ModuleExportName::IdentifierName(name) => self.bind(&name.name, name.span.start),

@@ -11,7 +11,7 @@ use super::names::{fault, shown};
 use crate::base::limits::DATA_DEPTH;
 use crate::base::text::escape_line;
 use crate::parse::data::{decimal, radix, too_deep};
-use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
+use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 
 /// The value of a literal: string, template without substitutions, number, `true`, `false`,
 /// `null`, array, or an object with plain keys; TypeScript's assertions around it are dropped.
@@ -19,7 +19,7 @@ use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
 /// # Errors
 /// `parse.metadata` for anything else, `parse.duplicate_metadata` for a key that occurs twice,
 /// `parse.limit` for nesting deeper than `DATA_DEPTH`.
-pub(super) fn literal(text: &str, expr: &Expression<'_>) -> Result<Value, Fault> {
+pub(super) fn literal(text: &str, expr: &Expression<'_>) -> Result<Value, ParseFault> {
     value(text, expr, 0)
 }
 
@@ -28,7 +28,7 @@ pub(super) fn place(at: u32) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }
 
-fn value(text: &str, expr: &Expression<'_>, depth: usize) -> Result<Value, Fault> {
+fn value(text: &str, expr: &Expression<'_>, depth: usize) -> Result<Value, ParseFault> {
     if depth > DATA_DEPTH {
         return Err(too_deep());
     }
@@ -86,7 +86,7 @@ fn value(text: &str, expr: &Expression<'_>, depth: usize) -> Result<Value, Fault
     }
 }
 
-fn object(text: &str, object: &ObjectExpression<'_>, depth: usize) -> Result<Value, Fault> {
+fn object(text: &str, object: &ObjectExpression<'_>, depth: usize) -> Result<Value, ParseFault> {
     let mut map = Map::new();
     for property in &object.properties {
         let refuse = |span: Span, why: &str| {

@@ -18,7 +18,6 @@ mod eval;
 mod exec;
 mod fields;
 mod files;
-mod fill;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod header;
@@ -37,13 +36,13 @@ mod schema_bound;
 #[expect(clippy::module_inception, reason = "the folder reads headers, the file is the type")]
 mod tool;
 mod variables;
+mod write_files;
 
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
 pub(crate) use argument::Argument;
 pub(crate) use config_resolve::{MergeMode, WantedConfig};
 pub(crate) use declare::{Needs, declare};
 pub(crate) use exec::{EnvBase, Exec, ExecMode};
-pub(crate) use fill::fill;
 pub(crate) use header::{header, listed_files, may_list_files, parse};
 pub(crate) use hook::{Hook, HookKind, Phase};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
@@ -51,3 +50,4 @@ pub(crate) use python::{NamedText, named_texts};
 pub(crate) use schema_bound::{Subschemas, bound_schema};
 pub(crate) use tool::{Constraints, Tool};
 pub(crate) use variables::{DEPS_VAR, KEPT_BACK, PIN_VAR};
+pub(crate) use write_files::write_files;

@@ -1,4 +1,4 @@
-//! Names: what a program's metadata is bound to, whatever its language.
+//! Names: which values a program's metadata names have, whatever its language.
 //!
 //! In:  each binding of a name, as a language's reader finds it in the syntax tree.
 //! Out: a header: for each name that is bound, the literal it is bound to.
@@ -13,7 +13,7 @@ use crate::base::limits::PROGRAM_BYTES;
 use crate::base::text::{escape_line, position};
 use crate::diagnostic::Code;
 use crate::parse::error::{
-    Fault, PARSE_DUPLICATE_METADATA, PARSE_LIMIT, PARSE_METADATA, PARSE_SYNTAX,
+    PARSE_DUPLICATE_METADATA, PARSE_LIMIT, PARSE_METADATA, PARSE_SYNTAX, ParseFault,
 };
 
 /// A name in a program, and the key of the header that it binds.
@@ -44,7 +44,7 @@ pub(super) struct Binding<V> {
 }
 
 impl<V> Binding<V> {
-    /// `None` for a name that is no metadata.
+    /// `None` for a name that is not metadata.
     pub(super) fn new(name: &str, at: usize, value: Option<V>) -> Option<Self> {
         let (name, key) = NAMES.iter().find(|(known, _)| *known == name)?;
         Some(Self { name, key, at, value })
@@ -59,8 +59,8 @@ impl<V> Binding<V> {
 pub(super) fn header<V>(
     text: &str,
     mut bindings: Vec<Binding<V>>,
-    literal: impl Fn(V) -> Result<Value, Fault>,
-) -> Result<Map<String, Value>, Fault> {
+    literal: impl Fn(V) -> Result<Value, ParseFault>,
+) -> Result<Map<String, Value>, ParseFault> {
     bindings.sort_by_key(|binding| binding.at);
     let fault = |at: usize, code, why| Err(fault(text, at, code, why));
     for (place, Binding { name, key, at, .. }) in bindings.iter().enumerate() {
@@ -84,21 +84,21 @@ pub(super) fn header<V>(
 }
 
 /// Refuses a program that is too large for a syntax tree.
-pub(super) fn fits(text: &str) -> Result<(), Fault> {
+pub(super) fn fits(text: &str) -> Result<(), ParseFault> {
     if text.len() > PROGRAM_BYTES {
         let why = format!("a program has at most {} KiB", PROGRAM_BYTES >> 10);
-        return Err(Fault::new(PARSE_LIMIT, why));
+        return Err(ParseFault::new(PARSE_LIMIT, why));
     }
     Ok(())
 }
 
 /// A fault at a place of the text.
-pub(super) fn fault(text: &str, at: usize, code: Code, why: impl Into<String>) -> Fault {
-    Fault::new(code, why).at(position(text.as_bytes(), at.min(text.len())))
+pub(super) fn fault(text: &str, at: usize, code: Code, why: impl Into<String>) -> ParseFault {
+    ParseFault::new(code, why).at(position(text.as_bytes(), at.min(text.len())))
 }
 
 /// A text that its language's parser refuses, in the parser's words.
-pub(super) fn broken(text: &str, at: usize, why: &str) -> Fault {
+pub(super) fn broken(text: &str, at: usize, why: &str) -> ParseFault {
     fault(text, at, PARSE_SYNTAX, format!("it does not parse: {}", escape_line(why)))
 }
 

@@ -13,7 +13,7 @@
 use std::thread;
 
 use crate::base::limits::{PROGRAM_LEVEL_BYTES, PROGRAM_NESTING, PROGRAM_SHALLOW, PROGRAM_TOKENS};
-use crate::parse::error::{Fault, PARSE_LIMIT};
+use crate::parse::error::{PARSE_LIMIT, ParseFault};
 
 /// What a parser will need for a text.
 #[derive(Debug, Clone, Copy, Default)]
@@ -133,12 +133,12 @@ impl<B> Nesting<B> {
         }
     }
 
-    /// From here on the tokens may be others than the parser's: nothing closes.
+    /// From here on the tokens may differ from the parser's, so nothing closes any more.
     pub(super) fn doubt(&mut self) {
         self.unsure = true;
     }
 
-    /// So much more may be open, of which nothing closes.
+    /// Counts this many more open things, none of which closes.
     pub(super) fn at_most(&mut self, more: usize) {
         self.doubt();
         self.deepest = self.deepest.max(self.now + more);
@@ -156,21 +156,22 @@ impl<B> Nesting<B> {
 /// such stack can be had.
 pub(super) fn on_a_stack_for<T: Send>(
     Extent { depth, tokens }: Extent,
-    work: impl FnOnce() -> Result<T, Fault> + Send,
-) -> Result<T, Fault> {
+    work: impl FnOnce() -> Result<T, ParseFault> + Send,
+) -> Result<T, ParseFault> {
     if tokens > PROGRAM_TOKENS {
         let why = format!("it has more than {PROGRAM_TOKENS} words and signs");
-        return Err(Fault::new(PARSE_LIMIT, why));
+        return Err(ParseFault::new(PARSE_LIMIT, why));
     }
     if depth > PROGRAM_NESTING {
         let why = format!("brackets and operators in it nest deeper than {PROGRAM_NESTING} levels");
-        return Err(Fault::new(PARSE_LIMIT, why));
+        return Err(ParseFault::new(PARSE_LIMIT, why));
     }
     if depth <= PROGRAM_SHALLOW {
         return work();
     }
     let size = (depth + PROGRAM_SHALLOW) * PROGRAM_LEVEL_BYTES;
-    let lacking = || Fault::new(PARSE_LIMIT, format!("no stack of {} KiB can be had", size >> 10));
+    let lacking =
+        || ParseFault::new(PARSE_LIMIT, format!("no stack of {} KiB can be had", size >> 10));
     thread::scope(|scope| {
         let worker = thread::Builder::new().stack_size(size).spawn_scoped(scope, work);
         let done = worker.map_err(|_| lacking())?.join();

@@ -16,7 +16,7 @@ use super::names::{self, Binding, NAMES, broken, fits};
 use super::nesting::{Extent, Nesting, on_a_stack_for};
 use super::python_literal::literal;
 use crate::base::text::Position;
-use crate::parse::error::{Fault, PARSE_ENCODING};
+use crate::parse::error::{PARSE_ENCODING, ParseFault};
 
 /// The header of a Python file.
 ///
@@ -24,10 +24,10 @@ use crate::parse::error::{Fault, PARSE_ENCODING};
 /// `parse.encoding` for a coding line other than UTF-8, `parse.syntax` for a text that is not
 /// Python, `parse.limit` for one that is too large or nests too deep; else those of
 /// [`names::header`].
-pub(super) fn header(text: &str) -> Result<Map<String, Value>, Fault> {
+pub(super) fn header(text: &str) -> Result<Map<String, Value>, ParseFault> {
     coding(text)?;
     tree(text, |module| {
-        let bindings = Bindings::of(module);
+        let bindings = Bindings::collect(module);
         names::header(text, bindings, |value| literal(text, value))
     })
 }
@@ -44,14 +44,14 @@ pub(crate) struct NamedText {
 ///
 /// # Errors
 /// As [`header`].
-pub(crate) fn named_texts(text: &str) -> Result<Vec<NamedText>, Fault> {
+pub(crate) fn named_texts(text: &str) -> Result<Vec<NamedText>, ParseFault> {
     header(text)?;
     let named = |stmt: &Stmt| {
         let Stmt::Assign(assign) = stmt else { return None };
         let (name, value) = plain(stmt)?;
         let (name, _) = NAMES.iter().find(|(known, _)| *known == name.id.as_str())?;
         let is_one = matches!(value, Expr::StringLiteral(s) if !s.value.is_implicit_concatenated());
-        // Brackets around the text are the statement's.
+        // Brackets around the text belong to the statement.
         let is_bare = value.end() == assign.range.end();
         let (statement, value) = (assign.range.to_std_range(), value.range().to_std_range());
         (is_one && is_bare).then_some(NamedText { statement, name, value })
@@ -59,11 +59,11 @@ pub(crate) fn named_texts(text: &str) -> Result<Vec<NamedText>, Fault> {
     tree(text, |module| Ok(module.body.iter().filter_map(named).collect()))
 }
 
-/// What `read` makes of the syntax tree of all of the text.
+/// Parses the whole text and gives its syntax tree to `read`.
 fn tree<T: Send>(
     text: &str,
-    read: impl FnOnce(&ModModule) -> Result<T, Fault> + Send,
-) -> Result<T, Fault> {
+    read: impl FnOnce(&ModModule) -> Result<T, ParseFault> + Send,
+) -> Result<T, ParseFault> {
     fits(text)?;
     on_a_stack_for(extent(text), || {
         let parsed = parse_unchecked(text, ParseOptions::from(Mode::Module));
@@ -96,7 +96,7 @@ fn extent(text: &str) -> Extent {
                         | (Some(T::Lbrace), T::Rbrace)
                         | (Some(T::Indent), T::Dedent)
                 );
-                // What a parser makes of a text behind its first error is its own matter.
+                // Tokens after the first error do not count.
                 if !fits {
                     nesting.doubt();
                 }
@@ -116,7 +116,7 @@ fn extent(text: &str) -> Extent {
 /// Refuses a coding line that is not UTF-8: Python would run other text than was read here.
 ///
 /// Python looks at two lines; the signature line may have pushed the second one down.
-fn coding(text: &str) -> Result<(), Fault> {
+fn coding(text: &str) -> Result<(), ParseFault> {
     for (at, line) in text.lines().take(3).enumerate() {
         let Some(remark) = line.trim_start_matches([' ', '\t', '\u{c}']).strip_prefix('#') else {
             continue;
@@ -132,14 +132,16 @@ fn coding(text: &str) -> Result<(), Fault> {
         };
         if name != "utf-8" && name != "utf8" {
             let why = format!("its coding line says `{name}`; only UTF-8 is read");
-            return Err(Fault::new(PARSE_ENCODING, why).at(Position { line: at + 1, column: 1 }));
+            return Err(
+                ParseFault::new(PARSE_ENCODING, why).at(Position { line: at + 1, column: 1 })
+            );
         }
     }
     Ok(())
 }
 
-/// The name and the value of a statement that is one plain assignment. A bare annotation
-/// (`name: str`) has no value and so is not one.
+/// The name and the value of a statement that is one plain assignment. A bare annotation (`name:
+/// str`) has no value, so it is not an assignment.
 fn plain(stmt: &Stmt) -> Option<(&ruff_python_ast::ExprName, &Expr)> {
     let (target, value) = match stmt {
         Stmt::Assign(assign) => match assign.targets.as_slice() {
@@ -153,7 +155,7 @@ fn plain(stmt: &Stmt) -> Option<(&ruff_python_ast::ExprName, &Expr)> {
     Some((target.as_name_expr()?, value))
 }
 
-/// Every binding of a name of the metadata.
+/// Collects every binding of a metadata name.
 #[derive(Default)]
 struct Bindings<'t> {
     found: Vec<Binding<&'t Expr>>,
@@ -164,7 +166,7 @@ struct Bindings<'t> {
 }
 
 impl<'t> Bindings<'t> {
-    fn of(module: &'t ModModule) -> Vec<Binding<&'t Expr>> {
+    fn collect(module: &'t ModModule) -> Vec<Binding<&'t Expr>> {
         let mut all = Self::default();
         for stmt in &module.body {
             match plain(stmt) {
@@ -182,7 +184,7 @@ impl<'t> Bindings<'t> {
         all.found
     }
 
-    /// In any other way than by a plain assignment, in the scope it stands in.
+    /// Notes a binding in any other way than by a plain assignment, in its scope.
     fn bind(&mut self, name: &str, at: usize) {
         if !self.local {
             self.found.extend(Binding::new(name, at, None));
@@ -231,7 +233,7 @@ impl<'t> Visitor<'t> for Bindings<'t> {
                 let names = import.names.iter();
                 self.bind_all(names.map(|alias| alias.asname.as_ref().unwrap_or(&alias.name)));
             }
-            // For the whole program, wherever it is said.
+            // A `global` statement counts for the whole program.
             Stmt::Global(global) => {
                 let names = global.names.iter();
                 self.found.extend(names.filter_map(|name| {

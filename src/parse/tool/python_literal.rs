@@ -1,4 +1,4 @@
-//! Python literals as values: what the language's own reader would make of them.
+//! Python literals as the values that Python would give them.
 
 use ruff_python_ast::{Expr, ExprDict, UnaryOp};
 use ruff_python_parser::parse_expression;
@@ -9,7 +9,7 @@ use super::names::{fault, shown};
 use crate::base::limits::DATA_DEPTH;
 use crate::base::text::escape_line;
 use crate::parse::data::{decimal, radix, too_deep};
-use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
+use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 
 /// The value of a literal: string, number, `True`, `False`, `None`, list, tuple, or a dictionary
 /// with string keys.
@@ -17,11 +17,11 @@ use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
 /// # Errors
 /// `parse.metadata` for anything else, `parse.duplicate_metadata` for a key that occurs twice,
 /// `parse.limit` for nesting deeper than `DATA_DEPTH`.
-pub(super) fn literal(text: &str, expr: &Expr) -> Result<Value, Fault> {
+pub(super) fn literal(text: &str, expr: &Expr) -> Result<Value, ParseFault> {
     value(text, expr, 0)
 }
 
-fn value(text: &str, expr: &Expr, depth: usize) -> Result<Value, Fault> {
+fn value(text: &str, expr: &Expr, depth: usize) -> Result<Value, ParseFault> {
     if depth > DATA_DEPTH {
         return Err(too_deep());
     }
@@ -77,7 +77,7 @@ fn value(text: &str, expr: &Expr, depth: usize) -> Result<Value, Fault> {
     }
 }
 
-fn dictionary(text: &str, dict: &ExprDict, depth: usize) -> Result<Value, Fault> {
+fn dictionary(text: &str, dict: &ExprDict, depth: usize) -> Result<Value, ParseFault> {
     let mut map = Map::new();
     for item in &dict.items {
         let Some(key) = &item.key else {

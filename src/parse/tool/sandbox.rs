@@ -4,29 +4,30 @@ use serde_json::Value;
 
 use super::fields::{Fields, unknown_word, wrong};
 use crate::host::{Caps, Net};
-use crate::parse::error::{Fault, PARSE_METADATA};
+use crate::parse::error::{PARSE_METADATA, ParseFault};
 
 /// What one link declares; `None` where it says nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sandbox {
     pub(crate) read: Option<Vec<String>>,
     pub(crate) write: Option<Vec<String>>,
-    /// Parts of a grant are enough where a level cannot keep out of it what must stay out.
+    /// Whether parts of a grant are enough, if a level cannot exclude the protected places inside
+    /// it.
     pub(crate) partial: bool,
     pub(crate) net: Option<Net>,
     pub(crate) caps: Caps,
-    /// New files may be made in the project's folders of items.
+    /// Whether new files may be made in the project's item folders.
     pub(crate) adds_items: bool,
-    /// The project's repository may be written, but for what decides what git runs.
+    /// Whether the project's repository may be written, except for files that decide what git runs.
     pub(crate) writes_git: bool,
 }
 
-/// Names that a path may begin with, or else it is absolute.
+/// The placeholders that a path may begin with; any other path must be absolute.
 pub(crate) const ROOTS: [&str; 2] = ["{project_path}", "{user_space}"];
 
 /// # Errors
 /// `parse.metadata`
-pub(super) fn sandbox(fields: &Fields<'_>) -> Result<Option<Sandbox>, Fault> {
+pub(super) fn sandbox(fields: &Fields<'_>) -> Result<Option<Sandbox>, ParseFault> {
     let Some(block) = fields.fields("sandbox")? else { return Ok(None) };
     block.only(&["fs", "net", "limits", "items", "git"])?;
     let mut sandbox = Sandbox::default();
@@ -61,7 +62,7 @@ pub(super) fn sandbox(fields: &Fields<'_>) -> Result<Option<Sandbox>, Fault> {
 }
 
 /// `write`, or `none`, which is the default.
-fn writes(block: &Fields<'_>, key: &str) -> Result<bool, Fault> {
+fn writes(block: &Fields<'_>, key: &str) -> Result<bool, ParseFault> {
     match block.string(key)?.as_deref() {
         None | Some("none") => Ok(false),
         Some("write") => Ok(true),
@@ -69,7 +70,7 @@ fn writes(block: &Fields<'_>, key: &str) -> Result<bool, Fault> {
     }
 }
 
-fn paths(fs: &Fields<'_>, key: &str) -> Result<Option<Vec<String>>, Fault> {
+fn paths(fs: &Fields<'_>, key: &str) -> Result<Option<Vec<String>>, ParseFault> {
     let Some(paths) = fs.strings(key)? else { return Ok(None) };
     for (at, path) in paths.iter().enumerate() {
         let rest = ROOTS.iter().find_map(|root| path.strip_prefix(root)).unwrap_or(path);
@@ -85,13 +86,13 @@ fn paths(fs: &Fields<'_>, key: &str) -> Result<Option<Vec<String>>, Fault> {
             continue;
         };
         let pointer = format!("{}/{at}", fs.pointer(key));
-        return Err(Fault::new(PARSE_METADATA, format!("`{pointer}` {why}")));
+        return Err(ParseFault::new(PARSE_METADATA, format!("`{pointer}` {why}")));
     }
     Ok(Some(paths))
 }
 
 /// A whole number from 1 on.
-fn number(limits: &Fields<'_>, key: &str) -> Result<Option<u64>, Fault> {
+fn number(limits: &Fields<'_>, key: &str) -> Result<Option<u64>, ParseFault> {
     let read = |value: &Value| {
         let number = value.as_u64().filter(|number| (1..=1 << 40).contains(number));
         number.ok_or_else(|| wrong(&limits.pointer(key), "a whole number from 1 on", value))

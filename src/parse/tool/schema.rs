@@ -6,7 +6,7 @@ use super::fields::{Fields, string, wrong};
 use super::schema_bound::bound_schema;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
-use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_LIMIT, PARSE_METADATA};
+use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_LIMIT, PARSE_METADATA, ParseFault};
 
 /// The keys that may hold the declaration; a header uses one of them.
 const KEYS: [&str; 3] = ["input_schema", "config_schema", "parameters"];
@@ -28,7 +28,7 @@ const TYPES: &[(&str, &str)] = &[
     ("dict", "object"),
 ];
 
-/// The schema of a header; `None` where nothing is declared and anything goes.
+/// The schema of a header; `None` if nothing is declared, so every parameter is allowed.
 ///
 /// A schema is taken as it is. `parameters` may also be a list of `{name, type, required, …}` or a
 /// mapping from name to the same: all other keys of a parameter are keywords of its schema, and
@@ -37,22 +37,22 @@ const TYPES: &[(&str, &str)] = &[
 /// # Errors
 /// `parse.metadata` for another shape, `parse.duplicate_metadata` for two declarations,
 /// `parse.limit` for a schema that asks for too much work.
-pub(super) fn schema(fields: &Fields<'_>) -> Result<Option<Value>, Fault> {
+pub(super) fn schema(fields: &Fields<'_>) -> Result<Option<Value>, ParseFault> {
     let schema = declared(fields)?;
     if let Some(Err(why)) = schema.as_ref().map(|schema| bound_schema(schema).map(drop)) {
-        return Err(Fault::new(PARSE_LIMIT, format!("the schema {why}")));
+        return Err(ParseFault::new(PARSE_LIMIT, format!("the schema {why}")));
     }
     Ok(schema)
 }
 
-fn declared(fields: &Fields<'_>) -> Result<Option<Value>, Fault> {
+fn declared(fields: &Fields<'_>) -> Result<Option<Value>, ParseFault> {
     let declared: Vec<&str> = KEYS.into_iter().filter(|key| fields.get(key).is_some()).collect();
     let key = match declared.as_slice() {
         [] => return Ok(None),
         [key] => *key,
         [one, other, ..] => {
             let why = format!("`/{one}` and `/{other}` both declare the parameters");
-            return Err(Fault::new(PARSE_DUPLICATE_METADATA, why));
+            return Err(ParseFault::new(PARSE_DUPLICATE_METADATA, why));
         }
     };
     let pointer = fields.pointer(key);
@@ -60,17 +60,19 @@ fn declared(fields: &Fields<'_>) -> Result<Option<Value>, Fault> {
         Some(Value::Array(list)) => {
             let named = list.iter().enumerate().map(|(at, item)| {
                 let pointer = format!("{pointer}/{at}");
-                let parameter = Fields::of(item, pointer.clone())?;
+                let parameter = Fields::from_value(item, pointer.clone())?;
                 match parameter.string("name")? {
                     Some(name) => Ok((name, parameter)),
-                    None => Err(Fault::new(PARSE_METADATA, format!("`{pointer}` has no `name`"))),
+                    None => {
+                        Err(ParseFault::new(PARSE_METADATA, format!("`{pointer}` has no `name`")))
+                    }
                 }
             });
             object(named).map(Some)
         }
         Some(Value::Object(map)) if key == "parameters" && !is_schema(map) => {
             let named = map.iter().map(|(name, item)| {
-                Ok((name.clone(), Fields::of(item, format!("{pointer}/{name}"))?))
+                Ok((name.clone(), Fields::from_value(item, format!("{pointer}/{name}"))?))
             });
             object(named).map(Some)
         }
@@ -88,14 +90,14 @@ fn is_schema(map: &Map<String, Value>) -> bool {
 }
 
 fn object<'m>(
-    named: impl Iterator<Item = Result<(String, Fields<'m>), Fault>>,
-) -> Result<Value, Fault> {
+    named: impl Iterator<Item = Result<(String, Fields<'m>), ParseFault>>,
+) -> Result<Value, ParseFault> {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for parameter in named {
         let (name, fields) = parameter?;
         if properties.contains_key(&name) {
             let why = format!("the parameter `{}` is declared twice", escape_line(&name));
-            return Err(Fault::new(PARSE_DUPLICATE_METADATA, why));
+            return Err(ParseFault::new(PARSE_DUPLICATE_METADATA, why));
         }
         if fields.truth("required")?.unwrap_or(false) {
             required.push(Value::from(name.clone()));
@@ -110,7 +112,7 @@ fn object<'m>(
     }))
 }
 
-fn property(fields: &Fields<'_>) -> Result<Value, Fault> {
+fn property(fields: &Fields<'_>) -> Result<Value, ParseFault> {
     let mut property = Map::new();
     for (key, value) in fields.map() {
         match key.as_str() {
@@ -131,7 +133,7 @@ fn property(fields: &Fields<'_>) -> Result<Value, Fault> {
 }
 
 /// A type or a list of types in the words of JSON Schema; `None` for `any`.
-fn of_types(value: &Value, pointer: &str) -> Result<Option<Value>, Fault> {
+fn of_types(value: &Value, pointer: &str) -> Result<Option<Value>, ParseFault> {
     if let Value::Array(list) = value {
         let types = list.iter().map(|item| of_types(item, pointer));
         let types: Option<Vec<Value>> = types.collect::<Result<_, _>>()?;
@@ -146,6 +148,6 @@ fn of_types(value: &Value, pointer: &str) -> Result<Option<Value>, Fault> {
     }
     let near = near(&word, TYPES.iter().map(|(known, _)| *known), NEAR_NAMES);
     let near = near.first().map(|near| format!("; did you mean `{near}`?"));
-    let why = format!("`{}`: `{}` is no type", escape_line(pointer), escape_line(&word));
-    Err(Fault::new(PARSE_METADATA, why + &near.unwrap_or_default()))
+    let why = format!("`{}`: `{}` is not a known type", escape_line(pointer), escape_line(&word));
+    Err(ParseFault::new(PARSE_METADATA, why + &near.unwrap_or_default()))
 }

@@ -1,8 +1,9 @@
 //! How much work a JSON Schema can ask for, before anything is checked against it.
 //!
-//! A reference costs what it leads to, each time that it is met: a schema of a few lines can name
-//! itself twice in each of forty steps. So references are counted out, as aliases of YAML are; one
-//! that leads back to where it stands counts once, since each turn takes a step into the value.
+//! A reference costs as much as its target, each time that it is followed: a schema of a few lines
+//! can name itself twice in each of forty steps. So the targets of references are counted, as with
+//! YAML aliases. A reference that leads back to itself counts once, because each turn takes a step
+//! into the value.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +19,7 @@ const SAME_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 /// Keywords whose value is a mapping of schemas, applied to the value itself.
 const SAME_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 const REFS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// Those that are applied to what a value holds.
+/// Keywords whose schemas are applied to the parts of a value.
 const INNER: [&str; 8] = [
     "items",
     "additionalItems",
@@ -31,16 +32,16 @@ const INNER: [&str; 8] = [
 ];
 const INNER_LISTS: [&str; 2] = ["prefixItems", "items"];
 const INNER_MAPS: [&str; 2] = ["properties", "patternProperties"];
-/// Those that are applied where something refers to them.
+/// Keywords whose schemas are applied only through references.
 const SHELVES: [&str; 2] = ["$defs", "definitions"];
 
-/// The schemas inside a schema, and what each leads to.
+/// The schemas inside a schema, and the schemas that each one leads to.
 pub(crate) struct Subschemas<'a> {
-    /// Those that are mappings, in the order in which they were met.
+    /// The schemas that are mappings, in the order in which they were found.
     all: Vec<&'a Map<String, Value>>,
-    /// By their place in memory: where each stands in `all`.
+    /// The index in `all` of each schema, by its address.
     known: HashMap<*const Map<String, Value>, usize>,
-    /// For each: the schemas that are applied to the same value, and to what it holds.
+    /// For each schema: those applied to the same value, and those applied to its parts.
     edges: Vec<(Vec<usize>, Vec<usize>)>,
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct Subschemas<'a> {
 /// [`SCHEMA_DEPTH`], or leads to itself without a step into the value.
 ///
 /// # Errors
-/// One sentence without a subject.
+/// A fragment that follows a subject.
 pub(crate) fn bound_schema(schema: &Value) -> Result<Subschemas<'_>, String> {
     let found = Subschemas::find(schema);
     let mut same = Walk::new(&found, false);
@@ -75,7 +76,8 @@ impl<'a> Subschemas<'a> {
                 let edges = found.inside(map);
                 found.edges.push(edges);
             }
-            // What a pointer leads to is a schema, wherever it stands; it may hold more of them.
+            // The target of a pointer is a schema, wherever it stands, and it may hold more
+            // schemas.
             while let Some((at, name)) = names.get(done).copied() {
                 for value in found.pointed(schema, name) {
                     let to = found.add(value);
@@ -91,7 +93,7 @@ impl<'a> Subschemas<'a> {
         found
     }
 
-    /// What the keywords of a schema lead to.
+    /// The schemas that the keywords of a schema lead to.
     fn inside(&mut self, map: &'a Map<String, Value>) -> (Vec<usize>, Vec<usize>) {
         let (mut same, mut inner) = (Vec::new(), Vec::new());
         for (key, value) in map {
@@ -125,7 +127,7 @@ impl<'a> Subschemas<'a> {
         (same, inner)
     }
 
-    /// Where a schema stands among all; true and false are steps of their own and are not kept.
+    /// The index of a schema; `true` and `false` are steps of their own and are not kept.
     fn add(&mut self, schema: &'a Value) -> Option<usize> {
         let map = schema.as_object()?;
         let next = self.all.len();
@@ -136,7 +138,7 @@ impl<'a> Subschemas<'a> {
         Some(at)
     }
 
-    /// What the pointer of a reference leads to, in the whole or in a part with a name of its own.
+    /// The target of a reference's pointer, in the whole schema or in a part with an id of its own.
     fn pointed(&self, schema: &'a Value, name: &str) -> Vec<&'a Value> {
         let Some((_, pointer)) = name.split_once('#') else { return Vec::new() };
         let pointer = percent_decoded(pointer);
@@ -177,12 +179,12 @@ impl<'a> Subschemas<'a> {
     }
 }
 
-/// One way through the schemas.
+/// One walk through the schemas.
 struct Walk<'s, 'a> {
     schemas: &'s Subschemas<'a>,
-    /// Into what a value holds too.
+    /// Whether the walk also goes into the parts of a value.
     inward: bool,
-    /// Steps and depth of those that were gone through.
+    /// Steps and depth of the schemas that were counted.
     known: HashMap<usize, (u64, usize)>,
     open: HashSet<usize>,
 }

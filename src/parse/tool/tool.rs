@@ -17,9 +17,9 @@ use super::schema::schema;
 use crate::base::text::escape_line;
 use crate::diagnostic::Diagnose;
 use crate::id::{IdError, ItemId};
-use crate::parse::error::{Fault, PARSE_DUPLICATE_METADATA, PARSE_METADATA};
+use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 use crate::parse::outline::texts;
-use crate::verify::{Listed, PartsRoot};
+use crate::verify::{FileList, PartsRoot};
 
 /// What a tool's header declares. Keys that rye does not know are passed over.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,7 +31,7 @@ pub(crate) struct Tool {
     pub(crate) executor: Option<ItemId>,
     pub(crate) category: Option<String>,
     pub(crate) description: Option<String>,
-    /// A JSON Schema that is an object; whether it compiles is not known here.
+    /// A JSON Schema that is an object. It may still fail to compile.
     pub(crate) schema: Option<Value>,
     /// `env_config.env` in the order written, values as text, templates not expanded.
     pub(crate) env: Vec<(String, String)>,
@@ -40,9 +40,9 @@ pub(crate) struct Tool {
     pub(crate) config: Map<String, Value>,
     /// The program that speaks the exec protocol.
     pub(crate) exec: Option<Exec>,
-    /// What a tool of `tool_type: eval` says of its request.
+    /// The request of a tool of `tool_type: eval`.
     pub(crate) eval: Option<Eval>,
-    /// What it watches, where it is a hook.
+    /// What the tool watches, if it is a hook.
     pub(crate) hook: Option<Hook>,
     pub(crate) config_resolve: Option<ConfigResolve>,
     pub(crate) anchor: Option<Anchor>,
@@ -54,7 +54,7 @@ pub(crate) struct Tool {
     /// Names of host variables that are secrets.
     pub(crate) secrets: Vec<String>,
     /// Digests of the tool's other files, and the patterns to make them from.
-    pub(crate) files: Option<Listed>,
+    pub(crate) files: Option<FileList>,
     /// Paths of the config that a nearer space may change.
     pub(crate) overridable: Vec<String>,
     pub(crate) child_constraints: Option<Constraints>,
@@ -65,15 +65,15 @@ pub(crate) struct Tool {
     pub(crate) effects: Option<String>,
     /// The header's own examples, then the schema's.
     pub(crate) examples: Vec<Value>,
-    /// Words to find it by.
+    /// Words for searching.
     pub(crate) tags: Vec<String>,
-    /// What else is to be known before it is used.
+    /// Notes for use.
     pub(crate) notes: Option<String>,
-    /// Where more is to be read: refs or addresses.
+    /// References: refs or addresses.
     pub(crate) references: Vec<String>,
 }
 
-/// Which versions of a child a link accepts, as written; whether they are versions is judged later.
+/// The versions of a child that a link accepts, as written; they are checked later.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Constraints {
     pub(crate) min_version: Option<String>,
@@ -90,7 +90,7 @@ pub(crate) struct Port {
 }
 
 impl Tool {
-    /// Whether the tool is a step for others, and not one to be run by itself.
+    /// Whether the tool is a link for other tools and is not run by itself.
     pub(crate) fn is_link(&self) -> bool {
         matches!(self.tool_type.as_deref(), Some("runtime" | "primitive"))
     }
@@ -100,7 +100,7 @@ impl Tool {
     /// # Errors
     /// `parse.metadata` for a field of another type or shape, named by its pointer;
     /// `parse.duplicate_metadata` for parameters declared twice.
-    pub(super) fn new(header: &Map<String, Value>) -> Result<Self, Fault> {
+    pub(super) fn new(header: &Map<String, Value>) -> Result<Self, ParseFault> {
         let fields = Fields::new(header);
         let env_config = fields.fields("env_config")?;
         let (env, interpreter) = match &env_config {
@@ -113,7 +113,7 @@ impl Tool {
         let schema = schema(&fields)?;
         let anchor = anchor(&fields)?;
         let root = anchor.as_ref().filter(|anchor| anchor.mode != AnchorMode::Never);
-        // A runtime's anchor speaks of the tools that it runs; its own files lie beside it.
+        // A runtime's anchor is about the tools that it runs; its own files lie beside it.
         let is_link =
             matches!(fields.string("tool_type")?.as_deref(), Some("runtime" | "primitive"));
         let root = root.filter(|_| !is_link).map_or(PartsRoot::ToolDir, |anchor| anchor.root);
@@ -163,13 +163,13 @@ impl Tool {
     }
 }
 
-fn executor(fields: &Fields<'_>) -> Result<Option<ItemId>, Fault> {
+fn executor(fields: &Fields<'_>) -> Result<Option<ItemId>, ParseFault> {
     let Some(text) = fields.string("executor_id")? else { return Ok(None) };
-    let fault = |error: IdError| Fault::new(error.code(), format!("`/executor_id`: {error}"));
+    let fault = |error: IdError| ParseFault::new(error.code(), format!("`/executor_id`: {error}"));
     text.parse().map(Some).map_err(fault)
 }
 
-fn constraints(fields: &Fields<'_>) -> Result<Constraints, Fault> {
+fn constraints(fields: &Fields<'_>) -> Result<Constraints, ParseFault> {
     Ok(Constraints {
         min_version: fields.string("min_version")?,
         max_version: fields.string("max_version")?,
@@ -178,7 +178,7 @@ fn constraints(fields: &Fields<'_>) -> Result<Constraints, Fault> {
 }
 
 /// Ports from a list of names, a list of `{name, required}`, or a mapping from names.
-fn ports(fields: &Fields<'_>, key: &str, required: bool) -> Result<Option<Vec<Port>>, Fault> {
+fn ports(fields: &Fields<'_>, key: &str, required: bool) -> Result<Option<Vec<Port>>, ParseFault> {
     let pointer = fields.pointer(key);
     let ports: Vec<Port> = match fields.get(key) {
         None => return Ok(None),
@@ -190,33 +190,33 @@ fn ports(fields: &Fields<'_>, key: &str, required: bool) -> Result<Option<Vec<Po
         }
         Some(Value::Object(map)) => {
             let items = map.iter().map(|(name, item)| {
-                let named = Fields::of(item, format!("{pointer}/{name}"));
+                let named = Fields::from_value(item, format!("{pointer}/{name}"));
                 let stated = match item {
                     Value::Object(_) => named?.truth("required")?,
                     _ => None,
                 };
                 Ok(Port { name: name.clone(), required: stated.unwrap_or(required) })
             });
-            items.collect::<Result<_, Fault>>()?
+            items.collect::<Result<_, ParseFault>>()?
         }
         Some(other) => return Err(wrong(&pointer, "a list or a mapping of names", other)),
     };
     let mut seen = HashSet::new();
     if let Some(again) = ports.iter().find(|port| !seen.insert(port.name.as_str())) {
         let why = format!("`{pointer}` names `{}` twice", escape_line(&again.name));
-        return Err(Fault::new(PARSE_DUPLICATE_METADATA, why));
+        return Err(ParseFault::new(PARSE_DUPLICATE_METADATA, why));
     }
     Ok(Some(ports))
 }
 
-fn port(item: &Value, pointer: &str, required: bool) -> Result<Port, Fault> {
+fn port(item: &Value, pointer: &str, required: bool) -> Result<Port, ParseFault> {
     if !item.is_object() {
         return Ok(Port { name: string(item, pointer)?, required });
     }
-    let fields = Fields::of(item, pointer.to_owned())?;
+    let fields = Fields::from_value(item, pointer.to_owned())?;
     let name = fields.string("name")?;
     let name =
-        name.ok_or_else(|| Fault::new(PARSE_METADATA, format!("`{pointer}` has no `name`")))?;
+        name.ok_or_else(|| ParseFault::new(PARSE_METADATA, format!("`{pointer}` has no `name`")))?;
     Ok(Port { name, required: fields.truth("required")?.unwrap_or(required) })
 }
 

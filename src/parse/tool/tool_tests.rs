@@ -3,15 +3,15 @@
 use super::{Constraints, Port, Tool};
 use crate::host::Net;
 use crate::parse::data::{toml, yaml};
-use crate::parse::error::Fault;
+use crate::parse::error::ParseFault;
 use crate::parse::tool::anchor::{Anchor, AnchorMode, DepsScope, VerifyDeps};
 use crate::parse::tool::config_resolve::{ConfigResolve, MergeMode, WantedConfig};
 use crate::parse::tool::sandbox::Sandbox;
 use crate::parse::{Interpreter, Search};
-use crate::verify::{Glob, Listed, PartsRoot};
+use crate::verify::{FileList, Glob, PartsRoot};
 use serde_json::{Value, json};
 
-fn tool(text: &str) -> Result<Tool, Fault> {
+fn tool(text: &str) -> Result<Tool, ParseFault> {
     let value = yaml(text).expect("the fixture is YAML");
     Tool::new(value.as_object().expect("the fixture is a mapping"))
 }
@@ -93,7 +93,7 @@ effects: read
         sandbox: Some(Sandbox { net: Some(Net::None), ..Sandbox::default() }),
         env_names: vec!["HOME_DIR".into()],
         secrets: vec!["TOKEN".into()],
-        files: Some(Listed {
+        files: Some(FileList {
             root: PartsRoot::ToolDir,
             patterns: vec![Glob::new("data/**").unwrap()],
             digests: [("lib.py".parse().unwrap(), None)].into(),
@@ -138,8 +138,8 @@ fn a_wrong_field_is_named_by_its_pointer() {
     let rows = [
         ("version: 1.0", "`/version` must be a string, not a number: put it in quotes"),
         ("executor_id: [a]", "`/executor_id` must be a string, not a list"),
-        ("executor_id: ../x", "`/executor_id`: `../x` is no item id"),
-        ("executor_id: ''", "`/executor_id`: `` is no item id"),
+        ("executor_id: ../x", "`/executor_id`: `../x` is not a valid item id"),
+        ("executor_id: ''", "`/executor_id`: `` is not a valid item id"),
         ("config: []", "`/config` must be a mapping, not a list"),
         ("env_config: x", "`/env_config` must be a mapping, not a string"),
         ("env_config: {env: {a-b: x}}", "`/env_config/env/a-b`: `a-b` cannot name"),
@@ -160,7 +160,7 @@ fn a_wrong_field_is_named_by_its_pointer() {
         ("verify_deps: {enable: true}", "did you mean `enabled`?"),
         ("config_resolve: {mode: deep_merge}", "`/config_resolve` has no `path`"),
         ("config_resolve: [{path: a, mode: x}]", "`/config_resolve/0/mode` must be deep_merge"),
-        ("config_resolve: ../x", "`../x` is no config id"),
+        ("config_resolve: ../x", "`../x` is not a valid config id"),
         ("env: A", "`/env` must be a list, not a string"),
         ("env: [A, 1]", "`/env/1` must be a string, not a number"),
         ("secrets: [A=B]", "`/secrets/0`: `A=B` cannot name"),
@@ -178,7 +178,10 @@ fn a_wrong_field_is_named_by_its_pointer() {
         ("parameters: 1", "`/parameters` must be a JSON Schema or a list of parameters"),
         ("config_schema: x", "`/config_schema` must be a JSON Schema"),
         ("parameters: [{type: string}]", "`/parameters/0` has no `name`"),
-        ("parameters: [{name: a, type: strng}]", "`strng` is no type; did you mean `string`?"),
+        (
+            "parameters: [{name: a, type: strng}]",
+            "`strng` is not a known type; did you mean `string`?",
+        ),
         ("parameters: [{name: a, required: 1}]", "`/parameters/0/required` must be a boolean"),
         ("parameters: {a: string}", "`/parameters/a` must be a mapping, not a string"),
     ];

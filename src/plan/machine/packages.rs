@@ -11,7 +11,7 @@ use crate::chain::Chain;
 use crate::id::Space;
 use crate::plan::plan::PlanContext;
 use crate::space::ProjectIdentity;
-use crate::trace::PassedOver;
+use crate::trace::SkippedPath;
 use crate::verify::Permit;
 
 /// The folders named `name` that a record of yours lets in, nearest first, and those that are there
@@ -20,7 +20,7 @@ pub(in crate::plan) fn find(
     chain: &Chain,
     machine: &PlanContext<'_>,
     name: &str,
-) -> (Vec<PathBuf>, Vec<PassedOver>) {
+) -> (Vec<PathBuf>, Vec<SkippedPath>) {
     let (mut allowed, mut passed) = (Vec::new(), Vec::new());
     let tool = &chain.tool().source;
     if tool.space() == Space::System {
@@ -31,7 +31,7 @@ pub(in crate::plan) fn find(
         if !machine.host.is_folder(&folder) {
             continue;
         }
-        let Ok(identity) = ProjectIdentity::of(&folder) else { continue };
+        let Ok(identity) = ProjectIdentity::read(&folder) else { continue };
         let why = match machine.trust.permits_deps(&identity) {
             Permit::Given if identity.path.to_str().is_some() => {
                 allowed.push(identity.path);
@@ -41,7 +41,7 @@ pub(in crate::plan) fn find(
             _ => "it is not signed, and you have not allowed it".to_owned(),
         };
         let help = Some(format!("rye trust allow-deps {}", quoted(&folder)));
-        passed.push(PassedOver { path: folder.display().to_string(), why, help });
+        passed.push(SkippedPath { path: folder.display().to_string(), why, help });
     }
     (allowed, passed)
 }

@@ -18,7 +18,7 @@ use crate::host::{Host, ResolvedPath};
 use crate::parse::Interpreter;
 use crate::plan::env;
 use crate::plan::plan::PlanContext;
-use crate::trace::PassedOver;
+use crate::trace::SkippedPath;
 use crate::verify::{FileIdentity, Permit};
 
 /// A program that may be used.
@@ -36,7 +36,7 @@ pub(in crate::plan) struct Seeker<'a> {
     pub(in crate::plan) machine: &'a PlanContext<'a>,
     /// The child's `PATH`.
     path: &'a str,
-    passed_over: Vec<PassedOver>,
+    passed_over: Vec<SkippedPath>,
 }
 
 /// What a Python installation says of itself beside its program.
@@ -52,11 +52,11 @@ impl<'a> Seeker<'a> {
     }
 
     /// What was passed over, in order.
-    pub(in crate::plan) fn into_passed_over(self) -> Vec<PassedOver> {
+    pub(in crate::plan) fn into_passed_over(self) -> Vec<SkippedPath> {
         self.passed_over
     }
 
-    pub(in crate::plan) fn passed_over(&self) -> &[PassedOver] {
+    pub(in crate::plan) fn passed_over(&self) -> &[SkippedPath] {
         &self.passed_over
     }
 
@@ -66,7 +66,7 @@ impl<'a> Seeker<'a> {
         why: impl Into<String>,
         help: Option<String>,
     ) {
-        let passed = PassedOver { path: path.display().to_string(), why: why.into(), help };
+        let passed = SkippedPath { path: path.display().to_string(), why: why.into(), help };
         if !self.passed_over.contains(&passed) {
             self.passed_over.push(passed);
         }
@@ -176,7 +176,7 @@ pub(crate) fn find_program(
     machine: &PlanContext<'_>,
     block: Option<&Interpreter>,
     name: &str,
-) -> (Option<PathBuf>, Vec<PassedOver>) {
+) -> (Option<PathBuf>, Vec<SkippedPath>) {
     let path = env::path(machine.vars).unwrap_or_default();
     let mut seek = Seeker::new(machine, &path);
     let found = match block {

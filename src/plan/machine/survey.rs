@@ -18,7 +18,7 @@ use crate::plan::plan::PlanContext;
 use crate::plan::process::Process;
 use crate::plan::template_context::TemplateContext;
 use crate::plan::tree::Tree;
-use crate::trace::{Event, PassedOver, Sink};
+use crate::trace::{Event, Sink, SkippedPath};
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct Survey {
     interpreter: Option<(Option<String>, Chosen)>,
     /// Folders of packages that nobody verified and you allowed.
     external: Vec<PathBuf>,
-    passed_over: Vec<PassedOver>,
+    passed_over: Vec<SkippedPath>,
 }
 
 impl Survey {
@@ -102,7 +102,7 @@ impl Survey {
         &self.external
     }
 
-    pub(crate) fn passed_over(&self) -> &[PassedOver] {
+    pub(crate) fn passed_over(&self) -> &[SkippedPath] {
         &self.passed_over
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct HeldBack {
 
 impl HeldBack {
     /// Those of the project whose `.ai` lies in `base`, kept in the user space of `user_base`.
-    pub(crate) fn of(user_base: &Path, base: &Path) -> Self {
+    pub(crate) fn new(user_base: &Path, base: &Path) -> Self {
         let name = Digest::of(base.as_os_str().as_encoded_bytes()).to_string();
         Self { folder: user_base.join(".ai/state/held").join(name) }
     }

@@ -65,7 +65,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
 
 impl Baselines {
     /// Remembered versions of the user space whose `.ai` lies in `user_base`.
-    pub(crate) fn of(user_base: &Path) -> Self {
+    pub(crate) fn new(user_base: &Path) -> Self {
         Self { folder: user_base.join(".ai/state/items") }
     }
 
@@ -223,7 +223,7 @@ mod tests {
         }
 
         fn baselines(&self) -> Baselines {
-            Baselines::of(self.folder.path())
+            Baselines::new(self.folder.path())
         }
 
         fn remember(&self, bytes: &[u8], keep: Option<Digest>) {

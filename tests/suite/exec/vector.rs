@@ -111,7 +111,7 @@ impl Vector {
                 "says" => call().says.push(value),
                 "tail" => call().tail.push(value),
                 "not" => call().not.push(value),
-                other => panic!("{at}: `{other}` is no key"),
+                other => panic!("{at}: `{other}` is not a key"),
             }
         }
         if let Some((name, size)) = fill.as_deref().and_then(|fill| fill.split_once(' ')) {
@@ -170,7 +170,7 @@ impl Call {
             "error" => code == "execute.tool_failed" && message.contains(rest),
             "pending" => got["status"] == "pending" && got["pending"].is_object(),
             "code" => code == rest,
-            other => panic!("`{other}` is no expectation"),
+            other => panic!("`{other}` is not an expectation"),
         };
         let tail = got["stderr_tail"].as_str().or(got["data"]["stderr_tail"].as_str());
         let tail = tail.unwrap_or_default();

@@ -69,11 +69,11 @@ fn a_hook_that_is_not_ours_to_change_is_kept_and_named() {
     let path = world.write(".git/hooks/pre-commit", "");
     let elsewhere = world.write("elsewhere", "#!/bin/sh\n");
     for (text, mode, why) in [
-        (&b"#!/usr/bin/env python3\nprint()\n"[..], 0o755, "it is no shell script"),
+        (&b"#!/usr/bin/env python3\nprint()\n"[..], 0o755, "it is not a shell script"),
         (b"#!/bin/sh\nexit 0\n", 0o644, "it is not executable, so git passes it over"),
-        (b"\x7fELF\xff\xff", 0o755, "it is not a text"),
-        (b"", 0o755, "it is no shell script"),
-        (b"link", 0, "it is no regular file"),
+        (b"\x7fELF\xff\xff", 0o755, "it is not text"),
+        (b"", 0o755, "it is not a shell script"),
+        (b"link", 0, "it is not a regular file"),
     ] {
         fs::remove_file(&path).unwrap();
         if mode == 0 {

@@ -129,10 +129,15 @@ const ROWS: &[Row] = &[
     ("spec: {evals: {a: {command: x, env: [1A]}}}\n", "import.value", (1, 38), "cannot name"),
     ("spec: {evals: {a: {command: x, env: {A: b}}}}\n", "import.value", (1, 37), "must be a list"),
     // Names.
-    ("spec: {evals: {a b: {command: x}}}\n", "import.name", (1, 16), "`a b` is no item's name"),
-    ("spec: {evals: {a/b: {command: x}}}\n", "import.name", (1, 16), "is no item's name"),
-    ("spec: {evals: {..: {command: x}}}\n", "import.name", (1, 16), "is no item's name"),
-    ("spec: {evals: {a.test: {command: x}}}\n", "import.name", (1, 16), "is no item's name"),
+    (
+        "spec: {evals: {a b: {command: x}}}\n",
+        "import.name",
+        (1, 16),
+        "`a b` is not a valid item name",
+    ),
+    ("spec: {evals: {a/b: {command: x}}}\n", "import.name", (1, 16), "is not a valid item name"),
+    ("spec: {evals: {..: {command: x}}}\n", "import.name", (1, 16), "is not a valid item name"),
+    ("spec: {evals: {a.test: {command: x}}}\n", "import.name", (1, 16), "is not a valid item name"),
     // Hooks.
     ("spec: {hooks: {a: {command: x, phases: [y]}}}\n", "import.missing", (1, 16), "has no `hook`"),
     (
@@ -215,7 +220,7 @@ fn a_tool_that_the_pack_does_not_name_is_a_fault_and_so_is_a_pack_that_is_none()
             json!({"line": 1, "column": 11}),
             "not JSON",
         ),
-        ("bare.yaml", "{}", "import.missing", json!({"line": 1, "column": 1}), "no pack"),
+        ("bare.yaml", "{}", "import.missing", json!({"line": 1, "column": 1}), "not a pack"),
         (
             "bare.yaml",
             "{\"tools\":\n [1]}",

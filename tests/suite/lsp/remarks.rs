@@ -152,8 +152,8 @@ fn a_directive_is_told_of_its_name_its_undeclared_inputs_and_its_unknown_fields(
         [
             "the name is `great`, the file's is `greet`: they must be equal",
             "the metadata has no `<author>`",
-            "`<autor>` is no field of a directive; did you mean `<author>`?",
-            "the body names `whon`, which is no declared input; did you mean `whom`?",
+            "`<autor>` is not a field of a directive; did you mean `<author>`?",
+            "the body names `whon`, which is not a declared input; did you mean `whom`?",
         ]
     );
     let name = &said[1];
@@ -356,7 +356,7 @@ fn without_a_key_and_a_project_that_is_accepted_a_text_is_judged_all_the_same() 
     let said = editor.change(&path, &GREET_MD.replace("{input:who}", "{input:whon}"));
     assert_eq!(
         sayings(&said),
-        ["the body names `whon`, which is no declared input; did you mean `who`?"]
+        ["the body names `whon`, which is not a declared input; did you mean `who`?"]
     );
     editor.bye();
     assert!(!world.home().join(".ai").exists(), "nothing was made");

@@ -1,26 +1,26 @@
-//! Tidy: the header of an item in one shape, and nothing else of it.
+//! Format: the header of an item in one shape, and nothing else of it.
 //!
 //! In:  a file as it was found, signed or not; admitted or not, for only text comes back.
 //! Out: the text with its header's keys in order, and spaced and quoted in one way.
 //!
 //! Invariants
 //! - What the file says is the same before and after: both are parsed, and compared.
-//! - What is no header keeps its bytes, and so does the signature line.
-//! - Tidying again changes nothing.
-//! - A file that this cannot promise of is left as it is, with the reason.
+//! - The rest of the file keeps its bytes, and so does the signature line.
+//! - Formatting again changes nothing.
+//! - A file for which this cannot be promised is left as it is, with the reason.
 //!
-//! Start at `tidy.rs`; one file a form.
+//! Start at `format.rs`; one file a form.
 
 mod directive;
+#[expect(clippy::module_inception, reason = "the folder is the forms, the file the promise")]
+mod format;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod python;
-#[expect(clippy::module_inception, reason = "the folder is the forms, the file the promise")]
-mod tidy;
 mod toml;
 mod yaml;
 
-pub(crate) use tidy::{Tidied, tidied};
+pub(crate) use format::{FormattedHeader, formatted};
 
 /// The order of a tool's keys; others follow in the order that they are written in.
 const TOOL_KEYS: &[&str] = &[

@@ -1,4 +1,4 @@
-//! TOML, as a file and in a header block; comments stay with what they stand at.
+//! TOML, as a file and in a header block; comments stay with their keys.
 
 use std::fmt::Write as _;
 

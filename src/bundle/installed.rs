@@ -29,7 +29,7 @@ const AT_WORK: &str = ".at-work-";
 const KEPT: &str = ".kept-";
 
 /// The folder of installed bundles.
-pub(crate) struct Shelf<'a> {
+pub(crate) struct InstalledBundles<'a> {
     rye: &'a Rye,
     folder: PathBuf,
 }
@@ -43,23 +43,23 @@ pub(crate) struct Left {
 
 /// A bundle that lies there.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct InstalledBundle {
     pub(crate) name: BundleName,
-    pub(crate) state: State,
+    pub(crate) state: BundleState,
 }
 
 #[derive(Debug)]
-pub(crate) enum State {
+pub(crate) enum BundleState {
     /// Its publisher is trusted; `changed` are files that are not what was installed.
     Readable { manifest: Box<Manifest>, key: Fingerprint, owner: String, changed: Vec<String> },
     /// Why nobody can say what it is.
     Unreadable(String),
 }
 
-impl<'a> Shelf<'a> {
+impl<'a> InstalledBundles<'a> {
     /// # Errors
     /// `space.no_user_space`
-    pub(crate) fn of(rye: &'a Rye) -> Result<Self, Failure> {
+    pub(crate) fn new(rye: &'a Rye) -> Result<Self, Failure> {
         let folder = rye.spaces().user()?.path(BUNDLES);
         Ok(Self { rye, folder })
     }
@@ -82,23 +82,28 @@ impl<'a> Shelf<'a> {
     }
 
     /// Every bundle that lies there, without judging its items.
-    pub(crate) fn list(&self) -> Vec<Listed> {
-        let listed = |name: BundleName| Listed { state: self.state(&name), name };
+    pub(crate) fn list(&self) -> Vec<InstalledBundle> {
+        let listed = |name: BundleName| InstalledBundle { state: self.state(&name), name };
         self.names().into_iter().map(listed).collect()
     }
 
-    fn state(&self, name: &BundleName) -> State {
+    fn state(&self, name: &BundleName) -> BundleState {
         let place = self.place(name);
         let receipt = match Receipt::read(&place) {
             Ok(receipt) => receipt,
-            Err(why) => return State::Unreadable(format!("it has no receipt: {why}")),
+            Err(why) => return BundleState::Unreadable(format!("it has no receipt: {why}")),
         };
         match self.opened(name) {
             Ok((manifest, key, owner)) => {
                 let manifest = Box::new(manifest);
-                State::Readable { manifest, key, owner, changed: differences(&place, &receipt) }
+                BundleState::Readable {
+                    manifest,
+                    key,
+                    owner,
+                    changed: differences(&place, &receipt),
+                }
             }
-            Err(failure) => State::Unreadable(failure.to_string()),
+            Err(failure) => BundleState::Unreadable(failure.to_string()),
         }
     }
 
@@ -173,7 +178,7 @@ impl<'a> Shelf<'a> {
         no_clash(&seeing(name.clone(), staging.to_owned())?, &name, &bundle.items)?;
         let io = |source| io_error(staging, source);
         put(&staging.join(MANIFEST), &bundle.envelope, false).map_err(io)?;
-        let receipt = Receipt::of(bundle).to_text();
+        let receipt = Receipt::from_bundle(bundle).to_text();
         let receipt = receipt.map_err(|why| io(io::Error::other(why)))?;
         put(&staging.join(RECEIPT), &receipt, false).map_err(io)?;
         let place = self.place(&name);

@@ -1,7 +1,7 @@
-//! Where a node of a YAML document stands.
+//! Finds the position of a node in a YAML document.
 //!
-//! The reader keeps no places beside its values, but its errors have one: the document is walked
-//! once more, down to the node that is asked for, and left there.
+//! The YAML reader keeps no positions of values, but its errors have one. So the document is read
+//! once more, and reading fails at the wanted node.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::base::text::Position;
 
 /// The place of the node at `path` of a text that [`super::yaml`] has read, or of the key before it
 /// if `key` is given; a list's entries are named by their index. `None` if there is no such node.
-pub(crate) fn yaml_place(text: &str, path: &[String], key: bool) -> Option<Position> {
+pub(crate) fn yaml_position(text: &str, path: &[String], key: bool) -> Option<Position> {
     let lines = preamble(text).ok()?;
     let joined = format!("{}{text}", lines.concat());
     let document = serde_yaml::Deserializer::from_str(&joined);
@@ -23,7 +23,7 @@ pub(crate) fn yaml_place(text: &str, path: &[String], key: bool) -> Option<Posit
     Some(Position { line: at.line().checked_sub(lines.len())?.max(1), column: at.column() })
 }
 
-/// Fails at the node, and nowhere before it.
+/// A visitor that fails at the node, and nowhere before it.
 struct Seek<'p> {
     path: &'p [String],
     key: bool,
@@ -37,7 +37,7 @@ impl<'de> DeserializeSeed<'de> for Seek<'_> {
     }
 }
 
-/// A scalar is the end of every way: what is not overridden here fails by itself.
+/// A scalar ends the path; the default methods fail here.
 impl<'de> Visitor<'de> for Seek<'_> {
     type Value = ();
 
@@ -76,7 +76,7 @@ impl<'de> Visitor<'de> for Seek<'_> {
     }
 }
 
-/// Whether a key is the next step; fails there if the key itself is what is asked for.
+/// Whether a key is the next step. It fails here if the key itself is wanted.
 struct Key<'p> {
     step: &'p str,
     stop: bool,
@@ -105,7 +105,7 @@ impl Visitor<'_> for Key<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::yaml_place;
+    use super::yaml_position;
 
     /// A path, whether its key is meant, and the line and column.
     type Row = (&'static str, bool, Option<(usize, usize)>);
@@ -133,7 +133,7 @@ mod tests {
         for (path, key, want) in rows {
             let steps: Vec<String> = path.split_whitespace().map(str::to_owned).collect();
             for (above, more) in [("", 0), ("---\n", 1), ("# x\n---\n", 2)] {
-                let got = yaml_place(&format!("{above}{text}"), &steps, *key);
+                let got = yaml_position(&format!("{above}{text}"), &steps, *key);
                 let got = got.map(|at| (at.line - more, at.column));
                 assert_eq!(got, *want, "{path} {key} {above:?}");
             }

@@ -8,7 +8,7 @@ use super::rank;
 use crate::parse::directive::{METADATA, metadata_range};
 
 const SECTIONS: [&str; 4] = ["metadata", "permissions", "inputs", "outputs"];
-/// What is given to others as it is written, so it keeps its bytes.
+/// Elements that are given to other readers as written, so they keep their bytes.
 const VERBATIM: [&str; 3] = ["hooks", "cost", "context"];
 const ATTRIBUTES: [&str; 7] =
     ["name", "version", "extends", "type", "required", "default", "description"];
@@ -16,13 +16,13 @@ const ATTRIBUTES: [&str; 7] =
 /// The text with its metadata in shape; title, preamble and body keep their bytes.
 ///
 /// # Errors
-/// One sentence: why it is left as it is.
+/// A sentence that says why the text is left as it is.
 pub(super) fn fence(text: &str) -> Result<String, String> {
     let range = metadata_range(text).map_err(|fault| fault.why)?;
     let xml = &text[range.clone()];
     let document = Document::parse(xml).map_err(|error| error.to_string())?;
     let root = document.root_element();
-    // What stands around the root, such as an XML declaration, keeps its bytes.
+    // Text around the root, such as an XML declaration, keeps its bytes.
     let (before, behind) = (&xml[..root.range().start], &xml[root.range().end..]);
     let mut printed = Printed { xml, out: String::new() };
     if !before.trim().is_empty() {
@@ -62,7 +62,7 @@ impl Printed<'_> {
         self.out.push('<');
         self.out.push_str(name);
         let mut attributes: Vec<Attribute<'_, '_>> = node.attributes().collect();
-        // What an action is given keeps its order: it is shown and hashed as written.
+        // Parameters of an action keep their order, because they are shown and hashed as written.
         let is_action = matches!(name, "execute" | "fetch" | "sign" | "param");
         if !is_action {
             attributes.sort_by_key(|attribute| rank(&ATTRIBUTES, attribute.name()));
@@ -128,12 +128,12 @@ impl Printed<'_> {
     }
 }
 
-/// Where an element's inside lies; `None` without any.
+/// The range of an element's content; `None` if there is none.
 fn inside(node: Node<'_, '_>) -> Option<Range<usize>> {
     Some(node.first_child()?.range().start..node.last_child()?.range().end)
 }
 
-/// Whether there is text among the children, or nothing but text.
+/// Whether the element holds text beside elements, or only text.
 fn is_mixed(node: Node<'_, '_>) -> bool {
     let has_element = node.children().any(|child| !child.is_text());
     let blank = |child: Node<'_, '_>| child.text().unwrap_or_default().trim().is_empty();

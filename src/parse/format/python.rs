@@ -14,10 +14,11 @@ struct Binding<'t> {
     behind: &'t str,
 }
 
-/// The text with each run of neighbouring names in order; what stands alone is only spaced.
+/// The text with each run of neighbouring names in order; for a single name only the spacing
+/// changes.
 ///
 /// # Errors
-/// One sentence: it cannot be read.
+/// A sentence that says why the file cannot be read.
 pub(super) fn names(text: &str) -> Result<String, String> {
     let named = named_texts(text).map_err(|fault| fault.why)?;
     let source: Vec<&str> = text.split_inclusive('\n').collect();
@@ -28,7 +29,7 @@ pub(super) fn names(text: &str) -> Result<String, String> {
     }
     let found: Vec<Binding<'_>> =
         named.iter().filter_map(|named| binding(named, text, &starts)).collect();
-    // What a comment stands above stays below it.
+    // A comment stays above its line.
     let is_told = |row: usize| row > 0 && source[row - 1].starts_with('#');
     let runs = found.chunk_by(|one, next| one.row + 1 == next.row && !is_told(one.row));
     for run in runs {

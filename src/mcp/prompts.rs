@@ -1,11 +1,8 @@
-//! Directives as prompts, knowledge as resources.
+//! Directives as prompts, and the pages of a list.
 
 use std::collections::BTreeSet;
 
-use rmcp::model::{
-    GetPromptResult, Prompt, PromptArgument, PromptMessage, ReadResourceResult, Resource,
-    ResourceContents, Role,
-};
+use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};
 
 use super::calls::{Call, Refusal};
@@ -14,26 +11,17 @@ use crate::id::{Kind, Query, Ref, Space};
 use crate::parse::Item;
 use crate::rye::{Described, Request};
 
-const KNOWLEDGE: &str = "rye://knowledge/";
-
 /// One page of a list, and where the next one begins.
 pub(super) type Page<T> = (Vec<T>, Option<String>);
 
 impl Call<'_> {
-    /// Directives that verify.
+    /// The directives that verify, a page of them.
     pub(super) fn prompts(&self, cursor: Option<&str>) -> Result<Page<Prompt>, Refusal> {
         let (described, next) = self.page(Kind::Directive, cursor)?;
         Ok((described.iter().map(prompt).collect(), next))
     }
 
-    /// Knowledge that verifies.
-    pub(super) fn resources(&self, cursor: Option<&str>) -> Result<Page<Resource>, Refusal> {
-        let (described, next) = self.page(Kind::Knowledge, cursor)?;
-        Ok((described.iter().map(resource).collect(), next))
-    }
-
-    /// The directions, for a client that puts them before its model; `Err` is what `rye_execute`
-    /// says.
+    /// The directions of a directive, for a client's model; `Err` is the answer of `rye_execute`.
     pub(super) fn prompt(
         &self,
         name: &str,
@@ -51,19 +39,12 @@ impl Call<'_> {
         Ok(Ok(GetPromptResult::new(vec![message])))
     }
 
-    /// The content of a page of knowledge; `None` for an address that is none of ours.
-    pub(super) fn resource(&self, uri: &str) -> Result<Option<ReadResourceResult>, Refusal> {
-        let Some(id) = uri.strip_prefix(KNOWLEDGE) else { return Ok(None) };
-        let id = id.parse().map_err(crate::diagnostic::Failure::from)?;
-        let described =
-            self.own()?.items().describe(&Query::from(Ref::new(Kind::Knowledge, id)))?;
-        let kind = media(&described);
-        let content = ResourceContents::text(described.content, uri).with_mime_type(kind);
-        Ok(Some(ReadResourceResult::new(vec![content])))
-    }
-
-    /// The items of a kind behind the cursor, by id; those that do not verify are left out.
-    fn page(&self, kind: Kind, cursor: Option<&str>) -> Result<Page<Described>, Refusal> {
+    /// The items of a kind after the cursor, sorted by id; those that do not verify are left out.
+    pub(super) fn page(
+        &self,
+        kind: Kind,
+        cursor: Option<&str>,
+    ) -> Result<Page<Described>, Refusal> {
         let rye = self.own()?;
         let mut items = BTreeSet::new();
         for space in Space::NEAREST_FIRST {
@@ -89,18 +70,4 @@ fn prompt(described: &Described) -> Prompt {
     });
     let about = described.item.description();
     Prompt::new(described.detail.item.id.as_str(), about, Some(arguments.collect()))
-}
-
-fn resource(described: &Described) -> Resource {
-    let id = described.detail.item.id.as_str();
-    let resource = Resource::new(format!("{KNOWLEDGE}{id}"), id).with_mime_type(media(described));
-    match described.item.description() {
-        Some(about) => resource.with_description(about),
-        None => resource,
-    }
-}
-
-fn media(described: &Described) -> &'static str {
-    let extension = described.detail.path.rsplit('.').next();
-    if extension == Some("md") { "text/markdown" } else { "application/yaml" }
 }

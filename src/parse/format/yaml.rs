@@ -2,7 +2,8 @@
 
 use super::rank;
 
-/// Keys whose text is always in double quotes: a version is no number, a sentence no mapping.
+/// Keys whose text is always in double quotes, so that a version is not read as a number, nor a
+/// sentence as a mapping.
 const QUOTED: [&str; 2] = ["version", "description"];
 /// Keys whose text needs no quotes if it is a plain word or path.
 const PLAIN: [&str; 3] = ["tool_type", "executor_id", "category"];
@@ -10,15 +11,15 @@ const PLAIN: [&str; 3] = ["tool_type", "executor_id", "category"];
 /// A whole file that is one mapping.
 ///
 /// # Errors
-/// One sentence: it is written in a way that lines do not show.
+/// A sentence that says why the text cannot be formatted line by line.
 pub(super) fn mapping(text: &str, order: &[&str]) -> Result<String, String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let is_key = |line: &&str| key(line).is_some();
     let first = lines.iter().position(is_key);
-    let first = first.ok_or("it is no mapping with one key a line")?;
+    let first = first.ok_or("it is not a mapping with one key a line")?;
     let is_lead = |line: &&str| line.trim().is_empty() || line.starts_with('#');
     if !lines[..first].iter().all(is_lead) {
-        return Err("something that is no comment stands before its first key".into());
+        return Err("something that is not a comment stands before its first key".into());
     }
     let mut entries: Vec<Entry<'_>> = Vec::new();
     let mut above: Vec<&str> = Vec::new();
@@ -30,7 +31,7 @@ pub(super) fn mapping(text: &str, order: &[&str]) -> Result<String, String> {
             }
             _ if is_lead(line) => above.push(line),
             (None, Some(entry)) if line.starts_with([' ', '\t', '-', ']', '}']) => {
-                // What was taken for a gap lies inside.
+                // The supposed gap lies inside an entry.
                 entry.lines.append(&mut above);
                 entry.lines.push(line);
             }
@@ -80,7 +81,7 @@ impl Entry<'_> {
         let mut empty = !gap;
         for line in &self.above {
             let is_empty = line.trim().is_empty();
-            // One empty line is a gap; more are no more.
+            // Several empty lines count as one gap.
             if !(is_empty && empty) {
                 out.push_str(line.trim_end());
                 out.push('\n');
@@ -114,7 +115,7 @@ fn key(line: &str) -> Option<&str> {
     (is_key && (rest.is_empty() || rest.starts_with([' ', '\t', '\n']))).then_some(key)
 }
 
-/// A scalar as its key is quoted; what is not plainly one stays as it is.
+/// The scalar, quoted as its key demands; anything that is not plainly a scalar stays as it is.
 fn quoted(key: &str, value: &str) -> String {
     let same = || value.to_owned();
     let Some((text, comment)) = split(value) else { return same() };
@@ -143,7 +144,7 @@ fn split(value: &str) -> Option<(&str, &str)> {
             return is_end.then_some((text, behind));
         }
     }
-    // Anything else that begins with a sign is no plain text.
+    // A text that begins with any other special character is not plain.
     let starts = value.starts_with(|c: char| c.is_alphanumeric());
     let end = value.find(" #").unwrap_or(value.len());
     let text = value[..end].trim_end();
@@ -151,7 +152,7 @@ fn split(value: &str) -> Option<(&str, &str)> {
     (starts && !unclear).then_some((text, &value[text.len()..]))
 }
 
-/// Whether a text without quotes is this text in any reader of YAML.
+/// Whether every YAML reader reads the text without quotes as this text.
 fn is_plain(text: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | '.');
     let taken = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];

@@ -4,16 +4,16 @@ use super::{KNOWLEDGE_KEYS, TOOL_KEYS, directive, python, toml, yaml};
 use crate::base::text::{lone_return, unfit};
 use crate::id::Kind;
 use crate::parse::directive::Directive;
-use crate::parse::error::{Fault, ParseError};
+use crate::parse::error::{ParseError, ParseFault};
 use crate::parse::item::{Item, parse};
 use crate::parse::tool::header;
 use crate::resolve::Found;
 use crate::space::HeaderStyle;
 use crate::verify::{Scan, scan};
 
-/// What became of a file.
+/// The result of formatting a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Tidied {
+pub(crate) enum FormattedHeader {
     Same,
     /// The whole file, its signature line where it was.
     Changed(String),
@@ -21,12 +21,12 @@ pub(crate) enum Tidied {
     Left(String),
 }
 
-/// The file with its header tidied.
+/// Formats the header of a file.
 ///
 /// # Errors
 /// `parse.*`: it cannot be read as an item.
-pub(crate) fn tidied(found: &Found) -> Result<Tidied, ParseError> {
-    let left = |why: &str| Ok(Tidied::Left(why.to_owned()));
+pub(crate) fn formatted(found: &Found) -> Result<FormattedHeader, ParseError> {
+    let left = |why: &str| Ok(FormattedHeader::Left(why.to_owned()));
     let Ok(text) = std::str::from_utf8(&found.bytes) else { return left("it is not UTF-8") };
     if unfit(text).is_some() || lone_return(&found.bytes).is_some() {
         return left("it holds a character that has no place in an item; `rye sign` says where");
@@ -42,20 +42,21 @@ pub(crate) fn tidied(found: &Found) -> Result<Tidied, ParseError> {
     let rest = format!("{}{}", &text[..signed.start], &text[signed.end..]);
     let (kind, style) = (found.item.kind, &found.file_type.header);
     let broken = |fault| ParseError::new(found.item.clone(), found.place.clone(), fault);
-    // The file on disk, so that the place of a fault is the one that an editor shows.
+    // The file as it is on disk is read, so that positions of faults are those that an editor
+    // shows.
     read(kind, style, text).map_err(broken)?;
     match checked(kind, style, &rest) {
         Ok(Some(rest)) => {
             let line = &text[signed.clone()];
             let (before, behind) = rest.split_at(signed.start);
-            Ok(Tidied::Changed(format!("{before}{line}{behind}")))
+            Ok(FormattedHeader::Changed(format!("{before}{line}{behind}")))
         }
-        Ok(None) => Ok(Tidied::Same),
-        Err(why) => Ok(Tidied::Left(why)),
+        Ok(None) => Ok(FormattedHeader::Same),
+        Err(why) => Ok(FormattedHeader::Left(why)),
     }
 }
 
-/// The text with a tidy header, if that is another one.
+/// The text with its header formatted, if that changes it.
 ///
 /// # Errors
 /// One sentence: why the text is left as it is.
@@ -81,7 +82,8 @@ pub(super) fn checked(
     Ok(Some(tidy))
 }
 
-/// How often each sign stands in a text, but for white space and quotes: what moves stays.
+/// How often each character stands in a text, without white space and quotes; moving text does not
+/// change this.
 fn letters(text: &str) -> std::collections::BTreeMap<char, usize> {
     let mut counts = std::collections::BTreeMap::new();
     for sign in text.chars().filter(|c| !c.is_whitespace() && !"\"'".contains(*c)) {
@@ -90,7 +92,7 @@ fn letters(text: &str) -> std::collections::BTreeMap<char, usize> {
     counts
 }
 
-/// What a file says, without the places that it says it at.
+/// The content of a file, without positions.
 #[derive(Debug, PartialEq)]
 pub(super) struct Meaning {
     item: Item,
@@ -98,9 +100,9 @@ pub(super) struct Meaning {
     unknown: Vec<String>,
 }
 
-pub(super) fn read(kind: Kind, style: &HeaderStyle, text: &str) -> Result<Meaning, Fault> {
+pub(super) fn read(kind: Kind, style: &HeaderStyle, text: &str) -> Result<Meaning, ParseFault> {
     let item = parse(kind, style, text, || text.to_owned())?;
-    // Keys that rye does not know are for others, and mean something to them.
+    // Unknown keys mean something to other readers, so they count too.
     let header = (kind == Kind::Tool).then(|| header(text, style)).transpose()?;
     let mut unknown = Vec::new();
     let item = match item {
@@ -134,7 +136,7 @@ fn reshaped(kind: Kind, style: &HeaderStyle, text: &str) -> Result<String, Strin
         }
         (Kind::Directive, _) => directive::fence(text),
         (Kind::Knowledge, HeaderStyle::Markdown) => yaml::front_matter(text, KNOWLEDGE_KEYS),
-        // Of the others all is content.
+        // Files of other forms have no header, so all of them is content.
         _ => Ok(text.to_owned()),
     }
 }

@@ -13,16 +13,16 @@ use super::header::header;
 use crate::base::Digest;
 use crate::base::text::escape_line;
 use crate::space::{HeaderStyle, RelPath};
-use crate::verify::Listed;
+use crate::verify::FileList;
 
 /// The text with `files` as the mapping from patterns and paths that was found.
 ///
 /// # Errors
-/// One sentence: the header cannot be written without changing more than `files`.
-pub(crate) fn fill(
+/// A sentence that says why the header cannot be written without changing more than `files`.
+pub(crate) fn write_files(
     text: &str,
     style: &HeaderStyle,
-    listed: &Listed,
+    listed: &FileList,
     digests: &BTreeMap<RelPath, Digest>,
 ) -> Result<String, String> {
     let read = |text: &str| header(text, style).map_err(|fault| fault.why);
@@ -42,7 +42,7 @@ pub(crate) fn fill(
         HeaderStyle::Block { comment } => block(text, comment.trim(), &rows)?,
         HeaderStyle::Markdown => return Err("Markdown has no `files`".into()),
     };
-    // Whatever was done above: the header says the same as before, but for the files.
+    // A last check: the header must say the same as before, except for the files.
     let mut after = read(&filled)?;
     let wanted = rows.of.into_iter().map(|(path, value)| (path, Value::from(value))).collect();
     let (_, got) = (before.shift_remove(key), after.shift_remove(key));
@@ -102,7 +102,7 @@ fn toml(text: &str, rows: &Rows<'_>) -> Result<String, String> {
     for (path, value) in &rows.of {
         table.insert(path, toml_edit::value(value.as_str()));
     }
-    // A table's place in the text: the old one's, or behind all others.
+    // The place of the table is the old one's, or the end.
     if let Some(position) = document.get(rows.key).and_then(|f| f.as_table()?.position()) {
         table.set_position(Some(position));
     }
@@ -155,7 +155,7 @@ pub(super) fn in_block(
 
 #[cfg(test)]
 mod tests {
-    use super::fill;
+    use super::write_files;
     use crate::base::Digest;
     use crate::parse::tool::parse;
     use crate::space::HeaderStyle;
@@ -164,8 +164,8 @@ mod tests {
     fn filled(style: &HeaderStyle, text: &str) -> Result<String, String> {
         let listed = |text: &str| parse(text, style).unwrap().files.unwrap();
         let digests = [("lib/a.py".parse().unwrap(), Digest::of(b"a"))].into();
-        let once = fill(text, style, &listed(text), &digests)?;
-        let twice = fill(&once, style, &listed(&once), &digests)?;
+        let once = write_files(text, style, &listed(text), &digests)?;
+        let twice = write_files(&once, style, &listed(&once), &digests)?;
         assert_eq!(twice, once, "filling in again changes nothing");
         Ok(once)
     }

@@ -1,6 +1,6 @@
 //! Fuzz target: tidying keeps what a file says, and what of it is no header.
 
-use super::tidy::{checked, read};
+use super::format::{checked, read};
 use crate::base::fuzz::item_text;
 use crate::id::Kind;
 use crate::space::HeaderStyle;
