@@ -162,7 +162,7 @@ pub(crate) fn run_once(
     // What a tool left that did not get to its end may be half of something.
     let is_done = ended.exit_code == Some(0) && !ended.timed_out && ended.interrupted.is_none();
     if let (Some(made), Some(held), true) = (&folders.new_items, plan.confinement(), is_done) {
-        let taken = new_items::take_over(made.path(), &held.policy.new_items);
+        let taken = new_items::take_over(made.path(), &held.policy);
         taken.map_err(|source| ExecuteError::NewItems { item: item(), source })?;
     }
     // What was committed is committed, however the tool ended, and the index belongs to it.

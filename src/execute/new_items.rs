@@ -20,6 +20,7 @@ use rustix::io::Errno;
 
 use crate::base::bytes::{Bounded, read_at_most, write_new};
 use crate::base::limits::{ID_SEGMENTS, ITEM_BYTES, NEW_ITEMS, NEW_ITEMS_BYTES};
+use crate::host::Policy;
 use crate::id::{Kind, Space};
 use crate::parse::listed_files;
 use crate::space::FileTypes;
@@ -41,7 +42,8 @@ pub(super) fn make(private: &Path, kinds: &[PathBuf]) -> io::Result<()> {
 /// # Errors
 /// Nothing is taken over where one of them is there already, is not a regular file, is too large or
 /// would stop an item that is there; else what the file system says. Nothing stays in place then.
-pub(super) fn take_over(private: &Path, kinds: &[PathBuf]) -> io::Result<()> {
+pub(super) fn take_over(private: &Path, policy: &Policy) -> io::Result<()> {
+    let kinds = &policy.new_items;
     let mut made = Made { items: Vec::new(), names: 0, bytes: 0 };
     for name in kinds.iter().filter_map(|kind| kind.file_name()) {
         let folder = openat(CWD, private.join(name), FOLDER, Mode::empty())?;
@@ -53,7 +55,7 @@ pub(super) fn take_over(private: &Path, kinds: &[PathBuf]) -> io::Result<()> {
     }
     // Where the space lies may be a link of the person's own (core 1.5).
     let root = openat(CWD, path, FOLDER - OFlags::NOFOLLOW, Mode::empty())?;
-    let mut there = There::new(path, kinds)?;
+    let mut there = There::new(path, policy)?;
     made.items.iter().try_for_each(|item| there.admit(&root, item))?;
     let mut placed = Vec::new();
     let done = made.items.iter().try_for_each(|item| item.place(&root, &mut placed));
@@ -113,19 +115,34 @@ impl Item {
     }
 }
 
+/// Whether an `.ai` folder has an item of the id that a path there would have.
+fn holds(folder: &Path, path: &Path) -> bool {
+    let Some(parent) = path.parent() else { return false };
+    let Ok(entries) = std::fs::read_dir(folder.join(parent)) else { return false };
+    let id = path.with_extension("");
+    entries.flatten().any(|entry| parent.join(entry.file_name()).with_extension("") == id)
+}
+
 /// What of the project a new item must leave as it is.
 struct There {
     /// Paths below `.ai` without their extensions: two files of one are one ambiguous item.
     ids: BTreeSet<PathBuf>,
     /// Tools that list files, each with its path from the folder that holds `.ai`.
     listing: Vec<(String, FileList)>,
+    /// Other `.ai` folders: an item of the project stands before theirs.
+    others: Vec<PathBuf>,
 }
 
 impl There {
-    fn new(root: &Path, kinds: &[PathBuf]) -> io::Result<Self> {
-        let mut there = Self { ids: BTreeSet::new(), listing: Vec::new() };
-        let mut folders: Vec<_> =
-            kinds.iter().filter_map(|kind| kind.file_name()).map(PathBuf::from).collect();
+    fn new(root: &Path, policy: &Policy) -> io::Result<Self> {
+        let others = policy.other_items.clone();
+        let mut there = Self { ids: BTreeSet::new(), listing: Vec::new(), others };
+        let mut folders: Vec<_> = policy
+            .new_items
+            .iter()
+            .filter_map(|kind| kind.file_name())
+            .map(PathBuf::from)
+            .collect();
         while let Some(folder) = folders.pop() {
             let entries = match std::fs::read_dir(root.join(&folder)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -161,6 +178,12 @@ impl There {
         }
         if path.starts_with(Path::new(Kind::Tool.folder()).join("hooks")) {
             return Err(told(path, "would be a hook, which every call asks; a person makes those"));
+        }
+        if path.iter().nth(1).is_some_and(|first| first == "rye") && path.iter().count() > 2 {
+            return Err(told(path, "would have an id that is reserved for what rye brings"));
+        }
+        if self.others.iter().any(|other| holds(other, path)) {
+            return Err(told(path, "would stand before an item of your own that has its id"));
         }
         if !self.ids.insert(path.with_extension("")) {
             return Err(told(path, "would be a second file of an item"));

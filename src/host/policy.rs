@@ -95,6 +95,8 @@ pub(crate) struct Policy {
     /// The folders of items for which the tool may make new ones. It writes them to a private
     /// folder, and they are taken over when the run ends.
     pub(crate) new_items: Vec<PathBuf>,
+    /// The other `.ai` folders whose items a new one of the project would stand before.
+    pub(crate) other_items: Vec<PathBuf>,
     /// The project's repository, if it is among `write`.
     pub(crate) commits: Option<Commits>,
     /// Placeholders in the project and its repository that a killed run may have left.

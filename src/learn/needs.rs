@@ -272,6 +272,7 @@ mod tests {
             kept: vec![KeptPath { path: "/p/.git/hooks".into(), is_folder: true }],
             hidden: vec!["/h/.ai/config/keys".into()],
             new_items: Vec::new(),
+            other_items: Vec::new(),
             commits: None,
             abandoned: Vec::new(),
             net: Net::None,

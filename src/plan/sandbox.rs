@@ -21,6 +21,7 @@ use crate::host::{
     CannotConfine, Caps, Commits, Confinement, KeptPath, Ladder, Net, Policy, SandboxLevel,
 };
 use crate::id::Space;
+use crate::space::BUNDLES;
 
 /// What the caller wants of the sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -209,7 +210,9 @@ fn policy(
     };
     write.extend(commits.clone());
     let is_learned = machine.sandbox == SandboxChoice::Learn;
-    let kept = places.kept(is_learned || !write.is_empty(), commits.is_some());
+    let mut kept = places.kept(is_learned || !write.is_empty(), commits.is_some());
+    kept.extend(places.kept_of_others(&write, commits.as_deref()));
+    in_order(&mut kept);
     let git = commits.as_ref().and_then(|_| machine.ground.find_program(machine.vars, "git"));
     if let Some(repository) = &commits {
         let homes = [&places.home, &places.user].into_iter().flatten();
@@ -252,6 +255,7 @@ fn policy(
         kept,
         hidden,
         new_items: new_items.into_iter().flatten().collect(),
+        other_items: if adds_items { places.other_items() } else { Vec::new() },
         abandoned: OF_GIT
             .iter()
             .chain([&HEAD])
@@ -261,6 +265,12 @@ fn policy(
         net,
         caps: declared().fold(Caps::default(), |caps, sandbox| caps.and(sandbox.caps)),
     })
+}
+
+/// By path; what lies in another one is kept with it.
+fn in_order(kept: &mut Vec<KeptPath>) {
+    kept.sort_by(|a, b| a.path.cmp(&b.path));
+    kept.dedup_by(|inner, outer| inner.path.starts_with(&outer.path));
 }
 
 /// Real places of this run.
@@ -406,10 +416,37 @@ impl<'a> Places<'a> {
                 parts.map(|name| KeptPath { path: repository.join(name), is_folder: false }),
             );
         }
-        kept.sort_by(|a, b| a.path.cmp(&b.path));
-        // What lies in another one comes right after it, and is kept with it.
-        kept.dedup_by(|inner, outer| inner.path.starts_with(&outer.path));
+        in_order(&mut kept);
         kept
+    }
+
+    /// The items and the repository of each folder that is granted, if it is another project or a
+    /// work tree, and of each folder around the project that lies in a grant.
+    fn kept_of_others(&self, write: &BTreeSet<PathBuf>, commits: Option<&Path>) -> Vec<KeptPath> {
+        let around = self.project.ancestors().skip(1);
+        let around = around.filter(|above| write.iter().any(|path| above.starts_with(path)));
+        let granted = write.iter().map(PathBuf::as_path).filter(|path| *path != self.project);
+        let host = self.machine.host;
+        let of_folder = |folder: &Path| {
+            let names = [".ai", ".git"].map(|name| folder.join(name));
+            let real = |path: &Path| host.real_folder(path).or_else(|| host.real_file(path));
+            let there = names.into_iter().filter_map(move |path| Some([real(&path)?, path]));
+            there.flatten().filter_map(move |path| {
+                let is_written = commits.is_some_and(|repository| repository.starts_with(&path));
+                let is_folder = host.real_folder(&path).is_some();
+                (!is_written).then_some(KeptPath { path, is_folder })
+            })
+        };
+        granted.chain(around).flat_map(of_folder).collect()
+    }
+
+    /// The `.ai` folders of the user space and of its bundles.
+    fn other_items(&self) -> Vec<PathBuf> {
+        let Some(user) = self.user.as_ref().map(|user| user.join(".ai")) else { return Vec::new() };
+        let bundles = user.join(BUNDLES);
+        let names = self.machine.host.names(&bundles).into_iter();
+        let of_bundles = names.map(|name| bundles.join(name).join(".ai"));
+        of_bundles.chain([user.clone()]).collect()
     }
 
     fn keys(&self) -> Option<PathBuf> {

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::error::Violation;
 use crate::base::limits::{
@@ -225,7 +225,7 @@ impl Step {
             }
             _ => 0,
         };
-        let whole = if self.whole { values_in(value) } else { 0 };
+        let whole = if self.whole { values_in(value) + pairs_of_wide_numbers(value) } else { 0 };
         self.own + texts + whole
     }
 }
@@ -267,6 +267,40 @@ fn values_in(value: &Value) -> u64 {
         Value::Object(map) => 1 + map.values().map(values_in).sum::<u64>(),
         _ => 1,
     }
+}
+
+/// What holding each pair of the numbers that no machine word holds against each other takes, as
+/// steps: the validator does so for `uniqueItems`, digit by digit, and looks at no clock meanwhile.
+fn pairs_of_wide_numbers(value: &Value) -> u64 {
+    let (count, digits) = wide_numbers(value);
+    count.saturating_mul(digits)
+}
+
+/// How many of these numbers a value holds, and how many digits they have in all.
+fn wide_numbers(value: &Value) -> (u64, u64) {
+    let sum = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1.saturating_add(b.1));
+    match value {
+        Value::Number(number) => digits_of_wide(number).map_or((0, 0), |digits| (1, digits)),
+        Value::Array(items) => items.iter().map(wide_numbers).fold((0, 0), sum),
+        Value::Object(map) => map.values().map(wide_numbers).fold((0, 0), sum),
+        _ => (0, 0),
+    }
+}
+
+/// The digits of a number that is neither an integer of 64 bits nor in the range of a float.
+fn digits_of_wide(number: &Number) -> Option<u64> {
+    if number.is_i64() || number.is_u64() {
+        return None;
+    }
+    let text = number.to_string();
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, ""));
+    let is_integer = exponent.is_empty() && !mantissa.contains('.');
+    if !is_integer && number.as_f64().is_some_and(f64::is_normal) {
+        return None;
+    }
+    let exponent = exponent.trim_start_matches(['+', '-']);
+    let exponent = if exponent.is_empty() { 0 } else { exponent.parse().unwrap_or(u64::MAX) };
+    Some(exponent.saturating_add(mantissa.len() as u64))
 }
 
 impl<'i> Keyword<'i> for Step {
@@ -364,6 +398,26 @@ mod tests {
         assert_eq!(check(&schema, &json!(["x1y", "x999y"])), Ok(0));
         assert_eq!(check(&schema, &json!(["x1000y", "y"])), Ok(2));
         assert_eq!(check(&schema, &many), Err(SchemaStop::Steps));
+    }
+
+    #[test]
+    fn numbers_that_no_machine_word_holds_are_counted_by_the_pairs_of_their_digits() {
+        let schema = json!({"uniqueItems": true});
+        let list = |number: &dyn Fn(usize) -> String, count: usize| -> Value {
+            let all: Vec<String> = (0..count).map(number).collect();
+            serde_json::from_str(&format!("[{}]", all.join(","))).expect("JSON")
+        };
+        assert_eq!(check(&schema, &list(&|n| n.to_string(), 20_000)), Ok(0));
+        assert_eq!(check(&schema, &list(&|n| format!("{n}.5"), 3_000)), Ok(0));
+        // As many large numbers as somebody may mean.
+        assert_eq!(check(&schema, &list(&|n| format!("{}{n}", "7".repeat(78)), 50)), Ok(0));
+        for exponent in ["1e", "1e-"] {
+            let far = |n: usize| format!("{exponent}{}", 400 + n);
+            assert_eq!(check(&schema, &list(&far, 10)), Ok(0), "{exponent}");
+            assert_eq!(check(&schema, &list(&far, 3_000)), Err(SchemaStop::Steps), "{exponent}");
+        }
+        let wide = |n: usize| format!("{}{n}", "7".repeat(30));
+        assert_eq!(check(&schema, &list(&wide, 12_000)), Err(SchemaStop::Steps));
     }
 
     #[test]

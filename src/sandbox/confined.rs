@@ -238,6 +238,7 @@ mod tests {
             kept: vec![KeptPath { path: "/p/.ai".into(), is_folder: true }],
             hidden: Vec::new(),
             new_items: Vec::new(),
+            other_items: Vec::new(),
             commits: None,
             abandoned: Vec::new(),
             net: Net::None,

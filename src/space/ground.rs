@@ -32,6 +32,8 @@ const SHIMS: &str = "shims";
 #[derive(Debug, Default)]
 pub(crate) struct ForeignGround {
     folders: Vec<Folder>,
+    /// The repositories of the work trees in it, each with its tree.
+    repositories: Vec<(PathBuf, PathBuf)>,
 }
 
 #[derive(Debug)]
@@ -78,7 +80,7 @@ impl ForeignGround {
         known: &mut PathLookup,
     ) -> Self {
         let cwd = known.real(&at.cwd).unwrap_or_else(|| at.cwd.clone());
-        let mut folders = Vec::new();
+        let (mut folders, mut repositories) = (Vec::new(), Vec::new());
         let is_users = |folder: &Path| user.is_some_and(|user| user.is_own_home_at(folder));
         match project {
             ProjectFolder { path, holds_ai: true } if !is_users(path) => folders.push(path.clone()),
@@ -91,14 +93,16 @@ impl ForeignGround {
         // Each folder above once: most often the one starts with the other.
         let above: BTreeSet<&Path> = project.path.ancestors().chain(cwd.ancestors()).collect();
         for tree in above.into_iter().filter(|above| is_work_tree(above)) {
-            folders.extend(foreign(tree.to_owned()));
+            let own = foreign(tree.to_owned());
+            repositories.extend(own.as_ref().and_then(|own| Some((repository(own)?, own.clone()))));
+            folders.extend(own);
             folders.extend(siblings(tree).into_iter().filter_map(foreign));
         }
         folders.sort();
         folders.dedup_by(|inner, outer| inner.starts_with(outer));
         let mut id = |path: &Path| known.at(path).map(|place| place.id);
         let folder = |path: PathBuf| Folder { id: id(&path), path };
-        Self { folders: folders.into_iter().map(folder).collect() }
+        Self { folders: folders.into_iter().map(folder).collect(), repositories }
     }
 
     pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
@@ -129,8 +133,22 @@ impl ForeignGround {
             let is_in = |folder: &&Folder| {
                 place.starts_with(&folder.path) || (own.is_some() && own == folder.id)
             };
-            self.folders.iter().find(is_in).map(|folder| folder.path.as_path())
+            let folder = self.folders.iter().find(is_in).map(|folder| folder.path.as_path());
+            folder.or_else(|| self.tree_of_one_repository(place))
         })
+    }
+
+    /// The tree of the ground whose repository a place's own work tree has, or has a part of, as a
+    /// submodule has: wherever that tree was moved.
+    fn tree_of_one_repository(&self, place: &Path) -> Option<&Path> {
+        if self.repositories.is_empty() {
+            return None;
+        }
+        let tree = place.ancestors().find(|above| is_work_tree(above))?;
+        let own = repository(&foreign(tree.to_owned())?)?;
+        let mut all = self.repositories.iter();
+        let same = all.find(|(it, _)| own.starts_with(it) || it.starts_with(&own))?;
+        Some(&same.1)
     }
 
     /// Whether a path lies in the ground, or on its way leads through it.
@@ -196,28 +214,53 @@ fn is_work_tree(folder: &Path) -> bool {
     folder.mode() & 0o002 == 0 || [own_uid(), folder.uid()].contains(&git.uid())
 }
 
+/// The folder that all work trees of a repository share; none of a tree that names the folder
+/// of another one, which is there: a clone cannot claim a repository that is not its own.
+fn repository(tree: &Path) -> Option<PathBuf> {
+    let own = git_folder(tree)?;
+    let of_another = |other: &Path| other != tree && git_folder(other).as_ref() == Some(&own);
+    match text(&own.join("commondir")) {
+        // A tree that was moved is not where its folder says.
+        Some(_) if linked_tree(&own).is_some_and(|other| of_another(&other)) => None,
+        Some(common) => own.join(common.trim()).canonicalize().ok(),
+        None if own.ends_with(".git") && own.parent().is_some_and(of_another) => None,
+        None => Some(own),
+    }
+}
+
+/// The work tree that the folder of a linked one names.
+fn linked_tree(own: &Path) -> Option<PathBuf> {
+    own.join(text(&own.join("gitdir"))?.trim()).parent()?.canonicalize().ok()
+}
+
+/// The folder of git's for one work tree: `.git`, or what it names.
+fn git_folder(tree: &Path) -> Option<PathBuf> {
+    let git = tree.join(".git");
+    let folder = match git.is_dir() {
+        true => git,
+        false => tree.join(text(&git)?.strip_prefix("gitdir:")?.trim()),
+    };
+    folder.canonicalize().ok()
+}
+
+/// What a small file of git's says.
+fn text(path: &Path) -> Option<String> {
+    String::from_utf8(read_small(path, SMALL_TEXT_BYTES)?).ok()
+}
+
 /// The main and the linked work trees of a tree's repository: a file of another branch is as
 /// foreign. Only those that name each other count, so that a clone cannot claim a folder that is
 /// not its own.
 fn siblings(tree: &Path) -> Vec<PathBuf> {
-    let text = |path: &Path| String::from_utf8(read_small(path, SMALL_TEXT_BYTES)?).ok();
     let real = |path: PathBuf| path.canonicalize().ok();
-    let own = |tree: &Path| {
-        let git = tree.join(".git");
-        if git.is_dir() {
-            return real(git);
-        }
-        real(tree.join(text(&git)?.strip_prefix("gitdir:")?.trim()))
-    };
-    let of_linked = |own: &Path| real(own.join(text(&own.join("gitdir"))?.trim()).parent()?.into());
-    let Some(own_folder) = own(tree) else { return Vec::new() };
+    let Some(own_folder) = git_folder(tree) else { return Vec::new() };
     let main = match own_folder.join("commondir").is_file() {
         false => own_folder,
         true => {
             let common = text(&own_folder.join("commondir"));
             let common = common.and_then(|common| real(own_folder.join(common.trim())));
             match common {
-                Some(common) if of_linked(&own_folder).as_deref() == Some(tree) => common,
+                Some(common) if linked_tree(&own_folder).as_deref() == Some(tree) => common,
                 _ => return Vec::new(),
             }
         }
@@ -225,7 +268,7 @@ fn siblings(tree: &Path) -> Vec<PathBuf> {
     let names = fs::read_dir(main.join("worktrees")).into_iter().flatten().flatten();
     let linked = names.take(WORK_TREES).filter_map(|name| {
         let folder = real(name.path())?;
-        of_linked(&folder).filter(|tree| own(tree).as_ref() == Some(&folder))
+        linked_tree(&folder).filter(|tree| git_folder(tree).as_ref() == Some(&folder))
     });
     let top = main.parent().filter(|_| main.ends_with(".git")).map(Path::to_owned);
     linked.chain(top).collect()

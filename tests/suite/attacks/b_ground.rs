@@ -195,6 +195,42 @@ fn b08_another_work_tree_of_the_same_repository_is_foreign_too() {
 }
 
 #[test]
+fn b08_a_work_tree_of_the_same_repository_is_foreign_however_it_came_to_its_place() {
+    let (world, _) = shell();
+    let out = world.outside().canonicalize().unwrap();
+    let script = "set -e; export HOME=$PWD GIT_CONFIG_NOSYSTEM=1
+        git() { command git -c user.name=x -c user.email=x@x -c protocol.file.allow=always \"$@\"; }
+        git init -q lib; git -C lib commit -q --allow-empty -m x
+        git clone -q --separate-git-dir=apart.git lib apart; git -C apart worktree add -q $PWD/apart2
+        git init -q top; cd top; git submodule --quiet add $OLDPWD/lib sub 2>/dev/null ||
+            git submodule --quiet add ../lib sub; git commit -qm x; cd ..
+        git -C top/sub worktree add -q $PWD/sub2
+        git -C top worktree add -q $PWD/gone; mv gone moved
+        git init -q stranger; git -C stranger commit -q --allow-empty -m x";
+    let made = Command::new("bash").args(["-c", script]).current_dir(&out).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let tree = |name: &str| out.join(name);
+    for name in ["apart", "apart2", "top", "top/sub", "sub2", "moved", "stranger"] {
+        hostile_user_space(&tree(name));
+    }
+    for (at, base) in [
+        ("apart2", "apart"),
+        ("apart", "apart2"),
+        ("sub2", "top/sub"),
+        ("sub2", "top"),
+        ("top", "sub2"),
+        ("top", "moved"),
+        ("moved", "top"),
+    ] {
+        is_refused(&world, &tree(at), "USER_SPACE", tree(base).to_str().unwrap());
+    }
+    let space = tree("stranger").display().to_string();
+    let said = world.rye_env(&tree("moved"), &["list"], b"", &[("USER_SPACE", &space)]);
+    assert_eq!(said.status, 0, "another repository is not of the ground: {said:?}");
+    world.works(ITEM);
+}
+
+#[test]
 fn b08_a_git_folder_that_another_user_planted_makes_no_home_foreign() {
     let (world, _) = shell();
     world.works(ITEM);

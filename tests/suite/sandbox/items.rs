@@ -181,12 +181,20 @@ fn no_new_item_stops_one_that_is_there() {
         let run = |name: &str| does(&world, name, level, "pass").1;
         let (said, status) = adds(&makes("tools/acme/new.py"));
         assert_eq!((status, run("acme/other"), run("acme/lists")), (0, 0, 0), "untouched: {said}");
+        let mine =
+            "# /// rye\n# executor_id = \"rye/core/runtimes/shell/script\"\n# ///\necho mine\n";
+        world.signed_home(".ai/tools/me/mine.sh", &format!("#!/bin/sh\n{mine}"));
         let before = tree(&world.project().join(".ai"));
         for path in [
             "tools/hooks/h.py",
             "tools/acme/other.sh",
             "tools/acme/lib/b.txt",
             "tools/acme/lib/deep/b.py",
+            // Of the person, and of what rye brings.
+            "tools/me/mine.sh",
+            "tools/rye/core/runtimes/shell/script.yaml",
+            "tools/rye/new.py",
+            "knowledge/rye/sandbox.md",
         ] {
             let (said, status) = adds(&makes(path));
             assert_eq!(status, 1, "{level} {path}: {said}");

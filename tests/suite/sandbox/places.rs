@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::{BWRAP, doer, does, works};
+use super::{BWRAP, doer, does, levels, works};
 use crate::world::World;
 
 const WRITES: &str = "[sandbox.fs]\nwrite = [\"{project_path}\", \"{user_space}/.local/share\"]";
@@ -99,4 +99,45 @@ fn a_place_that_several_runs_keep_goes_with_the_last_and_what_a_killed_one_left_
     assert!(hooks.exists(), "nobody was there to take it away");
     go("next", start("next"));
     assert!(!world.project().join(".git").exists());
+}
+
+#[test]
+fn items_and_the_repository_of_a_granted_folder_are_kept_and_those_around_the_project_too() {
+    for level in levels("items_and_the_repository_of_a_granted_folder_are_kept") {
+        let world = World::new_beside_tmp().held();
+        let out = world.outside().canonicalize().unwrap();
+        let other = out.join("other");
+        let nested = other.join("mod");
+        for folder in [".git/hooks", ".ai/tools", "mod/.ai/tools"] {
+            fs::create_dir_all(other.join(folder)).unwrap();
+        }
+        fs::write(other.join(".git/config"), "").unwrap();
+        let grant = format!("[sandbox.fs]\nwrite = [\"{}\"]\npartial = true", other.display());
+        doer(&world, "far", &grant);
+        let said = world.rye_in(&nested, &["init", "--yes"], b"");
+        assert_eq!(said.status, 0, "{said:?}");
+        fs::copy(world.project().join(".ai/tools/far.py"), nested.join(".ai/tools/far.py"))
+            .unwrap();
+        for at in [world.project(), nested] {
+            let tries = |path: &str, code: &str| {
+                let code =
+                    format!("code={}", code.replace('@', &other.join(path).display().to_string()));
+                let said = world.rye_in(
+                    &at,
+                    &["execute", "far", "--sandbox", level, "--json", "-i", &code],
+                    b"",
+                );
+                (said.status, said.stdout)
+            };
+            // At the lower level only what is there is granted, since the folder itself is not.
+            fs::write(other.join("free"), "").unwrap();
+            assert_eq!(tries("free", "open('@', 'w')").0, 0, "untouched: {level}");
+            for path in [".git/config", ".git/hooks/post-checkout", ".ai/tools/x.sh"] {
+                let (status, text) = tries(path, "open('@', 'w')");
+                assert_ne!(status, 0, "{level} {path}: {text}");
+            }
+            assert_ne!(tries(".git", "os.rename('@', '@2')").0, 0, "{level}");
+            assert!(other.join(".git/config").exists() && !other.join(".ai/tools/x.sh").exists());
+        }
+    }
 }
