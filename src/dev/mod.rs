@@ -16,7 +16,7 @@
 //!
 //! Start at `session.rs`; `scan.rs` looks at the project once, `key_renewal.rs` replaces the dev
 //! key. `rules.rs` says when to ask, `git_state.rs` what git and other runs do meanwhile,
-//! `repositories.rs` which repositories matter; `watch.rs` gives the hints, and `poll.rs` waits for
+//! `repositories.rs` which repositories matter; `hints.rs` gives the hints, and `poll.rs` waits for
 //! hints, keys and signals.
 
 mod error;
@@ -29,7 +29,7 @@ mod rules;
 mod scan;
 mod session;
 mod terminal;
-mod watch;
+mod hints;
 
 pub(crate) use error::CODES;
 pub(crate) use event::{Audience, DevEvent};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::terminal::{Key, Terminal};
-use super::watch::Watch;
+use super::hints::Watch;
 use crate::host::Signals;
 
 /// What ended a wait.

@@ -12,7 +12,7 @@ use super::poll::{Poll, PollEvent};
 use super::repositories::{Repositories, States, Touches};
 use super::rules::HoldReason;
 use super::terminal::Key;
-use super::watch::{Depth, Watch};
+use super::hints::{Depth, Watch};
 use crate::base::limits::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Fingerprint, Ref, Space};

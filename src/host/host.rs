@@ -10,7 +10,7 @@ use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::persistent::PersistentChild;
 use super::policy::{CannotConfine, ChildSandbox, Confinement, Ladder, Policy};
 use super::unix::Restrict;
-use super::watch::Accesses;
+use super::observe::Accesses;
 use crate::base::{Digest, Digesting};
 
 /// One child to run. Inert until a [`Host`] takes it.
@@ -37,7 +37,7 @@ pub(crate) struct Spawn {
     pub(crate) restrict: Restrict,
     /// The tool is a child of this program, as of `bwrap`; a request to end goes to the tool.
     pub(crate) holds_another: bool,
-    /// Whether it and all its descendants are traced, see `watch.rs`; only for [`Host::run`].
+    /// Whether it and all its descendants are traced, see `observe.rs`; only for [`Host::run`].
     pub(crate) watched: bool,
 }
 

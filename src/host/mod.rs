@@ -5,7 +5,7 @@
 //! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises,
 //!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a child
 //!   that others talk with · `pipes.rs` the one loop over a child's streams · `look.rs` its eyes ·
-//!   `unix.rs` and `kernel.rs` the few calls that need `unsafe` · `watch.rs` what a child does,
+//!   `unix.rs` and `kernel.rs` the few calls that need `unsafe` · `observe.rs` what a child does,
 //!   `ptrace.rs` its calls · `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs`
 //!   the environment, read once · `private_dir.rs` the private folder of a run · `policy.rs` what a
 //!   child may touch, as data
@@ -30,7 +30,7 @@ mod private_dir;
 mod ptrace;
 mod unix;
 mod vars;
-mod watch;
+mod observe;
 
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid};
 pub(crate) use host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
@@ -51,7 +51,7 @@ pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;
 pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
 pub(crate) use vars::Vars;
-pub(crate) use watch::{Access, Accesses};
+pub(crate) use observe::{Access, Accesses};
 
 #[cfg(feature = "mcp")]
 pub(crate) use unix::ThisThread;

@@ -14,7 +14,7 @@ use super::persistent::{PersistentChild, forget, start_known, sweep_others};
 use super::pipes::{IoRound, Pipes};
 use super::policy::{CannotConfine, Confinement, Ladder, Policy};
 use super::unix::{Signals, Started, reap, reset_sigchld};
-use super::watch::Watch;
+use super::observe::Watch;
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
 use crate::base::{Digest, Digesting};
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::render;
-use super::template::{Token, tokens};
+use super::placeholder::{Token, tokens};
 
 /// The tokens of a template are the template, and rendering is what the grammar says, read one sign
 /// at a time; a value that looks like a placeholder goes in as text.

@@ -9,16 +9,16 @@
 //! - One pass over the template: inserted text is never scanned again.
 //! - Nothing fails while rendering; what is no placeholder stays as it is.
 //!
-//! Start at `inputs.rs`; `template.rs` is the grammar.
+//! Start at `inputs.rs`; `placeholder.rs` is the grammar.
 
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod inputs;
 mod render;
-mod template;
+mod placeholder;
 
 pub(crate) use error::CODES;
 pub(crate) use inputs::bind;
 pub(crate) use render::render;
-pub(crate) use template::undeclared;
+pub(crate) use placeholder::undeclared;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::template::{Fallback, Token, tokens};
+use super::placeholder::{Fallback, Token, tokens};
 
 /// The template with each placeholder replaced once; inserted text is not looked at again.
 ///

@@ -22,8 +22,8 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::error::McpError;
-use super::handler::Session;
-use super::liveness::{Full, Reader, RequestStreams};
+use super::session::Session;
+use super::http_readers::{Full, Reader, RequestStreams};
 use super::messages::is_read_over_http;
 use super::server::Server;
 use crate::base::Digest;

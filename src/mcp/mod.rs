@@ -15,19 +15,19 @@
 //! - Each call reads trust and files anew, so nothing outlives a revocation.
 //! - Nothing is signed that was not shown before, byte by byte.
 //!
-//! Start at `server.rs`, what all sessions share. `handler.rs` is one session, `calls.rs` what each
+//! Start at `server.rs`, what all sessions share. `session.rs` is one session, `calls.rs` what each
 //! tool does, `tools.rs` how it is described, `exposed.rs` items as tools, `prompts.rs` directives,
 //! `resources.rs` knowledge, `sign.rs` the two steps to a signature, `workers.rs` the threads,
 //! `watch.rs` hints that files changed; `stdio.rs` and `http.rs` are the two transports,
-//! `messages.rs` reads what comes in, and `liveness.rs` tells who still reads over HTTP.
+//! `messages.rs` reads what comes in, and `http_readers.rs` tells who still reads over HTTP.
 
 mod calls;
 mod error;
 mod exposed;
 #[expect(deprecated, reason = "logging, which the spoken version of the protocol has")]
-mod handler;
+mod session;
 mod http;
-mod liveness;
+mod http_readers;
 mod messages;
 mod prompts;
 mod resources;

@@ -20,7 +20,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 
 use super::error::McpError;
-use super::handler::{Session, versions};
+use super::session::{Session, versions};
 use super::messages::{HAS_BEGUN, Messages};
 use super::server::{Server, held};
 use crate::base::limits::{MCP_GONE_MS, MCP_UNREAD};

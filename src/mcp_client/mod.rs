@@ -15,16 +15,16 @@
 //! One call at a time needs no runtime for asynchronous code, and no thread: whoever calls reads.
 //!
 //! `wire.rs` messages, and what a tool is · `session.rs` the conversation · `stdio.rs` a server
-//! that is a child · `http.rs` one that is reached by its URL · `sessions.rs` all of this process ·
+//! that is a child · `http.rs` one that is reached by its URL · `kept_sessions.rs` all of this process ·
 //! `offer.rs` what a server offers, for an import
 
 mod http;
 mod offer;
 mod session;
-mod sessions;
+mod kept_sessions;
 mod stdio;
 mod wire;
 
 pub(crate) use http::Remote;
 pub(crate) use offer::{McpAddress, McpOffer, offer};
-pub(crate) use sessions::Sessions;
+pub(crate) use kept_sessions::Sessions;

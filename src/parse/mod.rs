@@ -20,7 +20,7 @@ mod data;
 mod describe;
 mod directive;
 mod error;
-mod finding;
+mod item_rules;
 mod format;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
@@ -32,7 +32,7 @@ mod tool;
 pub(crate) use data::{json, json_of, kind, yaml, yaml_position};
 pub(crate) use directive::{Directive, DirectiveContext, Input, InputType};
 pub(crate) use error::{CODES, PARSE_LIMIT};
-pub(crate) use finding::{Finding, Severity, check_for_signing, is_snake_case};
+pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use format::{FormattedHeader, formatted};
 pub(crate) use item::Item;
 pub(crate) use outline::{Outline, outline};

@@ -22,7 +22,7 @@ use super::pieces::Pieces;
 use super::plan_source::PlanSource;
 use super::process::Process;
 use super::record::{Content, PlannedItem};
-use super::sandbox::{self, BasePolicy, SandboxChoice};
+use super::grants::{self, BasePolicy, SandboxChoice};
 use super::template::{Named, Names};
 use super::template_context::TemplateContext;
 use super::tree::{Anchored, Pinned, Tree};
@@ -202,7 +202,7 @@ impl Plan {
         let (survey, act, signed_ms) =
             act(chain, &params, &mut context, &tree, anchored.as_ref(), machine, sink)?;
         let (confinement, base_policy) = match act.process() {
-            Some(_) => sandbox::confinement(chain, &survey, machine)?,
+            Some(_) => grants::confinement(chain, &survey, machine)?,
             None => (None, None),
         };
         if let Some(held) = &confinement {

@@ -5,8 +5,8 @@
 //! In:  a `Chain`, the target and thread asked for.
 //! Out: a [`ValidChain`], or every [`BrokenRule`].
 
-mod finding;
-mod rules;
+mod broken_rule;
+mod chain_rules;
 
-pub(crate) use finding::CODES;
-pub(crate) use rules::{RunTarget, ValidChain};
+pub(crate) use broken_rule::CODES;
+pub(crate) use chain_rules::{RunTarget, ValidChain};

@@ -120,7 +120,7 @@ fn is_tool(text: &str, style: &HeaderStyle) {
         let names: HashSet<&str> = ports.iter().map(|port| port.name.as_str()).collect();
         assert_eq!(names.len(), ports.len());
     }
-    for finding in crate::parse::finding::of_tool(&tool, text) {
+    for finding in crate::parse::item_rules::of_tool(&tool, text) {
         is_message(&finding.message);
         if let Some(place) = finding.position {
             is_within(text, place);

@@ -2,7 +2,7 @@
 
 use semver::{Version, VersionReq};
 
-use super::finding::{BrokenRule, Invalid, VALIDATE_IO, VALIDATE_TARGET, VALIDATE_VERSION};
+use super::broken_rule::{BrokenRule, Invalid, VALIDATE_IO, VALIDATE_TARGET, VALIDATE_VERSION};
 use crate::chain::{Chain, Link, VALIDATE_SPACE_ORDER};
 use crate::diagnostic::Code;
 use crate::parse::Constraints;

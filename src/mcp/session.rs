@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::calls::{Answer, Call, CallLog, Refusal};
-use super::liveness::RequestStream;
+use super::http_readers::RequestStream;
 use super::server::{Server, held};
 use super::tools::own;
 use super::workers::Ticket;
