@@ -39,7 +39,11 @@ const KEPT_A_STEP: usize = 8;
 const FAULT_STEPS: u64 = 80;
 
 /// A JSON Schema that can be checked against.
-pub(super) struct Schema(Validator);
+pub(super) struct Schema {
+    validator: Validator,
+    /// Whether some part of it asks that items differ.
+    compares_items: bool,
+}
 
 /// Why there is none.
 #[derive(Debug, PartialEq, Eq)]
@@ -93,7 +97,9 @@ impl Schema {
             .with_pattern_options(patterns)
             .with_keyword(STEP, |parent, _, _| Ok(Box::new(Step::new(parent))));
         let validator = options.build(&counted(schema, &parts));
-        validator.map(Self).map_err(|error| NoSchema::Malformed(brief(&error)))
+        let compares_items = mentions(schema, "uniqueItems");
+        let made = validator.map(|validator| Self { validator, compares_items });
+        made.map_err(|error| NoSchema::Malformed(brief(&error)))
     }
 
     /// What of a value does not fit: the first [`VIOLATIONS`], of [`VIOLATIONS_BYTES`] in all, and
@@ -106,18 +112,22 @@ impl Schema {
         value: &Value,
         time: Option<Duration>,
     ) -> Result<Vec<Violation>, SchemaStop> {
+        // The validator holds items against each other before the keyword that counts is asked.
+        if self.compares_items && pairs_of_wide_numbers(value) > CHECK_STEPS {
+            return Err(SchemaStop::Steps);
+        }
         let until = Instant::now() + time.unwrap_or(Duration::from_millis(CHECK_MS));
-        if metered(CHECK_STEPS, 0, until, || self.0.is_valid(value))? {
+        if metered(CHECK_STEPS, 0, until, || self.validator.is_valid(value))? {
             return Ok(Vec::new());
         }
         // Each fault that is listed is kept, with its place, until all are.
         let fault = FAULT_STEPS + steps_to_keep(longest_place(value));
-        let all = || listed(self.0.iter_errors(value).map(|error| violation(&error)));
+        let all = || listed(self.validator.iter_errors(value).map(|error| violation(&error)));
         match metered(LIST_STEPS, fault, until, all) {
             Err(SchemaStop::Steps) => {}
             other => return other,
         }
-        let first = || self.0.validate(value).err().map(|error| violation(&error));
+        let first = || self.validator.validate(value).err().map(|error| violation(&error));
         match metered(LIST_STEPS, fault, until, first) {
             Err(SchemaStop::Steps) | Ok(None) => {
                 let message = "does not fit, and listing what is wrong takes too many steps";
@@ -274,6 +284,17 @@ fn values_in(value: &Value) -> u64 {
 fn pairs_of_wide_numbers(value: &Value) -> u64 {
     let (count, digits) = wide_numbers(value);
     count.saturating_mul(digits)
+}
+
+/// Whether an object somewhere in a schema has the key.
+fn mentions(schema: &Value, key: &str) -> bool {
+    match schema {
+        Value::Array(items) => items.iter().any(|item| mentions(item, key)),
+        Value::Object(map) => {
+            map.contains_key(key) || map.values().any(|value| mentions(value, key))
+        }
+        _ => false,
+    }
 }
 
 /// How many of these numbers a value holds, and how many digits they have in all.
