@@ -22,6 +22,7 @@
 mod error;
 mod event;
 mod git_state;
+mod hints;
 mod key_renewal;
 mod poll;
 mod repositories;
@@ -29,7 +30,6 @@ mod rules;
 mod scan;
 mod session;
 mod terminal;
-mod hints;
 
 pub(crate) use error::CODES;
 pub(crate) use event::{Audience, DevEvent};

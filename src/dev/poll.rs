@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::terminal::{Key, Terminal};
 use super::hints::Watch;
+use super::terminal::{Key, Terminal};
 use crate::host::Signals;
 
 /// What ended a wait.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::net::{HttpAnswer, HttpCall, NetFault};
+use super::observe::Accesses;
 use super::persistent::PersistentChild;
 use super::policy::{CannotConfine, ChildSandbox, Confinement, Ladder, Policy};
 use super::unix::Restrict;
-use super::observe::Accesses;
 use crate::base::{Digest, Digesting};
 
 /// One child to run. Inert until a [`Host`] takes it.

@@ -22,6 +22,7 @@ mod host;
 mod kernel;
 mod look;
 mod net;
+mod observe;
 mod os;
 mod persistent;
 mod pipes;
@@ -30,7 +31,6 @@ mod private_dir;
 mod ptrace;
 mod unix;
 mod vars;
-mod observe;
 
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid};
 pub(crate) use host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
@@ -40,6 +40,7 @@ pub(crate) use kernel::{
 };
 pub(crate) use look::{PathLookup, read as read_small};
 pub(crate) use net::{HttpAnswer, HttpCall, NetFault, NetSettings};
+pub(crate) use observe::{Access, Accesses};
 pub(crate) use os::Os;
 pub(crate) use persistent::PersistentChild;
 pub(crate) use pipes::IoRound;
@@ -51,7 +52,6 @@ pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;
 pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
 pub(crate) use vars::Vars;
-pub(crate) use observe::{Access, Accesses};
 
 #[cfg(feature = "mcp")]
 pub(crate) use unix::ThisThread;

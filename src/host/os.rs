@@ -10,11 +10,11 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use super::host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
 use super::look;
 use super::net::{HttpAnswer, HttpCall, NetFault};
+use super::observe::Watch;
 use super::persistent::{PersistentChild, forget, start_known, sweep_others};
 use super::pipes::{IoRound, Pipes};
 use super::policy::{CannotConfine, Confinement, Ladder, Policy};
 use super::unix::{Signals, Started, reap, reset_sigchld};
-use super::observe::Watch;
 use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
 use crate::base::{Digest, Digesting};
 

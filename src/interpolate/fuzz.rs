@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::render;
 use super::placeholder::{Token, tokens};
+use super::render;
 
 /// The tokens of a template are the template, and rendering is what the grammar says, read one sign
 /// at a time; a value that looks like a placeholder goes in as text.

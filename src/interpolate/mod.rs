@@ -15,10 +15,10 @@ mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod inputs;
-mod render;
 mod placeholder;
+mod render;
 
 pub(crate) use error::CODES;
 pub(crate) use inputs::bind;
-pub(crate) use render::render;
 pub(crate) use placeholder::undeclared;
+pub(crate) use render::render;

@@ -22,10 +22,10 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::error::McpError;
-use super::session::Session;
 use super::http_readers::{Full, Reader, RequestStreams};
 use super::messages::is_read_over_http;
 use super::server::Server;
+use super::session::Session;
 use crate::base::Digest;
 use crate::base::limits::{
     MCP_BODY_MS, MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES, TIMEOUT_MAX_MS,

@@ -24,14 +24,14 @@
 mod calls;
 mod error;
 mod exposed;
-#[expect(deprecated, reason = "logging, which the spoken version of the protocol has")]
-mod session;
 mod http;
 mod http_readers;
 mod messages;
 mod prompts;
 mod resources;
 mod server;
+#[expect(deprecated, reason = "logging, which the spoken version of the protocol has")]
+mod session;
 mod sign;
 mod stdio;
 mod tools;

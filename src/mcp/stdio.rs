@@ -20,9 +20,9 @@ use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 
 use super::error::McpError;
-use super::session::{Session, versions};
 use super::messages::{HAS_BEGUN, Messages};
 use super::server::{Server, held};
+use super::session::{Session, versions};
 use crate::base::limits::{MCP_GONE_MS, MCP_UNREAD};
 use crate::diagnostic::Failure;
 

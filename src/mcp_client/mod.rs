@@ -19,12 +19,12 @@
 //! `offer.rs` what a server offers, for an import
 
 mod http;
+mod kept_sessions;
 mod offer;
 mod session;
-mod kept_sessions;
 mod stdio;
 mod wire;
 
 pub(crate) use http::Remote;
-pub(crate) use offer::{McpAddress, McpOffer, offer};
 pub(crate) use kept_sessions::Sessions;
+pub(crate) use offer::{McpAddress, McpOffer, offer};

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::http::{HttpCarrier, Remote};
-use super::session::{Carrier, Lost, Session, Talk};
 use super::kept_sessions::{end, masked};
+use super::session::{Carrier, Lost, Session, Talk};
 use super::stdio::StdioCarrier;
 use crate::base::limits::MCP_IMPORT_MS;
 use crate::execute::{Mask, McpFault, RunFolders};

@@ -20,11 +20,11 @@ mod data;
 mod describe;
 mod directive;
 mod error;
-mod item_rules;
 mod format;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod item;
+mod item_rules;
 mod knowledge;
 mod outline;
 mod tool;
@@ -32,9 +32,9 @@ mod tool;
 pub(crate) use data::{json, json_of, kind, yaml, yaml_position};
 pub(crate) use directive::{Directive, DirectiveContext, Input, InputType};
 pub(crate) use error::{CODES, PARSE_LIMIT};
-pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use format::{FormattedHeader, formatted};
 pub(crate) use item::Item;
+pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use outline::{Outline, outline};
 pub(crate) use tool::{
     Anchor, AnchorMode, Argument, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec,

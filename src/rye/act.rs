@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::facade::Rye;
 use super::run::Runs;
-use super::rye::Rye;
 use crate::exec::Servers;
 use crate::execute::{ExecuteError, Outcome, OutputWitness, RunContext, http_request, subprocess};
 use crate::host::PrivateDir;
@@ -36,7 +36,7 @@ impl Runs<'_> {
     ) -> Result<Outcome, ExecuteError> {
         let (fallback, servers) = (pin_fallback(self.rye), &self.rye.servers);
         let running = run_context(self.rye, fallback.as_deref(), sink);
-        let running = RunContext { witness, approval, ..running };
+        let running = RunContext { approval, witness, ..running };
         match plan.act() {
             Act::Process(process) => subprocess(plan, process, &running),
             Act::Exec(process, options) => servers.exec.call(plan, process, options, &running),

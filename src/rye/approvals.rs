@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::facade::{Rye, now};
 use super::failed::Failed;
 use super::run::Request;
-use super::rye::{Rye, now};
 use crate::diagnostic::Failure;
 use crate::execute::Pending;
 use crate::plan::{Plan, PlanError, PlanFile};

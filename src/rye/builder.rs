@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::act::KeptServers;
-use super::rye::{Rye, now};
+use super::facade::{Rye, now};
 use crate::diagnostic::Failure;
 use crate::exec::Observers;
 use crate::host::{Host, Os, Vars};

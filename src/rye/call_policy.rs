@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::facade::Rye;
 use super::load::Loader;
-use super::rye::Rye;
 use crate::base::Digest;
 use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};

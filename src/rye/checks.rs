@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::call_policy::{CallPolicy, LockMode};
+use super::facade::Rye;
 use super::listed_files::{ListedFiles, checked};
 use super::load::{Loader, twins};
-use super::rye::Rye;
 use crate::base::json::object;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};

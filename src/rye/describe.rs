@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
 
+use super::facade::Rye;
 use super::items::{Described, Items};
-use super::rye::Rye;
 use crate::base::limits::{EXAMPLES_SHOWN, SUMMARY_CHARS};
 use crate::diagnostic::{Code, Failure};
 use crate::id::{Fingerprint, Query};

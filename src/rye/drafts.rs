@@ -14,9 +14,9 @@ use std::path::Path;
 
 use super::SIGN_INVALID;
 use super::call_policy::{CallPolicy, LockMode};
+use super::facade::Rye;
 use super::listed_files::checked;
 use super::load::{Loader, valid_here};
-use super::rye::Rye;
 use super::signing::{judge_content, lost_executor};
 use crate::base::text::Position;
 use crate::diagnostic::Failure;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::call_policy::{CallPolicy, LockMode};
+use super::facade::Rye;
 use super::listed_files::{Files, ListedFiles, checked, listed_digests, unlike};
 use super::load::Loader;
-use super::rye::Rye;
 use super::{DIFF_AMBIGUOUS_VERSION, DIFF_NO_BASELINE, DIFF_UNKNOWN_VERSION};
 use crate::base::limits::DIFF_MS;
 use crate::base::text::escape_line;

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::call_policy::{CallPolicy, LockMode};
+use super::facade::Rye;
 use super::load::Loader;
-use super::rye::Rye;
 use crate::base::json::object;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};

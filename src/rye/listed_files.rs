@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::call_policy::CallPolicy;
+use super::facade::Rye;
 use super::items::Items;
-use super::rye::Rye;
 use crate::base::Digest;
 use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::call_policy::CallPolicy;
-use super::rye::Rye;
+use super::facade::Rye;
 use crate::base::limits::SUGGESTIONS;
 use crate::chain::{Chain, Fetch, lineage};
 use crate::diagnostic::Failure;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::call_policy::CallPolicy;
+use super::facade::Rye;
 use super::load::Loader;
-use super::rye::Rye;
 use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref, Space};

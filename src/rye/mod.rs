@@ -3,7 +3,7 @@
 //! Sees every step. Holds the logic of none.
 //!
 //! Start at `run.rs`, which is the way from a reference to a report; `load.rs` fetches one item by
-//! the `call_policy.rs` of a call. `rye.rs` lists the services; each answers one question, in the
+//! the `call_policy.rs` of a call. `facade.rs` lists the services; each answers one question, in the
 //! file that is named after it. Some take several files:
 //!
 //! - items: `items.rs` lists, `describe.rs` describes, `why.rs` explains, `reach.rs` looks at all
@@ -22,6 +22,7 @@ mod describe;
 #[cfg(feature = "lsp")]
 mod drafts;
 mod eval;
+mod facade;
 mod failed;
 mod history;
 mod hooks;
@@ -36,7 +37,6 @@ mod projects;
 mod reach;
 mod receipts;
 mod run;
-mod rye;
 mod search;
 mod signing;
 mod why;
@@ -45,8 +45,8 @@ mod working_items;
 use crate::diagnostic::codes;
 
 pub use builder::RyeBuilder;
+pub use facade::Rye;
 pub use run::Request;
-pub use rye::Rye;
 pub use search::SearchRequest;
 
 // Failures that belong to no single step.
@@ -70,6 +70,7 @@ pub(crate) use describe::DetailLevel;
 #[cfg(feature = "lsp")]
 pub(crate) use drafts::{JudgedDraft, Remark, Spot};
 pub(crate) use eval::Scored;
+pub(crate) use facade::now;
 pub(crate) use failed::Failed;
 pub(crate) use history::{Against, PastVersion};
 pub(crate) use hooks::{BELOW as HOOKS_BELOW, FoundHook};
@@ -80,7 +81,6 @@ pub(crate) use offer::{Offer, OfferOutcome};
 pub(crate) use projects::{Review, SignerIs};
 pub(crate) use reach::{Reach, ReachedItem, SignedBy};
 pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
-pub(crate) use rye::now;
 pub(crate) use search::{SearchHit, SearchPage};
 pub(crate) use signing::SignatureState;
 pub(crate) use why::{ItemCopy, WhyReport};

@@ -1,7 +1,7 @@
 //! What a project asks one to believe (core 4.3), looked at without believing any of it.
 
 use super::call_policy::{CallPolicy, LockMode};
-use super::rye::{Rye, now};
+use super::facade::{Rye, now};
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::diagnostic::Place;
@@ -153,7 +153,7 @@ impl ProjectTrust<'_> {
                 match fault {
                     NotKnown::Revoked => item.signer_is = SignerIs::Revoked,
                     NotKnown::Text(TextFault::Moved { .. } | TextFault::Altered) => {
-                        item.altered = true
+                        item.altered = true;
                     }
                     NotKnown::Text(TextFault::Forged) => item.forged = true,
                     NotKnown::Text(

@@ -4,8 +4,8 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
+use super::facade::Rye;
 use super::run::Request;
-use super::rye::Rye;
 use crate::base::Digest;
 use crate::base::staged::AtomicFile;
 use crate::diagnostic::Diagnose;

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::approvals::Approval;
 use super::call_policy::{CallPolicy, LockMode};
+use super::facade::Rye;
 use super::failed::Failed;
 use super::load::Loader;
 use super::receipts::{ReceiptWriter, WrittenReceipts};
-use super::rye::Rye;
 use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;

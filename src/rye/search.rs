@@ -11,8 +11,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::describe::{Summary, with_status};
+use super::facade::Rye;
 use super::listed_files::{ListedFiles, is_part};
-use super::rye::Rye;
 use crate::base::json::object;
 use crate::base::limits::SEARCH_PAGE;
 use crate::diagnostic::{Code, Failure};

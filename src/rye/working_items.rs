@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::call_policy::CallPolicy;
+use super::facade::Rye;
 use super::history::unified;
 use super::listed_files::{Files, ListedFiles, is_part};
 use super::load::{Loader, twins};
-use super::rye::Rye;
 use super::signing::Unwritten;
 use crate::base::Digest;
 use crate::base::text::invisible;

@@ -167,7 +167,7 @@ fn grants(policy: &Policy) -> Vec<Mount> {
         // `/bin` is a link on most systems, and shebangs name it.
         match fs::read_link(path) {
             Ok(target) => {
-                mounts.push(Mount { from: Some(target), ..Mount::new("--symlink", path) })
+                mounts.push(Mount { from: Some(target), ..Mount::new("--symlink", path) });
             }
             Err(_) => mounts.push(Mount::new("--ro-bind-try", path)),
         }
