@@ -15,8 +15,8 @@
 //! One call at a time needs no runtime for asynchronous code, and no thread: whoever calls reads.
 //!
 //! `wire.rs` messages, and what a tool is · `session.rs` the conversation · `stdio.rs` a server
-//! that is a child · `http.rs` one that is reached by its URL · `kept_sessions.rs` all of this process ·
-//! `offer.rs` what a server offers, for an import
+//! that is a child · `http.rs` one that is reached by its URL · `kept_sessions.rs` all of this
+//! process · `offer.rs` what a server offers, for an import
 
 mod http;
 mod kept_sessions;

@@ -3,8 +3,8 @@
 //! Sees every step. Holds the logic of none.
 //!
 //! Start at `run.rs`, which is the way from a reference to a report; `load.rs` fetches one item by
-//! the `call_policy.rs` of a call. `facade.rs` lists the services; each answers one question, in the
-//! file that is named after it. Some take several files:
+//! the `call_policy.rs` of a call. `facade.rs` lists the services; each answers one question, in
+//! the file that is named after it. Some take several files:
 //!
 //! - items: `items.rs` lists, `describe.rs` describes, `why.rs` explains, `reach.rs` looks at all
 //!   that is in reach, `listed_files.rs` knows the files that tools list;
