@@ -60,7 +60,7 @@ pub(super) fn context(element: Element<'_>) -> Result<DirectiveContext, ParseFau
             "suppress" => &mut context.suppress,
             other => {
                 let known = ["system", "before", "after", "suppress"];
-                return Err(element.unknown(other, &known, "no part of"));
+                return Err(element.unknown(other, &known, "not a part of"));
             }
         };
         let text = child.text()?;

@@ -208,7 +208,8 @@ fn bad_fields_are_refused() {
     ];
     for (inside, want) in rows {
         let fault = meta(inside).unwrap_err();
-        let code = if want.contains("no item id") { "id.malformed" } else { "parse.directive" };
+        let code =
+            if want.contains("not a valid item id") { "id.malformed" } else { "parse.directive" };
         assert_eq!(fault.code.name(), code, "{inside:?}");
         assert!(fault.why.contains(want), "{inside:?}: {}", fault.why);
         assert_eq!(fault.position.map(|p| p.line), Some(5), "{inside:?}");
@@ -230,9 +231,12 @@ fn bad_inputs_are_refused() {
         ("<input name='a' requird='true'/>", "did you mean `required`?"),
         (
             "<input name='a' type='integer' default='x'/>",
-            "the default `x` of `a` is not an integer",
+            "the default `x` of `a` is not of the type `integer`",
         ),
-        ("<input name='a' type='array' default='{}'/>", "the default `{}` of `a` is not an array"),
+        (
+            "<input name='a' type='array' default='{}'/>",
+            "the default `{}` of `a` is not of the type `array`",
+        ),
         ("<imput name='a'/>", "`<inputs>` holds `<input>` only"),
         ("<input name='a'><b/></input>", "holds text only"),
     ];

@@ -102,7 +102,7 @@ impl<'d> Element<'d> {
     /// Refuses attributes other than these.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), ParseFault> {
         match self.attributes().find(|(name, _)| !known.contains(name)) {
-            Some((name, _)) => Err(self.unknown(name, known, "no attribute of")),
+            Some((name, _)) => Err(self.unknown(name, known, "not an attribute of")),
             None => Ok(()),
         }
     }

@@ -131,7 +131,10 @@ pub(super) fn inputs(element: Element<'_>) -> Result<Vec<Input>, ParseFault> {
         let default = child.attribute("default").map(|text| {
             let fault = || {
                 let text = escape_line(text);
-                child.fault(format!("the default `{text}` of `{name}` is not a {}", ty.as_str()))
+                child.fault(format!(
+                    "the default `{text}` of `{name}` is not of the type `{}`",
+                    ty.as_str()
+                ))
             };
             ty.coerce(text.into()).ok_or_else(fault)
         });
@@ -182,7 +185,7 @@ fn named<'a>(
         Some(word) => {
             let known = InputType::ALL.map(InputType::as_str);
             let found = InputType::ALL.into_iter().find(|ty| ty.as_str() == word);
-            found.ok_or_else(|| element.unknown(word, &known, "no type for"))?
+            found.ok_or_else(|| element.unknown(word, &known, "not a type for"))?
         }
     };
     Ok((name.to_owned(), ty))

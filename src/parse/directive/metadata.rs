@@ -92,7 +92,7 @@ pub(super) fn limits(element: Element<'_>) -> Result<Map<String, Value>, ParseFa
     let mut limits = Map::new();
     for (name, text) in values(element)? {
         if !LIMITS.contains(&name) {
-            return Err(element.unknown(name, &LIMITS, "no limit in"));
+            return Err(element.unknown(name, &LIMITS, "not a limit in"));
         }
         let value = match name {
             "spend_currency" => {

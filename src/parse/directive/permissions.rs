@@ -37,7 +37,7 @@ pub(super) fn capabilities(element: Element<'_>) -> Result<Vec<String>, ParseFau
     }
     for action in element.children().filter(|child| child.name() != "acknowledge") {
         if !ACTIONS.contains(&action.name()) {
-            return Err(element.unknown(action.name(), &ACTIONS, "no part of"));
+            return Err(element.unknown(action.name(), &ACTIONS, "not a part of"));
         }
         of_action(action, &mut found)?;
     }
@@ -61,7 +61,7 @@ fn of_action(action: Element<'_>, found: &mut Vec<String>) -> Result<(), ParseFa
     }
     for kind in action.children() {
         if !KINDS.contains(&kind.name()) {
-            return Err(action.unknown(kind.name(), &KINDS, "no part of"));
+            return Err(action.unknown(kind.name(), &KINDS, "not a part of"));
         }
         kind.only(&[])?;
         let pattern = kind.text()?;
