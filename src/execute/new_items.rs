@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use crate::base::bytes::{Bounded, read_at_most, write_new};
 use crate::base::limits::{ID_SEGMENTS, ITEM_BYTES, NEW_ITEMS, NEW_ITEMS_BYTES};
 use crate::host::Policy;
-use crate::id::{Kind, Space};
+use crate::id::{ItemId, Kind, Space};
 use crate::parse::listed_files;
 use crate::space::FileTypes;
 use crate::verify::FileList;
@@ -179,7 +179,8 @@ impl There {
         if path.starts_with(Path::new(Kind::Tool.folder()).join("hooks")) {
             return Err(told(path, "would be a hook, which every call asks; a person makes those"));
         }
-        if path.iter().nth(1).is_some_and(|first| first == "rye") && path.iter().count() > 2 {
+        let id = path.iter().skip(1).collect::<PathBuf>().with_extension("");
+        if id.to_str().and_then(|id| id.parse().ok()).is_some_and(|id: ItemId| id.is_reserved()) {
             return Err(told(path, "would have an id that is reserved for what rye brings"));
         }
         if self.others.iter().any(|other| holds(other, path)) {

@@ -416,7 +416,6 @@ impl<'a> Places<'a> {
                 parts.map(|name| KeptPath { path: repository.join(name), is_folder: false }),
             );
         }
-        in_order(&mut kept);
         kept
     }
 
