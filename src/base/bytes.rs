@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
-use super::limits::LEFTOVER_SECONDS;
+use super::durations::LEFTOVER_SECONDS;
 use super::random;
 use crate::base::sync::unpoisoned;
 

@@ -8,8 +8,6 @@ pub(crate) const ID_BYTES: usize = 255;
 pub(crate) const ID_SEGMENTS: usize = 16;
 /// Longest signature line in bytes: the fixed fields and the longest id fit with room.
 pub(crate) const SIGNATURE_LINE: usize = 1024;
-/// How far ahead of the clock a signature may be made, in seconds: clocks of two machines differ.
-pub(crate) const CLOCK_SKEW_SECONDS: i64 = 300;
 /// Most links of a chain, tool and primitive included.
 pub(crate) const CHAIN_LINKS: usize = 10;
 /// Most remembered versions of one item: more than a person looks back through.
@@ -51,8 +49,6 @@ pub(crate) const LIST_STEPS: u64 = 2_000_000;
 /// Most violations of a schema that an answer lists, and bytes of their places and messages.
 pub(crate) const VIOLATIONS: usize = 100;
 pub(crate) const VIOLATIONS_BYTES: usize = 64 << 10;
-/// How long a value is checked at most where the caller sets no time, in milliseconds.
-pub(crate) const CHECK_MS: u64 = 10_000;
 /// Most bytes of a compiled pattern of a schema, and of the table that runs it.
 pub(crate) const SCHEMA_PATTERN_BYTES: usize = 1 << 18;
 /// Most steps back of one search by a pattern that needs them.
@@ -74,24 +70,10 @@ pub(crate) const PARAMS_BYTES: u64 = 16 << 20;
 pub(crate) const PLAN_BYTES: u64 = 4 * PARAMS_BYTES;
 /// Largest receipt in bytes: a chain has few links, and outputs are digests.
 pub(crate) const RECEIPT_BYTES: u64 = 4 << 20;
-/// Default time for a run in milliseconds, until a runtime says otherwise (issue of configuration).
-pub(crate) const TIMEOUT_MS: u64 = 30_000;
-/// Time for one call of the exec protocol in milliseconds, unless the item says otherwise.
-pub(crate) const EXEC_TIMEOUT_MS: u64 = 30_000;
-/// Time for a hook in milliseconds, unless its item says otherwise (exec-protocol 6).
-pub(crate) const HOOK_TIMEOUT_MS: u64 = 10_000;
 /// Most hooks of one space: each is asked for every call.
 pub(crate) const HOOKS: usize = 100;
-/// How long a server of the exec protocol is kept without a call, in milliseconds, unless the item
-/// says otherwise (exec-protocol 3.1).
-pub(crate) const EXEC_IDLE_MS: u64 = 300_000;
 /// Longest line of a server of the exec protocol, in bytes (exec-protocol 3.1).
 pub(crate) const EXEC_LINE_BYTES: usize = 10 << 20;
-/// First wait before a server that ended is started again, in milliseconds; twice as long each time
-/// (exec-protocol 3.4).
-pub(crate) const EXEC_BACKOFF_MS: u64 = 100;
-/// The longest such wait.
-pub(crate) const EXEC_BACKOFF_MAX_MS: u64 = 5_000;
 /// So many ends within a minute, and a server is left alone for half a minute.
 pub(crate) const EXEC_DEATHS: usize = 5;
 /// Timeouts in a row after which a server of several calls at once is replaced.
@@ -110,7 +92,6 @@ pub(crate) const SANDBOX_MOUNTS: usize = 1_000;
 /// of all that git says of them, and the seconds that it may take.
 pub(crate) const GIT_SETTINGS: usize = 64;
 pub(crate) const GIT_SETTINGS_BYTES: usize = 4 << 20;
-pub(crate) const GIT_SETTINGS_TIME: u64 = 30;
 /// Bytes of git's index that a tool may leave: a million files take about 100 MiB.
 pub(crate) const GIT_INDEX_BYTES: usize = 512 << 20;
 /// New items that one run may leave (`items: write`), with folders and hidden names, and the bytes
@@ -122,19 +103,12 @@ pub(crate) const NEW_ITEMS_BYTES: usize = 64 << 20;
 pub(crate) const WATCHED_ACCESSES: usize = 200_000;
 /// Longest text of a request to a person, in bytes: it is read on a screen.
 pub(crate) const PENDING_TEXT_BYTES: usize = 16 << 10;
-/// How long a server may take to end once its input is closed, in milliseconds (exec-protocol 3.5).
-pub(crate) const EXEC_CLOSE_MS: u64 = 2_000;
 /// Most requests of tools that wait for a person: more than a person reads.
 pub(crate) const PENDING_WAITING: usize = 1_000;
 /// What their plans, with the parameters, may come to in bytes: they lie in the person's home.
 pub(crate) const PENDING_BYTES: u64 = 64 << 20;
 /// Decided requests that are kept to be looked at.
 pub(crate) const PENDING_KEPT: usize = 500;
-/// How long a process waits for others that write the registry, in milliseconds: as long as a run
-/// may take, since a request that is not kept is lost with the run that made it.
-pub(crate) const REGISTRY_WAIT_MS: u64 = TIMEOUT_MS;
-/// Longest pause between two tries, in milliseconds: a write takes about as long.
-pub(crate) const REGISTRY_PAUSE_MS: u64 = 20;
 /// Shown of an answer that is none, in bytes (exec-protocol 2).
 pub(crate) const SHOWN_BYTES: usize = 200;
 /// Lines of standard error that reach the log for one call: a flood helps nobody.
@@ -144,19 +118,6 @@ pub(crate) const EXEC_IN_FLIGHT: usize = 1024;
 /// Most faults of an imported document that are told at once: each is looked up from its top, and
 /// nobody mends more in one go.
 pub(crate) const IMPORT_FAULTS: usize = 64;
-/// Longest time that a signed item may ask for in milliseconds: one day.
-pub(crate) const TIMEOUT_MAX_MS: u64 = 86_400_000;
-/// Between asking a process group to end and killing it, in milliseconds (core 7.11).
-pub(crate) const TERM_GRACE_MS: u64 = 2_000;
-/// How long output is still read after the child itself ended, in milliseconds: a grandchild that
-/// holds the pipe must not hold the answer.
-pub(crate) const DRAIN_MS: u64 = 100;
-/// How long a program that is open for writing is tried to be started, in milliseconds: a child
-/// between its birth and its program takes far less.
-pub(crate) const BUSY_PROGRAM_MS: u64 = 1_000;
-/// How long a killed child is waited for, in milliseconds; only one that may not be killed takes
-/// longer.
-pub(crate) const REAP_MS: u64 = 500;
 /// Kept of the body of an HTTP answer, in bytes, unless the tool asks for less: as of a process.
 pub(crate) const ANSWER_BYTES: u64 = OUTPUT_BYTES as u64;
 /// Largest head of an HTTP answer in bytes: several times what servers send.
@@ -164,23 +125,14 @@ pub(crate) const ANSWER_BYTES: u64 = OUTPUT_BYTES as u64;
 pub(crate) const HEADERS_BYTES: usize = 64 << 10;
 /// Longest URL in bytes: many servers refuse a longer one.
 pub(crate) const URL_BYTES: usize = 8 << 10;
-/// Time for a connection to come about in milliseconds, unless the tool says otherwise.
-pub(crate) const CONNECT_TIMEOUT_MS: u64 = 10_000;
 /// Most tries of one HTTP request: each costs a server that is in trouble already.
 pub(crate) const TRIES: u64 = 10;
 /// Tries of an HTTP request unless the tool says otherwise.
 pub(crate) const TRIES_DEFAULT: u64 = 3;
-/// First wait between two tries in milliseconds, unless the tool says otherwise.
-pub(crate) const BACKOFF_MS: u64 = 500;
-/// Longest wait between two tries in milliseconds that nobody but us decided.
-pub(crate) const BACKOFF_MAX_MS: u64 = 30_000;
 /// Most redirects that are followed: a longer way is a loop or a mistake.
 pub(crate) const REDIRECTS: u64 = 10;
 /// Redirects followed unless the tool says otherwise.
 pub(crate) const REDIRECTS_DEFAULT: u64 = 5;
-/// How long an exchange is waited for after its connection was closed, in milliseconds.
-#[cfg(feature = "http")]
-pub(crate) const NET_GRACE_MS: u64 = 500;
 /// Largest program whose header is read from a syntax tree, in bytes: time to read it is in the way
 /// of each run.
 pub(crate) const PROGRAM_BYTES: usize = 512 << 10;
@@ -214,13 +166,6 @@ pub(crate) const LSP_AWAITED: usize = 16;
 /// Most bytes of all open texts: eight of the largest, or thousands of usual ones.
 #[cfg(feature = "lsp")]
 pub(crate) const LSP_OPEN_BYTES: usize = 32 << 20;
-/// How long a text is left alone after a change before it is judged, in milliseconds: most letters
-/// follow sooner.
-#[cfg(feature = "lsp")]
-pub(crate) const LSP_DEBOUNCE_MS: u64 = 150;
-/// How long a text is left unjudged while somebody types on, in milliseconds.
-#[cfg(feature = "lsp")]
-pub(crate) const LSP_LATEST_MS: u64 = 1_000;
 /// Longest change that a question holds, in bytes: about two screens.
 #[cfg(feature = "lsp")]
 pub(crate) const LSP_QUESTION_BYTES: usize = 8 << 10;
@@ -228,11 +173,6 @@ pub(crate) const LSP_QUESTION_BYTES: usize = 8 << 10;
 pub(crate) const STDERR_TAIL: usize = 4 << 10;
 /// Most files one space may hold of a kind; a walk stops there instead of filling memory.
 pub(crate) const LISTED_FILES: usize = 200_000;
-/// How long the smallest difference of two texts is looked for, in milliseconds: a person waits for
-/// it.
-pub(crate) const DIFF_MS: u64 = 2_000;
-/// Work that takes longer than this shows a progress bar, in milliseconds (core 11).
-pub(crate) const PROGRESS_AFTER_MS: u64 = 500;
 /// Longest sentence about a text, in characters: it may quote the text, which may be of any length.
 pub(crate) const MESSAGE_CHARS: usize = 400;
 /// Longest message of an error, and longest help, in bytes: a thousand findings fit, and whatever
@@ -267,9 +207,6 @@ pub(crate) const PARTS_WALKED: usize = 20_000;
 /// Largest small text that decides about an interpreter, in bytes: a version file, a `pyvenv.cfg`,
 /// a path that a program prints. A few lines are usual.
 pub(crate) const SMALL_TEXT_BYTES: u64 = 64 << 10;
-/// How long a program that tells an interpreter's path may take, in milliseconds: it is in the way
-/// of every run.
-pub(crate) const INTERPRETER_COMMAND_MS: u64 = 5_000;
 /// Most cases of one test spec: more are several specs.
 pub(crate) const TEST_CASES: usize = 1_000;
 /// Most evals of one case of a test spec: each is a run of its own.
@@ -291,13 +228,6 @@ pub(crate) const MCP_MESSAGE_BYTES: usize = 16 << 20;
 /// answered to one that never reads must not fill the memory.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_UNREAD: usize = 64;
-/// How long an MCP server that ends waits for what it cancelled, in milliseconds: the time that a
-/// process group is given to end, and a little to kill it.
-#[cfg(feature = "mcp")]
-pub(crate) const MCP_END_MS: u64 = TERM_GRACE_MS + 3_000;
-/// How often a client that wants to know is told that a call still runs, in milliseconds.
-#[cfg(feature = "mcp")]
-pub(crate) const MCP_PROGRESS_MS: u64 = 1_000;
 /// Most lines of a tool's standard error that are sent to a client while a call runs, the first
 /// ones, and as many when it is done, the last ones.
 #[cfg(feature = "mcp")]
@@ -312,14 +242,6 @@ pub(crate) const MCP_ITEMS: usize = 2_000;
 /// Most prompts or resources on one page of a list.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_PAGE: usize = 100;
-/// How long an MCP server waits after the last hint that a file changed before it looks, in
-/// milliseconds.
-#[cfg(feature = "mcp")]
-pub(crate) const MCP_QUIET_MS: u64 = 150;
-/// How long calls may go on when the client of an MCP server has closed our input, in milliseconds:
-/// what was asked just before is answered, and nothing is left running for nobody.
-#[cfg(feature = "mcp")]
-pub(crate) const MCP_GONE_MS: u64 = 1_000;
 /// Most connections that an MCP server over HTTP has at once; others wait. Each call has one, and
 /// some are left to listen, and to cancel a call.
 #[cfg(feature = "mcp")]
@@ -328,17 +250,6 @@ pub(crate) const MCP_CONNECTIONS: usize = MCP_CALLS + MCP_WAITING + 48;
 /// room for another.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_SESSIONS: usize = 256;
-/// How long a client may take for the head of an HTTP request, in milliseconds.
-#[cfg(feature = "mcp")]
-pub(crate) const MCP_HEADER_MS: u64 = 10_000;
-/// How long a client may take for the body of an HTTP request, in milliseconds: one on this machine
-/// needs less for the largest, and who never ends keeps nobody else out.
-#[cfg(feature = "mcp")]
-pub(crate) const MCP_BODY_MS: u64 = 10_000;
-/// How long a call goes on over HTTP when nobody reads its answer, in milliseconds: a client is
-/// told to come back after three seconds.
-#[cfg(feature = "mcp")]
-pub(crate) const MCP_LOST_MS: u64 = 5_000;
 /// Most pages of a server's list of tools that are read; a list that goes on has no end.
 pub(crate) const MCP_LIST_PAGES: usize = 64;
 /// Most tools of a server: more than any person reads.
@@ -348,40 +259,8 @@ pub(crate) const MCP_LIST_TOOLS: usize = 1_000;
 pub(crate) const MCP_ANSWER_BYTES: usize = 16 << 20;
 /// Most bytes that wait to be written to an MCP server beside a call: answers to what it asks.
 pub(crate) const MCP_REPLY_BYTES: usize = 1 << 20;
-/// How long a server may take to hear that a call is cancelled, in milliseconds, before it is
-/// ended.
-pub(crate) const MCP_CANCEL_MS: u64 = 200;
-/// How often whoever waits for a server that serves another call looks again, in milliseconds.
-pub(crate) const MCP_TURN_MS: u64 = 10;
-/// Time to start a server and read its list of tools at an import, in milliseconds: one that is
-/// fetched first takes its time.
-pub(crate) const MCP_IMPORT_MS: u64 = 120_000;
-/// How long a dev key lives, in seconds: a working day and its evening (core 5.2).
-pub(crate) const DEV_KEY_SECONDS: i64 = 12 * 3600;
-/// A dev key with less left than this is not begun with, in seconds: its work would end in the
-/// middle.
-pub(crate) const DEV_KEY_SPARE_SECONDS: i64 = 15 * 60;
-/// How long the record of a dev key that is over is kept, in seconds: what it signed is then told
-/// from what a stranger signed.
-pub(crate) const DEV_RECORD_SECONDS: u64 = 30 * 86_400;
-/// How long `rye dev` waits at most before it asks the clock whether its key is nearly over, in
-/// milliseconds: far less than the time that is left then, and no load.
-pub(crate) const DEV_CLOCK_MS: u64 = 60_000;
 /// Most files that `rye dev` signs at once without asking: a person saves one, a program many.
 pub(crate) const DEV_FILES: usize = 5;
-/// After the last sign of a change `rye dev` waits so long before it looks, in milliseconds: an
-/// editor takes several steps to save.
-pub(crate) const DEV_QUIET_MS: u64 = 80;
-/// But it looks after this time though signs keep coming, in milliseconds.
-pub(crate) const DEV_PATIENCE_MS: u64 = 1_000;
-/// How long after a look it looks once more, in milliseconds: what was written into a new folder
-/// before it was watched gave no sign.
-pub(crate) const DEV_AGAIN_MS: u64 = 500;
-/// How long git may be at work before its lock counts as left behind, in milliseconds.
-pub(crate) const DEV_GIT_MS: u64 = 10_000;
-/// Age at which a temporary file is one that a killed process left, in seconds: no write takes as
-/// long.
-pub(crate) const LEFTOVER_SECONDS: u64 = 600;
 /// Most short options in one argument behind which a file's name is looked for: nobody writes as
 /// many, and each costs a look at the disk.
 pub(crate) const SHORT_OPTIONS: usize = 16;
@@ -402,9 +281,6 @@ pub(crate) const EXAMPLES_SHOWN: usize = 20;
 pub(crate) const SEARCH_TEXT_BYTES: usize = 8 << 10;
 /// Most different words of one item: a page of text.
 pub(crate) const SEARCH_DOC_WORDS: usize = 512;
-/// How long a search index is kept at most where its files are watched, in milliseconds: a network
-/// file system gives no sign of what another machine writes.
-pub(crate) const SEARCH_KEEP_MS: u64 = 60_000;
 /// Most different words of a search index: more than a language has.
 pub(crate) const SEARCH_TERMS: usize = 1_000_000;
 /// Most files of a bundle: a large collection has some hundreds.

@@ -2,12 +2,15 @@
 //!
 //! Sees nothing of this crate.
 //!
-//! Start at `limits`: every cap in rye stands there once, with its reason.
+//! Start at `limits` and `durations`: every cap in rye, and every span of time, stands there once,
+//! with its reason.
 
 mod address;
 pub(crate) mod bytes;
 pub(crate) mod canon;
+pub(crate) mod diff;
 pub(crate) mod digest;
+pub(crate) mod durations;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 pub(crate) mod json;

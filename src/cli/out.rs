@@ -234,7 +234,7 @@ impl Progress {
     pub(super) fn tick(&self) {
         self.0.inc(1);
         let late =
-            self.0.elapsed().as_millis() > u128::from(crate::base::limits::PROGRESS_AFTER_MS);
+            self.0.elapsed().as_millis() > u128::from(crate::base::durations::PROGRESS_AFTER_MS);
         if late && self.0.is_hidden() && io::stderr().is_terminal() {
             self.0.set_draw_target(indicatif::ProgressDrawTarget::stderr());
         }

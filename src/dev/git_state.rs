@@ -5,7 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::base::limits::{DEV_GIT_MS, SMALL_TEXT_BYTES};
+use crate::base::durations::DEV_GIT_MS;
+use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::host::{Host, PrivateDir};
 
 /// Largest list of packed refs that is read, in bytes: a hundred thousand branches.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::error::DevError;
 use super::event::DevEvent;
 use super::session::Session;
-use crate::base::limits::DEV_CLOCK_MS;
+use crate::base::durations::DEV_CLOCK_MS;
 use crate::diagnostic::Failure;
 use crate::rye::{Author, Rye, WorkingItem, WorkingText, now};
 use crate::space::Entry;

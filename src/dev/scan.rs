@@ -9,13 +9,11 @@ use super::git_state::GitIs;
 use super::repositories::Repositories;
 use super::rules::{HoldReason, fields};
 use super::session::{Held, Session};
-use crate::base::limits::{DEV_AGAIN_MS, DEV_FILES, DEV_PATIENCE_MS};
+use crate::base::durations::{DEV_AGAIN_MS, DEV_GIT_SETTLES_MS, DEV_PATIENCE_MS};
+use crate::base::limits::DEV_FILES;
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::rye::{Author, Prepared, Rye, WorkingItem, WorkingText};
 use crate::space::Entry;
-
-/// How long after git removed its lock git counts as done.
-const GIT_SETTLES: Duration = Duration::from_millis(300);
 
 /// What a scan found.
 pub(super) struct Seen {
@@ -140,7 +138,7 @@ impl Session<'_> {
         let was_busy = std::mem::replace(&mut self.git_was_busy, git_is == GitIs::Busy);
         let wait = match git_is {
             GitIs::Busy => Duration::from_millis(100),
-            GitIs::Idle if was_busy => GIT_SETTLES,
+            GitIs::Idle if was_busy => Duration::from_millis(DEV_GIT_SETTLES_MS),
             GitIs::Idle | GitIs::Stuck => return false,
         };
         self.due = Some(Instant::now() + wait);

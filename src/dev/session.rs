@@ -13,7 +13,7 @@ use super::poll::{Poll, PollEvent};
 use super::repositories::{Repositories, States, Touches};
 use super::rules::HoldReason;
 use super::terminal::Key;
-use crate::base::limits::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
+use crate::base::durations::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::rye::{Author, Request, Rye, WorkingItem};

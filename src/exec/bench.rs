@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::server::{Asked, Server};
-use crate::base::limits::{EXEC_IDLE_MS, OUTPUT_BYTES};
+use crate::base::durations::EXEC_IDLE_MS;
+use crate::base::limits::OUTPUT_BYTES;
 use crate::execute::{ExecuteError, Mask, RunFolders};
 use crate::host::{Host, Os, Signals, Spawn};
 use crate::id::{ItemId, Kind, Ref};

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::stderr::StderrLog;
 use super::wire::{one_line, request};
+use crate::base::durations::OBSERVER_LOOK_MS;
 use crate::base::limits::OBSERVERS;
 use crate::base::sync::unpoisoned;
 use crate::execute::{Mask, RunFolders};
@@ -36,9 +37,6 @@ pub(crate) struct Notification {
     pub(crate) deadline: Instant,
     pub(crate) mask: Mask,
 }
-
-/// How often an observer looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(50);
 
 impl Observers {
     /// A place for one more, which is taken before it is started; `None` while too many run.
@@ -90,7 +88,11 @@ fn watch(told: Notification, is_over: &AtomicBool) {
             break;
         }
         // What it answers changes nothing.
-        match child.turn(&mut words, deadline.min(now + LOOK), None) {
+        match child.turn(
+            &mut words,
+            deadline.min(now + Duration::from_millis(OBSERVER_LOOK_MS)),
+            None,
+        ) {
             Ok(turn) => {
                 stderr_log.take(&item, &turn.stderr, &mask);
                 // It may close its output and go on without an answer.

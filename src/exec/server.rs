@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use super::session::{Heard, Reply, Session};
 use super::stderr::StderrLog;
 use super::wire::Answer;
-use crate::base::limits::{
-    EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINES,
+use crate::base::durations::{
+    EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS_MS, EXEC_LEFT_ALONE_MS,
 };
+use crate::base::limits::{EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINES};
 use crate::base::lines::{FramedLine, Framer};
 use crate::base::sync::unpoisoned;
 use crate::execute::{ExecuteError, Mask, ProtocolFault, RunFolders, status_text};
@@ -71,10 +72,6 @@ struct Live {
 
 /// Looks at what came between two calls, each at what a pipe holds.
 const DRAIN_TURNS: usize = 4;
-
-/// A minute, in which ends are counted, and half of it, in which an unstable server is left alone.
-const MINUTE: Duration = Duration::from_mins(1);
-const LEFT_ALONE: Duration = Duration::from_secs(30);
 
 impl Server {
     pub(super) fn new(item: Ref, options: ExecOptions) -> Self {
@@ -315,10 +312,10 @@ impl Server {
             }
         };
         let now = Instant::now();
-        state.deaths.retain(|at| now.duration_since(*at) < MINUTE);
+        state.deaths.retain(|at| now.duration_since(*at) < Duration::from_millis(EXEC_DEATHS_MS));
         state.deaths.push(now);
         let wait = match state.deaths.len() >= EXEC_DEATHS {
-            true => LEFT_ALONE,
+            true => Duration::from_millis(EXEC_LEFT_ALONE_MS),
             false => {
                 let ms = EXEC_BACKOFF_MS << state.failures.min(10);
                 Duration::from_millis(ms.min(EXEC_BACKOFF_MAX_MS))

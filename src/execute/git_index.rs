@@ -13,7 +13,8 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 
 use crate::base::bytes::{Bounded, read_at_most, write_new};
-use crate::base::limits::{GIT_INDEX_BYTES, GIT_SETTINGS_TIME};
+use crate::base::durations::GIT_SETTINGS_TIME;
+use crate::base::limits::GIT_INDEX_BYTES;
 use crate::base::text::brief_line;
 use crate::host::{Commits, Host, PrivateDir, Spawn};
 

@@ -8,7 +8,7 @@ use super::child::RunContext;
 use super::error::{ExecuteError, HttpFault};
 use super::outcome::Outcome;
 use super::redact::Mask;
-use crate::base::limits::BACKOFF_MAX_MS;
+use crate::base::durations::BACKOFF_MAX_MS;
 use crate::base::{Address, random};
 use crate::host::{HttpAnswer, HttpCall, NetFault, NetSettings};
 use crate::plan::{HttpRequest, Plan};

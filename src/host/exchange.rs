@@ -15,7 +15,8 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use super::exchange_fault::fault;
 use super::net::{HttpAnswer, HttpCall, NetFault, NetSettings, listen};
 use super::unix::Signals;
-use crate::base::limits::{HEADERS_BYTES, NET_GRACE_MS};
+use crate::base::durations::NET_GRACE_MS;
+use crate::base::limits::HEADERS_BYTES;
 
 /// Carries one request out and gives the answer, whatever its status.
 pub(super) fn exchange(call: &HttpCall) -> Result<HttpAnswer, NetFault> {

@@ -6,10 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::confinement::{CannotConfine, ChildSandbox, Confinement, Ladder, Policy};
 use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::observe::Accesses;
 use super::persistent::PersistentChild;
-use super::policy::{CannotConfine, ChildSandbox, Confinement, Ladder, Policy};
 use super::unix::Restrict;
 use crate::base::{Digest, Digesting};
 

@@ -6,13 +6,15 @@
 //!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a child
 //!   that others talk with · `pipes.rs` the one loop over a child's streams · `look.rs` its eyes ·
 //!   `unix.rs` and `kernel.rs` the few calls that need `unsafe` · `observe.rs` what a child does,
-//!   `ptrace.rs` its calls · `net.rs` HTTP as data, `exchange.rs` with the real network · `vars.rs`
-//!   the environment, read once · `private_dir.rs` the private folder of a run · `policy.rs` what a
-//!   child may touch, as data
+//!   `ptrace.rs` its calls · `net.rs` HTTP as data, `exchange.rs` with the real network ·
+//!   `environment.rs` the variables, read once · `private_dir.rs` the private folder of a run ·
+//!   `confinement.rs` what a child may touch, as data
 
 mod account;
+mod confinement;
 #[cfg(test)]
 mod contract;
+mod environment;
 #[cfg(feature = "http")]
 mod exchange;
 #[cfg(feature = "http")]
@@ -26,13 +28,16 @@ mod observe;
 mod os;
 mod persistent;
 mod pipes;
-mod policy;
 mod private_dir;
 mod ptrace;
 mod unix;
-mod vars;
 
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid};
+pub(crate) use confinement::{
+    CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, KeptPath, Lacking, Ladder, Net,
+    Policy, SANDBOX_FAILED, SandboxLevel,
+};
+pub(crate) use environment::Vars;
 pub(crate) use host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
 pub(crate) use kernel::{
     can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
@@ -44,14 +49,9 @@ pub(crate) use observe::{Access, Accesses};
 pub(crate) use os::Os;
 pub(crate) use persistent::PersistentChild;
 pub(crate) use pipes::IoRound;
-pub(crate) use policy::{
-    CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, KeptPath, Lacking, Ladder, Net,
-    Policy, SANDBOX_FAILED, SandboxLevel,
-};
 pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;
 pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
-pub(crate) use vars::Vars;
 
 #[cfg(feature = "mcp")]
 pub(crate) use unix::ThisThread;

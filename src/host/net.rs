@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::environment::Vars;
 use super::unix::Signals;
-use super::vars::Vars;
 use crate::base::Address;
 
 /// One request. Inert until a [`super::Host`] takes it.

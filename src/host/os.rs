@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
+use super::confinement::{CannotConfine, Confinement, Ladder, Policy};
 use super::host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
 use super::look;
 use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::observe::Watch;
 use super::persistent::{PersistentChild, forget, start_known, sweep_others};
 use super::pipes::{IoRound, Pipes};
-use super::policy::{CannotConfine, Confinement, Ladder, Policy};
 use super::unix::{Signals, Started, reap, reset_sigchld};
-use crate::base::limits::{DRAIN_MS, TERM_GRACE_MS};
+use crate::base::durations::{DRAIN_MS, TERM_GRACE_MS};
 use crate::base::{Digest, Digesting};
 
 /// The machine this process runs on.

@@ -18,7 +18,7 @@ use super::pipes::{IoRound, Pipes};
 use super::unix::{
     Signals, Started, block_all_signals, forget_group, kill_group_on_signal, reap, start,
 };
-use crate::base::limits::{EXEC_CLOSE_MS, TERM_GRACE_MS};
+use crate::base::durations::{EXEC_CLOSE_MS, TERM_GRACE_MS};
 use crate::base::sync::unpoisoned;
 
 /// A child with its three streams, in its own process group. Dropping it kills the group.

@@ -18,7 +18,8 @@ use rustix::process::Resource;
 use super::host::Spawn;
 use super::kernel::FirstProcess;
 use super::ptrace::be_watched;
-use crate::base::limits::{BUSY_PROGRAM_MS, EXEC_SERVERS, REAP_MS};
+use crate::base::durations::{BUSY_PROGRAM_MS, REAP_MS};
+use crate::base::limits::EXEC_SERVERS;
 
 /// Exit code or signal, and peak memory in KiB.
 pub(super) struct Reaped {

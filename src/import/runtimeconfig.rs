@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::doc::{Doc, Fields, Spot};
 use super::error::{IMPORT_MISSING, IMPORT_NAME, IMPORT_NOT_A_CONFIG, IMPORT_VALUE};
 use super::hook::{self, Hook};
-use crate::base::limits::TIMEOUT_MAX_MS;
+use crate::base::durations::TIMEOUT_MAX_MS;
 use crate::base::text::escape_line;
 use crate::id::{ItemId, Kind};
 use crate::space::is_test_spec;

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::error::LearnError;
 use super::needs::{Needed, needed};
 use crate::base::bytes::replace_if;
+use crate::base::diff::unified;
 use crate::diagnostic::Failure;
 use crate::host::can_watch;
 use crate::id::{Query, Ref};
@@ -79,13 +80,7 @@ fn changed(found: &Found, needs: &Needs) -> (Result<String, String>, String) {
     let text = text.and_then(|text| declare(text, &found.file_type.header, needs));
     let Ok(new) = &text else { return (text, String::new()) };
     let old = String::from_utf8_lossy(&found.bytes);
-    if old == *new {
-        return (text, String::new());
-    }
-    let diff = similar::TextDiff::from_lines(old.as_ref(), new.as_str());
-    let path = &found.place.path;
-    let (is, learned) = (format!("{path} (on disk)"), format!("{path} (learned)"));
-    let unified = diff.unified_diff().context_radius(3).header(&is, &learned).to_string();
+    let unified = unified(&found.place.path, ("on disk", &old), ("learned", new));
     (text, unified)
 }
 

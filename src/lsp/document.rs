@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use gen_lsp_types as lsp;
 
 use super::place::Units;
-use crate::base::limits::{ITEM_BYTES, LSP_DEBOUNCE_MS, LSP_LATEST_MS};
+use crate::base::durations::{LSP_DEBOUNCE_MS, LSP_LATEST_MS};
+use crate::base::limits::ITEM_BYTES;
 use crate::rye::JudgedDraft;
 
 /// One open file that is an item by its path, or may become one.

@@ -27,9 +27,8 @@ use super::messages::is_read_over_http;
 use super::server::Server;
 use super::session::Session;
 use crate::base::Digest;
-use crate::base::limits::{
-    MCP_BODY_MS, MCP_CONNECTIONS, MCP_HEADER_MS, MCP_MESSAGE_BYTES, TIMEOUT_MAX_MS,
-};
+use crate::base::durations::{MCP_BODY_MS, MCP_HEADER_MS, TIMEOUT_MAX_MS};
+use crate::base::limits::{MCP_CONNECTIONS, MCP_MESSAGE_BYTES};
 use crate::diagnostic::Failure;
 
 /// Where the server listens, and the token that clients need.

@@ -13,7 +13,8 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::server::held;
-use crate::base::limits::{MCP_LOST_MS, MCP_SESSIONS};
+use crate::base::durations::MCP_LOST_MS;
+use crate::base::limits::MCP_SESSIONS;
 
 /// All open streams, and the sessions that they belong to.
 #[derive(Default)]

@@ -25,7 +25,8 @@ use super::http_readers::RequestStream;
 use super::server::{Server, held};
 use super::tools::own;
 use super::workers::Ticket;
-use crate::base::limits::{MCP_LOG_LINES, MCP_PROGRESS_MS};
+use crate::base::durations::MCP_PROGRESS_MS;
+use crate::base::limits::MCP_LOG_LINES;
 use crate::id::Ref;
 use crate::resolve::RESOLVE_NOT_FOUND;
 

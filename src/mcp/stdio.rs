@@ -23,7 +23,8 @@ use super::error::McpError;
 use super::messages::{HAS_BEGUN, Messages};
 use super::server::{Server, held};
 use super::session::{Session, versions};
-use crate::base::limits::{MCP_GONE_MS, MCP_UNREAD};
+use crate::base::durations::MCP_GONE_MS;
+use crate::base::limits::MCP_UNREAD;
 use crate::diagnostic::Failure;
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;

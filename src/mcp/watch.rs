@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::exposed::ExposedTools;
 use super::server::Server;
-use crate::base::limits::MCP_QUIET_MS;
+use crate::base::durations::MCP_QUIET_MS;
 use crate::id::Space;
 use crate::space::Root;
 

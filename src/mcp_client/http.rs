@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
 use crate::base::Address;
-use crate::base::limits::{CONNECT_TIMEOUT_MS, MCP_ANSWER_BYTES};
+use crate::base::durations::CONNECT_TIMEOUT_MS;
+use crate::base::limits::MCP_ANSWER_BYTES;
 use crate::execute::{McpFault, RunFolders};
 use crate::host::{HttpAnswer, HttpCall, NetFault, NetSettings, PersistentChild};
 

@@ -6,7 +6,7 @@ use super::http::{HttpCarrier, Remote};
 use super::kept_sessions::{end, masked};
 use super::session::{Carrier, Lost, Session, Talk};
 use super::stdio::StdioCarrier;
-use crate::base::limits::MCP_IMPORT_MS;
+use crate::base::durations::MCP_IMPORT_MS;
 use crate::execute::{Mask, McpFault, RunFolders};
 use crate::host::{Host, Signals, Spawn, Vars};
 use crate::id::Ref;

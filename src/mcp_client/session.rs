@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::wire::{VERSIONS, bad, called, changes, notification, request, result, tool};
-use crate::base::limits::{MCP_ANSWER_BYTES, MCP_CANCEL_MS, MCP_LIST_PAGES, MCP_LIST_TOOLS};
+use crate::base::durations::MCP_CANCEL_MS;
+use crate::base::limits::{MCP_ANSWER_BYTES, MCP_LIST_PAGES, MCP_LIST_TOOLS};
 use crate::exec::Answer;
 use crate::execute::{ExecuteError, Mask, McpFault};
 use crate::host::{Host, Signals, Vars};

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::error::PlanError;
-use crate::base::limits::TIMEOUT_MAX_MS;
+use crate::base::durations::TIMEOUT_MAX_MS;
 use crate::chain::Chain;
 use crate::parse::Argument;
 

@@ -8,7 +8,7 @@ use super::arguments::{paths, values};
 use super::config::Execution;
 use super::error::PlanError;
 use super::plan::PlanContext;
-use crate::base::limits::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS, HOOK_TIMEOUT_MS};
+use crate::base::durations::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS, HOOK_TIMEOUT_MS};
 use crate::base::text::escape_line;
 use crate::chain::Chain;
 use crate::id::Space;

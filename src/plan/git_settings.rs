@@ -13,7 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use crate::base::limits::{GIT_SETTINGS, GIT_SETTINGS_BYTES, GIT_SETTINGS_TIME};
+use crate::base::durations::GIT_SETTINGS_TIME;
+use crate::base::limits::{GIT_SETTINGS, GIT_SETTINGS_BYTES};
 use crate::base::text::{brief_line, escape_line};
 use crate::host::{KeptPath, Spawn, home_of};
 

@@ -13,8 +13,9 @@ use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Number, Value};
 
 use super::error::Violation;
+use crate::base::durations::CHECK_MS;
 use crate::base::limits::{
-    CHECK_MS, CHECK_STEPS, LIST_STEPS, SCHEMA_PATTERN_BYTES, SCHEMA_PATTERN_STEPS, VIOLATIONS,
+    CHECK_STEPS, LIST_STEPS, SCHEMA_PATTERN_BYTES, SCHEMA_PATTERN_STEPS, VIOLATIONS,
     VIOLATIONS_BYTES,
 };
 use crate::host::Signals;

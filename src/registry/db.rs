@@ -11,7 +11,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::RegistryError;
 use crate::base::bytes::{sweep, temporary};
-use crate::base::limits::{REGISTRY_PAUSE_MS, REGISTRY_WAIT_MS};
+use crate::base::durations::{REGISTRY_PAUSE_MS, REGISTRY_WAIT_MS};
 use crate::base::random;
 
 /// One step from each version of the tables to the next; a step that was released is never changed.

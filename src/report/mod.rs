@@ -4,6 +4,7 @@
 //!
 //! Wire names stand in `tests/golden/wire.txt` and are never renamed.
 
+mod dry_run;
 mod error;
 mod failed;
 #[cfg(any(test, feature = "fuzz"))]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::sandbox_text;
+use super::dry_run::sandbox_text;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Paint, Style};
 use crate::trace::{Event, Recorded, SkippedPath};

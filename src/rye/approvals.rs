@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::facade::{Rye, now};
 use super::failed::Failed;
 use super::run::Request;
+use crate::base::durations::PENDING_LOOK_MS;
 use crate::diagnostic::Failure;
 use crate::execute::Pending;
 use crate::plan::{Plan, PlanError, PlanFile};
@@ -42,9 +43,6 @@ impl Approval {
         RegistryError::Drifted { id: self.id.clone(), why: error.to_string() }.into()
     }
 }
-
-/// How often a request is looked at that somebody waits for.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// Runs that wait for a person.
 #[derive(Clone, Copy)]
@@ -177,7 +175,9 @@ impl Approvals<'_> {
             }
             // Its plan may be large: it is read again when there may be something else to read.
             loop {
-                if let Ok(Some(signal)) = self.rye.host().sleep(LOOK) {
+                if let Ok(Some(signal)) =
+                    self.rye.host().sleep(Duration::from_millis(PENDING_LOOK_MS))
+                {
                     return Ok(Err(signal));
                 }
                 if request.row.is_left() || registry.version()? != version {

@@ -1,7 +1,6 @@
 //! Comparing an item with versions of it that were signed or ran here (core 10).
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +9,7 @@ use super::facade::Rye;
 use super::listed_files::{Files, ListedFiles, checked, listed_digests, unlike};
 use super::load::Loader;
 use super::{DIFF_AMBIGUOUS_VERSION, DIFF_NO_BASELINE, DIFF_UNKNOWN_VERSION};
-use crate::base::limits::DIFF_MS;
+use crate::base::diff::unified;
 use crate::base::text::escape_line;
 use crate::base::{Digest, Timestamp};
 use crate::diagnostic::Failure;
@@ -207,7 +206,7 @@ impl Difference {
             Some(name) => format!("{name}, signed {at}, sha256 {short}"),
         };
         let now = String::from_utf8_lossy(&found.bytes);
-        let unified = unified(old.text(), &now, &found.place.path, &was);
+        let unified = unified(&found.place.path, (&was, old.text()), ("on disk", &now));
         let (item, place, sha256) = (found.item.clone(), found.place.clone(), Some(old.digest()));
         Self { item, place, since, sha256, unified, files: Vec::new() }
     }
@@ -295,7 +294,11 @@ impl Loader<'_> {
     /// The whole of an item of which no version is known, and of the files beside it.
     fn all_new(&self, found: &Found) -> Difference {
         let text = String::from_utf8_lossy(&found.bytes);
-        let unified = unified("", &text, &found.place.path, "no version that verifies is known");
+        let unified = unified(
+            &found.place.path,
+            ("no version that verifies is known", ""),
+            ("on disk", &text),
+        );
         let files = self.file_differences(found, &self.rye.items().files_beside(found), None);
         let (item, place) = (found.item.clone(), found.place.clone());
         Difference { item, place, since: None, sha256: None, unified, files }
@@ -374,77 +377,14 @@ fn moment(text: &str) -> Option<Timestamp> {
 fn differing(old: &[u8], new: Option<&Cow<'static, [u8]>>, path: &str, was: &str) -> String {
     let new = new.map(AsRef::as_ref).unwrap_or_default();
     match (std::str::from_utf8(old), std::str::from_utf8(new)) {
-        (Ok(old), Ok(new)) => unified(old, new, path, was),
+        (Ok(old), Ok(new)) => unified(path, (was, old), ("on disk", new)),
         _ => format!("`{path}` is not text: sha256 {}\n", Digest::of(new)),
     }
 }
 
-pub(super) fn unified(old: &str, new: &str, path: &str, was: &str) -> String {
-    if old == new {
-        return String::new();
-    }
-    // The best diff of texts that share nothing takes a minute. After this one that is coarser, and
-    // as true, has to do.
-    let most = Duration::from_millis(DIFF_MS);
-    // Lines end at a line feed alone, so that a carriage return is a character of its line.
-    let (old, new): (Vec<_>, Vec<_>) =
-        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
-    let diff = similar::TextDiff::configure()
-        .timeout(most)
-        .newline_terminated(true)
-        .diff_slices(&old, &new);
-    let (was, is) = (format!("{path} ({was})"), format!("{path} (on disk)"));
-    diff.unified_diff().context_radius(3).header(&was, &is).to_string()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{moment, unified};
-    use std::time::{Duration, Instant};
-
-    /// The new text, made of the old one by a unified diff.
-    fn patched(old: &str, diff: &str) -> String {
-        let (mut rest, mut at, mut out) = (old.split_inclusive('\n'), 1, String::new());
-        for line in diff.lines().skip(2) {
-            if let Some(hunk) = line.strip_prefix("@@ -") {
-                let from: usize = hunk.split([',', ' ']).next().unwrap().parse().unwrap();
-                out.extend(rest.by_ref().take(from - at));
-                at = from;
-                continue;
-            }
-            let (sign, text) = line.split_at(1);
-            if sign != "+" {
-                assert_eq!(rest.next().map(str::trim_end), Some(text), "a line of the old text");
-                at += 1;
-            }
-            if sign != "-" {
-                out.push_str(text);
-                out.push('\n');
-            }
-        }
-        out.extend(rest);
-        out
-    }
-
-    #[test]
-    fn two_large_texts_that_share_little_are_compared_in_time_and_truly() {
-        let mut dice: u32 = 7;
-        let mut text = |lines: usize| -> String {
-            let mut letter = || {
-                dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                ["a\n", "b\n", "c\n", "d\n"][(dice >> 16) as usize % 4]
-            };
-            (0..lines).map(|_| letter()).collect()
-        };
-        let (old, new) = (text(40), text(50));
-        assert_eq!(patched(&old, &unified(&old, &new, "x", "was")), new, "a small one");
-        let (old, new) = (text(1 << 20), text(1 << 20));
-        let began = Instant::now();
-        let diff = unified(&old, &new, "x", "was");
-        // Without an end this takes many times as long.
-        assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
-        assert!(patched(&old, &diff) == new, "another text came out");
-    }
+    use super::moment;
 
     #[test]
     fn a_day_is_its_last_second() {

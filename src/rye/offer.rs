@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::call_policy::{CallPolicy, LockMode};
-use super::history::unified;
 use super::listed_files::Files;
 use super::signing::Signing;
 use crate::base::Digest;
+use crate::base::diff::unified;
 use crate::base::text::escape;
 use crate::diagnostic::Failure;
 use crate::id::{Query, Ref, Space};
@@ -56,8 +56,8 @@ impl Signing<'_> {
         let text = String::from_utf8_lossy(&found.bytes);
         let path = &found.place.path;
         let mut diff = match &last {
-            Some(last) => unified(last.text(), &text, path, "last verified"),
-            None => unified("", &text, path, "no verified version is known"),
+            Some(last) => unified(path, ("last verified", last.text()), ("on disk", &text)),
+            None => unified(path, ("no verified version is known", ""), ("on disk", &text)),
         };
         for file in loader.file_differences(&found, &files, last.as_ref()) {
             diff.push_str(&format!("{}\n{}", file.finding, file.unified));

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::call_policy::CallPolicy;
 use super::facade::Rye;
-use super::history::unified;
 use super::listed_files::{Files, ListedFiles, is_part};
 use super::load::{Loader, twins};
 use super::signing::Unwritten;
 use crate::base::Digest;
+use crate::base::diff::unified;
 use crate::base::text::invisible;
 use crate::diagnostic::Failure;
 use crate::diagnostic::Place;
@@ -306,7 +306,7 @@ fn change(path: &str, was: &[u8], is: &[u8]) -> Option<FileChange> {
         return None;
     }
     let unified = match (std::str::from_utf8(was), std::str::from_utf8(is)) {
-        (Ok(was), Ok(is)) => unified(was, is, path, "last signed"),
+        (Ok(was), Ok(is)) => unified(path, ("last signed", was), ("on disk", is)),
         _ => String::new(),
     };
     Some(FileChange { path: path.to_owned(), unified })

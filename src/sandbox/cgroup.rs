@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, FlockOperation, Mode, OFlags, access, flock, open};
 
-use crate::base::limits::REAP_MS;
+use crate::base::durations::REAP_MS;
 use crate::base::random;
 use crate::host::Caps;
 

@@ -1,6 +1,7 @@
 //! Tidying the headers of files.
 
 use crate::base::bytes::replace_if;
+use crate::base::diff::unified;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::id::Ref;
 use crate::parse::{FormattedHeader, formatted};
@@ -71,9 +72,6 @@ fn shaped(rye: &Rye, found: &Found, write: bool, named: bool) -> Shaped {
         }
     }
     let old = String::from_utf8_lossy(&found.bytes);
-    let diff = similar::TextDiff::from_lines(old.as_ref(), text.as_str());
-    let path = &found.place.path;
-    let (is, tidy) = (format!("{path} (on disk)"), format!("{path} (tidy)"));
-    let unified = diff.unified_diff().context_radius(3).header(&is, &tidy).to_string();
+    let unified = unified(&found.place.path, ("on disk", &old), ("tidy", &text));
     Shaped::Changed { unified, text, was }
 }

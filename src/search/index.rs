@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::segment::{Doc, Segment, SegmentBuilder};
-use crate::base::limits::SEARCH_KEEP_MS;
+use crate::base::durations::SEARCH_KEEP_MS;
 use crate::base::parallel::parallel;
 use crate::base::sync::unpoisoned;
 use crate::id::Kind;

@@ -16,6 +16,16 @@ use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
 use crate::id::Kind;
 use crate::space::Entry;
 
+/// What a word in a field counts (code-mode 4).
+pub(super) const NAME: u32 = 3;
+pub(super) const NAMESPACE: u32 = 2;
+pub(super) const TAG: u32 = 2;
+pub(super) const DESCRIPTION: u32 = 1;
+pub(super) const PARAMETER: u32 = 1;
+/// How often a word counts in title and description: an author who repeats it more wants to be
+/// found, and does not tell more. In the other fields it counts once.
+pub(super) const REPEATED: u32 = 2;
+
 /// How soon a repeated word stops to count more (BM25's `k1`).
 const K1: f32 = 1.2;
 /// How much less a long text counts (BM25's `b`).

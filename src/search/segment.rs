@@ -3,21 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use super::rank::{DESCRIPTION, NAME, NAMESPACE, PARAMETER, REPEATED, TAG};
 use super::tokenize::{each_word, words};
 use crate::base::limits::{SEARCH_DOC_WORDS, SEARCH_TERMS, SEARCH_TEXT_BYTES};
 use crate::id::{Kind, Ref};
 use crate::parse::Outline;
 use crate::space::Entry;
-
-/// What a word in a field counts (code-mode 4).
-const NAME: u32 = 3;
-const NAMESPACE: u32 = 2;
-const TAG: u32 = 2;
-const DESCRIPTION: u32 = 1;
-const PARAMETER: u32 = 1;
-/// How often a word counts in title and description: an author who repeats it more wants to be
-/// found, and does not tell more. In the other fields it counts once.
-const REPEATED: u32 = 2;
 
 /// One file, with the words that it is found by.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::key::PublicKey;
 use super::line::{Scan, SigFault, SigLine, scan};
-use crate::base::limits::CLOCK_SKEW_SECONDS;
+use crate::base::durations::CLOCK_SKEW_SECONDS;
 use crate::base::text::{ForbiddenChar, Position, lone_return, position, unfit};
 use crate::base::{Digest, Timestamp};
 use crate::id::Ref;

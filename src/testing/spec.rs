@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::error::TestError;
 use super::expect::Expect;
-use crate::base::limits::{NEAR_NAMES, TEST_CASES, TEST_EVALS, TIMEOUT_MAX_MS};
+use crate::base::durations::TIMEOUT_MAX_MS;
+use crate::base::limits::{NEAR_NAMES, TEST_CASES, TEST_EVALS};
 use crate::base::text::{near, position, unfit};
 use crate::diagnostic::Place;
 use crate::eval::{Score, Thresholds};

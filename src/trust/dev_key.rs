@@ -21,7 +21,7 @@ use super::project::{check_nameable, record_id};
 use super::store::TrustStore;
 use crate::base::Timestamp;
 use crate::base::bytes::write_atomic;
-use crate::base::limits::{DEV_KEY_SECONDS, DEV_KEY_SPARE_SECONDS, DEV_RECORD_SECONDS};
+use crate::base::durations::{DEV_KEY_SECONDS, DEV_KEY_SPARE_SECONDS, DEV_RECORD_SECONDS};
 use crate::id::{Fingerprint, ItemId, Kind, Ref, Space};
 use crate::signature::{KeyPair, PublicKey};
 use crate::space::{ProjectIdentity, Root};

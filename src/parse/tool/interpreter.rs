@@ -6,7 +6,7 @@
 //! what runs.
 
 use super::fields::{Fields, wrong};
-use super::variables::is_own;
+use super::own_variables::is_own;
 use crate::base::text::escape_line;
 use crate::parse::error::{PARSE_METADATA, ParseFault};
 

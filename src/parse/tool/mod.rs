@@ -28,6 +28,7 @@ mod javascript_depth;
 mod javascript_literal;
 mod names;
 mod nesting;
+mod own_variables;
 mod python;
 mod python_literal;
 mod sandbox;
@@ -35,7 +36,6 @@ mod schema;
 mod schema_bound;
 #[expect(clippy::module_inception, reason = "the folder reads headers, the file is the type")]
 mod tool;
-mod variables;
 mod write_files;
 
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
@@ -46,8 +46,8 @@ pub(crate) use exec::{EnvBase, Exec, ExecMode};
 pub(crate) use header::{header, listed_files, may_list_files, parse};
 pub(crate) use hook::{Hook, HookKind, Phase};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
+pub(crate) use own_variables::{DEPS_VAR, KEPT_BACK, PIN_VAR};
 pub(crate) use python::{NamedText, named_texts};
 pub(crate) use schema_bound::{Subschemas, bound_schema};
 pub(crate) use tool::{Constraints, Tool};
-pub(crate) use variables::{DEPS_VAR, KEPT_BACK, PIN_VAR};
 pub(crate) use write_files::write_files;

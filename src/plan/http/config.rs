@@ -3,10 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::limits::{
-    ANSWER_BYTES, BACKOFF_MAX_MS, BACKOFF_MS, CONNECT_TIMEOUT_MS, REDIRECTS, REDIRECTS_DEFAULT,
-    TIMEOUT_MAX_MS, TRIES, TRIES_DEFAULT,
-};
+use crate::base::durations::{BACKOFF_MAX_MS, BACKOFF_MS, CONNECT_TIMEOUT_MS, TIMEOUT_MAX_MS};
+use crate::base::limits::{ANSWER_BYTES, REDIRECTS, REDIRECTS_DEFAULT, TRIES, TRIES_DEFAULT};
 use crate::base::text::{escape_line, near};
 use crate::plan::config::timeout_ms;
 

@@ -7,7 +7,7 @@ use crate::base::text::escape_line;
 use crate::plan::template_context::TemplateContext;
 
 /// What decides how a message is framed, or is for the next hop alone, is the client's to say.
-const KEPT_BACK: &[&str] = &[
+const FRAMING: &[&str] = &[
     "host",
     "content-length",
     "transfer-encoding",
@@ -79,7 +79,7 @@ impl Headers {
         if name.is_empty() || !name.bytes().all(token) {
             return bad("is not a valid name of a header");
         }
-        if KEPT_BACK.contains(&lower.as_str()) {
+        if FRAMING.contains(&lower.as_str()) {
             return bad("is not for a tool to set");
         }
         if self.0.iter().any(|header| header.name == lower) {

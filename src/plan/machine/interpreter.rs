@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::program::{Chosen, Seeker};
-use super::versions::{Version, of_manager};
-use crate::base::limits::{INTERPRETER_COMMAND_MS, SMALL_TEXT_BYTES};
+use super::version_managers::{Version, of_manager};
+use crate::base::durations::INTERPRETER_COMMAND_MS;
+use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::chain::{Chain, Link};
 use crate::host::Spawn;
 use crate::id::Space;

@@ -4,13 +4,13 @@
 //! Out: a [`Survey`]: the program chosen, the folders of packages, and what was passed over, with
 //! why.
 //!
-//! Start at `survey.rs`; `program.rs` judges one program, `versions.rs` reads version managers.
+//! Start at `survey.rs`; `program.rs` judges one program, `version_managers.rs` reads version managers.
 
 mod interpreter;
 mod packages;
 mod program;
 mod survey;
-mod versions;
+mod version_managers;
 
 pub(in crate::plan) use program::{Chosen, Seeker};
 pub(crate) use program::{file_identity, find_program};

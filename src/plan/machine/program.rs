@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 
 use super::interpreter;
-use super::versions::{self, Version};
+use super::version_managers::{self, Version};
 use crate::base::Digest;
 use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::host::{Host, ResolvedPath};
@@ -79,13 +79,13 @@ impl<'a> Seeker<'a> {
         for folder in folders.iter().filter(|f| f.is_absolute()) {
             let file = folder.join(name);
             let Some(look) = self.look(&file) else { continue };
-            if !versions::is_shim(&file) {
+            if !version_managers::is_shim(&file) {
                 if let Some(chosen) = self.judge(file, look, false) {
                     return Some(chosen);
                 }
                 continue;
             }
-            match versions::of_shim(self, &file, name) {
+            match version_managers::of_shim(self, &file, name) {
                 Ok(Version::System) => {}
                 Ok(Version::At(real)) => {
                     if let Some(chosen) = self.at(&real, false) {

@@ -1,0 +1,136 @@
+//! How long rye waits, keeps and tries: every span of time, once. The unit is the end of the name.
+
+/// How far ahead of the clock a signature may be made, in seconds: clocks of two machines differ.
+pub(crate) const CLOCK_SKEW_SECONDS: i64 = 300;
+/// How long a value is checked at most where the caller sets no time, in milliseconds.
+pub(crate) const CHECK_MS: u64 = 10_000;
+/// Default time for a run in milliseconds, until a runtime says otherwise.
+pub(crate) const TIMEOUT_MS: u64 = 30_000;
+/// Time for one call of the exec protocol in milliseconds, unless the item says otherwise.
+pub(crate) const EXEC_TIMEOUT_MS: u64 = 30_000;
+/// Time for a hook in milliseconds, unless its item says otherwise (exec-protocol 6).
+pub(crate) const HOOK_TIMEOUT_MS: u64 = 10_000;
+/// How long a server of the exec protocol is kept without a call, in milliseconds, unless the item
+/// says otherwise (exec-protocol 3.1).
+pub(crate) const EXEC_IDLE_MS: u64 = 300_000;
+/// First wait before a server that ended is started again, in milliseconds; twice as long each time
+/// (exec-protocol 3.4).
+pub(crate) const EXEC_BACKOFF_MS: u64 = 100;
+/// The longest such wait.
+pub(crate) const EXEC_BACKOFF_MAX_MS: u64 = 5_000;
+pub(crate) const GIT_SETTINGS_TIME: u64 = 30;
+/// How long a server may take to end once its input is closed, in milliseconds (exec-protocol 3.5).
+pub(crate) const EXEC_CLOSE_MS: u64 = 2_000;
+/// How long a process waits for others that write the registry, in milliseconds: as long as a run
+/// may take, since a request that is not kept is lost with the run that made it.
+pub(crate) const REGISTRY_WAIT_MS: u64 = TIMEOUT_MS;
+/// Longest pause between two tries, in milliseconds: a write takes about as long.
+pub(crate) const REGISTRY_PAUSE_MS: u64 = 20;
+/// Longest time that a signed item may ask for in milliseconds: one day.
+pub(crate) const TIMEOUT_MAX_MS: u64 = 86_400_000;
+/// Between asking a process group to end and killing it, in milliseconds (core 7.11).
+pub(crate) const TERM_GRACE_MS: u64 = 2_000;
+/// How long output is still read after the child itself ended, in milliseconds: a grandchild that
+/// holds the pipe must not hold the answer.
+pub(crate) const DRAIN_MS: u64 = 100;
+/// How long a program that is open for writing is tried to be started, in milliseconds: a child
+/// between its birth and its program takes far less.
+pub(crate) const BUSY_PROGRAM_MS: u64 = 1_000;
+/// How long a killed child is waited for, in milliseconds; only one that may not be killed takes
+/// longer.
+pub(crate) const REAP_MS: u64 = 500;
+/// Time for a connection to come about in milliseconds, unless the tool says otherwise.
+pub(crate) const CONNECT_TIMEOUT_MS: u64 = 10_000;
+/// First wait between two tries in milliseconds, unless the tool says otherwise.
+pub(crate) const BACKOFF_MS: u64 = 500;
+/// Longest wait between two tries in milliseconds that nobody but us decided.
+pub(crate) const BACKOFF_MAX_MS: u64 = 30_000;
+/// How long an exchange is waited for after its connection was closed, in milliseconds.
+#[cfg(feature = "http")]
+pub(crate) const NET_GRACE_MS: u64 = 500;
+/// How long a text is left alone after a change before it is judged, in milliseconds: most letters
+/// follow sooner.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_DEBOUNCE_MS: u64 = 150;
+/// How long a text is left unjudged while somebody types on, in milliseconds.
+#[cfg(feature = "lsp")]
+pub(crate) const LSP_LATEST_MS: u64 = 1_000;
+/// How long the smallest difference of two texts is looked for, in milliseconds: a person waits for
+/// it.
+pub(crate) const DIFF_MS: u64 = 2_000;
+/// Work that takes longer than this shows a progress bar, in milliseconds (core 11).
+pub(crate) const PROGRESS_AFTER_MS: u64 = 500;
+/// How long a program that tells an interpreter's path may take, in milliseconds: it is in the way
+/// of every run.
+pub(crate) const INTERPRETER_COMMAND_MS: u64 = 5_000;
+/// How long an MCP server that ends waits for what it cancelled, in milliseconds: the time that a
+/// process group is given to end, and a little to kill it.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_END_MS: u64 = TERM_GRACE_MS + 3_000;
+/// How often a client that wants to know is told that a call still runs, in milliseconds.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_PROGRESS_MS: u64 = 1_000;
+/// How long an MCP server waits after the last hint that a file changed before it looks, in
+/// milliseconds.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_QUIET_MS: u64 = 150;
+/// How long calls may go on when the client of an MCP server has closed our input, in milliseconds:
+/// what was asked just before is answered, and nothing is left running for nobody.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_GONE_MS: u64 = 1_000;
+/// How long a client may take for the head of an HTTP request, in milliseconds.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_HEADER_MS: u64 = 10_000;
+/// How long a client may take for the body of an HTTP request, in milliseconds: one on this machine
+/// needs less for the largest, and who never ends keeps nobody else out.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_BODY_MS: u64 = 10_000;
+/// How long a call goes on over HTTP when nobody reads its answer, in milliseconds: a client is
+/// told to come back after three seconds.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_LOST_MS: u64 = 5_000;
+/// How long a server may take to hear that a call is cancelled, in milliseconds, before it is
+/// ended.
+pub(crate) const MCP_CANCEL_MS: u64 = 200;
+/// How often whoever waits for a server that serves another call looks again, in milliseconds.
+pub(crate) const MCP_TURN_MS: u64 = 10;
+/// Time to start a server and read its list of tools at an import, in milliseconds: one that is
+/// fetched first takes its time.
+pub(crate) const MCP_IMPORT_MS: u64 = 120_000;
+/// How long a dev key lives, in seconds: a working day and its evening (core 5.2).
+pub(crate) const DEV_KEY_SECONDS: i64 = 12 * 3600;
+/// A dev key with less left than this is not begun with, in seconds: its work would end in the
+/// middle.
+pub(crate) const DEV_KEY_SPARE_SECONDS: i64 = 15 * 60;
+/// How long the record of a dev key that is over is kept, in seconds: what it signed is then told
+/// from what a stranger signed.
+pub(crate) const DEV_RECORD_SECONDS: u64 = 30 * 86_400;
+/// How long `rye dev` waits at most before it asks the clock whether its key is nearly over, in
+/// milliseconds: far less than the time that is left then, and no load.
+pub(crate) const DEV_CLOCK_MS: u64 = 60_000;
+/// After the last sign of a change `rye dev` waits so long before it looks, in milliseconds: an
+/// editor takes several steps to save.
+pub(crate) const DEV_QUIET_MS: u64 = 80;
+/// But it looks after this time though signs keep coming, in milliseconds.
+pub(crate) const DEV_PATIENCE_MS: u64 = 1_000;
+/// How long after a look it looks once more, in milliseconds: what was written into a new folder
+/// before it was watched gave no sign.
+pub(crate) const DEV_AGAIN_MS: u64 = 500;
+/// How long git may be at work before its lock counts as left behind, in milliseconds.
+pub(crate) const DEV_GIT_MS: u64 = 10_000;
+/// Age at which a temporary file is one that a killed process left, in seconds: no write takes as
+/// long.
+pub(crate) const LEFTOVER_SECONDS: u64 = 600;
+/// How long a search index is kept at most where its files are watched, in milliseconds: a network
+/// file system gives no sign of what another machine writes.
+pub(crate) const SEARCH_KEEP_MS: u64 = 60_000;
+/// How long an unstable server is left alone before it is started again, in milliseconds.
+pub(crate) const EXEC_LEFT_ALONE_MS: u64 = 30_000;
+/// In which span the ends of a server count together, in milliseconds.
+pub(crate) const EXEC_DEATHS_MS: u64 = 60_000;
+/// How often an observer looks whether it is to end, in milliseconds.
+pub(crate) const OBSERVER_LOOK_MS: u64 = 50;
+/// How long after git removed its lock git counts as done, in milliseconds.
+pub(crate) const DEV_GIT_SETTLES_MS: u64 = 300;
+/// How often a request is looked at that somebody waits for, in milliseconds.
+pub(crate) const PENDING_LOOK_MS: u64 = 200;

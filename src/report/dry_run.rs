@@ -1,0 +1,94 @@
+//! What a dry run prints: the chain, and what would be started or sent.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::report::ToolReport;
+use super::text::{chain_tree, external_tree, passed_over_text, quoted};
+use crate::base::text::escape_line;
+use crate::diagnostic::{Paint, Style};
+
+impl ToolReport {
+    /// What an execution would do, for people.
+    pub(super) fn dry_run_text(&self, paint: Paint) -> String {
+        let mut out = format!(
+            "{} {}\n\n",
+            paint.style(Style::Good, "validation passed"),
+            paint.style(Style::Dim, "(dry run: nothing was started)")
+        );
+        out.push_str(&chain_tree(&self.details, paint));
+        let survey = self.plan.survey();
+        out.push_str(&external_tree(survey, self.details.len(), paint));
+        let plan = self.plan.to_json();
+        out.push('\n');
+        let rows = if plan["method"].is_null() { process_rows(&plan) } else { http_rows(&plan) };
+        for (label, value) in rows {
+            let label = paint.style(Style::Dim, &format!("{label:>12}"));
+            let _ = writeln!(out, "{label} {}", escape_line(&value));
+        }
+        out.push_str(&passed_over_text(survey, paint));
+        out
+    }
+}
+
+/// What would be started, for people.
+fn process_rows(plan: &Value) -> Vec<(&'static str, String)> {
+    let mut argv = vec![plan["command"].as_str().unwrap_or_default().to_owned()];
+    let args = plan["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    argv.extend(args.map(quoted));
+    let names: Vec<_> =
+        plan["env"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    vec![
+        ("would run", argv.join(" ")),
+        ("in", plan["cwd"].as_str().unwrap_or_default().to_owned()),
+        ("environment", names.join(" ")),
+        ("sandbox", sandbox_text(&plan["sandbox"])),
+        ("time limit", format!("{} ms", plan["timeout_ms"])),
+    ]
+}
+
+/// What holds a process, in one line.
+pub(super) fn sandbox_text(in_force: &Value) -> String {
+    let level = in_force["level"].as_str().unwrap_or_default();
+    if in_force["fs"].is_null() {
+        return level.to_owned();
+    }
+    let list = |value: &Value| {
+        let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    let or_nothing = |text: String| if text.is_empty() { "nothing".to_owned() } else { text };
+    let net = in_force["net"].as_str().unwrap_or_default();
+    let (reads, writes) = (list(&in_force["fs"]["read"]), list(&in_force["fs"]["write"]));
+    let mut text =
+        format!("{level}, reads {}, writes {}, net {net}", or_nothing(reads), or_nothing(writes));
+    let missing = list(&in_force["missing"]);
+    if !missing.is_empty() {
+        let _ = write!(text, "; does not hold: {missing}");
+    }
+    text
+}
+
+/// What would be sent, for people.
+fn http_rows(plan: &Value) -> Vec<(&'static str, String)> {
+    let text = |key: &str| plan[key].as_str().unwrap_or_default();
+    let headers = plan["headers"].as_object().into_iter().flatten();
+    let headers: Vec<_> = headers
+        .map(|(name, value)| format!("{name}: {}", value.as_str().unwrap_or_default()))
+        .collect();
+    let body = match plan["body"]["form"].as_str() {
+        None => "none".to_owned(),
+        Some(form) => {
+            let names = plan["body"]["parameters"].as_array().into_iter().flatten();
+            let names: Vec<_> = names.filter_map(Value::as_str).collect();
+            format!("{form} {}", names.join(" "))
+        }
+    };
+    vec![
+        ("would send", format!("{} {}", text("method"), text("url"))),
+        ("headers", headers.join(", ")),
+        ("body", body.trim_end().to_owned()),
+        ("time limit", format!("{} ms", plan["timeout_ms"])),
+    ]
+}
