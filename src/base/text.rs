@@ -226,6 +226,54 @@ pub(crate) fn brief_line(text: &str) -> String {
     }
 }
 
+/// The text in lines of at most so many columns: broken between words, and what is broken off
+/// stands `hang` columns further in than its line. What stands in backticks is kept whole, so that
+/// a command can still be copied.
+pub(crate) fn fold(text: &str, columns: usize, hang: usize) -> Cow<'_, str> {
+    if text.lines().all(|line| shown_width(line) <= columns) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let indent = line.len() - line.trim_start().len();
+        let mut width = indent;
+        out.push_str(&line[..indent]);
+        for (at, word) in words(&line[indent..]).enumerate() {
+            let room = columns.saturating_sub(shown_width(word));
+            if at > 0 && width + 1 > room && shown_width(line) > columns {
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', indent + hang));
+                width = indent + hang;
+            } else if at > 0 {
+                out.push(' ');
+                width += 1;
+            }
+            out.push_str(word);
+            width += shown_width(word);
+        }
+        out.push_str(end);
+    }
+    Cow::Owned(out)
+}
+
+/// The words of a line; what stands in backticks counts as one.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let mut in_code = false;
+    line.split(move |c: char| {
+        in_code ^= c == '`';
+        c == ' ' && !in_code
+    })
+}
+
+/// The characters of a line that a terminal shows: all but the codes for colours.
+fn shown_width(line: &str) -> usize {
+    let mut parts = line.split('\u{1b}');
+    let first = parts.next().map_or(0, |part| part.chars().count());
+    let shown = |part: &str| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count());
+    first + parts.map(shown).sum::<usize>()
+}
+
 /// At most `most` of the names that a person may have meant by `name`, nearest first.
 pub(crate) fn near<'a>(
     name: &str,
@@ -236,27 +284,29 @@ pub(crate) fn near<'a>(
         return Vec::new();
     }
     let tail = |text: &str| text.rsplit('/').next().unwrap_or(text).to_lowercase();
+    // How many slips a name of that length may hold: a quarter of its letters, and at least one.
+    let slips = |text: &str| (text.chars().count() / 4).max(1);
     let wanted = name.to_lowercase();
+    let (whole_slips, last_slips) = (slips(&wanted), slips(&tail(&wanted)));
     let mut scored: Vec<(usize, &str)> = names
         .filter(|candidate| candidate.len() <= NEAR_BYTES)
         .filter_map(|candidate| {
-            let most = 1 + wanted.chars().count() / 4;
             let lower = candidate.to_lowercase();
-            // Measuring costs the product of the lengths; most names are told apart by length
-            // alone.
-            let (long, short) = (lower.len(), tail(&lower).len());
-            let (whole, last) = (wanted.len(), tail(&wanted).len());
-            let far = long.abs_diff(whole) > most && short.abs_diff(last) > most;
-            if far && !lower.contains(&wanted) {
-                return None;
-            }
-            let whole = strsim::damerau_levenshtein(&wanted, &lower);
-            let last = strsim::damerau_levenshtein(&tail(&wanted), &tail(&lower)) + 1;
             let contained = !wanted.is_empty() && lower.contains(&wanted);
-            let distance = if contained { 1 } else { whole.min(last) };
+            let distance = |wanted: &str, known: &str, most: usize| {
+                // Measuring costs the product of the lengths; most names are told apart by length
+                // alone.
+                let far = known.len().abs_diff(wanted.len()) > most * 4;
+                let distance = || strsim::damerau_levenshtein(wanted, known);
+                (!far).then(distance).filter(|distance| *distance <= most)
+            };
+            let whole = distance(&wanted, &lower, whole_slips);
+            let last = distance(&tail(&wanted), &tail(&lower), last_slips).map(|last| last + 1);
+            let measured = whole.into_iter().chain(last).min();
+            let distance = if contained { Some(1) } else { measured }?;
             // Of a name of one letter, every other would be a slip.
             let told = contained || distance < wanted.chars().count();
-            (told && distance <= 1 + wanted.chars().count() / 4).then_some((distance, candidate))
+            told.then_some((distance, candidate))
         })
         .collect();
     scored.sort_unstable();
@@ -286,8 +336,8 @@ pub(crate) fn percent_decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        Position, PositionFinder, brief_line, escape, escape_line, lone_return, near, position,
-        unfit,
+        Position, PositionFinder, brief_line, escape, escape_line, fold, lone_return, near,
+        position, unfit,
     };
 
     #[test]
@@ -377,12 +427,25 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_folded_between_words_and_never_within_code() {
+        let text = "error: one two three\n  help: run `rye trust accept 14c4` and read on\nshort\n";
+        let want = "error: one two\n    three\n  help: run\n      `rye trust accept 14c4`\n      and read on\nshort\n";
+        assert_eq!(fold(text, 18, 4), want);
+        assert_eq!(fold(text, 80, 4), text);
+        let painted = "\u{1b}[1merror\u{1b}[0m: one two";
+        assert_eq!(fold(painted, 14, 4), painted);
+    }
+
+    #[test]
     fn near_names_are_nearest_first() {
         let names = ["acme/deploy", "acme/destroy", "rye/bash", "rye/file-system/read"];
         let found = |name| near(name, names.iter().copied(), 2);
         assert_eq!(found("acme/deplyo"), ["acme/deploy"]);
         assert_eq!(found("bash"), ["rye/bash"]);
         assert_eq!(found("zzz"), [""; 0]);
+        // Another word is not a slip.
+        assert_eq!(near("nope", ["rye/node"].into_iter(), 2), [""; 0]);
+        assert_eq!(near("a/readme", ["rye/read"].into_iter(), 2), [""; 0]);
         // Names that nobody means by a slip, which would take minutes to tell apart.
         let (long, longer) = ("a".repeat(1 << 20), "b".repeat(1 << 20));
         assert_eq!(near(&long, [longer.as_str(), "a"].into_iter(), 2), [""; 0]);

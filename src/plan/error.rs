@@ -51,11 +51,18 @@ pub(crate) struct Violation {
     pub(crate) message: String,
 }
 
+/// A word that was given, and the known one that may have been meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NearWord {
+    pub(crate) given: String,
+    pub(crate) known: String,
+}
+
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum PlanError {
     #[error("the parameters of `{item}` do not fit its schema{}", lines(.violations))]
-    InvalidParameters { item: Ref, violations: Vec<Violation>, near: Option<String> },
+    InvalidParameters { item: Ref, violations: Vec<Violation>, near: Option<NearWord> },
     #[error("the schema of `{item}` cannot be used: {why}")]
     InvalidSchema { item: Ref, why: NoSchema },
     #[error("checking the parameters of `{item}` against its schema {stop}")]
@@ -149,7 +156,9 @@ impl Diagnose for PlanError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
-            Self::InvalidParameters { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::InvalidParameters { near: Some(NearWord { given, known }), .. } => {
+                format!("`{}` is not known here; did you mean `{known}`?", escape_line(given))
+            }
             Self::InvalidParameters { item, .. } => {
                 format!("see the parameters with `rye show {item}`")
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::error::PlanError;
+use super::error::{NearWord, PlanError};
 use super::http::HTTP_REQUEST;
 use super::mcp::MCP_TOOL;
 use super::schema::Schema;
@@ -240,14 +240,16 @@ fn apply_defaults(schema: &Value, object: &mut Map<String, Value>) {
 }
 
 /// The declared name nearest to one that was given and is not declared.
-fn nearest_name(schema: &Value, given: &Map<String, Value>) -> Option<String> {
+fn nearest_name(schema: &Value, given: &Map<String, Value>) -> Option<NearWord> {
     let declared = schema.get("properties").and_then(Value::as_object)?;
-    let unknown = given.keys().find(|name| !declared.contains_key(*name))?;
-    near(unknown, declared.keys().map(String::as_str), 1).pop()
+    given.keys().filter(|name| !declared.contains_key(*name)).find_map(|unknown| {
+        let known = near(unknown, declared.keys().map(String::as_str), 1).pop()?;
+        Some(NearWord { given: unknown.clone(), known })
+    })
 }
 
 /// The listed value nearest to one that was given and is none of them, also in lists.
-fn nearest_value(schema: &Value, given: &Map<String, Value>) -> Option<String> {
+fn nearest_value(schema: &Value, given: &Map<String, Value>) -> Option<NearWord> {
     let declared = schema.get("properties").and_then(Value::as_object)?;
     given.iter().find_map(|(name, value)| {
         let property = declared.get(name)?;
@@ -263,7 +265,7 @@ fn nearest_value(schema: &Value, given: &Map<String, Value>) -> Option<String> {
     })
 }
 
-fn nearest_of(property: &Value, text: &str) -> Option<String> {
+fn nearest_of(property: &Value, text: &str) -> Option<NearWord> {
     let listed: Vec<&str> = match property.get("enum").and_then(Value::as_array) {
         Some(listed) => listed.iter().filter_map(Value::as_str).collect(),
         None if property.get("type").is_some_and(|ty| ty == "boolean") => vec!["true", "false"],
@@ -272,7 +274,8 @@ fn nearest_of(property: &Value, text: &str) -> Option<String> {
     if listed.contains(&text) {
         return None;
     }
-    near(text, listed.into_iter(), 1).pop()
+    let known = near(text, listed.into_iter(), 1).pop()?;
+    Some(NearWord { given: text.to_owned(), known })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::resolve::Resolver;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::id::{Kind, Query};
+use crate::id::{Kind, Query, Ref};
 
 /// Refs that may have been meant; listing errors only make the list shorter, and of many that are
 /// not found only the first have any.
@@ -11,17 +11,24 @@ pub(super) fn suggest(resolver: &Resolver<'_>, query: &Query) -> Vec<String> {
     if !(resolver.may_suggest)() {
         return Vec::new();
     }
-    let kinds = match query.kind {
-        Some(kind) => vec![kind],
-        None => vec![Kind::Tool, Kind::Directive],
-    };
-    let mut refs: Vec<String> = Vec::new();
+    let mut refs: Vec<Ref> = Vec::new();
     for root in resolver.spaces.nearest_first() {
-        for kind in &kinds {
-            let listing = root.list(*kind, resolver.types).unwrap_or_default();
-            refs.extend(listing.entries.into_iter().map(|entry| entry.item.to_string()));
+        for kind in Kind::ALL {
+            let listing = root.list(kind, resolver.types).unwrap_or_default();
+            refs.extend(listing.entries.into_iter().map(|entry| entry.item));
         }
     }
+    // The very id, if it is of another kind, is what was meant.
+    let same: Vec<String> =
+        refs.iter().filter(|item| item.id == query.id).map(ToString::to_string).collect();
+    if let Some(item) = same.into_iter().next() {
+        return vec![item];
+    }
+    let asked = |item: &Ref| match query.kind {
+        Some(kind) => item.kind == kind,
+        None => matches!(item.kind, Kind::Tool | Kind::Directive),
+    };
+    let refs: Vec<String> = refs.iter().filter(|item| asked(item)).map(Ref::to_string).collect();
     let ids = refs.iter().map(|r| r.split_once(':').map_or(r.as_str(), |(_, id)| id));
     let wanted = near(query.id.as_str(), ids, NEAR_NAMES);
     let mut out: Vec<String> = Vec::new();
