@@ -60,8 +60,8 @@ pub(crate) enum LockError {
     Malformed { place: Place, why: String },
     #[error("the lock is of version {found}, and this rye reads version 1")]
     Version { place: Place, found: u64 },
-    #[error("there is no project here whose lock could be used: {why}")]
-    NoProject { why: &'static str },
+    #[error("there is no project here whose lock could be used: you have not accepted it")]
+    NotAccepted,
     #[error("`{}`: {source}", escape_line(&.path.display().to_string()))]
     Io { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
@@ -118,7 +118,7 @@ impl Diagnose for LockError {
             Self::NotListed { .. } => LOCK_NOT_LISTED,
             Self::Malformed { .. } => LOCK_MALFORMED,
             Self::Version { .. } => LOCK_VERSION,
-            Self::NoProject { .. } => LOCK_NO_PROJECT,
+            Self::NotAccepted => LOCK_NO_PROJECT,
             Self::Io { .. } => LOCK_IO,
             Self::Space(inner) => inner.code(),
             Self::Trust(inner) => inner.code(),
@@ -146,8 +146,8 @@ impl Diagnose for LockError {
                 "put `.ai/{LOCK_FILE}` back from version control, or mend the line; see `rye explain lock.malformed`"
             ),
             Self::Version { .. } => "use the rye that wrote it, or a later one".into(),
-            Self::NoProject { .. } => {
-                "go to a project; `rye init` sets one up, and `rye trust project` accepts one that you have looked at".into()
+            Self::NotAccepted => {
+                "look at it with `rye trust review`, then accept it with `rye trust project`".into()
             }
             Self::Io { .. } => "see that the folder can be written and has room".into(),
             Self::Space(inner) => return inner.help(),
@@ -165,7 +165,7 @@ impl Diagnose for LockError {
             }
             Self::Space(inner) => inner.place(),
             Self::Trust(inner) => inner.place(),
-            Self::NoProject { .. } => None,
+            Self::NotAccepted => None,
         }
     }
 

@@ -212,14 +212,10 @@ impl<'a> Locks<'a> {
     }
 
     fn lock_to_write(self, policy: &CallPolicy<'_>) -> Result<(&'a Root, Lock), Failure> {
-        let no_project = |why| Failure::from(LockError::NoProject { why });
-        let project = self.rye.spaces().get(Space::Project).filter(|root| root.exists());
-        let identity = self.rye.spaces().project_identity();
-        let (Some(project), Some(identity)) = (project, identity) else {
-            return Err(no_project("the folder has no `.ai`"));
-        };
-        if !policy.trust.accepts(identity)? {
-            return Err(no_project("you have not accepted it"));
+        let project = self.rye.spaces().project()?;
+        let accepts = |identity| policy.trust.accepts(identity);
+        if !self.rye.spaces().project_identity().map_or(Ok(false), accepts)? {
+            return Err(LockError::NotAccepted.into());
         }
         let lock = policy.lock()?;
         Ok((project, lock.clone()))

@@ -238,7 +238,6 @@ impl Root {
     }
 
     /// The item that a file at the relative path below `.ai` is, or would be.
-    #[cfg(feature = "lsp")]
     pub(crate) fn entry(&self, relative: &str, types: &FileTypes) -> Option<Entry> {
         let kind = Kind::ALL.into_iter().find_map(|kind| {
             let inner = relative.strip_prefix(kind.folder())?.strip_prefix('/')?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::base::limits::ITEM_BYTES;
+use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, Place, codes};
 
 codes! {
@@ -11,6 +12,7 @@ codes! {
     SPACE_SYMLINK = "space.symlink", Refused;
     SPACE_FOREIGN_OWNER = "space.foreign_owner", Refused;
     SPACE_UNTRUSTED_ROOT = "space.untrusted_root", Refused;
+    SPACE_NO_PROJECT = "space.no_project", Refused;
     SPACE_NO_USER_SPACE = "space.no_user_space", Refused;
     SPACE_IO = "space.io", Refused;
     SPACE_ODD_FILE = "space.odd_file", Refused;
@@ -41,6 +43,8 @@ pub(crate) enum SpaceError {
     InGround { name: &'static str, path: PathBuf, ground: PathBuf },
     #[error("cannot use `{}` as the project: {source}", .path.display())]
     NoSuchProject { path: PathBuf, source: std::io::Error },
+    #[error("there is no project here: neither `{}` nor a folder above it has an `.ai`", escape_line(&.folder.display().to_string()))]
+    NoProject { folder: PathBuf },
     #[error("there is no user space: neither USER_SPACE nor HOME is set")]
     NoUserSpace,
     #[error("cannot read `{}`: {source}", .place.path)]
@@ -55,6 +59,7 @@ impl Diagnose for SpaceError {
             Self::Symlink { .. } => SPACE_SYMLINK,
             Self::ForeignOwner { .. } => SPACE_FOREIGN_OWNER,
             Self::UntrustedRoot { .. } | Self::InGround { .. } => SPACE_UNTRUSTED_ROOT,
+            Self::NoProject { .. } => SPACE_NO_PROJECT,
             Self::NoUserSpace => SPACE_NO_USER_SPACE,
             Self::Io { .. } | Self::NoSuchProject { .. } => SPACE_IO,
         }
@@ -90,6 +95,9 @@ impl Diagnose for SpaceError {
                 "unset {name}, or point it at a folder of your own outside `{}`",
                 ground.display()
             ),
+            Self::NoProject { .. } => {
+                "`rye init` makes this folder a project; your own items, wherever you are, are meant by `--space user`".into()
+            }
             Self::NoUserSpace => {
                 "set HOME, or USER_SPACE to the folder that holds your `.ai`".into()
             }

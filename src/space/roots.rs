@@ -230,6 +230,15 @@ impl Spaces {
         self
     }
 
+    /// The root of a project that is there.
+    ///
+    /// # Errors
+    /// `space.no_project`
+    pub(crate) fn project(&self) -> Result<&Root, SpaceError> {
+        let there = self.project.as_ref().filter(|root| root.exists());
+        there.ok_or_else(|| SpaceError::NoProject { folder: self.project_path.clone() })
+    }
+
     /// # Errors
     /// `space.no_user_space`
     pub(crate) fn user(&self) -> Result<&Root, SpaceError> {

@@ -74,7 +74,7 @@ fn a_lock_lists_every_link_and_every_parent_sorted_one_table_a_ref() {
     assert!(text.lines().any(|line| line == "version = 1"), "{text}");
     let (_, details) = world.json(&["execute", TOOL, "--chain-details"]);
     for detail in details["chain_details"].as_array().unwrap() {
-        let head = format!("[{}]", detail["ref"]);
+        let head = format!("[{}]", detail["item_id"]);
         let rows = text.split(&head).nth(1).unwrap().split("\n\n").next().unwrap();
         for (name, key) in [("sha256", "digest"), ("signer", "signer"), ("space", "space")] {
             assert!(rows.contains(&format!("{name} = {}", detail[key])), "{name}: {rows}");
@@ -435,7 +435,7 @@ fn a_lock_that_cannot_be_written_is_left_as_it_was() {
 fn where_there_is_no_project_there_is_no_lock() {
     let Some(world) = World::new().at_home() else { return };
     let said = world.rye_in(&world.home(), &["lock", "tool:rye/bash"], b"");
-    assert_eq!((said.code().as_str(), said.status), ("lock.no_project", 4), "{said:?}");
+    assert_eq!((said.code().as_str(), said.status), ("space.no_project", 4), "{said:?}");
 }
 
 const API: &str = ".ai/config/acme/api.yaml";

@@ -231,6 +231,7 @@ fn a_project_that_is_not_accepted_is_not_watched() {
     let said = world.rye(&["dev", "--json"]);
     assert_eq!((said.code().as_str(), said.status), ("dev.no_project", 4), "{said:?}");
     let keyless = World::empty();
+    keyless.write(SAY_FILE, says("x"));
     let said = keyless.rye(&["dev", "--json"]);
     assert_eq!((said.code().as_str(), said.status), ("key.missing", 4), "{said:?}");
 }
