@@ -9,6 +9,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
+use super::sign::NamedFiles;
 use crate::base::text::escape_line;
 use crate::bundle::{Bundle, BundleState, InstalledBundles, Left, Wish, check_archive, pack};
 use crate::diagnostic::{Failure, Style};
@@ -34,7 +35,7 @@ enum Verb {
         #[arg(value_name = "NAME")]
         name: String,
         /// Items, or globs such as 'tool:acme/**'
-        #[arg(value_name = "REF|GLOB", required = true, add = super::complete::refs())]
+        #[arg(value_name = "REF|GLOB|PATH", required = true, add = super::complete::refs())]
         items: Vec<String>,
         /// A semantic version, such as 1.2.0
         #[arg(long, value_name = "VERSION")]
@@ -45,7 +46,7 @@ enum Verb {
         /// The file to make; by default NAME-VERSION.tar.zst
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// The space whose items are packed; by default the project, or without one the user space
+        /// The space whose items are packed; by default the project
         #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
         space: Option<Space>,
     },
@@ -98,7 +99,7 @@ fn packed(
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let (files, failed) = super::sign::find(items, false, space, &rye)?;
+    let NamedFiles { files, failed, .. } = super::sign::find(items, false, space, &rye)?;
     for report in failed {
         if let Signed::Failed(failure) = report.signed {
             return Err(failure);

@@ -3,10 +3,13 @@
 use std::ffi::OsStr;
 
 use clap_complete::CompleteEnv;
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::engine::{
+    ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
+};
 
+use super::named::{is_path, query};
 use crate::diagnostic::Code;
-use crate::id::{Kind, Query, Space};
+use crate::id::{Kind, Space};
 use crate::rye::{Rye, RyeBuilder};
 
 /// Answers the shell and ends the process, if it asked.
@@ -17,6 +20,9 @@ pub(super) fn answer(command: impl Fn() -> clap::Command) {
 /// Completes refs.
 pub(super) fn refs() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
+        if current.to_str().is_some_and(is_path) {
+            return PathCompleter::any().complete(current);
+        }
         let (Some(current), Some(rye)) = (current.to_str(), here()) else {
             return Vec::new();
         };
@@ -84,13 +90,13 @@ fn item_on_the_line(rye: &Rye) -> Option<Named> {
     let at = words.iter().position(|word| RUNS.contains(&word.as_str()))?;
     let queries = words[at + 1..].iter().filter(|word| !word.starts_with('-'));
     // The value of an option may look like an id, but it is not one.
-    let mut queries = queries.filter_map(|word| word.parse::<Query>().ok());
+    let mut queries = queries.filter_map(|word| query(word, rye).ok());
     let described = queries.find_map(|query| rye.items().describe(&query).ok())?;
     Some(described.item.declared())
 }
 
 /// The verbs that take inputs of an item.
-const RUNS: [&str; 4] = ["execute", "run", "plan", "dev"];
+const RUNS: [&str; 5] = ["execute", "run", "plan", "dev", "learn"];
 
 /// The project that the command line being completed names, else the one of the working directory.
 fn here() -> Option<Rye> {

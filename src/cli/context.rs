@@ -1,6 +1,9 @@
 //! Builds the facade from the command line; no other file does.
 
-use super::Common;
+use std::cell::Cell;
+use std::io::Write as _;
+
+use super::{Common, Verb, short};
 use crate::diagnostic::Failure;
 use crate::host::Os;
 use crate::rye::{Rye, RyeBuilder};
@@ -10,11 +13,15 @@ use crate::trace::Recorder;
 pub(super) struct Context {
     pub(super) common: Common,
     pub(super) start: std::time::Instant,
+    /// The verb of the line, as long as it was not said that an item has its name.
+    unsaid: Cell<Option<&'static str>>,
 }
 
 impl Context {
-    pub(super) fn new(common: Common) -> Self {
-        Self { common, start: std::time::Instant::now() }
+    pub(super) fn new(common: Common, verb: Option<&'static Verb>) -> Self {
+        // Who types `rye execute` names the item behind it.
+        let verb = verb.map(|verb| verb.name).filter(|name| *name != "execute");
+        Self { common, start: std::time::Instant::now(), unsaid: Cell::new(verb) }
     }
 
     /// # Errors
@@ -46,7 +53,17 @@ impl Context {
     }
 
     fn rye_with_host(&self, host: Os) -> Result<Rye, Failure> {
-        self.builder().host(Box::new(host)).build()
+        let rye = self.builder().host(Box::new(host)).build()?;
+        if let Some(verb) = self.unsaid.take()
+            && let Some(item) = short::same_name(verb, &rye)
+        {
+            let mut err = std::io::stderr();
+            let _ = writeln!(
+                err,
+                "note: `{verb}` is a verb of rye; `{item}` runs with `rye run {verb}`"
+            );
+        }
+        Ok(rye)
     }
 
     /// The same with one more bundle of the system space, to judge it.

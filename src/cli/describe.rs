@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 
 use super::context::Context;
 use super::exit::Exit;
+use super::named::query;
 use super::out::Out;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
-use crate::id::Query;
 use crate::rye::DetailLevel;
 
 /// Describe an item for whoever wants to call it: in short, with what it takes, or in full
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The item, such as `tool:rye/bash`
-    #[arg(value_name = "REF", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     item: String,
     /// How much: `summary`, `schema` (and what it takes) or `full` (and notes, examples,
     /// references)
@@ -36,7 +36,7 @@ fn level() -> impl TypedValueParser<Value = DetailLevel> {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let query = args.item.parse::<Query>()?;
+    let query = query(&args.item, &rye)?;
     let (described, warnings) =
         rye.items().describe_at(&query, args.level, args.examples.map(usize::from))?;
     out.warned(&warnings);

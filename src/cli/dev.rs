@@ -11,14 +11,15 @@ use super::diff::painted;
 use super::error::CliError;
 use super::exit::Exit;
 use super::input::Inputs;
+use super::named::query;
 use super::out::Out;
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::dev::{Audience, DevEnd, DevEvent, DevRequest, Session};
 use crate::diagnostic::{Failure, Style};
-use crate::id::{Query, Ref};
+use crate::id::Ref;
 use crate::report::{Report, error_json};
-use crate::rye::{Failed, FileChange, Request};
+use crate::rye::{Failed, FileChange, Request, Rye};
 
 /// Watch the project: sign and run what you change
 ///
@@ -30,7 +31,7 @@ use crate::rye::{Failed, FileChange, Request};
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// What to run after each save, such as `tool:acme/deploy`; nothing without it
-    #[arg(value_name = "REF", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     item: Option<String>,
     #[command(flatten)]
     inputs: Inputs,
@@ -43,9 +44,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let asked = DevRequest { request: request(args)?, unattended: args.unattended };
     let make = || context.build();
     let rye = make()?;
+    let asked = DevRequest { request: request(args, &rye)?, unattended: args.unattended };
+    rye.spaces().project()?;
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("watch `{path}` and sign what changes there"), "", context, out)?;
     drop(rye);
@@ -57,7 +59,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     })
 }
 
-fn request(args: &Args) -> Result<Option<Request>, Failure> {
+fn request(args: &Args, rye: &Rye) -> Result<Option<Request>, Failure> {
     let given = args.inputs.read()?;
     let Some(item) = &args.item else {
         if given.params.is_empty() && given.texts.is_empty() {
@@ -69,8 +71,7 @@ fn request(args: &Args) -> Result<Option<Request>, Failure> {
         }
         .into());
     };
-    item.parse::<Query>()?;
-    let mut request = Request::new(item).dry_run(args.dry_run);
+    let mut request = Request::new(query(item, rye)?.to_string()).dry_run(args.dry_run);
     request.params = given.params;
     request.texts = given.texts;
     Ok(Some(request))

@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::Exit;
+use super::named::query;
 use super::out::Out;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
-use crate::id::Query;
 use crate::rye::{Against, PastVersion};
 
 /// Show what changed in an item since its last verified version
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The item, such as `tool:acme/deploy`
-    #[arg(value_name = "REF", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     item: String,
     /// Compare with the version that `.ai/rye.lock` lists
     #[arg(long, conflicts_with = "to")]
@@ -30,7 +30,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let query = args.item.parse::<Query>()?;
+    let query = query(&args.item, &rye)?;
     if args.history {
         let (item, versions) = rye.history().versions(&query)?;
         return Ok(history(&item.to_string(), &versions, out));

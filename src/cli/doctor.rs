@@ -231,7 +231,17 @@ fn documents(rye: &Rye) -> Vec<Row> {
             }
         }
     }
-    rows.insert(0, row("trust", State::Good, format!("{good} keys of others")));
+    rows.insert(
+        0,
+        row(
+            "trust",
+            State::Good,
+            match good {
+                1 => "1 key of somebody else".to_owned(),
+                good => format!("{good} keys of others"),
+            },
+        ),
+    );
     rows
 }
 

@@ -12,6 +12,7 @@ codes! {
     CLI_PARAMS_JSON = "cli.params_json", Usage;
     CLI_NOT_CONFIRMED = "cli.not_confirmed", Usage;
     CLI_UNKNOWN_CODE = "cli.unknown_code", Usage;
+    CLI_NOT_AN_ITEM = "cli.not_an_item", NotFound;
     CLI_OUTPUT = "cli.output", Usage;
 }
 
@@ -27,6 +28,8 @@ pub(super) enum CliError {
     ParamsJson { why: String },
     #[error("{what} was not confirmed, so nothing was done")]
     NotConfirmed { what: String },
+    #[error("`{}` is not an item: {}", escape_line(.path), escape_line(.why))]
+    NotAnItem { path: String, why: String },
     #[error("the answer could not be written: {source}")]
     Output { source: io::Error },
     #[error("`{}` is not an error code of rye", escape_line(.code))]
@@ -41,6 +44,7 @@ impl Diagnose for CliError {
             Self::InputFile { .. } => CLI_INPUT_FILE,
             Self::ParamsJson { .. } => CLI_PARAMS_JSON,
             Self::NotConfirmed { .. } => CLI_NOT_CONFIRMED,
+            Self::NotAnItem { .. } => CLI_NOT_AN_ITEM,
             Self::Output { .. } => CLI_OUTPUT,
             Self::UnknownCode { .. } => CLI_UNKNOWN_CODE,
         }
@@ -53,12 +57,18 @@ impl Diagnose for CliError {
             Self::InputSyntax { .. } => {
                 "write `name=value`, `name=@file`, `name=@@text` for a text that begins with `@`, or `name:=json`".into()
             }
-            Self::InputFile { .. } => "paths are relative to the working directory".into(),
+            Self::InputFile { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                "paths are relative to the working directory".into()
+            }
+            Self::InputFile { .. } => "see `rye explain cli.input_file`".into(),
             Self::ParamsJson { .. } => {
                 "give one JSON object, such as `--params '{\"path\": \"a.txt\"}'`".into()
             }
             Self::NotConfirmed { .. } => {
                 "a person has to run this on a terminal, after reading what it is about".into()
+            }
+            Self::NotAnItem { .. } => {
+                "name a file below `.ai`, such as `.ai/tools/acme/deploy.py`, or its ref, `tool:acme/deploy`".into()
             }
             Self::Output { .. } => {
                 "the command was carried out; make room, then ask for its answer again".into()

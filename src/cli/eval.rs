@@ -10,11 +10,12 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::input::{object, read_text};
+use super::named::reference;
 use super::out::Out;
 use crate::base::text::escape;
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::eval::{EvalContext, EvalError, EvalRequest, Score, Thresholds};
-use crate::report::trace_text;
+use crate::report::{metadata, trace_text};
 use crate::rye::{Failed, Scored};
 use crate::trace::{Quiet, Recorded, Sink};
 
@@ -37,7 +38,7 @@ enum Verb {
 #[derive(clap::Args)]
 struct Run {
     /// The eval, such as `tool:acme/mood`
-    #[arg(value_name = "REF", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     item: String,
     /// The text: itself, `@FILE`, `-` for standard input, `@@…` for a text that begins with `@`
     #[arg(long, value_name = "TEXT|@FILE", allow_hyphen_values = true)]
@@ -95,7 +96,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let asked = EvalRequest { content: content(&run.content)?, params, context: run.context()? };
     let recorder = run.trace.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
-    let result = context.rye()?.runs().eval(&run.item, asked, None, context.start, sink);
+    let rye = context.rye()?;
+    let item = reference(&run.item, &rye)?;
+    let result = rye.runs().eval(&item, asked, None, context.start, sink);
     let trace = recorder.map(|recorder| recorder.events());
     if let Some(events) = trace.as_ref().filter(|_| !out.is_json()) {
         let tree = trace_text(events, out.paint_err());
@@ -224,7 +227,7 @@ fn show(mut fields: Map<String, Value>, came: &Came, out: &mut Out) {
     if !scored.warnings.is_empty() {
         fields.insert("warnings".into(), json!(scored.warnings));
     }
-    fields.insert("metadata".into(), json!({"duration_ms": scored.elapsed.as_secs_f64() * 1000.0}));
+    fields.insert("metadata".into(), metadata(scored.elapsed).into());
     if let Some(trace) = &came.trace {
         fields.insert("trace".into(), json!(trace));
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::context::Context;
 use super::exit::Exit;
 use super::input::Inputs;
+use super::named::reference;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
@@ -17,10 +18,10 @@ use crate::trace::{Quiet, Recorded, Sink};
 
 /// Run a tool or directive, or show what it would do
 #[derive(clap::Args)]
-#[command(visible_alias = "run")]
+#[command(visible_alias = super::RUN)]
 pub(super) struct Args {
-    /// What to run, such as `tool:acme/deploy` or `acme/deploy`
-    #[arg(value_name = "REF", required_unless_present = "plan", add = super::complete::refs())]
+    /// What to run, such as `acme/deploy`, `tool:acme/deploy` or `.ai/tools/acme/deploy.py`
+    #[arg(value_name = "REF|PATH", required_unless_present = "plan", add = super::complete::refs())]
     item: Option<String>,
     #[command(flatten)]
     inputs: Inputs,
@@ -34,13 +35,13 @@ pub(super) struct Args {
     #[arg(long)]
     chain_details: bool,
     /// Where to run: `local`, `remote` or `remote:<name>`
-    #[arg(long, default_value = "local", value_name = "WHERE")]
+    #[arg(long, default_value = "local", value_name = "WHERE", hide = true)]
     target: String,
     /// Who runs it: `inline`, or `fork` for a model thread
-    #[arg(long, default_value = "inline", value_name = "HOW")]
+    #[arg(long, default_value = "inline", value_name = "HOW", hide = true)]
     thread: String,
     /// Detach and return at once
-    #[arg(long = "async")]
+    #[arg(long = "async", hide = true)]
     detached: bool,
     /// Refuse whatever is not what `.ai/rye.lock` lists, to the byte
     #[arg(long)]
@@ -82,13 +83,13 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let mut request = request(args)?;
+    let rye = context.rye()?;
+    let mut request = request(args, &rye)?;
     request.target.clone_from(&args.target);
     request.thread.clone_from(&args.thread);
     request.detached = args.detached;
     request.locked = args.locked;
     request.sandbox = args.sandbox;
-    let rye = context.rye()?;
     // The JSON form of a tool's dry run always holds its decisions (core 7.13).
     let traced = args.trace || (args.dry_run && out.is_json());
     let recorder = traced.then(|| context.recorder());
@@ -180,11 +181,15 @@ fn wait(rye: &Rye, id: &str, out: &mut Out) -> Result<Exit, Failure> {
 }
 
 /// The request: from the arguments, and from the plan where the arguments say nothing.
-fn request(args: &Args) -> Result<Request, Failure> {
+fn request(args: &Args, rye: &Rye) -> Result<Request, Failure> {
     let plan = args.plan.as_deref().map(super::plan::read).transpose()?;
-    let given = args.inputs.read()?;
+    // A plan names the item, so what stands there may be an input already; no ref holds a `=`.
+    let is_input = |word: &&String| plan.is_some() && word.contains('=');
+    let given = args.inputs.read_behind(args.item.as_ref().filter(is_input))?;
+    let named = args.item.as_ref().filter(|word| !is_input(word));
     let planned = plan.as_ref().map(|plan| plan.item().to_string());
-    let item = args.item.clone().or(planned).unwrap_or_default();
+    let named = named.map(|word| reference(word, rye)).transpose()?;
+    let item = named.or(planned).unwrap_or_default();
     let mut request = Request::new(item).dry_run(args.dry_run);
     request.for_record = plan.is_some() || args.receipt.is_some();
     request.timeout = args.timeout.or(plan.as_ref().map(PlanFile::timeout));

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::context::Context;
 use super::exit::Exit;
+use super::named::query;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
-use crate::id::Query;
 use crate::import::{export, hand_out};
 
 /// Hand out items in the formats of others
@@ -27,7 +27,7 @@ enum Format {
     /// carries no signature: whoever has the folder may change it.
     Skill {
         /// The directive, such as `skills/pdf_processing`
-        #[arg(value_name = "REF", add = super::complete::refs())]
+        #[arg(value_name = "REF|PATH", add = super::complete::refs())]
         directive: String,
         /// The folder that the skill's own folder is made in
         #[arg(long, value_name = "DIR", default_value = ".")]
@@ -37,7 +37,8 @@ enum Format {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let Format::Skill { directive, to } = &args.format;
-    let skill = export(&context.rye()?, &directive.parse::<Query>()?)?;
+    let rye = context.rye()?;
+    let skill = export(&rye, &query(directive, &rye)?)?;
     let folder = hand_out(&skill, to)?;
     let files: Vec<_> = skill.files.keys().map(String::as_str).collect();
     if out.is_json() {

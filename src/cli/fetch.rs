@@ -5,16 +5,16 @@ use serde_json::json;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
+use super::named::query;
 use super::out::Out;
 use super::search::{self, Filters};
 use crate::diagnostic::Failure;
-use crate::id::Query;
 
 /// Print the verified content of an item, or find items with `--query`
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The item, such as `knowledge:rye/overview`
-    #[arg(value_name = "REF", required_unless_present = "query", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", required_unless_present = "query", add = super::complete::refs())]
     item: Option<String>,
     /// Find items by words instead, as `rye search` does
     #[arg(long, value_name = "WORDS", conflicts_with = "item")]
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         let help = Some("give words with `--query`, or the ref alone".into());
         return Err(CliError::Usage { message: message.into(), help }.into());
     }
-    let described = rye.items().describe(&item.parse::<Query>()?)?;
+    let described = rye.items().describe(&query(item, &rye)?)?;
     out.warned(&described.warnings);
     if out.is_json() {
         let mut fields = json!({

@@ -1,19 +1,17 @@
 //! `rye fmt`: puts the headers of items into one shape.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::diff::painted;
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
+use super::sign::NamedFiles;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
-use crate::id::{Kind, Query, Space};
+use crate::id::Space;
 use crate::resolve::Found;
-use crate::rye::{Rye, SignatureState, ToSign};
+use crate::rye::{SignatureState, ToSign};
 use crate::scaffold::{Formatted, Shaped, format};
 
 /// Tidy the metadata headers of items, and nothing else of them
@@ -23,10 +21,10 @@ use crate::scaffold::{Formatted, Shaped, format};
 /// with the reason. A file that changed has to be signed again.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Items, globs or paths of files; by default every item of the space
-    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
+    /// Items, globs, or paths of files and folders; by default every item of the space
+    #[arg(value_name = "REF|GLOB|PATH", add = super::complete::refs())]
     items: Vec<String>,
-    /// The space; by default the project, or without one the user space
+    /// The space; by default the project
     #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     space: Option<Space>,
     /// Only say what would change; status 4 if anything would
@@ -42,11 +40,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let named: Result<Vec<String>, Failure> =
-        args.items.iter().map(|item| reference(item, &rye)).collect();
-    let (files, failed) = super::sign::find(&named?, args.items.is_empty(), args.space, &rye)?;
+    let all = args.items.is_empty();
+    let NamedFiles { files, failed, by_name } =
+        super::sign::find(&args.items, all, args.space, &rye)?;
     let write = !args.check && !args.diff;
-    let by_name = !args.items.is_empty() && args.items.iter().all(|item| !item.contains('*'));
     let rows = format(&rye, &files, write, by_name);
     let mut exit = super::sign::show_failed(&failed, out);
     let mut yours = Vec::new();
@@ -67,33 +64,6 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     summary(&rows, &failed, &signed, args, exit, out);
     Ok(Exit::Status(exit))
-}
-
-/// A ref or glob as it is; for the path of a file, the file's ref.
-fn reference(item: &str, rye: &Rye) -> Result<String, Failure> {
-    let path = Path::new(item);
-    if item.contains(['*', ':', '@']) || !path.is_file() {
-        return Ok(item.to_owned());
-    }
-    let real =
-        path.canonicalize().map_err(|source| CliError::InputFile { path: item.into(), source })?;
-    for root in rye.spaces().nearest_first().filter(|root| !root.is_embedded()) {
-        for kind in Kind::ALL {
-            let Ok(folder) = root.path(kind.folder()).canonicalize() else { continue };
-            let below = real.strip_prefix(&folder).ok().and_then(|below| below.to_str());
-            if let Some((id, _)) = below.and_then(|below| below.rsplit_once('.')) {
-                let query = Query {
-                    kind: Some(kind),
-                    id: id.parse()?,
-                    space: Some(root.space()),
-                    bundle: root.bundle().cloned(),
-                };
-                return Ok(query.to_string());
-            }
-        }
-    }
-    let message = format!("`{}` lies in no space", escape_line(item));
-    Err(CliError::Usage { message, help: None }.into())
 }
 
 /// Shows a row and gives the status that it asks for.

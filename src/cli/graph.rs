@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::Exit;
+use super::named::queries;
 use super::out::Out;
 use crate::diagnostic::Failure;
 use crate::graph::Graph;
@@ -17,7 +18,7 @@ use crate::rye::{Reach, Rye};
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The items, such as `tool:acme/deploy`
-    #[arg(value_name = "REF", required_unless_present = "all", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", required_unless_present = "all", add = super::complete::refs())]
     items: Vec<String>,
     /// Every tool and directive, with what they share drawn once
     #[arg(long, conflicts_with = "items")]
@@ -37,7 +38,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let rye = context.rye()?;
     let queries = match args.all {
         true => everything(&rye, args.space)?,
-        false => args.items.iter().map(|item| item.parse::<Query>()).collect::<Result<_, _>>()?,
+        false => queries(&args.items, &rye)?,
     };
     let mut reached: Vec<Reach> = Vec::new();
     for one in rye.items().reach(queries) {

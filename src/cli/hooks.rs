@@ -6,11 +6,12 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::input::read_object;
+use super::named::query;
 use super::out::Out;
 use crate::base::text::{escape, escape_line, near};
 use crate::diagnostic::{Failure, Style};
 use crate::exec::HookVerdict;
-use crate::id::{Kind, Query, Ref};
+use crate::id::{Kind, Ref};
 use crate::rye::FoundHook;
 
 /// See and try the hooks that judge calls of tools
@@ -28,7 +29,7 @@ enum Verb {
     /// Ask one hook as a call would, and show its verdict
     Test {
         /// The hook, such as `tool:hooks/acme/guard`
-        #[arg(value_name = "REF", add = super::complete::refs())]
+        #[arg(value_name = "REF|PATH", add = super::complete::refs())]
         hook: String,
         /// What it is shown beside its kind and phase: a JSON object, `@FILE`, or `-` for standard
         /// input
@@ -123,7 +124,8 @@ fn test(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let query: Query = hook.parse()?;
+    let rye = context.rye()?;
+    let query = query(hook, &rye)?;
     let item = Ref::new(query.kind.unwrap_or(Kind::Tool), query.id);
     let payload: Map<String, Value> = read_object(payload)?;
     for (name, part) in &payload {
@@ -137,7 +139,7 @@ fn test(
         let help = "such as `--payload '{\"request\": {\"name\": \"acme/x\", \"args\": {}}}'`";
         return Err(CliError::Usage { message, help: Some(help.into()) }.into());
     }
-    let verdict = context.rye()?.hooks().try_one(&item, phase, &payload)?;
+    let verdict = rye.hooks().try_one(&item, phase, &payload)?;
     let (allows, fields, text) = match verdict {
         Ok(HookVerdict::Allow { metadata, replace }) => {
             let shown =

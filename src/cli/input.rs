@@ -24,6 +24,9 @@ pub(super) struct Inputs {
     /// All inputs as one JSON object in a file
     #[arg(long, value_name = "FILE", conflicts_with = "params")]
     params_file: Option<String>,
+    /// Inputs, as behind `-i`; behind `--` also those that begin with `-`
+    #[arg(value_name = "NAME=VALUE", add = super::complete::inputs())]
+    more: Vec<String>,
 }
 
 /// The given inputs: JSON values, and texts whose type the item's declarations decide.
@@ -37,14 +40,14 @@ impl Inputs {
     /// # Errors
     /// `cli.input_syntax`, `cli.input_file`, `cli.params_json`.
     pub(super) fn read(&self) -> Result<Given, Failure> {
-        self.read_with(&[])
+        self.read_behind(None)
     }
 
-    /// The same with more inputs, each in the form of `-i`.
+    /// The same, where `first` stands in front of the inputs.
     ///
     /// # Errors
     /// Those of [`Self::read`].
-    pub(super) fn read_with(&self, more: &[String]) -> Result<Given, Failure> {
+    pub(super) fn read_behind(&self, first: Option<&String>) -> Result<Given, Failure> {
         let mut given = Given::default();
         let whole = match (&self.params, &self.params_file) {
             (Some(text), _) if text == "-" => Some(read_text("-", &mut io::stdin().lock())?),
@@ -56,7 +59,7 @@ impl Inputs {
             given.params = object(&text)?;
         }
         let mut seen: Vec<String> = Vec::new();
-        for text in self.input.iter().chain(more) {
+        for text in self.input.iter().chain(first).chain(&self.more) {
             let (name, value) = split(text)?;
             if seen.iter().any(|known| known == name) {
                 return Err(syntax(text, format!("`{name}` is given twice")));

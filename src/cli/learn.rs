@@ -9,6 +9,7 @@ use super::diff::painted;
 use super::execute::seconds;
 use super::exit::Exit;
 use super::input::Inputs;
+use super::named::reference;
 use super::out::Out;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Style};
@@ -24,13 +25,10 @@ use crate::trace::Quiet;
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The tool, such as `tool:acme/build`
-    #[arg(value_name = "REF", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     item: String,
     #[command(flatten)]
     inputs: Inputs,
-    /// More inputs, as behind `-i`
-    #[arg(last = true, value_name = "NAME=VALUE")]
-    more: Vec<String>,
     /// Stop it after this many seconds, if that is sooner than the tool's own limit
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
@@ -40,12 +38,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let given = args.inputs.read_with(&args.more)?;
-    let mut request = Request::new(args.item.clone());
+    let given = args.inputs.read()?;
+    let rye = context.rye()?;
+    let mut request = Request::new(reference(&args.item, &rye)?);
     request.params = given.params;
     request.texts = given.texts;
     request.timeout = args.timeout;
-    let learned = learn(&context.rye()?, request, context.start, &Quiet)?;
+    let learned = learn(&rye, request, context.start, &Quiet)?;
     out.warned(learned.report.warnings());
     // A run that failed may not have reached everything that the tool needs.
     let failed = learned.report.tool_failed();

@@ -4,21 +4,22 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::Exit;
+use super::named::{Named, is_path};
 use super::out::Out;
 use crate::base::text::{escape_line, near};
 use crate::diagnostic::{Failure, Style};
 use crate::id::{BundleName, Kind, Query, Space};
 use crate::rye::{Described, Rye};
-use crate::space::Odd;
+use crate::space::{Entry, Odd};
 
-/// How much of a description a row shows, in characters.
+/// How much of a description a row shows where there is no terminal, in characters.
 const ABOUT: usize = 90;
 
 /// List items by space, without verifying them
 #[derive(clap::Args, Clone)]
 pub(super) struct Args {
-    /// Only items whose id begins with this
-    #[arg(value_name = "PREFIX")]
+    /// Only items whose id or ref begins with this; or a glob such as 'acme/**', or a folder
+    #[arg(value_name = "PREFIX|GLOB|PATH")]
     prefix: Option<String>,
     /// Only this kind; by default tools and directives
     #[arg(long, value_name = "KIND", value_parser = super::value_parsers::kind())]
@@ -71,9 +72,51 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::DONE)
 }
 
+/// What only is listed.
+enum Asked {
+    /// Ids that begin with this, of one kind if it is said.
+    Prefix(Option<Kind>, String),
+    Named(Named),
+}
+
+impl Asked {
+    fn read(word: &str, rye: &Rye) -> Result<Self, Failure> {
+        if is_path(word) || word.contains('*') {
+            return Ok(Self::Named(Named::read(word, rye)?));
+        }
+        Ok(match word.split_once(':') {
+            Some((kind, id)) => Self::Prefix(Some(kind.parse()?), id.to_owned()),
+            None => Self::Prefix(None, word.to_owned()),
+        })
+    }
+
+    /// The kind that is said.
+    fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::Prefix(kind, _) => *kind,
+            Self::Named(Named::Item(query)) => query.kind,
+            Self::Named(Named::Many(pattern, _)) => pattern.kind(),
+        }
+    }
+
+    fn means(&self, entry: &Entry) -> bool {
+        match self {
+            Self::Prefix(_, begins) => entry.item.id.as_str().starts_with(begins),
+            Self::Named(named) => named.means(entry),
+        }
+    }
+}
+
 /// The message for a prefix that no item begins with.
 fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, Failure> {
-    let all = Args { prefix: None, long: false, ..args.clone() };
+    if is_path(prefix) || prefix.contains('*') {
+        return Ok(format!("no item matches `{}`", escape_line(prefix)));
+    }
+    let (kind, prefix) = match prefix.split_once(':') {
+        Some((kind, prefix)) => (Some(kind.parse()?), prefix),
+        None => (args.kind, prefix),
+    };
+    let all = Args { prefix: None, long: false, kind, ..args.clone() };
     let ids: Vec<String> = rows(&all, rye)?.into_iter().map(|row| row.item).collect();
     let ids = ids.iter().filter_map(|item| item.split_once(':')).map(|(_, id)| id);
     // Names are cut to the length of the prefix before they are compared.
@@ -98,9 +141,12 @@ pub(super) fn here(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         return Ok(Exit::DONE);
     }
     text(&rows, out);
+    if rye.spaces().project().is_err() {
+        out.line("\nthere is no project here: `rye init` makes this folder one");
+    }
     let dim = |text: &str| out.paint().style(Style::Dim, text);
     let hints = [
-        dim("run one with `rye execute <ref> -i name=value`, look first with `--dry-run`"),
+        dim("run one with `rye run <ref> name=value`, look first with `--dry-run`"),
         dim("inputs of one: `rye show <ref>`   all verbs: `rye --help`"),
     ];
     out.line("");
@@ -111,10 +157,11 @@ pub(super) fn here(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
 }
 
 fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
-    let kinds: Vec<Kind> = match args.kind {
-        Some(kind) => vec![kind],
-        None if args.all => Kind::ALL.to_vec(),
-        None => vec![Kind::Tool, Kind::Directive],
+    let asked = args.prefix.as_deref().map(|word| Asked::read(word, rye)).transpose()?;
+    let kinds: Vec<Kind> = match (args.kind, asked.as_ref().and_then(Asked::kind)) {
+        (Some(kind), _) | (None, Some(kind)) => vec![kind],
+        _ if args.all => Kind::ALL.to_vec(),
+        _ => vec![Kind::Tool, Kind::Directive],
     };
     let mut rows: Vec<Row> = Vec::new();
     let mut seen = std::collections::HashSet::new();
@@ -130,10 +177,10 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
             let id = entry.item.id.as_str();
             let is_part =
                 id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/");
-            if is_part && !args.all && args.prefix.is_none() {
+            if is_part && !args.all && asked.is_none() {
                 continue;
             }
-            if args.prefix.as_ref().is_some_and(|prefix| !id.starts_with(prefix.as_str())) {
+            if asked.as_ref().is_some_and(|asked| !asked.means(&entry)) {
                 continue;
             }
             // Rye's own repository holds exact copies of the system's items.
@@ -183,7 +230,10 @@ fn text(rows: &[Row], out: &mut Out) {
             Some(Ok(described)) => {
                 let about = described.item.description().unwrap_or_default();
                 let whole = escape_line(about);
-                let mut about: String = whole.chars().take(ABOUT).collect();
+                let beside = line.chars().count() + 2;
+                // The last column is for the sign that the text goes on.
+                let room = out.columns().map(|columns| columns.saturating_sub(beside + 1));
+                let mut about: String = whole.chars().take(room.unwrap_or(ABOUT)).collect();
                 if about.len() < whole.len() {
                     about.push('…');
                 }

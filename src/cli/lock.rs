@@ -6,10 +6,10 @@ use super::confirm::confirm;
 use super::context::Context;
 use super::diff::painted;
 use super::exit::Exit;
+use super::named::queries;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
-use crate::id::Query;
 use crate::lock::{Broken, LOCK_DIFFERS, Pin};
 use crate::rye::{Change, LockReport, LockRow};
 
@@ -20,7 +20,7 @@ use crate::rye::{Change, LockReport, LockRow};
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Items to lock; by default every tool and directive of the project
-    #[arg(value_name = "REF", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     items: Vec<String>,
     /// Also change rows that say something else, after showing what changed
     #[arg(long)]
@@ -35,8 +35,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let queries: Result<Vec<Query>, _> = args.items.iter().map(|item| item.parse()).collect();
-    let queries = queries?;
+    let queries = queries(&args.items, &rye)?;
     let report = match args.remove {
         true => rye.locks().survey_removal(&queries)?,
         false => rye.locks().survey(&queries)?,

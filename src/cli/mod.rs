@@ -40,12 +40,14 @@ mod lsp;
 mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod named;
 mod new;
 mod out;
 mod pending;
 mod plan;
 mod receipt;
 mod search;
+mod short;
 mod show;
 mod sign;
 mod test;
@@ -56,6 +58,7 @@ mod why;
 
 use crate::diagnostic::Failure;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -67,7 +70,7 @@ use error::CliError;
 use exit::Exit;
 use out::Out;
 
-use crate::base::text::escape_line;
+use crate::base::text::{escape_line, fold};
 
 // The options of every verb. A docstring here would become the first line of each verb's help.
 #[derive(clap::Args, Clone)]
@@ -99,6 +102,8 @@ struct Common {
 /// A verb: the first word of a command line.
 struct Verb {
     name: &'static str,
+    /// A command line that is of use, for the end of its help.
+    example: &'static str,
     /// Adds the verb's arguments to a grammar.
     grammar: fn(Command) -> Command,
     run: Run,
@@ -107,58 +112,79 @@ struct Verb {
 /// Runs a verb, if its part of the command line is valid.
 type Run = fn(&ArgMatches, &Context, &mut Out) -> Result<Result<Exit, Failure>, clap::Error>;
 
-/// The verbs, in the order of `rye --help`; each is the module of its name, with `Args` and `run`.
+/// The verbs, in the groups and the order of `rye --help`; each is the module of its name, with
+/// `Args` and `run`, and has one example.
 macro_rules! verbs {
-    ($($(#[$gate:meta])* $verb:ident)*) => {
-        const VERBS: &[Verb] = &[$($(#[$gate])* Verb {
+    ($($group:literal { $($(#[$gate:meta])* $verb:ident $example:literal)* })*) => {
+        const GROUPS: &[(&str, &[Verb])] = &[$(($group, &[$($(#[$gate])* Verb {
             name: stringify!($verb),
+            example: $example,
             grammar: $verb::Args::augment_args,
             run: |matches, context, out| {
                 Ok($verb::run(&$verb::Args::from_arg_matches(matches)?, context, out))
             },
-        }),*];
+        }),*])),*];
     };
 }
 
 verbs! {
-    execute
-    learn
-    dev
-    plan
-    receipt
-    pending
-    hooks
-    sign
-    verify
-    list
-    search
-    show
-    describe
-    fetch
-    why
-    diff
-    lock
-    #[cfg(feature = "lsp")]
-    lsp
-    #[cfg(feature = "mcp")]
-    mcp
-    keys
-    trust
-    new
-    import
-    export
-    bundle
-    fmt
-    graph
-    init
-    test
-    eval
-    git
-    doctor
-    explain
-    completions
-    man
+    "Start" {
+        init "rye init"
+        new "rye new tool acme/greet --lang python"
+        sign "rye sign acme/greet"
+        execute "rye run acme/greet name=Ada"
+        list "rye list acme/"
+        doctor "rye doctor"
+    }
+    "Look" {
+        show "rye show acme/greet"
+        describe "rye describe acme/greet --level schema"
+        fetch "rye fetch knowledge:rye/overview"
+        search "rye search read a file"
+        why "rye why acme/greet"
+        diff "rye diff acme/greet"
+        graph "rye graph acme/greet"
+    }
+    "Write and try" {
+        dev "rye dev acme/greet name=Ada"
+        test "rye test 'acme/**'"
+        eval "rye eval run acme/mood --content 'What a day!' --min-score 0.5"
+        learn "rye learn acme/build target=debug"
+        fmt "rye fmt --check"
+        git "rye git install"
+    }
+    "Check and decide" {
+        verify "rye verify --ci"
+        plan "rye plan acme/deploy to=staging --out deploy.plan.json"
+        receipt "rye receipt verify deploy.receipt.json"
+        pending "rye pending list"
+        hooks "rye hooks list"
+    }
+    "Trust" {
+        trust "rye trust review"
+        keys "rye keys show"
+        lock "rye lock --check"
+    }
+    "Agents and editors" {
+        #[cfg(feature = "mcp")]
+        mcp "rye mcp --project ."
+        #[cfg(feature = "lsp")]
+        lsp "rye lsp"
+    }
+    "Exchange" {
+        import "rye import skill ./pdf-forms"
+        export "rye export skill skills/pdf_forms"
+        bundle "rye bundle pack tools 'acme/**' --version 1.0.0"
+    }
+    "Help" {
+        explain "rye explain verify.altered"
+        completions "rye completions bash > ~/.local/share/bash-completion/completions/rye"
+        man "rye man ~/.local/share/man/man1"
+    }
 }
+
+/// The other name of `execute`.
+const RUN: &str = "run";
 
 /// The greatest width of a help text, in columns.
 const WIDTH: usize = 100;
@@ -173,17 +199,55 @@ fn bare() -> Command {
 
 /// The whole grammar.
 fn command() -> Command {
-    VERBS.iter().map(Verb::command).fold(bare(), Command::subcommand)
+    Verb::all().map(Verb::command).fold(bare(), Command::subcommand)
+}
+
+/// The same for `rye --help`, which lists the verbs in their groups.
+fn grouped() -> Command {
+    let whole = command();
+    let mut text = String::new();
+    for (group, verbs) in GROUPS {
+        let _ = writeln!(text, "{group}:");
+        for verb in *verbs {
+            let about = whole.find_subcommand(verb.name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let name = if verb.name == "execute" { "execute, run" } else { verb.name };
+            let _ = writeln!(text, "  {name:<14}{about}");
+        }
+        text.push('\n');
+    }
+    let columns = out::columns(&std::io::stdout()).map_or(WIDTH, |columns| columns.min(WIDTH));
+    let text = fold(&text, columns, 14);
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}Options:\n{{options}}{{after-help}}"
+    );
+    whole
+        .override_usage("rye [OPTIONS] <VERB> …\n       rye [OPTIONS] <REF|PATH> [NAME=VALUE]…")
+        .after_help(
+            "`rye VERB --help` has an example of each. `rye greet name=Ada` is `rye run greet name=Ada`,\n\
+             where no verb has that name; in a script write `rye run`, which no later verb can change.",
+        )
+        .help_template(template)
 }
 
 impl Verb {
     fn find(name: &str) -> Option<&'static Self> {
-        VERBS.iter().find(|verb| verb.name == name)
+        let name = if name == RUN { "execute" } else { name };
+        Self::all().find(|verb| verb.name == name)
+    }
+
+    fn all() -> impl Iterator<Item = &'static Self> {
+        GROUPS.iter().flat_map(|(_, verbs)| *verbs)
+    }
+
+    /// Every word that is a verb.
+    fn names() -> impl Iterator<Item = &'static str> {
+        Self::all().map(|verb| verb.name).chain([RUN, "help"])
     }
 
     /// The grammar of this verb.
     fn command(&self) -> Command {
-        (self.grammar)(Command::new(self.name))
+        (self.grammar)(Command::new(self.name)).after_help(format!("Example: {}", self.example))
     }
 }
 
@@ -191,6 +255,8 @@ impl Verb {
 struct CommandLine {
     /// `None` if the command line has no verb.
     verb: Option<&'static Verb>,
+    /// The word in the place of a verb, where it is to be an item, as in `rye greet`.
+    item: Option<String>,
     /// The matches that the verb reads.
     matches: ArgMatches,
     common: Common,
@@ -201,23 +267,39 @@ impl CommandLine {
     /// is read by that verb's grammar alone.
     fn read(argv: &[OsString]) -> Result<Self, clap::Error> {
         let first = argv.get(1).and_then(|first| first.to_str());
+        // Behind `--` no word is a verb.
+        if short::word(argv).is_some() || (first == Some("--") && argv.len() > 2) {
+            return Self::read_item(argv, 1);
+        }
         if let Some(verb) = first.and_then(Verb::find) {
             let program = Path::new(&argv[0]).file_name().unwrap_or(OsStr::new("rye"));
             let name = format!("{} {}", program.to_string_lossy(), verb.name);
             let alone = Common::augment_args(verb.command().bin_name(name)).max_term_width(WIDTH);
             let matches = alone.try_get_matches_from(&argv[1..])?;
             let common = Common::from_arg_matches(&matches)?;
-            return Ok(Self { verb: Some(verb), matches, common });
+            return Ok(Self { verb: Some(verb), item: None, matches, common });
         }
         let asks_version = argv.len() == 2 && matches!(first, Some("--version" | "-V"));
-        let whole = if asks_version { bare() } else { command() };
-        let mut matches = whole.try_get_matches_from(argv)?;
+        let whole = if asks_version { bare() } else { grouped() };
+        let mut matches = whole.allow_external_subcommands(true).try_get_matches_from(argv)?;
         let common = Common::from_arg_matches(&matches)?;
         let (verb, matches) = match matches.remove_subcommand() {
+            Some((name, behind)) if Verb::find(&name).is_none() => {
+                let behind = behind.get_many::<OsString>("").map_or(0, Iterator::count);
+                return Self::read_item(argv, argv.len() - behind - 1);
+            }
             Some((name, matches)) => (Verb::find(&name), matches),
             None => (None, matches),
         };
-        Ok(Self { verb, matches, common })
+        Ok(Self { verb, item: None, matches, common })
+    }
+
+    /// Reads a line on which an item stands in the place of the verb, at `at`.
+    fn read_item(argv: &[OsString], at: usize) -> Result<Self, clap::Error> {
+        let (before, behind) = argv.split_at(at);
+        let line = Self::read(&[before, &["execute".into()], behind].concat())?;
+        let item = behind[0].to_str().filter(|word| *word != "--").map(str::to_owned);
+        Ok(Self { item, ..line })
     }
 }
 
@@ -227,18 +309,24 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         complete::answer(command);
     }
     let argv: Vec<OsString> = argv.into_iter().collect();
-    let CommandLine { verb, matches, common } = match CommandLine::read(&argv) {
+    let CommandLine { verb, item, matches, common } = match CommandLine::read(&argv) {
         Ok(line) => line,
         Err(error) => return usage(&with_tip(error, &argv), &argv),
     };
     let mut out = Out::new(&common);
     out::logs(common.verbose);
-    let context = Context::new(common);
-    let done = match verb {
-        None => list::here(&context, &mut out),
-        Some(verb) => match (verb.run)(&matches, &context, &mut out) {
-            Ok(done) => done,
-            Err(error) => return usage(&error, &argv),
+    let context = Context::new(common, verb.filter(|_| item.is_none()));
+    let done = match (verb, item) {
+        (None, _) => list::here(&context, &mut out),
+        (Some(verb), item) => match item.as_deref().map_or(Ok(()), short::is_no_slip) {
+            Err(slip) => Err(slip),
+            Ok(()) => match (verb.run)(&matches, &context, &mut out) {
+                Ok(done) => done.map_err(|failure| match &item {
+                    Some(item) => short::explain(item, failure),
+                    None => failure,
+                }),
+                Err(error) => return usage(&error, &argv),
+            },
         },
     };
     let exit = done.unwrap_or_else(|error| out.fail(&error));
@@ -248,7 +336,15 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// A command line that clap did not understand, or a question for help.
 fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     let asks = !error.use_stderr();
-    if !asks && argv.iter().any(|arg| arg == "--json") {
+    let is_json = argv.iter().any(|arg| arg == "--json");
+    if let Some(word) = short::word(argv).filter(|_| !asks) {
+        let mut out = Out::plain(is_json);
+        let slip = short::is_no_slip(word).err();
+        let exit = out.fail(&slip.unwrap_or_else(|| short::misread(word, error)));
+        out.flush();
+        return exit.end();
+    }
+    if !asks && is_json {
         let text = error.to_string();
         // The JSON form holds the sentence and what it names; the usage is for people.
         let told = text
@@ -257,7 +353,7 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
         let told: Vec<_> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
         let told = told.join(" ");
         let message = told.trim_start_matches("error: ");
-        let mut out = Out::json();
+        let mut out = Out::plain(true);
         let exit = out.fail(&CliError::Usage { message: message.to_owned(), help: None }.into());
         out.flush();
         return exit.end();
@@ -269,13 +365,13 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
 /// The same error with a tip for the commonest slip: an input of an item that is typed like an
 /// option of rye, or bare.
 fn with_tip(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
-    let runs = argv.get(1).is_some_and(|verb| verb == "execute" || verb == "run");
+    let runs = argv.get(1).is_some_and(|verb| verb == "execute" || verb == RUN);
     if let Some(ContextValue::String(said)) = error.get(ContextKind::InvalidArg)
         && runs
         && error.kind() == ErrorKind::UnknownArgument
     {
         let name = said.trim_start_matches('-').split('=').next().unwrap_or_default();
-        let tip = format!("an input of an item is given as '-i {}=VALUE'", escape_line(name));
+        let tip = format!("an input of an item is given as '{}=VALUE'", escape_line(name));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
@@ -285,11 +381,11 @@ fn with_tip(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
 mod tests {
     use std::ffi::OsString;
 
-    use super::{CommandLine, VERBS, command};
+    use super::{CommandLine, Verb, command};
 
     #[test]
     fn a_verb_alone_reads_and_says_what_it_does_among_the_others() {
-        for verb in VERBS {
+        for verb in Verb::all() {
             for rest in
                 [&["--help"][..], &["-h"], &["--bogus"], &["a", "b", "c", "d"], &["--color=x"]]
             {
@@ -299,6 +395,17 @@ mod tests {
                 let among = command().try_get_matches_from(&line).err();
                 assert_eq!(alone, among.map(|error| error.to_string()), "{line:?}");
             }
+        }
+    }
+
+    #[test]
+    fn the_example_of_each_help_can_be_typed() {
+        for verb in Verb::all() {
+            let typed = verb.example.split(" > ").next().unwrap_or_default();
+            let line: Vec<_> =
+                typed.split(' ').map(|word| word.trim_matches('\'').into()).collect();
+            let read = CommandLine::read(&line);
+            assert_eq!(read.ok().and_then(|line| line.verb).map(|verb| verb.name), Some(verb.name));
         }
     }
 }

@@ -5,6 +5,7 @@ use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
 use super::context::Context;
+use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use crate::base::text::escape_line;
@@ -28,7 +29,7 @@ pub(super) struct Args {
     /// The language; by default Python for a tool, Markdown for the others
     #[arg(short, long, value_name = "LANG")]
     lang: Option<Lang>,
-    /// The space; by default the project, or without one the user space
+    /// The space; by default the project
     #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     space: Option<Space>,
     /// Sign it as well
@@ -63,9 +64,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         What::Directive => Kind::Directive,
         What::Knowledge => Kind::Knowledge,
     };
-    let id = args.id.strip_prefix(&format!("{kind}:")).unwrap_or(&args.id);
-    let item = Ref::new(kind, id.parse::<ItemId>()?);
-    let space = args.space.unwrap_or_else(|| super::sign::own_space(&rye));
+    let (id, lang) = id_and_lang(&args.id, kind, args.lang)?;
+    let item = Ref::new(kind, id);
+    let space = super::sign::written_space(args.space, &rye)?;
     if args.sign {
         // Without a key nothing is written.
         rye.signing().own_pair()?;
@@ -73,7 +74,11 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             super::acceptance::accept_first(&rye, &[], std::slice::from_ref(&item), out)?;
         }
     }
-    let made = create(&rye, &item, args.lang, space)?;
+    let mut made = create(&rye, &item, lang, space)?;
+    let name = made.item.id.as_str();
+    if matches!(kind, Kind::Tool | Kind::Directive) && super::Verb::find(name).is_some() {
+        made.remarks.push(format!("`{name}` is a verb of rye, so it runs with `rye run {name}`"));
+    }
     let mut signed = Vec::new();
     if args.sign {
         // The folders may be new, so the spaces are found again.
@@ -113,6 +118,39 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::Status(super::sign::worst(&signed)))
 }
 
+/// The id of a new item, and its language: what a shell completes, such as `.ai/tools/x.py`, says
+/// both.
+///
+/// # Errors
+/// `id.*`; `cli.usage` if the name and `--lang` say two languages.
+fn id_and_lang(
+    typed: &str,
+    kind: Kind,
+    lang: Option<Lang>,
+) -> Result<(ItemId, Option<Lang>), Failure> {
+    let folder = format!(".ai/{}/", kind.folder());
+    let bare = typed.strip_prefix("./").unwrap_or(typed);
+    let bare = bare.strip_prefix(&folder).or_else(|| typed.strip_prefix(&format!("{kind}:")));
+    let bare = bare.unwrap_or(typed);
+    let (id, ext) = bare.rsplit_once('.').unwrap_or((bare, ""));
+    let is_named = |lang: &Lang| lang.as_str() == ext || lang.aliases().contains(&ext);
+    let ending = Lang::ALL.into_iter().find(is_named);
+    match (ending, lang) {
+        (None, lang) => Ok((bare.parse()?, lang)),
+        (Some(ending), lang) if lang.is_none_or(|lang| lang == ending) => {
+            Ok((id.parse()?, Some(ending)))
+        }
+        (Some(ending), _) => {
+            let message = format!(
+                "`{}` ends like a file in {}, and `--lang` says another language",
+                escape_line(typed),
+                ending.as_str()
+            );
+            Err(CliError::Usage { message, help: Some("say one of the two".into()) }.into())
+        }
+    }
+}
+
 /// The next steps of the author; the file comes first.
 fn next(made: &Made, signed: bool, has_key: bool) -> Vec<String> {
     let mut item = made.item.to_string();
@@ -129,8 +167,8 @@ fn next(made: &Made, signed: bool, has_key: bool) -> Vec<String> {
         next.push(format!("rye sign {}{space}", made.item));
     }
     next.push(match made.item.kind {
-        Kind::Tool => format!("rye execute {item} -i name=Ada"),
-        Kind::Directive => format!("rye execute {item} -i who=Ada"),
+        Kind::Tool => format!("rye run {item} name=Ada"),
+        Kind::Directive => format!("rye run {item} who=Ada"),
         Kind::Knowledge | Kind::Config => format!("rye fetch {item}"),
     });
     next

@@ -1,6 +1,8 @@
 //! Output: text for people, one JSON object for programs.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -9,7 +11,7 @@ use super::Common;
 use super::error::CliError;
 use super::exit::Exit;
 use crate::base::json;
-use crate::base::text::{escape, escape_line};
+use crate::base::text::{escape, escape_line, fold};
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::report::{Warned, error_json, error_text};
 use crate::rye::Failed;
@@ -29,6 +31,9 @@ pub(super) struct Out {
     paint: Paint,
     paint_err: Paint,
     to_terminal: bool,
+    /// The width of the terminal behind each stream, in columns.
+    columns: Option<usize>,
+    columns_err: Option<usize>,
     /// The first thing that went wrong with standard output.
     lost: Option<io::Error>,
 }
@@ -51,18 +56,22 @@ impl Out {
             paint_err: Paint(wanted(io::stderr().is_terminal())),
             stdout: BufWriter::new(io::stdout()),
             to_terminal,
+            columns: columns(&io::stdout()),
+            columns_err: columns(&io::stderr()),
             lost: None,
         }
     }
 
     /// The output for a command line that could not be read.
-    pub(super) fn json() -> Self {
+    pub(super) fn plain(json: bool) -> Self {
         Self {
-            json: true,
+            json,
             stdout: BufWriter::new(io::stdout()),
             paint: Paint(false),
             paint_err: Paint(false),
             to_terminal: false,
+            columns: None,
+            columns_err: None,
             lost: None,
         }
     }
@@ -77,6 +86,11 @@ impl Out {
 
     pub(super) fn paint_err(&self) -> Paint {
         self.paint_err
+    }
+
+    /// How many columns a line may have; as many as one likes where there is no terminal.
+    pub(super) fn columns(&self) -> Option<usize> {
+        self.columns
     }
 
     /// Writes rye's own text. Foreign parts of it are already escaped.
@@ -108,7 +122,12 @@ impl Out {
     pub(super) fn note(&mut self, text: &str) {
         // Earlier output is flushed, so that it comes first if both streams go to one terminal.
         self.flush();
-        let _ = writeln!(io::stderr(), "{text}");
+        let _ = writeln!(io::stderr(), "{}", self.folded(text));
+    }
+
+    /// The text in lines that fit the terminal.
+    fn folded<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.columns_err.map_or(Cow::Borrowed(text), |columns| fold(text, columns, 4))
     }
 
     pub(super) fn warn(&mut self, text: &str) {
@@ -160,7 +179,7 @@ impl Out {
                 Some(said) => self.foreign_err(&format!("{said}\n")),
             }
             let text = error_text(&diagnostic, self.paint_err);
-            let _ = io::stderr().write_all(text.as_bytes());
+            let _ = io::stderr().write_all(self.folded(&text).as_bytes());
         }
         let status = Exit::Status(diagnostic.code.exit_status());
         failure.interrupted().map_or(status, Exit::Signal)
@@ -188,6 +207,12 @@ impl Out {
             _ => exit,
         }
     }
+}
+
+/// The width of a terminal; `None` if there is none, or it does not say.
+pub(super) fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    let size = stream.is_terminal().then(|| rustix::termios::tcgetwinsize(stream).ok())??;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns >= 40)
 }
 
 /// Logs go to standard error, and only when asked for: setting them up costs start-up time.

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::Context;
 use super::error::CliError;
 use super::execute::{seconds, wanted};
 use super::exit::Exit;
 use super::input::{Inputs, read_bytes};
+use super::named::reference;
 use super::out::Out;
 use crate::base::limits::PLAN_BYTES;
 use crate::base::staged::AtomicFile;
@@ -23,7 +24,7 @@ use crate::trace::Quiet;
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The tool, such as `tool:acme/deploy` or `acme/deploy`
-    #[arg(value_name = "REF", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     item: String,
     #[command(flatten)]
     inputs: Inputs,
@@ -44,20 +45,26 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let given = args.inputs.read()?;
-    let mut request = Request::new(args.item.clone()).dry_run(true);
+    let rye = context.rye()?;
+    let mut request = Request::new(reference(&args.item, &rye)?).dry_run(true);
     request.params = given.params;
     request.texts = given.texts;
     request.timeout = args.timeout;
     request.sandbox = args.sandbox;
     request.for_record = true;
-    let rye = context.rye()?;
     let report = rye.runs().run(&request, context.start, &Quiet);
     let report = report?;
     out.warned(report.warnings());
     // Items that are not tools were refused before.
     let Report::Tool(tool) = report else { return Ok(Exit::DONE) };
     let text = PlanFile::write(&tool.plan, args.with_params).map_err(Failure::from)?;
+    let digest = tool.plan.digest().map_err(Failure::from)?;
     let Some(path) = &args.out else {
+        if out.is_json() {
+            let plan: Value = serde_json::from_slice(&text).expect("a plan file is JSON");
+            out.success(json!({"item_id": tool.item, "sha256": digest, "plan": plan}));
+            return Ok(Exit::DONE);
+        }
         out.foreign(&String::from_utf8_lossy(&text));
         return Ok(Exit::DONE);
     };
@@ -65,7 +72,6 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let mode = if args.with_params { 0o600 } else { 0o644 };
     let written = AtomicFile::at(path, mode).and_then(|file| file.finish(&text));
     written.map_err(|source| CliError::Output { source })?;
-    let digest = tool.plan.digest().map_err(Failure::from)?;
     let path = path.display().to_string();
     if out.is_json() {
         out.success(json!({"item_id": tool.item, "path": path, "sha256": digest}));

@@ -1,4 +1,4 @@
-//! `rye show`: shows shows what an item is and what it takes.
+//! `rye show`: shows what an item is and what it takes.
 
 use std::fmt::Write as _;
 
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::Exit;
+use super::named::query;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Paint, Style};
-use crate::id::Query;
 use crate::rye::Described;
 
 /// Show what an item is, what it takes and who signed it
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The item, such as `tool:rye/bash`
-    #[arg(value_name = "REF", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     item: String,
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let described = rye.items().describe(&args.item.parse::<Query>()?)?;
+    let described = rye.items().describe(&query(&args.item, &rye)?)?;
     out.warned(&described.warnings);
     if out.is_json() {
         out.success(Value::Object(described.to_json()));
@@ -53,6 +53,7 @@ fn text(described: &Described, paint: Paint) -> String {
         ("lies in", format!("{}  {}", detail.space, escape_line(&detail.path))),
         ("signed by", signer),
         ("sha256", detail.digest.to_string()),
+        ("extends", data.get("extends").and_then(Value::as_str).unwrap_or_default().into()),
         ("asks for", names(&data)),
         (
             "runs through",

@@ -7,10 +7,11 @@ use super::confirm::confirm;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
+use super::named::Named;
 use super::out::{Out, Progress};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
-use crate::id::{Pattern, Query, Space};
+use crate::id::{Pattern, Space};
 use crate::parse::Severity;
 use crate::resolve::Found;
 use crate::rye::{NotSigned, OtherSigner, Rye, SignReport, SignScope, Signed, StagedRow, ToSign};
@@ -18,15 +19,15 @@ use crate::verify::{KeyPair, PartFinding};
 
 /// Sign items with your own key
 ///
-/// A single ref is always signed again, and it is said whose signature yours replaces. A glob or
-/// `--all` signs what is yours or unsigned and does not carry your valid signature yet; it passes
-/// over, and names, what somebody else signed (`--others` takes it) and what `rye dev` showed and
-/// you did not say yes to. In a project that you have not accepted all of it is shown first, and
-/// you are asked.
+/// A single item is always signed again, and it is said whose signature yours replaces. A glob, a
+/// folder or `--all` signs what is yours or unsigned and does not carry your valid signature yet;
+/// it passes over, and names, what somebody else signed (`--others` takes it) and what `rye dev`
+/// showed and you did not say yes to. In a project that you have not accepted all of it is shown
+/// first, and you are asked.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Items, or globs such as 'tool:acme/**'
-    #[arg(value_name = "REF|GLOB", required_unless_present = "all", add = super::complete::refs())]
+    /// Items, globs such as 'tool:acme/**', or paths of files and folders, such as `.`
+    #[arg(value_name = "REF|GLOB|PATH", required_unless_present = "all", add = super::complete::refs())]
     items: Vec<String>,
     /// Every item of the space
     #[arg(long, conflicts_with = "items")]
@@ -35,7 +36,7 @@ pub(super) struct Args {
     /// goes
     #[arg(long)]
     others: bool,
-    /// The space whose copy is signed; by default the project, or without one the user space
+    /// The space whose copy is signed; by default the project, and for a ref your user space too
     #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     space: Option<Space>,
     /// Only say what would change; status 4 if anything would
@@ -45,9 +46,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let (files, failed) = find(&args.items, args.all, args.space, &rye)?;
-    let named = args.items.iter().all(|item| !item.contains('*')) && !args.all;
-    let scope = if named { SignScope::Named } else { SignScope::Open { others: args.others } };
+    let NamedFiles { files, failed, by_name } = find(&args.items, args.all, args.space, &rye)?;
+    let scope = if by_name { SignScope::Named } else { SignScope::Open { others: args.others } };
     let files: Vec<ToSign> = files.into_iter().map(ToSign::from).collect();
     // Without a key there is no question.
     let pair = rye.signing().own_pair()?;
@@ -129,59 +129,88 @@ fn is_in_project(row: &StagedRow) -> bool {
     row.place.space.as_deref() == Some(Space::Project.as_str())
 }
 
-/// The space that is written into if none is named.
-pub(super) fn own_space(rye: &Rye) -> Space {
-    let has_project = rye.spaces().get(Space::Project).is_some_and(crate::space::Root::exists);
-    if has_project { Space::Project } else { Space::User }
-}
-
-/// The files that refs and globs name in a space, or all of it, and those that cannot be used; by
-/// default the project's, or without one the user space's.
+/// The space that is written into: the one that is named, or else the project.
 ///
 /// # Errors
-/// `cli.usage` for a glob that matches nothing; those of finding a ref.
+/// `space.no_project`
+pub(super) fn written_space(named: Option<Space>, rye: &Rye) -> Result<Space, Failure> {
+    match named {
+        Some(space) => Ok(space),
+        None => Ok(rye.spaces().project().map(|_| Space::Project)?),
+    }
+}
+
+/// The files that words name.
+#[derive(Default)]
+pub(super) struct NamedFiles {
+    pub(super) files: Vec<Found>,
+    /// What cannot be used.
+    pub(super) failed: Vec<SignReport>,
+    /// Each was named by itself, and none by a glob, a folder or `--all`.
+    pub(super) by_name: bool,
+}
+
+/// The files that refs, globs and paths name in a space, or all of it; by default the project's.
+///
+/// # Errors
+/// `space.no_project`; `cli.usage` for a glob that matches nothing; `cli.not_an_item`; those of
+/// finding a ref.
 pub(super) fn find(
     items: &[String],
     all: bool,
     space: Option<Space>,
     rye: &Rye,
-) -> Result<(Vec<Found>, Vec<SignReport>), Failure> {
-    let wanted = space;
-    let space = wanted.unwrap_or_else(|| own_space(rye));
+) -> Result<NamedFiles, Failure> {
+    let mut named = NamedFiles { by_name: !all, ..NamedFiles::default() };
     if all {
         let all: Result<Pattern, _> = "*:**".parse();
         let patterns: Vec<_> = all.into_iter().collect();
-        return rye.signing().find_all(&patterns, space);
+        let own = written_space(space, rye)?;
+        (named.files, named.failed) = rye.signing().find_all(&patterns, own)?;
+        return Ok(named);
     }
-    let mut files: Vec<Found> = Vec::new();
-    let mut failed = Vec::new();
     for item in items {
-        let found = if item.contains('*') {
-            let pattern = super::value_parsers::pattern(item)?;
-            let (found, bad) = rye.signing().find_all(&[pattern], space)?;
-            let nothing = found.is_empty() && bad.is_empty();
-            failed.extend(bad);
-            if nothing {
-                return Err(super::value_parsers::no_match(item, Some(space), rye));
+        let found = match Named::read(item, rye)? {
+            Named::Many(pattern, said) => {
+                named.by_name = false;
+                let wanted = written_space(one_space(item, said, space)?, rye)?;
+                let (found, bad) = rye.signing().find_all(&[pattern], wanted)?;
+                if found.is_empty() && bad.is_empty() {
+                    return Err(super::value_parsers::no_match(item, Some(wanted), rye));
+                }
+                named.failed.extend(bad);
+                found
             }
-            found
-        } else {
-            let query = item.parse::<Query>()?;
-            if let (Some(said), Some(wanted)) = (query.space, wanted)
-                && said != wanted
-            {
-                let message = format!("`{query}` is not in the {wanted} space");
-                return Err(CliError::Usage { message, help: Some("name one space".into()) }.into());
+            Named::Item(query) => {
+                one_space(&query.to_string(), query.space, space)?;
+                vec![rye.signing().find(&query, space)?]
             }
-            vec![rye.signing().find(&query, wanted)?]
         };
         for file in found {
-            if !files.iter().any(|known| known.path == file.path) {
-                files.push(file);
+            if !named.files.iter().any(|known| known.path == file.path) {
+                named.files.push(file);
             }
         }
     }
-    Ok((files, failed))
+    Ok(named)
+}
+
+/// The space that a word and `--space` say.
+///
+/// # Errors
+/// `cli.usage` if they say two.
+fn one_space(
+    word: &str,
+    said: Option<Space>,
+    wanted: Option<Space>,
+) -> Result<Option<Space>, Failure> {
+    match (said, wanted) {
+        (Some(said), Some(wanted)) if said != wanted => {
+            let message = format!("`{}` is not in the {wanted} space", escape_line(word));
+            Err(CliError::Usage { message, help: Some("name one space".into()) }.into())
+        }
+        (said, wanted) => Ok(wanted.or(said)),
+    }
 }
 
 /// The status that a batch asks for.

@@ -6,13 +6,15 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::error::CliError;
 use super::exit::Exit;
+use super::named::Named;
 use super::out::Out;
 use crate::base::bytes::write_atomic;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::Space;
+use crate::report::metadata;
+use crate::rye::Rye;
 use crate::testing::{Case, CaseResult, SpecFilter, Suite, TestError, find, junit, run as try_all};
 
 /// Try the test specs beside items, `<item>.test.yaml`
@@ -22,7 +24,7 @@ use crate::testing::{Case, CaseResult, SpecFilter, Suite, TestError, find, junit
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Items whose specs are tried, or globs such as 'tool:acme/**'; by default all of the space
-    #[arg(value_name = "REF|GLOB", add = super::complete::refs())]
+    #[arg(value_name = "REF|GLOB|PATH", add = super::complete::refs())]
     items: Vec<String>,
     /// How many cases run at once; by default one a core
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -41,12 +43,8 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye_for_many()?;
     let asked: Result<Vec<SpecFilter>, Failure> =
-        args.items.iter().map(|item| read(item)).collect();
-    let nearest = match rye.spaces().get(Space::Project) {
-        Some(_) => Space::Project,
-        None => Space::User,
-    };
-    let suites = find(&rye, args.space.unwrap_or(nearest), &asked?)?;
+        args.items.iter().map(|item| read(item, &rye)).collect();
+    let suites = find(&rye, super::sign::written_space(args.space, &rye)?, &asked?)?;
     let mut table = Table::new(&suites);
     if args.list {
         return Ok(list(&suites, &table, out));
@@ -77,16 +75,11 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(signal.map_or(end, Exit::Signal))
 }
 
-fn read(item: &str) -> Result<SpecFilter, Failure> {
-    match item.contains('*') {
-        true => {
-            let bad =
-                |message| CliError::Usage { message: format!("`{item}`: {message}"), help: None };
-            let bad = |message| Failure::from(bad(message));
-            item.parse().map(SpecFilter::Pattern).map_err(bad)
-        }
-        false => Ok(SpecFilter::Item(item.parse()?)),
-    }
+fn read(item: &str, rye: &Rye) -> Result<SpecFilter, Failure> {
+    Ok(match Named::read(item, rye)? {
+        Named::Item(query) => SpecFilter::Item(query),
+        Named::Many(pattern, _) => SpecFilter::Pattern(pattern),
+    })
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
@@ -203,7 +196,7 @@ fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
         fields.insert("passed".into(), (cases - failed).into());
         fields.insert("failed".into(), failed.into());
         fields.insert("unusable_specs".into(), unusable.count().into());
-        fields.insert("metadata".into(), json!({"duration_ms": seconds * 1000.0}));
+        fields.insert("metadata".into(), metadata(start.elapsed()).into());
         out.object(&Value::Object(fields));
         return Exit::Status(exit);
     }
@@ -231,7 +224,7 @@ fn rows(table: &Table<'_>) -> Value {
                     "item_id": suite.item, "spec": suite.place.path, "name": case.name,
                     "status": if verdict.findings.is_empty() { "passed" } else { "failed" },
                     "findings": verdict.findings,
-                    "metadata": {"duration_ms": verdict.elapsed.as_secs_f64() * 1000.0},
+                    "metadata": metadata(verdict.elapsed),
                 });
                 if !verdict.warnings.is_empty() {
                     row["warnings"] = json!(verdict.warnings);

@@ -23,12 +23,13 @@ pub(super) fn kind() -> impl TypedValueParser<Value = Kind> {
     known.map(|word| word.parse().unwrap_or(Kind::Tool))
 }
 
-/// Reads a pattern over refs.
+/// Reads a pattern over refs; one without a kind means items of every kind.
 ///
 /// # Errors
 /// `cli.usage`
 pub(super) fn pattern(text: &str) -> Result<Pattern, Failure> {
-    text.parse::<Pattern>().map_err(|why| {
+    let any = if text.contains(':') { "" } else { "*:" };
+    format!("{any}{text}").parse::<Pattern>().map_err(|why| {
         let kind = text.split_once(':').map_or("", |(kind, _)| kind);
         let near = near(kind, Kind::ALL.iter().map(|kind| kind.as_str()), 1).pop();
         let help = near.filter(|near| near != kind).map(|near| format!("did you mean `{near}:`?"));

@@ -6,18 +6,19 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::Exit;
+use super::named::Named;
 use super::out::{Out, Progress};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::Query;
-use crate::report::{SarifLevel, Warned, sarif};
+use crate::report::{SarifLevel, Warned, metadata, sarif};
 use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye};
 
 /// Check signatures, of items and of the chains they run through
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Items to check with their chains, or globs such as 'tool:acme/**'
-    #[arg(value_name = "REF|GLOB", add = super::complete::refs())]
+    /// Items to check with their chains; or globs such as 'tool:acme/**', and paths
+    #[arg(value_name = "REF|GLOB|PATH", add = super::complete::refs())]
     items: Vec<String>,
     /// Every item of every space; the default without refs
     #[arg(long, conflicts_with = "items")]
@@ -73,22 +74,28 @@ impl Findings {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?.refusing_dev_keys(args.ci);
-    let is_glob = |item: &&String| item.contains('*');
     if args.locked && args.items.is_empty() {
-        let all: Vec<String> = rye.locks().lockable()?.iter().map(ToString::to_string).collect();
+        let all: Vec<Query> = rye.locks().lockable()?.into_iter().map(Query::from).collect();
         return chains(args, &all, &rye, out);
     }
-    if !args.items.is_empty() && !args.items.iter().any(|item| is_glob(&item)) {
-        return chains(args, &args.items, &rye, out);
+    let mut named = Vec::new();
+    for word in &args.items {
+        named.push(Named::read(word, &rye)?);
     }
-    let mut patterns = Vec::new();
-    for item in args.items.iter().filter(is_glob) {
-        patterns.push(super::value_parsers::pattern(item)?);
+    let only: Vec<Query> = named.iter().filter_map(Named::item).collect();
+    if !only.is_empty() && only.len() == named.len() {
+        return chains(args, &only, &rye, out);
     }
     let start = Instant::now();
-    let listing = rye.items().survey(&patterns)?;
-    if let (Some(pattern), true) = (patterns.first(), listing.entries.is_empty()) {
-        return Err(super::value_parsers::no_match(pattern.as_str(), None, &rye));
+    let mut listing = rye.items().survey(&[])?;
+    for (word, named) in args.items.iter().zip(&named) {
+        if !listing.entries.iter().any(|entry| named.means(entry)) {
+            return Err(super::value_parsers::no_match(word, None, &rye));
+        }
+    }
+    if !named.is_empty() {
+        listing.entries.retain(|entry| named.iter().any(|named| named.means(entry)));
+        listing.odd.clear();
     }
     let progress = Progress::new(out, listing.entries.len(), "verifying");
     let ticks = || {
@@ -99,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         rye.checks().all(listing.entries, args.ci, LockMode::from_flag(args.locked), &ticks);
     progress.done();
     let elapsed = start.elapsed();
-    let odd = if patterns.is_empty() { listing.odd } else { Vec::new() };
+    let odd = listing.odd;
     let mut exit = 0;
     let mut findings = Findings(args.sarif.then(Vec::new));
     for row in &checked {
@@ -163,12 +170,14 @@ fn summary(
     let seconds = elapsed.as_secs_f64();
     if out.is_json() {
         let items: Vec<Value> = checked.iter().map(CheckedItem::to_json).collect();
+        let mut about = metadata(elapsed);
+        about.insert("bytes".into(), bytes.into());
         let odd: Vec<_> = odd.iter().map(|o| json!({"path": o.place.path, "why": o.why})).collect();
         out.object(&json!({
             "status": if exit == 0 { "success" } else { "error" },
             "items": items, "not_items": odd, "verified": checked.len() - bad - passed, "unverified": passed,
             "failed": bad,
-            "metadata": {"duration_ms": seconds * 1000.0, "bytes": bytes},
+            "metadata": about,
         }));
         return;
     }
@@ -186,14 +195,14 @@ fn summary(
 }
 
 /// Named items, each with the chain that it runs through.
-fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
+fn chains(args: &Args, items: &[Query], rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let mut exit = 0;
     let mut rows = Vec::new();
     let mut findings = Findings(args.sarif.then(Vec::new));
     let tells = !out.is_json() && !args.sarif;
-    for item in items {
-        let (details, warnings) =
-            rye.checks().chain(&item.parse::<Query>()?, LockMode::from_flag(args.locked));
+    for query in items {
+        let (details, warnings) = rye.checks().chain(query, LockMode::from_flag(args.locked));
+        let item = rye.items().full_ref(query);
         out.warned(&warnings);
         findings.warned(&warnings, None, args.ci);
         match details {
@@ -224,7 +233,7 @@ fn chains(args: &Args, items: &[String], rye: &Rye, out: &mut Out) -> Result<Exi
                 }
                 let mut fields = diagnostic.to_json();
                 fields.insert("status".into(), "refused".into());
-                fields.insert("item_id".into(), item.clone().into());
+                fields.insert("item_id".into(), item.into());
                 rows.push(Value::Object(fields));
             }
         }

@@ -1,4 +1,4 @@
-//! `rye why`: shows shows everything that decides about a reference.
+//! `rye why`: shows everything that decides about a reference.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::Exit;
+use super::named::query;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
-use crate::id::Query;
 use crate::lock::Pin;
 use crate::plan::Survey;
 use crate::report::{chain_tree, external_tree, passed_over_text};
@@ -20,13 +20,13 @@ use crate::verify::DEV_OWNER;
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The item, such as `tool:acme/deploy`
-    #[arg(value_name = "REF", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     item: String,
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let why = rye.items().why(&args.item.parse::<Query>()?)?;
+    let why = rye.items().why(&query(&args.item, &rye)?)?;
     let in_chain = why.chain.as_ref().and_then(|chain| chain.as_ref().err());
     let in_survey = why.survey.as_ref().and_then(|survey| survey.as_ref().err());
     let stops = why.refused.as_ref().or(in_chain).or(in_survey);

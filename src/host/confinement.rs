@@ -224,7 +224,9 @@ pub(crate) enum CannotConfine {
         shown(.0)
     )]
     WholeHome(PathBuf),
-    #[error("`--sandbox off`, and your policy does not list `{0}`")]
+    #[error(
+        "`--sandbox off` is for items that your own policy lists, and `{0}` is not one of them"
+    )]
     OffNotAllowed(String),
 }
 

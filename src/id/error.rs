@@ -16,7 +16,7 @@ pub(crate) enum IdError {
     Malformed { text: String, why: String },
     #[error("`{}` is not an item kind", escape_line(.kind))]
     UnknownKind { kind: String },
-    #[error("`{}` is not a valid key fingerprint: one has 32 lower-case hex digits, and its first few are enough", escape_line(.text))]
+    #[error("`{}` is not a valid key fingerprint: one has 32 lower-case hex digits, of which the first 16 are enough", escape_line(.text))]
     Fingerprint { text: String },
     #[error("`@{}` names no space", escape_line(.text))]
     UnknownSpace { text: String },

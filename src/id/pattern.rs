@@ -27,6 +27,11 @@ impl Pattern {
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
+
+    /// The kind that it says; `None` is any.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.kind
+    }
 }
 
 impl FromStr for Pattern {

@@ -19,7 +19,7 @@ mod tree;
 pub(crate) use error::{CODES, ReceiptError};
 pub(crate) use failed::{error_json, error_text};
 pub(crate) use receipt::{OutputRecord, Ran, Receipt, ResponseRecord};
-pub(crate) use report::{Detail, DirectiveReport, HookNote, Report, ToolReport, Warned};
+pub(crate) use report::{Detail, DirectiveReport, HookNote, Report, ToolReport, Warned, metadata};
 pub(crate) use sarif::{SarifLevel, sarif};
 pub(crate) use text::{chain_tree, data_text, external_tree, passed_over_text};
 pub(crate) use tree::trace_text;

@@ -22,7 +22,7 @@ const INSTRUCTIONS: &str =
 /// One link of a chain, for `--chain-details`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Detail {
-    #[serde(rename = "ref")]
+    #[serde(rename = "item_id")]
     pub(crate) item: Ref,
     pub(crate) space: Space,
     pub(crate) path: String,
@@ -279,10 +279,8 @@ impl DirectiveReport {
     }
 }
 
-/// `duration_ms`, to the microsecond.
-pub(super) fn metadata(elapsed: Duration) -> Map<String, Value> {
-    let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-    let text = format!("{}.{:03}", micros / 1000, micros % 1000);
-    let number = serde_json::from_str(&text).expect("digits around a point are a number");
-    [("duration_ms".to_owned(), number)].into_iter().collect()
+/// `duration_ms`, in whole milliseconds.
+pub(crate) fn metadata(elapsed: Duration) -> Map<String, Value> {
+    let whole = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+    [("duration_ms".to_owned(), whole.into())].into_iter().collect()
 }

@@ -72,6 +72,13 @@ impl Items<'_> {
         Ok(all)
     }
 
+    /// The full ref of what a query names; the query itself where nothing answers it.
+    pub(crate) fn full_ref(self, query: &Query) -> String {
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
+        let found = policy.loader(&Quiet).find(query);
+        found.map_or_else(|_| query.to_string(), |found| found.item.to_string())
+    }
+
     /// One item, verified and parsed.
     pub(crate) fn describe(self, query: &Query) -> Result<Described, Failure> {
         let policy = CallPolicy::new(self.rye, LockMode::Listed);

@@ -169,7 +169,7 @@ fn what_is_said_next_are_commands_that_work() {
     let shell = next.iter().map(|line| line.as_str().unwrap()).collect::<Vec<_>>().join(" && ");
     assert!(world.shell(&shell).contains("\"greeting\": \"hello, Ada\""), "{shell}");
     let empty = World::empty();
-    let said = empty.rye(&["new", "tool", "acme/hello", "--sign"]);
+    let said = empty.rye(&["new", "tool", "acme/hello", "--sign", "--space", "user"]);
     assert_eq!((said.code().as_str(), said.status), ("key.missing", 4), "{said:?}");
     assert!(!empty.home().join(".ai/tools").exists(), "without a key nothing is written");
 }

@@ -102,13 +102,14 @@ fn each_link_is_told_on_request() {
         let rest: String =
             text.split_inclusive('\n').filter(|l| !l.contains("rye:signed:")).collect();
         let want = json!({
-            "ref": "tool:acme/mark", "space": "project", "path": ".ai/tools/acme/mark.sh",
+            "item_id": "tool:acme/mark", "space": "project", "path": ".ai/tools/acme/mark.sh",
             "version": "1.0.0", "digest": crate::world::sha256(rest.as_bytes()),
             "signer": fingerprint(&world.own_key()), "owner": "you", "integrity": "verified",
         });
         assert_eq!((details.len(), &details[0]), (3, &want));
         for (detail, id) in details[1..].iter().zip([SHELL, EXECUTE]) {
-            let part = (&detail["ref"], &detail["space"], &detail["owner"], &detail["integrity"]);
+            let part =
+                (&detail["item_id"], &detail["space"], &detail["owner"], &detail["integrity"]);
             let want = json!([format!("tool:{id}"), "system", "rye", "verified"]);
             assert_eq!(part, (&want[0], &want[1], &want[2], &want[3]));
         }

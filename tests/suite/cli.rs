@@ -247,7 +247,7 @@ fn what_is_not_found_is_answered_with_near_names() {
     }
     let said = world.rye(&["exeucte"]);
     assert_eq!((said.status, said.stdout.as_str()), (2, ""));
-    assert!(said.stderr.contains("'execute'"), "{said:?}");
+    assert!(said.stderr.contains("`rye execute`"), "{said:?}");
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod hooks;
 #[cfg(feature = "http")]
 mod http;
 mod import;
+mod json;
 mod keys;
 mod learn;
 mod listing;
@@ -50,6 +51,7 @@ mod sandbox;
 mod sarif;
 mod search;
 mod shape;
+mod short;
 mod signing;
 mod slips;
 mod spaces;

@@ -87,8 +87,8 @@ fn a_plan_is_the_same_to_the_byte_each_time_and_says_its_own_digest() {
     let first = world.rye(&["plan", ITEM, "-i", "a=1"]);
     assert_eq!(first.status, 0, "{first:?}");
     assert_eq!(first.stdout, world.rye(&["plan", "acme/mark", "-i", "a=1"]).stdout);
-    assert_eq!(first.stdout, world.rye(&["plan", ITEM, "-i", "a=1", "--json"]).stdout);
     let mut document = first.json();
+    assert_eq!(world.json(&["plan", ITEM, "a=1"]).1["plan"], document);
     // Canonical, by another implementation; and the digest over everything else.
     assert_eq!(serde_jcs::to_string(&document).unwrap() + "\n", first.stdout);
     let digest = document.as_object_mut().unwrap().remove("sha256").unwrap();

@@ -130,12 +130,12 @@ fn files_are_named_by_their_paths_as_well() {
     let world = World::new();
     let path = world.write(".ai/tools/acme/x.sh", UNTIDY);
     let folder = path.parent().unwrap();
-    let said = world.rye_in(folder, &["fmt", "x.sh"], b"");
+    let said = world.rye_in(folder, &["fmt", "./x.sh"], b"");
     assert_eq!(said.status, 0, "{said:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), TIDY);
     world.write("x.sh", UNTIDY);
-    let said = world.rye(&["fmt", "x.sh"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+    let said = world.rye(&["fmt", "./x.sh"]);
+    assert_eq!((said.code().as_str(), said.status), ("cli.not_an_item", 3), "{said:?}");
     assert_eq!(world.read("x.sh"), UNTIDY.as_bytes(), "what is no item is left alone");
 }
 

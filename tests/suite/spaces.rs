@@ -124,7 +124,7 @@ fn why_names_every_copy_who_signed_it_and_the_chain() {
     let at = world.project().join(".ai/tools/acme/mark.sh").canonicalize().unwrap();
     assert_eq!(copies[0]["path"], json!(at));
     let chain: Vec<_> = said["chain"].as_array().unwrap().iter().collect();
-    let chain: Vec<_> = chain.iter().map(|link| json!([link["ref"], link["space"]])).collect();
+    let chain: Vec<_> = chain.iter().map(|link| json!([link["item_id"], link["space"]])).collect();
     let runtime = json!(["tool:rye/core/runtimes/shell/script", "system"]);
     let primitive = json!(["tool:rye/core/primitives/execute", "system"]);
     assert_eq!(chain, [json!([tool, "project"]), runtime, primitive]);

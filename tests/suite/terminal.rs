@@ -189,9 +189,9 @@ fn there_is_a_manual_page_for_every_verb_and_it_says_what_its_help_says() {
     let pages: Vec<&str> =
         got["pages"].as_array().unwrap().iter().map(|page| page.as_str().unwrap()).collect();
     let help = world.rye(&["--help"]).stdout;
-    let verbs = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let verbs = verbs.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    let verbs: Vec<&str> = verbs.filter(|verb| !verb.is_empty() && *verb != "help").collect();
+    let verbs = help.split("\nOptions:\n").next().unwrap().lines();
+    let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split([' ', ',']).next());
+    let verbs: Vec<&str> = verbs.filter(|verb| !verb.is_empty()).collect();
     assert!(verbs.len() > 15 && pages.len() > verbs.len(), "{verbs:?} {pages:?}");
     for verb in verbs {
         let name = format!("rye-{verb}.1");

@@ -141,7 +141,7 @@ struct Mcp {
 /// Where items go.
 #[derive(clap::Args)]
 struct To {
-    /// The space; by default the project, or without one the user space
+    /// The space; by default the project
     #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     space: Option<Space>,
     /// Write over what is there
@@ -274,7 +274,7 @@ impl Foreign<'_> {
             // Without a key nothing is written.
             rye.signing().own_pair()?;
         }
-        let space = to.space.unwrap_or_else(|| super::sign::own_space(&rye));
+        let space = super::sign::written_space(to.space, &rye)?;
         if sign && space == Space::Project {
             // These items were shown; the rest of the project was not.
             let own: Vec<_> = drafts.iter().map(|draft| draft.item.clone()).collect();

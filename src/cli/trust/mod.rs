@@ -139,7 +139,10 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     let rye = context.rye()?;
     match &args.verb {
-        Verb::Review => review::run(&rye, out),
+        Verb::Review => {
+            rye.spaces().project()?;
+            review::run(&rye, out)
+        }
         Verb::Accept { key, everywhere, scope } => {
             add::accept(key, *everywhere, scope, &rye, context, out)
         }
