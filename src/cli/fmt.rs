@@ -24,6 +24,9 @@ pub(super) struct Args {
     /// Items, globs, or paths of files and folders; by default every item of the space
     #[arg(value_name = "REF|GLOB|PATH", add = super::complete::refs())]
     items: Vec<String>,
+    /// Every item of the space; the default without refs
+    #[arg(long, conflicts_with = "items")]
+    all: bool,
     /// The space; by default the project
     #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
     space: Option<Space>,
@@ -40,7 +43,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let all = args.items.is_empty();
+    let all = args.all || args.items.is_empty();
     let NamedFiles { files, failed, by_name } =
         super::sign::find(&args.items, all, args.space, &rye)?;
     let write = !args.check && !args.diff;

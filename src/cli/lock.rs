@@ -22,6 +22,9 @@ pub(super) struct Args {
     /// Items to lock; by default every tool and directive of the project
     #[arg(value_name = "REF|PATH", add = super::complete::refs())]
     items: Vec<String>,
+    /// Every tool and directive of the project; the default without refs
+    #[arg(long, conflicts_with = "items")]
+    all: bool,
     /// Also change rows that say something else, after showing what changed
     #[arg(long)]
     update: bool,
@@ -35,7 +38,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let queries = queries(&args.items, &rye)?;
+    let queries = if args.all { Vec::new() } else { queries(&args.items, &rye)? };
     let report = match args.remove {
         true => rye.locks().survey_removal(&queries)?,
         false => rye.locks().survey(&queries)?,

@@ -26,6 +26,9 @@ pub(super) struct Args {
     /// Items whose specs are tried, or globs such as 'tool:acme/**'; by default all of the space
     #[arg(value_name = "REF|GLOB|PATH", add = super::complete::refs())]
     items: Vec<String>,
+    /// Every spec of the space; the default without refs
+    #[arg(long, conflicts_with = "items")]
+    all: bool,
     /// How many cases run at once; by default one a core
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -43,7 +46,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye_for_many()?;
     let asked: Result<Vec<SpecFilter>, Failure> =
-        args.items.iter().map(|item| read(item, &rye)).collect();
+        args.items.iter().filter(|_| !args.all).map(|item| read(item, &rye)).collect();
     let suites = find(&rye, super::sign::written_space(args.space, &rye)?, &asked?)?;
     let mut table = Table::new(&suites);
     if args.list {

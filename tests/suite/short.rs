@@ -226,6 +226,16 @@ fn no_item_takes_the_place_of_a_verb_or_of_a_slip_of_one() {
 }
 
 #[test]
+fn all_can_be_said_wherever_it_is_the_default() {
+    let world = world();
+    for verb in ["fmt", "test", "lock", "verify"] {
+        let said = world.rye(&[verb, "--all"]);
+        assert_eq!(said.status, 0, "{verb}: {said:?}");
+        assert_eq!(world.rye(&[verb, "--all", "acme/echo"]).status, 2, "{verb}");
+    }
+}
+
+#[test]
 fn a_new_item_is_named_as_its_file_would_be() {
     let world = World::new();
     for (name, item, path) in [

@@ -128,3 +128,31 @@ fn where_there_is_no_project_and_no_key_the_next_step_is_one_that_works() {
         assert_eq!(said.status, 0, "{command}: {said:?}");
     }
 }
+
+#[test]
+fn lines_fit_the_terminal_and_no_command_is_broken() {
+    let world = world();
+    world.write(".ai/tools/acme/unsigned.sh", MARKER_SH);
+    for columns in [80, 120] {
+        for args in [
+            &[][..],
+            &["--help"],
+            &["execute", "acme/ehco"],
+            &["execute", "acme/unsigned"],
+            &["trust", "accept", "a139"],
+            &["sign", "tool:amce/**"],
+        ] {
+            let said = world.rye_in_columns(columns, args);
+            assert!(said.stdout.lines().count() > 1, "{args:?}: {said:?}");
+            for line in said.stdout.lines() {
+                let width = line.trim_end().chars().count();
+                assert!(width <= usize::from(columns), "{args:?}: {width} columns: {line}");
+                let whole = said.status == 0 || line.matches('`').count() % 2 == 0;
+                assert!(whole, "{args:?}: a command is cut: {line}");
+            }
+        }
+    }
+    // Nobody folds what a program reads.
+    let said = world.rye(&["trust", "accept", "a139"]);
+    assert!(said.stderr.lines().any(|line| line.len() > 80), "{said:?}");
+}

@@ -185,7 +185,7 @@ const ROWS: &[Row] = &[
         "a hook that only observes is `exec`",
     ),
     // Below a mark of its own.
-    ("# x\n---\n# y\nspec:\n  evil: {}\n", "import.unknown_key", (5, 3), "did you mean `evals`?"),
+    ("# x\n---\n# y\nspec:\n  evls: {}\n", "import.unknown_key", (5, 3), "did you mean `evals`?"),
 ];
 
 #[test]

@@ -28,6 +28,13 @@ impl World {
         self.at_a_terminal(&Typed { answer, ..Typed::default() }, args, &[])
     }
 
+    /// rye on a terminal of that many columns, without colours.
+    pub fn rye_in_columns(&self, columns: u16, args: &[&str]) -> Said {
+        let columns = columns.to_string();
+        let env = [("TEST_COLUMNS", columns.as_str()), ("NO_COLOR", "1")];
+        self.at_a_terminal(&Typed::default(), args, &env)
+    }
+
     /// The same where a script runs in the project while the first question is open.
     pub fn rye_at_a_terminal_while(&self, meanwhile: &str, answer: &str, args: &[&str]) -> Said {
         self.at_a_terminal(&Typed { meanwhile, answer, ..Typed::default() }, args, &[])
@@ -48,6 +55,8 @@ if pid == 0:
     # What is typed ahead lies there to be read before rye starts.
     while struct.unpack('i', fcntl.ioctl(0, termios.FIONREAD, bytes(4)))[0] < len(ahead):
         time.sleep(0.01)
+    if columns := int(os.environ.get('TEST_COLUMNS', 0)):
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
     os.execv(sys.argv[4], sys.argv[4:])
 os.write(fd, ahead)
 lines = answer.splitlines(True)
