@@ -174,10 +174,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
         // Items of bundles are listed after those of the space itself.
         entries.sort_by(|a, b| a.bundle.cmp(&b.bundle));
         for entry in entries {
-            let id = entry.item.id.as_str();
-            let is_part =
-                id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/");
-            if is_part && !args.all && asked.is_none() {
+            if entry.item.id.is_runtime_part() && !args.all && asked.is_none() {
                 continue;
             }
             if asked.as_ref().is_some_and(|asked| !asked.means(&entry)) {

@@ -148,7 +148,7 @@ verbs! {
     "Write and try" {
         dev "rye dev acme/greet name=Ada"
         test "rye test 'acme/**'"
-        eval "rye eval run acme/mood --content 'What a day!' --min-score 0.5"
+        eval "rye eval run acme/mood --content 'Great!' --min-score 0.5"
         learn "rye learn acme/build target=debug"
         fmt "rye fmt --check"
         git "rye git install"

@@ -29,6 +29,11 @@ impl ItemId {
         self.0.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
+    /// Whether it is of a runtime or a primitive that rye ships.
+    pub(crate) fn is_runtime_part(&self) -> bool {
+        ["rye/core/runtimes/", "rye/core/primitives/"].iter().any(|part| self.0.starts_with(part))
+    }
+
     /// Ids under `rye/` belong to the system space (core 2.3).
     pub(crate) fn is_reserved(&self) -> bool {
         self.0.starts_with("rye/")

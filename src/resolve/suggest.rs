@@ -26,7 +26,8 @@ pub(super) fn suggest(resolver: &Resolver<'_>, query: &Query) -> Vec<String> {
     }
     let asked = |item: &Ref| match query.kind {
         Some(kind) => item.kind == kind,
-        None => matches!(item.kind, Kind::Tool | Kind::Directive),
+        // What others run through is not what a person runs.
+        None => matches!(item.kind, Kind::Tool | Kind::Directive) && !item.id.is_runtime_part(),
     };
     let refs: Vec<String> = refs.iter().filter(|item| asked(item)).map(Ref::to_string).collect();
     let ids = refs.iter().map(|r| r.split_once(':').map_or(r.as_str(), |(_, id)| id));

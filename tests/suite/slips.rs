@@ -53,6 +53,16 @@ fn every_word_that_is_nearly_known_is_answered_with_the_one_that_is() {
             "{args:?}: {said:?}"
         );
     }
+    for (args, hint) in [
+        (["show", "nope"], None),
+        (["sign", "a/readme"], None),
+        (["fetch", "rye/tools"], Some("did you mean `knowledge:rye/tools`?\n")),
+        (["show", "directive:acme/choose"], Some("did you mean `tool:acme/choose`?\n")),
+    ] {
+        let said = world.rye(&args);
+        assert_eq!(said.stderr.contains("did you mean"), hint.is_some(), "{args:?}: {said:?}");
+        assert!(said.stderr.ends_with(hint.unwrap_or_default()), "{args:?}: {said:?}");
+    }
     let said = world.rye(&["list", "amce/"]);
     assert_eq!(said.stdout, "no id begins with `amce/`; did you mean `acme/`?\n");
     let said = world.rye(&["list", "zzz"]);
