@@ -92,6 +92,10 @@ pub(crate) const MCP_LOST_MS: u64 = 5_000;
 /// How long a server may take to hear that a call is cancelled, in milliseconds, before it is
 /// ended.
 pub(crate) const MCP_CANCEL_MS: u64 = 200;
+/// How long rye waits before it comes back to a stream that ended without an answer, where the
+/// server does not say, and the longest that it waits where the server does; in milliseconds.
+pub(crate) const MCP_RETRY_MS: u64 = 1_000;
+pub(crate) const MCP_RETRY_MAX_MS: u64 = 30_000;
 /// How often whoever waits for a server that serves another call looks again, in milliseconds.
 pub(crate) const MCP_TURN_MS: u64 = 10;
 /// Time to start a server and read its list of tools at an import, in milliseconds: one that is

@@ -67,6 +67,7 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
     rows.extend(programs(&rye));
     rows.extend(sandbox());
     rows.extend(root());
+    rows.extend(clients(&rye));
     if rye.dev_mode() {
         let text = "RYE_DEV_MODE=1: unsigned and changed items of yours run with a warning";
         rows.push(row("dev mode", State::Note, text));
@@ -96,6 +97,27 @@ fn sandbox() -> Vec<Row> {
         },
     });
     rows.collect()
+}
+
+/// The clients of agents that seem to be here, and whether they know rye.
+#[cfg(feature = "mcp")]
+fn clients(rye: &Rye) -> Vec<Row> {
+    let rows = super::mcp_install::entries(rye).into_iter().map(|(name, path, has)| match has {
+        Ok(true) => row("client", State::Good, format!("{name} has an entry for rye in {path}")),
+        Ok(false) => Row {
+            help: Some(format!("to let its agents use rye: `rye mcp install {name}`")),
+            ..row("client", State::Note, format!("{name} has no entry for rye in {path}"))
+        },
+        Err(why) => {
+            row("client", State::Note, format!("{name} keeps {path}, which is unread: {why}"))
+        }
+    });
+    rows.collect()
+}
+
+#[cfg(not(feature = "mcp"))]
+fn clients(_: &Rye) -> Vec<Row> {
+    Vec::new()
 }
 
 fn project(rye: &Rye) -> Row {

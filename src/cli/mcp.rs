@@ -26,7 +26,10 @@ use crate::search::SearchIndex;
 /// A client starts this and speaks over standard input and output; see `rye fetch
 /// knowledge:rye/agents`. What an agent asks goes through the same checks as any other call.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
     /// Listen on a loopback address instead, such as 127.0.0.1:8701; clients show a token
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
@@ -44,7 +47,15 @@ pub(super) struct Args {
     allow_sign: bool,
 }
 
-pub(super) fn run(args: &Args, context: &Context, _: &mut Out) -> Result<Exit, Failure> {
+#[derive(clap::Subcommand)]
+enum Verb {
+    Install(super::mcp_install::Args),
+}
+
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    if let Some(Verb::Install(args)) = &args.verb {
+        return super::mcp_install::run(args, context, out);
+    }
     let setup = setup(args, context)?;
     let transport = match args.http {
         None => ServerTransport::Stdio,

@@ -40,6 +40,8 @@ mod lsp;
 mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp")]
+mod mcp_install;
 mod named;
 mod new;
 mod out;

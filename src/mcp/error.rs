@@ -23,6 +23,8 @@ pub(crate) enum McpError {
     Arguments { tool: String, why: String },
     #[error("too many calls wait already: {waiting}")]
     Busy { waiting: usize },
+    #[error("`{}` is not a cursor that a page has given", escape_line(.cursor))]
+    Cursor { cursor: String },
     #[error("dev mode is on, and an HTTP server would let others use it")]
     DevMode,
     #[error("the connection to the client failed: {source}")]
@@ -46,7 +48,7 @@ impl From<std::io::Error> for McpError {
 impl Diagnose for McpError {
     fn code(&self) -> Code {
         match self {
-            Self::Arguments { .. } => MCP_ARGUMENTS,
+            Self::Arguments { .. } | Self::Cursor { .. } => MCP_ARGUMENTS,
             Self::Busy { .. } => MCP_BUSY,
             Self::DevMode => MCP_DEV_MODE,
             Self::Io { .. } => MCP_IO,
@@ -62,6 +64,7 @@ impl Diagnose for McpError {
             Self::Arguments { tool, .. } => {
                 format!("give what the input schema of `{tool}` in `tools/list` says")
             }
+            Self::Cursor { .. } => "begin again without a cursor".into(),
             Self::Busy { .. } => "wait for an answer, or cancel a call, and ask again".into(),
             Self::DevMode => {
                 "unset RYE_DEV_MODE, or let the client start `rye mcp` itself, without `--http`"

@@ -90,6 +90,8 @@ fn tool(item: &Ref, described: &Described) -> Option<Tool> {
     if input.entry("type").or_insert_with(|| json!("object")) != "object" {
         return None;
     }
+    // Some clients read it without asking whether it is there.
+    input.entry("properties").or_insert_with(|| json!({}));
     let about = parsed.description.clone().unwrap_or_default();
     let mut annotations = ToolAnnotations::with_title(item.id.as_str());
     if let Some(effects) = parsed.effects.as_deref() {

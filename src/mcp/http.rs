@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use super::error::McpError;
 use super::http_readers::{Full, Reader, RequestStreams};
-use super::messages::is_read_over_http;
+use super::messages::{begins_session, is_read_over_http};
 use super::server::Server;
 use super::session::Session;
 use crate::base::Digest;
@@ -146,7 +146,8 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
         return Ok(answer);
     }
     let method = head.method.clone();
-    if session.is_none() {
+    // Any other request without a session has none afterwards either.
+    if session.is_none() && begins_session(&body) {
         match inside.streams.make_room() {
             Ok(None) => {}
             Ok(Some(left)) => {

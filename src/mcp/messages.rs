@@ -115,6 +115,11 @@ impl Head {
     }
 }
 
+/// Whether a message asks for a session.
+pub(super) fn begins_session(text: &[u8]) -> bool {
+    Head::read(text).is_some_and(|head| head.method.as_deref() == Some("initialize"))
+}
+
 /// Checks that a message does not hold too many values.
 ///
 /// # Errors

@@ -4,10 +4,14 @@ use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
 
 use super::calls::{Call, Refusal};
 use super::prompts::Page;
-use crate::id::{Kind, Query, Ref};
+use crate::id::{ItemId, Kind, Query, Ref};
 use crate::rye::Described;
 
-const KNOWLEDGE: &str = "rye://knowledge/";
+/// How the address of a page begins; its id follows.
+pub(super) const KNOWLEDGE: &str = "rye://knowledge/";
+
+/// The template of the address of a page.
+pub(super) const TEMPLATE: &str = "rye://knowledge/{+id}";
 
 impl Call<'_> {
     /// The knowledge that verifies, a page of it.
@@ -26,6 +30,11 @@ impl Call<'_> {
         let content = ResourceContents::text(described.content, uri).with_mime_type(kind);
         Ok(Some(ReadResourceResult::new(vec![content])))
     }
+}
+
+/// Whether an address is that of a page, there or not.
+pub(super) fn is_page(uri: &str) -> bool {
+    uri.strip_prefix(KNOWLEDGE).is_some_and(|id| id.parse::<ItemId>().is_ok())
 }
 
 fn resource(described: &Described) -> Resource {

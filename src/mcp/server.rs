@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use rmcp::{Peer, RoleServer};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
@@ -13,6 +12,7 @@ use tokio::sync::watch;
 use super::error::McpError;
 use super::exposed::ExposedTools;
 use super::http::{self, Listen};
+use super::listeners::Listeners;
 use super::sign::Shown;
 use super::stdio;
 use super::watch as files;
@@ -67,8 +67,8 @@ pub(super) struct Server {
     /// Changes that were shown and may be confirmed.
     pub(super) shown: Mutex<Shown>,
     exposed: Mutex<Arc<ExposedTools>>,
-    /// Clients that are told when a list changes.
-    peers: Mutex<Vec<Peer<RoleServer>>>,
+    /// Clients that are told of changes.
+    pub(super) listeners: Listeners,
     end: watch::Sender<Option<i32>>,
 }
 
@@ -85,23 +85,13 @@ impl Server {
         is_other
     }
 
-    pub(super) fn knows(&self, peer: Peer<RoleServer>) {
-        let mut peers = held(&self.peers);
-        peers.retain(|peer| !peer.is_transport_closed());
-        peers.push(peer);
-    }
-
-    pub(super) fn peers(&self) -> Vec<Peer<RoleServer>> {
-        held(&self.peers).clone()
-    }
-
     /// A call heard a signal that was meant for the whole process.
     pub(super) fn end_by(&self, signal: i32) {
         self.end.send_replace(Some(signal));
     }
 }
 
-/// Locks a mutex. Locks a mutex. A panic while it was held has left nothing half done.
+/// Locks a mutex. A panic while it was held has left nothing half done.
 pub(super) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     unpoisoned(of.lock())
 }
@@ -128,7 +118,7 @@ pub(crate) fn serve(setup: Setup, transport: ServerTransport) -> Result<McpEnd, 
         workers: Workers::new()?,
         shown: Mutex::default(),
         exposed: Mutex::new(Arc::new(exposed)),
-        peers: Mutex::default(),
+        listeners: Listeners::default(),
         end,
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -8,25 +8,29 @@ use std::time::Duration;
 
 use hyper::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
-    LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ResourceTemplate,
-    ServerCapabilities, SetLevelRequestParams, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CompletionInfo, ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    Implementation, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, LoggingLevel, LoggingMessageNotificationParam,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, Reference, ResourceTemplate, ServerCapabilities, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::calls::{Answer, Call, CallLog, Refusal};
+use super::error::McpError;
 use super::http_readers::RequestStream;
+use super::listeners::Subscribed;
+use super::resources::{TEMPLATE, is_page};
 use super::server::{Server, held};
 use super::tools::own;
 use super::workers::Ticket;
 use crate::base::durations::MCP_PROGRESS_MS;
-use crate::base::limits::MCP_LOG_LINES;
+use crate::base::limits::{MCP_LOG_LINES, MCP_SUBSCRIPTIONS};
 use crate::id::Ref;
 use crate::resolve::RESOLVE_NOT_FOUND;
 
@@ -35,13 +39,16 @@ pub(super) struct Session {
     server: Arc<Server>,
     /// The least level of log messages that the client wants.
     level: Mutex<LoggingLevel>,
+    /// The pages that it subscribed to, in the revisions that have sessions.
+    subscribed: Subscribed,
 }
 
 const INSTRUCTIONS: &str = "rye runs tools and hands out directives whose every file is signed. Run one with `rye_execute`, read one with `rye_fetch`. A refusal carries a `code` and a `help`: follow the help, and never sign what you have not read.";
 
 impl Session {
     pub(super) fn new(server: &Arc<Server>) -> Self {
-        Self { server: Arc::clone(server), level: Mutex::new(LoggingLevel::Info) }
+        let level = Mutex::new(LoggingLevel::Info);
+        Self { server: Arc::clone(server), level, subscribed: Arc::default() }
     }
 
     /// Runs `job` on a thread of its own. It is cancelled when the client says so or goes away.
@@ -99,7 +106,12 @@ impl Session {
 
     /// Sends what programs wrote to standard error, line by line.
     async fn tell(&self, said: Vec<(Ref, String)>, context: &RequestContext<RoleServer>) {
-        if said.is_empty() || rank(*held(&self.level)) > rank(LoggingLevel::Info) {
+        // From 2026-07-28 on each request says for itself what it wants to hear.
+        let level = match is_stateless(context) {
+            true => context.meta.log_level(),
+            false => Some(*held(&self.level)),
+        };
+        if said.is_empty() || level.is_none_or(|level| rank(level) > rank(LoggingLevel::Info)) {
             return;
         }
         let lines: Vec<_> = said
@@ -138,7 +150,12 @@ async fn gone(context: &RequestContext<RoleServer>) {
 
 /// The protocol versions that this server speaks.
 pub(super) fn versions() -> &'static [ProtocolVersion] {
-    ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25)
+    ProtocolVersion::known_up_to(&ProtocolVersion::V_2026_07_28)
+}
+
+/// Whether a request is of a revision without sessions.
+fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
 /// Why a call has no answer.
@@ -157,6 +174,14 @@ impl From<Stopped> for ErrorData {
             Stopped::Cancelled => Self::internal_error("it was cancelled", None),
             Stopped::Lost => Self::internal_error("a bug in rye ended the call", None),
         }
+    }
+}
+
+/// What is listed whole has one page, and gives no cursor.
+fn is_first_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
+        Some(cursor) => Err(of_refusal(&McpError::Cursor { cursor }.into())),
+        None => Ok(()),
     }
 }
 
@@ -222,10 +247,12 @@ impl ServerHandler for Session {
     fn get_info(&self) -> InitializeResult {
         let capabilities = ServerCapabilities::builder()
             .enable_logging()
+            .enable_completions()
             .enable_prompts()
             .enable_prompts_list_changed()
             .enable_resources()
             .enable_resources_list_changed()
+            .enable_resources_subscribe()
             .enable_tools()
             .enable_tool_list_changed()
             .build();
@@ -239,7 +266,7 @@ impl ServerHandler for Session {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.server.knows(context.peer);
+        self.server.listeners.session(context.peer, Arc::clone(&self.subscribed));
     }
 
     async fn set_level(
@@ -253,9 +280,10 @@ impl ServerHandler for Session {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        is_first_page(request)?;
         let mut tools = own(self.server.setup.may_sign);
         tools.extend(self.server.exposed().tools().cloned());
         Ok(ListToolsResult::with_all_items(tools))
@@ -340,12 +368,84 @@ impl ServerHandler for Session {
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let template = ResourceTemplate::new("rye://knowledge/{+id}", "knowledge")
+        is_first_page(request)?;
+        let template = ResourceTemplate::new(TEMPLATE, "knowledge")
             .with_description("A signed page of knowledge, by its id");
         Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let CompleteRequestParams { r#ref, argument, .. } = request;
+        let values = self.call(&context, move |call| match &r#ref {
+            Reference::Prompt(prompt) => {
+                call.values(&prompt.name, &argument.name, &argument.value).map(Some)
+            }
+            Reference::Resource(resource) if resource.uri == TEMPLATE && argument.name == "id" => {
+                call.page_ids(&argument.value).map(Some)
+            }
+            _ => Ok(None),
+        });
+        let values = values.await?.0.map_err(|refusal| of_refusal(&refusal))?;
+        let mut values = values.ok_or_else(|| {
+            ErrorData::invalid_params(format!("the one template is `{TEMPLATE}`"), None)
+        })?;
+        let total = values.len();
+        values.truncate(CompletionInfo::MAX_VALUES);
+        let has_more = values.len() < total;
+        let info = CompletionInfo::with_pagination(values, u32::try_from(total).ok(), has_more);
+        Ok(CompleteResult::new(info.map_err(|why| ErrorData::internal_error(why, None))?))
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if !is_page(&request.uri) {
+            let data = json!({"uri": request.uri});
+            return Err(ErrorData::resource_not_found("there is no such resource", Some(data)));
+        }
+        let mut subscribed = held(&self.subscribed);
+        if subscribed.len() >= MCP_SUBSCRIPTIONS && !subscribed.contains(&request.uri) {
+            let why = format!("a session subscribes to {MCP_SUBSCRIPTIONS} resources at most");
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        subscribed.insert(request.uri);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        held(&self.subscribed).remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.retain(|uri| is_page(uri));
+            uris.truncate(MCP_SUBSCRIPTIONS);
+        }
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let _listening = self.server.listeners.request(context.sink().clone());
+        context.cancelled().await;
+        Ok(())
     }
 
     async fn read_resource(

@@ -39,7 +39,6 @@ pub(super) async fn serve(server: &Arc<Server>) -> Result<(), Failure> {
         to: AsyncRwTransport::new_server(tokio::io::empty(), writer().map_err(McpError::from)?),
         is_gone: Arc::clone(&is_gone),
         has_begun: false,
-        has_greeted: false,
         unread: watch::Sender::new(0),
         open: Arc::default(),
     };
@@ -125,8 +124,6 @@ struct StdioTransport {
     to: AsyncRwTransport<RoleServer, Empty, Writer>,
     is_gone: Arc<Notify>,
     has_begun: bool,
-    /// Whether `initialize` came.
-    has_greeted: bool,
     /// How many messages wait to be read by the client.
     unread: watch::Sender<usize>,
     /// The ids of the requests that are neither answered nor cancelled.
@@ -206,7 +203,7 @@ impl Transport<RoleServer> for StdioTransport {
             match &message {
                 ClientJsonRpcMessage::Request(asked) => {
                     let is_greeting = matches!(asked.request, ClientRequest::InitializeRequest(_));
-                    if is_greeting && self.has_greeted {
+                    if is_greeting && self.has_begun {
                         self.refuse(Some(asked.id.clone()), HAS_BEGUN).await;
                         continue;
                     }
@@ -214,7 +211,6 @@ impl Transport<RoleServer> for StdioTransport {
                         self.refuse(None, "the id is that of a request").await;
                         continue;
                     }
-                    self.has_greeted |= is_greeting;
                     self.has_begun |= begins(&asked.request);
                     held(&self.open).insert(asked.id.clone());
                 }

@@ -1,8 +1,8 @@
 //! Hints that files changed, for clients that keep lists and for the search index.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -10,8 +10,10 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use super::exposed::ExposedTools;
-use super::server::Server;
+use super::listeners::{Changed, Pages};
+use super::server::{Server, held};
 use crate::base::durations::MCP_QUIET_MS;
+use crate::base::limits::MCP_SUBSCRIPTIONS;
 use crate::id::Space;
 use crate::space::Root;
 
@@ -77,7 +79,7 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
     let search_index = Arc::clone(&server.setup.search_index);
     let places: Arc<[_]> = places.into();
     let known = Arc::clone(&places);
-    let hint = Arc::new((Notify::new(), AtomicU8::new(0)));
+    let hint = Arc::new(Hint::default());
     let heard = Arc::clone(&hint);
     let told = move |event: notify::Result<notify::Event>| {
         let about = |path: &PathBuf| match known.iter().any(|(place, _)| place == path) {
@@ -98,8 +100,9 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
         };
         if about != 0 {
             search_index.changed();
-            heard.1.fetch_or(about, Ordering::Relaxed);
-            heard.0.notify_one();
+            heard.see(event.ok().filter(|event| !event.need_rescan()));
+            heard.about.fetch_or(about, Ordering::Relaxed);
+            heard.is_new.notify_one();
         }
     };
     let watcher = notify::recommended_watcher(told).ok()?;
@@ -108,6 +111,38 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
         server.setup.search_index.watch(searched);
     }
     Some(Watch(tokio::spawn(tell(Arc::clone(server), hint, places))))
+}
+
+/// What happened since clients were told.
+#[derive(Default)]
+struct Hint {
+    is_new: Notify,
+    about: AtomicU8,
+    pages: Mutex<Pages>,
+}
+
+impl Hint {
+    /// Notes the pages that an event is about; without an event any may have changed.
+    fn see(&self, event: Option<notify::Event>) {
+        let mut pages = held(&self.pages);
+        let Some(event) = event else {
+            pages.all = true;
+            return;
+        };
+        for path in &event.paths {
+            let path = path.to_string_lossy();
+            let below = path.rsplit_once("/.ai/").map_or("", |(_, below)| below);
+            match below.strip_prefix("knowledge/").map(|name| name.rsplit_once('.')) {
+                Some(Some((id, _))) if pages.ids.len() < MCP_SUBSCRIPTIONS => {
+                    pages.ids.insert(id.to_owned());
+                }
+                // One of the tools or directives is no page.
+                None if about(&path) & RESOURCES == 0 && !below.is_empty() => {}
+                // A folder of pages, trust, or too many to remember.
+                _ => pages.all = true,
+            }
+        }
+    }
 }
 
 /// Which lists a file decides about; trust and policy decide about every one.
@@ -122,29 +157,21 @@ fn about(path: &str) -> u8 {
     }
 }
 
-async fn tell(server: Arc<Server>, hint: Arc<(Notify, AtomicU8)>, mut places: Places) {
+async fn tell(server: Arc<Server>, hint: Arc<Hint>, mut places: Places) {
     loop {
-        hint.0.notified().await;
+        hint.is_new.notified().await;
         // An editor saves in several steps.
         tokio::time::sleep(Duration::from_millis(MCP_QUIET_MS)).await;
-        let about = hint.1.swap(0, Ordering::Relaxed);
+        let about = hint.about.swap(0, Ordering::Relaxed);
+        let pages = std::mem::take(&mut *held(&hint.pages));
         if about & PLACES != 0 && !places.renew() {
             server.setup.search_index.watch(Vec::new());
         }
         // Files that were written into a new folder before it was watched caused no event.
         server.setup.search_index.changed();
-        let tools_changed = about & TOOLS != 0 && renewed(&server).await;
-        for peer in server.peers() {
-            if tools_changed {
-                let _ = peer.notify_tool_list_changed().await;
-            }
-            if about & PROMPTS != 0 {
-                let _ = peer.notify_prompt_list_changed().await;
-            }
-            if about & RESOURCES != 0 {
-                let _ = peer.notify_resource_list_changed().await;
-            }
-        }
+        let tools = about & TOOLS != 0 && renewed(&server).await;
+        let (prompts, resources) = (about & PROMPTS != 0, about & RESOURCES != 0);
+        server.listeners.tell(&Changed { tools, prompts, resources, pages }).await;
     }
 }
 

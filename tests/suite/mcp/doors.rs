@@ -204,6 +204,41 @@ fn over_http_a_session_that_has_begun_does_not_begin_again() {
 }
 
 #[test]
+fn over_http_a_request_of_the_revision_without_sessions_stands_for_itself() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let server = Server::with_token(&world, &["--expose", "tool:acme/*"]);
+    let session = server.hello();
+    let key = "io.modelcontextprotocol";
+    let ask = |method: &str, name: &str, mut params: Value| {
+        params["_meta"] = json!({
+            format!("{key}/protocolVersion"): "2026-07-28",
+            format!("{key}/clientCapabilities"): {},
+        });
+        let mut head =
+            vec![bearer(), ("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
+        head.extend((!name.is_empty()).then_some(("Mcp-Name", name)));
+        server.ask(&head, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+    };
+    let (status, head, body) = ask("server/discover", "", json!({}));
+    assert!(status == 200 && body.contains("2026-07-28"), "{status} {body}");
+    assert!(!head.to_lowercase().contains("mcp-session-id"), "{head}");
+    let params = json!({"name": "acme_mark", "arguments": {}});
+    let (status, _, body) = ask("tools/call", "acme_mark", params.clone());
+    assert!(status == 200 && body.contains("\"ran\":true"), "{status} {body}");
+    // The header that a proxy goes by says what the body says.
+    let (status, _, body) = ask("tools/call", "other", params);
+    assert!(status == 400 && body.contains("-32020"), "{status} {body}");
+    let (_, _, body) =
+        ask("resources/read", "file:///etc/passwd", json!({"uri": "file:///etc/passwd"}));
+    assert!(body.contains("-32602"), "{body}");
+    // The session of somebody else goes on.
+    let head = [bearer(), ("Mcp-Session-Id", session.as_str())];
+    server.ask(&head, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    assert_eq!(server.ask(&head, &json!({"jsonrpc": "2.0", "id": 7, "method": "ping"})).0, 200);
+}
+
+#[test]
 fn l05_a_dense_message_over_http_is_refused_before_it_is_read() {
     let world = World::new();
     let server = Server::with_token(&world, &[]);

@@ -77,6 +77,9 @@ fn items_are_shown_as_tools_with_what_they_say_of_themselves() {
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
     let said = client.ask("tools/list", &json!({}));
     assert_eq!(names(&said, "tools")[5..], ["acme_picture", "acme_plain", "acme_say"]);
+    // One without a schema takes an object too, and some clients read its properties at once.
+    let plain = json!({"type": "object", "properties": {}});
+    assert_eq!(said["result"]["tools"][6]["inputSchema"], plain);
     let say = &said["result"]["tools"][7];
     assert_eq!(say["description"], "Says it");
     assert_eq!(say["inputSchema"]["required"], json!(["text"]));
@@ -328,4 +331,89 @@ fn directives_are_prompts_and_knowledge_is_resources_page_by_page() {
     assert_eq!(said["error"]["code"], -32002, "{said}");
     let said = client.ask("resources/templates/list", &json!({}));
     assert_eq!(said["result"]["resourceTemplates"][0]["uriTemplate"], "rye://knowledge/{+id}");
+}
+
+#[test]
+fn what_is_of_the_project_is_listed_before_what_is_shipped() {
+    let world = World::new();
+    let own = world.own_key();
+    put(&world, &own, ".ai/knowledge/zebra.md", "---\ntitle: z\n---\n\nA note.\n");
+    world.signed_home(".ai/knowledge/yak.md", "---\ntitle: y\n---\n\nA note.\n");
+    let zebra =
+        GREET_MD.replace("<category>acme<", "<category><").replace("\"greet\"", "\"zebra\"");
+    world.signed(".ai/directives/zebra.md", &zebra);
+    let mut client = Client::new(&world, &[]);
+    let said = client.ask("resources/list", &json!({}));
+    assert_eq!(names(&said, "resources")[..2], ["zebra", "yak"], "{said}");
+    let said = client.ask("prompts/list", &json!({}));
+    assert_eq!(names(&said, "prompts")[0], "zebra", "{said}");
+}
+
+#[test]
+fn a_cursor_that_no_page_has_given_is_refused() {
+    let world = World::new();
+    let mut client = Client::new(&world, &[]);
+    for list in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
+        for cursor in ["zzz", "9:a", "0:", "0:../x"] {
+            let said = client.ask(list, &json!({"cursor": cursor}));
+            assert_eq!(said["error"]["code"], -32602, "{list} {cursor}: {said}");
+            assert_eq!(said["error"]["data"]["code"], "mcp.arguments", "{list} {cursor}: {said}");
+        }
+    }
+    let said = client.ask("resources/list", &json!({"cursor": "0:a"}));
+    assert!(said["result"]["resources"].is_array(), "one that fits goes on: {said}");
+}
+
+#[test]
+fn arguments_of_prompts_and_ids_of_pages_are_completed() {
+    let world = World::new();
+    let typed = GREET_MD.replace("type=\"string\"", "type=\"boolean\"").replace("world", "true");
+    world.signed(".ai/directives/acme/greet.md", &typed);
+    let own = world.own_key();
+    for name in ["zebra", "zebu", "yak"] {
+        let path = format!(".ai/knowledge/acme/{name}.md");
+        put(&world, &own, &path, "---\ntitle: z\n---\n\nA note.\n");
+    }
+    let mut client = Client::start(&world, &[]);
+    assert!(client.hello()["capabilities"]["completions"].is_object());
+    let mut values = |of: Value, name: &str, value: &str| {
+        let asked = json!({"ref": of, "argument": {"name": name, "value": value}});
+        let said = client.ask("completion/complete", &asked);
+        said.pointer("/result/completion/values").cloned().unwrap_or(said["error"]["code"].clone())
+    };
+    let prompt = |name: &str| json!({"type": "ref/prompt", "name": name});
+    assert_eq!(values(prompt("acme/greet"), "who", ""), json!(["true", "false"]));
+    assert_eq!(values(prompt("acme/greet"), "who", "t"), json!(["true"]));
+    assert_eq!(values(prompt("acme/greet"), "other", ""), json!([]));
+    assert_eq!(values(prompt("acme/nobody"), "who", ""), json!(-32602));
+    let page = |uri: &str| json!({"type": "ref/resource", "uri": uri});
+    let template = page("rye://knowledge/{+id}");
+    assert_eq!(values(template, "id", "acme/zeb"), json!(["acme/zebra", "acme/zebu"]));
+    assert_eq!(values(page("file:///{path}"), "path", "e"), json!(-32602));
+}
+
+#[test]
+fn a_client_is_told_of_the_pages_that_it_subscribed_to() {
+    let world = World::new();
+    let own = world.own_key();
+    let note = |text: &str| format!("---\ntitle: note\n---\n\n{text}\n");
+    for name in ["note", "other"] {
+        put(&world, &own, &format!(".ai/knowledge/acme/{name}.md"), &note("one"));
+    }
+    let mut client = Client::start(&world, &[]);
+    assert_eq!(client.hello()["capabilities"]["resources"]["subscribe"], true);
+    let uri = json!({"uri": "rye://knowledge/acme/note"});
+    assert!(client.ask("resources/subscribe", &uri)["result"].is_object());
+    put(&world, &own, ".ai/knowledge/acme/other.md", &note("two"));
+    put(&world, &own, ".ai/knowledge/acme/note.md", &note("two"));
+    let said = client.next("notifications/resources/updated");
+    assert_eq!(said["params"], uri, "{said}");
+    assert!(client.ask("resources/unsubscribe", &uri)["result"].is_object());
+    client.hears(Duration::from_millis(400), |_| false);
+    client.kept.clear();
+    put(&world, &own, ".ai/knowledge/acme/note.md", &note("three"));
+    let is_told = |message: &Value| message["method"] == "notifications/resources/updated";
+    assert!(!client.hears(Duration::from_millis(600), is_told), "it unsubscribed");
+    let said = client.ask("resources/subscribe", &json!({"uri": "file:///etc/passwd"}));
+    assert_eq!(said["error"]["code"], -32002, "{said}");
 }

@@ -4,5 +4,7 @@ mod calls;
 pub mod client;
 mod doors;
 mod hostile;
+mod install;
 mod lists;
 mod signing;
+mod stateless;

@@ -1,0 +1,233 @@
+//! `rye mcp install`: the entry for rye in the configuration of an agent's client.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::confirm::{ask, confirm};
+use super::context::Context;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out::Out;
+use crate::base::bytes::write_atomic;
+use crate::base::text::{escape, escape_line};
+use crate::diagnostic::{Failure, Style};
+use crate::rye::Rye;
+
+/// Write the entry for rye into the configuration of a client, after showing it
+///
+/// The entry starts `rye mcp`. In a file of the project it serves that project; in one of your home
+/// it names this project as its root.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The client
+    #[arg(value_name = "CLIENT", value_parser = NAMES)]
+    client: String,
+    /// Only show the entry and where it goes
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What the entry is called.
+const ENTRY: &str = "rye";
+
+/// A program that starts MCP servers, and where it keeps which.
+struct Client {
+    name: &'static str,
+    base: Base,
+    /// Below the base.
+    path: &'static str,
+    /// The key that holds the servers; in TOML a table.
+    key: &'static str,
+    /// It wants to be told that a server is started by a command.
+    is_typed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Base {
+    Home,
+    Project,
+}
+
+const NAMES: [&str; 7] =
+    ["claude-code", "claude-desktop", "codex", "cursor", "gemini", "vscode", "windsurf"];
+
+const fn client(name: &'static str, base: Base, path: &'static str) -> Client {
+    Client { name, base, path, key: "mcpServers", is_typed: false }
+}
+
+const CLIENTS: [Client; 7] = [
+    client("claude-code", Base::Project, ".mcp.json"),
+    client("claude-desktop", Base::Home, ".config/Claude/claude_desktop_config.json"),
+    Client { key: "mcp_servers", ..client("codex", Base::Home, ".codex/config.toml") },
+    client("cursor", Base::Home, ".cursor/mcp.json"),
+    client("gemini", Base::Home, ".gemini/settings.json"),
+    Client {
+        key: "servers",
+        is_typed: true,
+        ..client("vscode", Base::Project, ".vscode/mcp.json")
+    },
+    client("windsurf", Base::Home, ".codeium/windsurf/mcp_config.json"),
+];
+
+impl Client {
+    fn place(&self, rye: &Rye) -> Option<PathBuf> {
+        let base = match self.base {
+            Base::Home => PathBuf::from(rye.located().vars.text("HOME")?),
+            Base::Project => rye.spaces().project_path().to_owned(),
+        };
+        Some(base.join(self.path))
+    }
+
+    fn entry(&self, rye: &Rye) -> Value {
+        let project = rye.spaces().project_path().display().to_string();
+        // A file of the project may be used on other machines, and starts where the project is.
+        let (command, args) = match self.base {
+            Base::Project => (ENTRY.to_owned(), json!(["mcp"])),
+            Base::Home => (program(), json!(["mcp", "--root", project])),
+        };
+        let mut entry = Map::new();
+        if self.is_typed {
+            entry.insert("type".into(), "stdio".into());
+        }
+        entry.insert("command".into(), command.into());
+        entry.insert("args".into(), args);
+        entry.into()
+    }
+
+    fn is_toml(&self) -> bool {
+        self.path.ends_with(".toml")
+    }
+
+    /// The entry that is there now, whatever it says.
+    fn present(&self, text: &str) -> Result<Option<Value>, String> {
+        let document: Value = match self.is_toml() {
+            true => toml::from_str(text).map_err(|error| error.message().to_owned())?,
+            false if text.trim().is_empty() => json!({}),
+            false => serde_json::from_str(text).map_err(|error| error.to_string())?,
+        };
+        let Value::Object(top) = &document else { return Err("it is not an object".into()) };
+        match top.get(self.key) {
+            None => Ok(None),
+            Some(Value::Object(servers)) => Ok(servers.get(ENTRY).cloned()),
+            Some(_) => Err(format!("its `{}` is not an object", self.key)),
+        }
+    }
+
+    /// The text with the entry in it; all else says what it said.
+    fn with_entry(&self, text: &str, entry: &Value) -> Result<String, String> {
+        if self.is_toml() {
+            let mut document: toml_edit::DocumentMut =
+                text.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
+            let mut table = toml_edit::Table::new();
+            let words = entry["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let args: toml_edit::Array = words.collect();
+            table
+                .insert("command", toml_edit::value(entry["command"].as_str().unwrap_or_default()));
+            table.insert("args", toml_edit::value(args));
+            let servers = document.entry(self.key).or_insert_with(|| {
+                let mut servers = toml_edit::Table::new();
+                servers.set_implicit(true);
+                toml_edit::Item::Table(servers)
+            });
+            servers[ENTRY] = toml_edit::Item::Table(table);
+            return Ok(document.to_string());
+        }
+        let mut document: Value = match text.trim().is_empty() {
+            true => json!({}),
+            false => serde_json::from_str(text).map_err(|error| error.to_string())?,
+        };
+        document[self.key][ENTRY] = entry.clone();
+        serde_json::to_string_pretty(&document)
+            .map(|text| text + "\n")
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// This program, by its name where that is how a shell finds it.
+fn program() -> String {
+    let own = std::env::current_exe().ok();
+    own.map_or_else(|| ENTRY.to_owned(), |own| own.display().to_string())
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(source) => Err(CliError::InputFile { path: path.display().to_string(), source }.into()),
+    }
+}
+
+pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let rye = context.rye()?;
+    let client = CLIENTS.iter().find(|client| client.name == args.client);
+    let place = client.and_then(|client| Some((client, client.place(&rye)?)));
+    let (client, path) = place.ok_or_else(|| CliError::Usage {
+        message: "HOME is not set, so nobody knows where the client keeps its servers".into(),
+        help: None,
+    })?;
+    let (entry, text, shown) = (client.entry(&rye), read(&path)?, path.display().to_string());
+    let by_hand = |why: String| CliError::Usage {
+        message: format!("`{}` cannot be changed: {}", escape_line(&shown), escape_line(&why)),
+        help: Some(format!("add this below `{}` by hand: `\"{ENTRY}\": {entry}`", client.key)),
+    };
+    let present = client.present(&text).map_err(by_hand)?;
+    let is_there = present.as_ref() == Some(&entry);
+    let changed = client.with_entry(&text, &entry).map_err(by_hand)?;
+    if !out.is_json() {
+        out.line(&out.paint().style(Style::Strong, &escape_line(&shown)));
+        out.line(&format!("  {}.{ENTRY}: {}", client.key, escape_line(&entry.to_string())));
+        if let Some(old) = present.as_ref().filter(|_| !is_there) {
+            out.line(&format!("  in the place of: {}", escape(&old.to_string())));
+        }
+    }
+    let mut is_written = false;
+    if !is_there && !args.dry_run {
+        confirm(&format!("write `{shown}`"), "", context, out)?;
+        out.flush();
+        let says_yes =
+            context.common.yes || (!out.is_json() && ask("Write it? [y/N] ") == Some(true));
+        if !says_yes {
+            let what = format!("the entry in `{}`", escape_line(&shown));
+            return Err(CliError::NotConfirmed { what }.into());
+        }
+        let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        written.and_then(|()| write_atomic(&path, changed.as_bytes(), 0o600)).map_err(
+            |source| {
+                let why = source.to_string();
+                Failure::from(by_hand(why))
+            },
+        )?;
+        is_written = true;
+    }
+    if out.is_json() {
+        out.success(json!({
+            "client": client.name, "path": shown, "key": client.key, "entry": entry,
+            "was": present, "written": is_written,
+        }));
+    } else if is_there {
+        out.line("it is there already");
+    } else if is_written {
+        out.line("written; start the client again to have it read its configuration");
+    }
+    Ok(Exit::DONE)
+}
+
+/// Which clients that seem to be here have an entry, and what is wrong with the file of one.
+pub(super) fn entries(rye: &Rye) -> Vec<(&'static str, String, Result<bool, String>)> {
+    let of = |client: &Client| {
+        let path = client.place(rye)?;
+        // A client of the home is here where its folder is.
+        let is_here = match client.base {
+            Base::Home => path.parent().is_some_and(Path::is_dir),
+            Base::Project => path.is_file(),
+        };
+        let read = || match std::fs::read_to_string(&path) {
+            Ok(text) => client.present(&text).map(|entry| entry.is_some()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error.to_string()),
+        };
+        is_here.then(|| (client.name, path.display().to_string(), read()))
+    };
+    CLIENTS.iter().filter_map(of).collect()
+}
