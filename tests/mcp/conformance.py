@@ -4,7 +4,8 @@
 
 NODE is a Node.js of version 22 or later, SUITE the `dist/index.js` of the npm package
 `@modelcontextprotocol/conformance`. The suite knows no token, so a door on another port adds it and
-changes nothing else; `conformance.yaml` lists the scenarios that do not apply.
+changes nothing else. Each revision that rye speaks is tried with what it requires; `conformance.yaml` and
+`conformance-2026-07-28.yaml` list the scenarios that do not apply.
 """
 
 import http.client
@@ -67,11 +68,16 @@ def door(url, token):
 
 def main(rye, node, suite):
     """The suite, with what does not apply."""
-    known = pathlib.Path(__file__).parent / "conformance.yaml"
+    here = pathlib.Path(__file__).parent
+    revisions = {"2025-11-25": "conformance.yaml", "2026-07-28": "conformance-2026-07-28.yaml"}
+    failed = 0
     with project(rye) as of, of.http("--expose", "tool:*") as (url, token):
-        command = [node, suite, "server", "--url", door(url, token), "--suite", "all",
-                   "--spec-version", "2025-11-25", "--expected-failures", known]
-        return subprocess.run(command, cwd=of.path, timeout=300, check=False).returncode
+        for revision, known in revisions.items():
+            print(f"\n# the revision {revision}", flush=True)
+            command = [node, suite, "server", "--url", door(url, token), "--requirements", revision,
+                       "--expected-failures", here / known]
+            failed |= subprocess.run(command, cwd=of.path, timeout=300, check=False).returncode
+    return failed
 
 
 sys.exit(main(*sys.argv[1:4]))

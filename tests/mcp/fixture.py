@@ -30,6 +30,9 @@ SCRIPTS = {
     "test_tool_with_logging": "echo 'Tool execution started' >&2\nsleep 0.05\n"
                               "echo 'Tool processing data' >&2\nsleep 0.05\n"
                               "echo 'Tool execution completed' >&2\necho done\n",
+    # What a tool says beside its answer, and an answer on a stream that nothing else stands on.
+    "test_logging_tool": "echo 'a line' >&2\necho done\n",
+    "test_streaming_elicitation": "echo done\n",
     "test_error_handling": "echo 'This tool intentionally returns an error' >&2\nexit 1\n",
     # Once a second it is told that a call still runs.
     "test_tool_with_progress": "sleep 3.5\necho done\n",
@@ -54,7 +57,11 @@ config_schema:
   $schema: https://json-schema.org/draft/2020-12/schema
   type: object
   $defs:
-    address: {type: object, properties: {street: {type: string}, city: {type: string}}}
+    address: {$anchor: address, type: object, properties: {street: {type: string}, city: {type: string}}}
+  allOf: [{anyOf: [{required: [name]}, {required: [address]}]}]
+  if: {required: [address]}
+  then: {required: [name]}
+  else: {properties: {address: false}}
   properties:
     name: {type: string}
     address: {$ref: '#/$defs/address'}
