@@ -11,10 +11,10 @@ use crate::base::staged::AtomicFile;
 use crate::diagnostic::Diagnose;
 use crate::diagnostic::Failure;
 use crate::execute::{EXECUTE_TOOL_FAILED, ExecuteError, Outcome, OutputWitness};
-use crate::id::{Fingerprint, Space};
+use crate::id::{Fingerprint, Kind, Space};
 use crate::plan::{Plan, PlanFile};
 use crate::report::{Ran, Receipt, ReceiptError, Warned};
-use crate::verify::{Envelope, KeyError, KeyPair, KeyProblem, OwnKeys, TrustStore};
+use crate::verify::{AnyEnvelope, Envelope, KeyError, KeyPair, OwnKeys, PublicKey, TrustStore};
 
 /// A file and the mode that it gets.
 type Place = (PathBuf, u32);
@@ -131,15 +131,8 @@ impl Receipts<'_> {
         text: &[u8],
         expected: ExpectedRun<'_>,
     ) -> Result<CheckedReceipt, Failure> {
-        let envelope = Envelope::read(text).map_err(|why| ReceiptError::Malformed { why })?;
-        let (trust, key) = (self.rye.trust(), envelope.key());
-        let own = trust.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
-        let voucher = trust.receipt_key(key, self.rye.spaces.project_identity());
-        let doubted = |why: KeyProblem| ReceiptError::doubted(key, why, own);
-        let voucher = voucher.map_err(doubted)?;
-        let owner = voucher.owner;
-        let payload = envelope.payload(&voucher.key);
-        let payload = payload.ok_or_else(|| ReceiptError::Forged { key, owner: owner.clone() })?;
+        let envelope = AnyEnvelope::read(text).map_err(|why| ReceiptError::Malformed { why })?;
+        let (key, owner, payload) = self.signer(&envelope)?;
         let receipt = Receipt::read(payload)?;
         let of = receipt.predicate.plan.sha256;
         if let Some(wanted) = expected.plan.map(PlanFile::digest).filter(|wanted| *wanted != of) {
@@ -151,6 +144,39 @@ impl Receipts<'_> {
             return Err(ReceiptError::OtherRun { of, wanted }.into());
         }
         Ok(CheckedReceipt { key, owner, receipt })
+    }
+}
+
+impl Receipts<'_> {
+    /// Who signed an envelope, and what: the first key that may have and whose word counts.
+    ///
+    /// # Errors
+    /// `receipt.*`, of the first key that was tried.
+    fn signer<'e>(
+        self,
+        envelope: &'e AnyEnvelope,
+    ) -> Result<(Fingerprint, String, &'e [u8]), Failure> {
+        let trust = self.rye.trust();
+        let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
+        // One that names no key is tried with each that is known.
+        let listed = self.rye.items().list(Space::User, Kind::Config).unwrap_or_default();
+        let listed = listed.iter().filter(|entry| entry.item.id.folder() == "keys/trusted");
+        let listed = listed.filter_map(|entry| entry.item.id.name().parse().ok());
+        let known: Vec<Fingerprint> = own.into_iter().chain(listed).collect();
+        let mut failed = None;
+        for &key in envelope.keys(&known) {
+            let error = match trust.receipt_key(key, self.rye.spaces.project_identity()) {
+                Ok(believed) => match envelope.payload(&believed.key) {
+                    Some(payload) => return Ok((key, believed.owner, payload)),
+                    None => ReceiptError::Forged { key, owner: believed.owner },
+                },
+                Err(why) => ReceiptError::doubted(key, why, own == Some(key)),
+            };
+            failed = failed.or(Some(error));
+        }
+        let unknown =
+            || ReceiptError::Malformed { why: "it names no key, and none is known".into() };
+        Err(failed.unwrap_or_else(unknown).into())
     }
 }
 

@@ -5,11 +5,15 @@
 //! valid for the other.
 
 use base64::Engine;
+use base64::alphabet::{STANDARD as STANDARD_ALPHABET, URL_SAFE as URL_SAFE_ALPHABET};
 use base64::engine::general_purpose::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::{Deserialize, Serialize};
 
 use super::key::{KeyPair, PublicKey};
 use crate::base::canon;
+use crate::base::limits::MESSAGE_NODES;
+use crate::base::value_count::has_more_values;
 use crate::id::Fingerprint;
 
 /// The payload type; envelopes of any other type are neither made nor read.
@@ -37,6 +41,79 @@ struct Wire {
 struct WireSignature {
     keyid: String,
     sig: String,
+}
+
+/// The same as any library may write it: with more fields, either base64, and key ids that are
+/// hints or missing.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnyWire {
+    payload: String,
+    payload_type: String,
+    signatures: [AnyWireSignature; 1],
+}
+
+#[derive(Deserialize)]
+struct AnyWireSignature {
+    #[serde(default)]
+    keyid: Option<String>,
+    sig: String,
+}
+
+/// An in-toto statement with one signature in an envelope that any library wrote.
+#[derive(Debug)]
+pub(crate) struct AnyEnvelope {
+    payload: Vec<u8>,
+    /// The key that it names, if that is a fingerprint.
+    named: Option<Fingerprint>,
+    sig: [u8; 64],
+}
+
+/// The alphabets of DSSE, with padding or without.
+const EITHER: [GeneralPurpose; 2] = [
+    GeneralPurpose::new(&STANDARD_ALPHABET, ANY_PADDING),
+    GeneralPurpose::new(&URL_SAFE_ALPHABET, ANY_PADDING),
+];
+const ANY_PADDING: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+
+fn decoded_either(text: &str) -> Option<Vec<u8>> {
+    EITHER.iter().find_map(|alphabet| alphabet.decode(text).ok())
+}
+
+impl AnyEnvelope {
+    /// Reads an envelope however it is laid out; says nothing about who signed it. Fields that are
+    /// not known are passed over.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
+        if has_more_values(text, MESSAGE_NODES) {
+            return Err(format!("it may hold more than {MESSAGE_NODES} values"));
+        }
+        let wire: AnyWire = serde_json::from_slice(text)
+            .map_err(|error| format!("it is not a DSSE envelope with one signature: {error}"))?;
+        if wire.payload_type != PAYLOAD_TYPE {
+            return Err(format!("its payload is `{}`, not `{PAYLOAD_TYPE}`", wire.payload_type));
+        }
+        let payload = decoded_either(&wire.payload).ok_or("its payload is not base64")?;
+        let [AnyWireSignature { keyid, sig }] = wire.signatures;
+        let sig = decoded_either(&sig).and_then(|sig| sig.try_into().ok());
+        let sig = sig.ok_or("its signature is not base64 of 64 bytes")?;
+        Ok(Self { payload, named: keyid.and_then(|keyid| keyid.parse().ok()), sig })
+    }
+
+    /// The keys that may have signed it: the one that it names, or each of `known`.
+    pub(crate) fn keys<'k>(&'k self, known: &'k [Fingerprint]) -> &'k [Fingerprint] {
+        self.named.as_ref().map_or(known, std::slice::from_ref)
+    }
+
+    /// The payload, if `key` signed it.
+    pub(crate) fn payload(&self, key: &PublicKey) -> Option<&[u8]> {
+        let named = self.named.is_none_or(|named| named == key.fingerprint());
+        let signed = named && key.verifies(&pae(PAYLOAD_TYPE, &self.payload), &self.sig);
+        signed.then_some(self.payload.as_slice())
+    }
 }
 
 impl Envelope {
@@ -103,7 +180,7 @@ pub(super) fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Envelope, pae};
+    use super::{AnyEnvelope, Envelope, pae};
     use crate::signature::KeyPair;
 
     #[test]
@@ -159,6 +236,46 @@ mod tests {
             assert_ne!(other, text, "{what}");
             assert!(Envelope::read(other.as_bytes()).is_err(), "{what}");
         }
+    }
+
+    #[test]
+    fn an_envelope_of_any_library_is_read_and_a_flipped_bit_says_nothing_else() {
+        let pair = KeyPair::generate().unwrap();
+        let own = pair.public().fingerprint();
+        let payload = b"{\"a\":\"\xc3\xbf\xc3\xbe?~\"}".to_vec();
+        let text = Envelope::seal(&pair, payload.clone()).to_text();
+        let url_safe =
+            text.replace('+', "-").replace('/', "_").replace("application_", "application/");
+        let id = format!("\"keyid\":\"{own}\",");
+        for other in [
+            text.clone(),
+            url_safe.replace("vnd.in-toto-json", "vnd.in-toto+json"),
+            text.replace(':', ": ").replace(',', ",\n  "),
+            text.replace('=', ""),
+            text.replace(&id, ""),
+            text.replace(&id, "\"keyid\":\"SHA256:abc\",\"cert\":{\"x\":[1]},"),
+            text.replace("\"signatures\":[", "\"x\":[1],\"signatures\":["),
+        ] {
+            let read =
+                AnyEnvelope::read(other.as_bytes()).unwrap_or_else(|why| panic!("{why}: {other}"));
+            assert!(read.keys(&[own]).contains(&own), "{other}");
+            assert_eq!(read.payload(&pair.public()), Some(payload.as_slice()), "{other}");
+            let stranger = KeyPair::generate().unwrap().public();
+            assert_eq!(read.payload(&stranger), None, "{other}");
+        }
+        for at in 0..text.len() {
+            for bit in 0..8 {
+                let mut bytes = text.clone().into_bytes();
+                bytes[at] ^= 1 << bit;
+                let Ok(read) = AnyEnvelope::read(&bytes) else { continue };
+                let said = read.payload(&pair.public());
+                assert!(said.is_none_or(|said| said == payload), "byte {at}, bit {bit}");
+            }
+        }
+        let type_too = text.replace("vnd.in-toto+json", "json");
+        assert!(AnyEnvelope::read(type_too.as_bytes()).is_err());
+        let twice = text.replace("\"payload\"", "\"payload\":\"e30=\",\"payload\"");
+        assert!(AnyEnvelope::read(twice.as_bytes()).is_err());
     }
 
     #[test]

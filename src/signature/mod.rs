@@ -26,7 +26,7 @@ mod write;
 
 pub(crate) use cache::public_half;
 pub(crate) use check::{SignedText, TextFault, TextVerdict, check, fit_text};
-pub(crate) use dsse::Envelope;
+pub(crate) use dsse::{AnyEnvelope, Envelope};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey, example, publisher};
 pub(crate) use line::{MARK, Scan, SigFault, SigLine, has_no_line, line_range, scan};
 pub(crate) use write::{brief, is_whole_line, line_start, sign_bytes, without_line};

@@ -2,7 +2,7 @@
 
 use crate::base::fuzz::is_message;
 use crate::base::text::brief_line;
-use crate::signature::dsse::Envelope;
+use crate::signature::dsse::{AnyEnvelope, Envelope};
 use crate::signature::key::{KeyPair, PublicKey};
 
 /// A key that is read is written so that it is read as the same key, and is not weak.
@@ -32,6 +32,9 @@ pub(crate) fn envelope(data: &[u8]) {
             assert_eq!(text.trim_end().as_bytes(), data.strip_suffix(b"\n").unwrap_or(data));
         }
         Err(why) => is_message(&brief_line(&why)),
+    }
+    if let Err(why) = AnyEnvelope::read(data) {
+        is_message(&brief_line(&why));
     }
     let (pair, other) = (KeyPair::of_seed([3; 32]), KeyPair::of_seed([4; 32]));
     let sealed = Envelope::seal(&pair, data.to_vec());
