@@ -30,11 +30,12 @@ mod outline;
 mod tool;
 
 pub(crate) use data::{json, json_of, kind, yaml, yaml_position};
-pub(crate) use directive::{Directive, DirectiveContext, Input, InputType};
+pub(crate) use directive::{Directive, DirectiveContext, Input, InputType, metadata_range};
 pub(crate) use error::{CODES, PARSE_LIMIT};
 pub(crate) use format::{FormattedHeader, formatted};
 pub(crate) use item::Item;
 pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case};
+pub(crate) use knowledge::Knowledge;
 pub(crate) use outline::{Outline, outline};
 pub(crate) use tool::{
     Anchor, AnchorMode, Argument, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec,

@@ -281,7 +281,7 @@ fn declared(
     for link in chain.links() {
         let has = |name: &str| {
             let of_host = vars.text(name).is_some_and(|value| !value.is_empty());
-            of_host || of_project.contains_key(name)
+            of_host || of_project.get(name).is_some_and(|value| !value.is_empty())
         };
         let missing: Vec<String> =
             link.tool.secrets.iter().filter(|name| !has(name)).cloned().collect();
@@ -320,7 +320,7 @@ fn of_project(
     let given = dotenv::read(text).map_err(|line| bad(EnvFault::Line(line)))?;
     let mut values = BTreeMap::new();
     for (item, name) in asked {
-        let Some(value) = given.get(name).filter(|value| !value.is_empty()) else { continue };
+        let Some(value) = given.get(name) else { continue };
         if dotenv::is_loader(name) {
             let (item, name) = (item.clone(), name.clone());
             return Err(PlanError::RefusedVariable { item, name }.into());

@@ -27,6 +27,21 @@ const ENV_SH: &str = "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# descripti
      printf %s \"$ACME_URL\"\n";
 
 #[test]
+fn an_empty_value_of_an_env_file_is_an_empty_variable_and_no_secret() {
+    let world = World::new();
+    let asks = ENV_SH.replace("\"$ACME_URL\"", "\"${ACME_URL-unset}.\"");
+    world.signed(".ai/tools/acme/ask.sh", &asks);
+    for (file, want) in [("ACME_URL=\n", "."), ("OTHER=x\n", "unset.")] {
+        world.write(".env", file);
+        let (_, got) = world.json(&["execute", "acme/ask"]);
+        assert_eq!(got["data"]["stdout"], want, "{file}: {got}");
+    }
+    world.signed(".ai/tools/acme/ask.sh", &asks.replace("# env =", "# secrets ="));
+    world.write(".env", "ACME_URL=\n");
+    assert_eq!(world.rye(&["execute", "acme/ask"]).code(), "plan.missing_secret");
+}
+
+#[test]
 fn an_env_file_that_cannot_be_read_is_told_as_what_it_is() {
     let world = World::new();
     world.signed(".ai/tools/acme/ask.sh", ENV_SH);

@@ -77,7 +77,7 @@ fn read(text: &str, form: SourceType) -> Result<Map<String, Value>, ParseFault> 
         return Err(broken(text, at, &error.message));
     }
     let bindings = Bindings::collect(&parsed.program);
-    names::header(text, bindings, |value| literal(text, value))
+    names::header(text, bindings, |_, value| literal(text, value))
 }
 
 /// Collects every binding of a metadata name. Bodies of functions and classes have names of their

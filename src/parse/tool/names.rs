@@ -59,7 +59,7 @@ impl<V> Binding<V> {
 pub(super) fn header<V>(
     text: &str,
     mut bindings: Vec<Binding<V>>,
-    literal: impl Fn(V) -> Result<Value, ParseFault>,
+    literal: impl Fn(&str, V) -> Result<Value, ParseFault>,
 ) -> Result<Map<String, Value>, ParseFault> {
     bindings.sort_by_key(|binding| binding.at);
     let fault = |at: usize, code, why| Err(fault(text, at, code, why));
@@ -75,10 +75,10 @@ pub(super) fn header<V>(
     let mut map = Map::new();
     for Binding { name, key, at, value } in bindings {
         let Some(value) = value else {
-            let why = "must be bound at top level, by one plain assignment of a literal";
+            let why = "must be bound at top level, by one plain assignment of a literal (in JavaScript `const`)";
             return fault(at, PARSE_METADATA, format!("`{name}` {why}"));
         };
-        map.insert(key.into(), literal(value)?);
+        map.insert(key.into(), literal(key, value)?);
     }
     Ok(map)
 }

@@ -12,11 +12,11 @@ use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::Ranged;
 use serde_json::{Map, Value};
 
-use super::names::{self, Binding, NAMES, broken, fits};
+use super::names::{self, Binding, NAMES, broken, fault, fits};
 use super::nesting::{Extent, Nesting, on_a_stack_for};
 use super::python_literal::literal;
 use crate::base::text::Position;
-use crate::parse::error::{PARSE_ENCODING, ParseFault};
+use crate::parse::error::{PARSE_ENCODING, PARSE_METADATA, ParseFault};
 
 /// The header of a Python file.
 ///
@@ -28,7 +28,16 @@ pub(super) fn header(text: &str) -> Result<Map<String, Value>, ParseFault> {
     coding(text)?;
     tree(text, |module| {
         let bindings = Bindings::collect(module);
-        names::header(text, bindings, |value| literal(text, value))
+        names::header(text, bindings, |key, value| match value {
+            // What an item is and what runs it stands in one piece, so that a search finds it.
+            Expr::StringLiteral(it)
+                if key != "description" && it.value.is_implicit_concatenated() =>
+            {
+                let why = "must be one string here: only texts for people may be in pieces";
+                Err(fault(text, it.range.start().to_usize(), PARSE_METADATA, why))
+            }
+            value => literal(text, value),
+        })
     })
 }
 

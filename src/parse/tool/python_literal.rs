@@ -36,22 +36,16 @@ fn value(text: &str, expr: &Expr, depth: usize) -> Result<Value, ParseFault> {
         items.collect::<Result<_, _>>().map(Value::Array)
     };
     match expr {
-        Expr::StringLiteral(string) if string.value.is_implicit_concatenated() => {
-            refuse("is more than one string")
-        }
+        // Strings that stand side by side are one.
         Expr::StringLiteral(string) => {
-            let read = string.value.to_str();
-            if holds_surrogate(spelled, read) {
-                return refuse("holds an escape that is not a character");
+            let parts = string.value.iter().map(|part| {
+                let spelled = text.get(part.range().to_std_range()).unwrap_or_default();
+                self::string(spelled, &part.value)
+            });
+            match parts.collect::<Option<String>>() {
+                Some(read) => Ok(Value::String(read)),
+                None => refuse("holds an escape that is not a character"),
             }
-            // Python ends every line with a line feed, whatever the file does.
-            if spelled.contains('\r')
-                && let Ok(again) = parse_expression(&spelled.replace("\r\n", "\n"))
-                && let Expr::StringLiteral(string) = again.expr()
-            {
-                return Ok(Value::String(string.value.to_str().to_owned()));
-            }
-            Ok(Value::String(read.to_owned()))
         }
         Expr::NumberLiteral(_) => match number(spelled) {
             Some(number) => Ok(Value::Number(number)),
@@ -95,6 +89,21 @@ fn dictionary(text: &str, dict: &ExprDict, depth: usize) -> Result<Value, ParseF
         map.insert(name, value(text, &item.value, depth + 1)?);
     }
     Ok(Value::Object(map))
+}
+
+/// What one string says; `None` for an escape that is not a character.
+fn string(spelled: &str, read: &str) -> Option<String> {
+    if holds_surrogate(spelled, read) {
+        return None;
+    }
+    // Python ends every line with a line feed, whatever the file does.
+    if spelled.contains('\r')
+        && let Ok(again) = parse_expression(&spelled.replace("\r\n", "\n"))
+        && let Expr::StringLiteral(string) = again.expr()
+    {
+        return Some(string.value.to_str().to_owned());
+    }
+    Some(read.to_owned())
 }
 
 fn number(spelled: &str) -> Option<Number> {

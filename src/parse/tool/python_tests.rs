@@ -451,3 +451,25 @@ fn what_python_itself_reads_is_what_is_read_here() {
     }
     assert!(compared >= 10, "only {compared} inputs have a header");
 }
+
+#[test]
+fn strings_side_by_side_are_one_in_texts_and_not_in_what_runs() {
+    let head = "__executor_id__ = \"a/b\"\n";
+    let text = format!(
+        "{head}__tool_description__ = (\"Joins \"  # first\n    'two' r\"\\n\")\n\
+         CONFIG_SCHEMA = {{\"a\" \"b\": [\"x\" \"y\", \"\"\"z\r\n\"\"\" \"!\"]}}\n"
+    );
+    let got = header(&text).map_err(|fault| fault.why).unwrap();
+    assert_eq!(got["description"], json!("Joins two\\n"));
+    assert_eq!(got["config_schema"], json!({"ab": ["xy", "z\n!"]}));
+    for (bad, want) in [
+        ("__executor_id__ = \"a\" \"/b\"\n", "parse.metadata"),
+        ("__tool_type__ = \"to\" \"ol\"\n", "parse.metadata"),
+        ("__tool_description__ = \"a\" f\"b\"\n", "parse.metadata"),
+        ("__tool_description__ = \"a\" b\"b\"\n", "parse.syntax"),
+        ("__tool_description__ = \"a\" \"\\ud800\"\n", "parse.metadata"),
+        ("__tool_description__ = \"a\" + \"b\"\n", "parse.metadata"),
+    ] {
+        assert_eq!(code(bad), want, "{bad}");
+    }
+}
