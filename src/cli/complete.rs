@@ -17,7 +17,8 @@ pub(super) fn answer(command: impl Fn() -> clap::Command) {
     CompleteEnv::with_factory(command).bin("rye").complete();
 }
 
-/// Completes refs.
+/// Completes refs: plain ids as long as a plain id is typed, since some shells drop what does not
+/// begin with what was typed.
 pub(super) fn refs() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         if current.to_str().is_some_and(is_path) {
@@ -39,11 +40,18 @@ pub(super) fn refs() -> ArgValueCompleter {
         }
         found.sort();
         found.dedup();
-        let fits = |item: &String| {
-            item.starts_with(current)
-                || item.split_once(':').is_some_and(|(_, id)| id.starts_with(current))
-        };
-        found.into_iter().filter(fits).map(CompletionCandidate::new).collect()
+        let id = |item: &str| item.split_once(':').map_or("", |(_, id)| id).to_owned();
+        // An id of two kinds needs its kind.
+        let is_twice = |plain: &str| found.iter().filter(|item| id(item) == plain).count() > 1;
+        let fitting = found.iter().filter_map(|item| {
+            let plain = id(item);
+            match item.starts_with(current) {
+                true => Some(item.clone()),
+                false if !plain.starts_with(current) => None,
+                false => Some(if is_twice(&plain) { item.clone() } else { plain }),
+            }
+        });
+        fitting.map(CompletionCandidate::new).collect()
     })
 }
 
