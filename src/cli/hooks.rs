@@ -12,7 +12,7 @@ use crate::base::text::{escape, escape_line, near};
 use crate::diagnostic::{Failure, Style};
 use crate::exec::HookVerdict;
 use crate::id::{Kind, Ref};
-use crate::rye::FoundHook;
+use crate::rye::{FoundHook, HookFailure};
 
 /// See and try the hooks that judge calls of tools
 #[derive(clap::Args)]
@@ -140,6 +140,7 @@ fn test(
         return Err(CliError::Usage { message, help: Some(help.into()) }.into());
     }
     let verdict = rye.hooks().try_one(&item, phase, &payload)?;
+    let failed = verdict.is_err();
     let (allows, fields, text) = match verdict {
         Ok(HookVerdict::Allow { metadata, replace }) => {
             let shown =
@@ -154,7 +155,18 @@ fn test(
             });
             (false, fields, text)
         }
-        Err((why, tail)) => {
+        // One that is only told decides nothing.
+        Err(HookFailure { why, tail, filters: false }) => {
+            let text = format!("allows, since it is only told; it failed: {}", escape_line(&why));
+            if !out.is_json() && !tail.is_empty() {
+                out.note(escape(&tail).trim_end());
+            }
+            let fields = json!({
+                "allow": true, "reason": why, "no_answer": true, "stderr_tail": tail,
+            });
+            (true, fields, text)
+        }
+        Err(HookFailure { why, tail, .. }) => {
             let text = format!("denies, because it gave no answer: {}", escape_line(&why));
             if !out.is_json() && !tail.is_empty() {
                 out.note(escape(&tail).trim_end());
@@ -174,5 +186,5 @@ fn test(
         let (word, rest) = text.split_at(if allows { "allows".len() } else { "denies".len() });
         out.line(&format!("{item} {}{rest}", out.paint().style(style, word)));
     }
-    Ok(Exit::Status(u8::from(!allows)))
+    Ok(Exit::Status(u8::from(!allows || failed)))
 }

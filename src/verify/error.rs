@@ -247,7 +247,10 @@ impl Diagnose for Refused {
             Reason::Unsigned | Reason::Moved { .. } => {
                 format!("read the file; if it is yours, run `rye sign {item}`")
             }
-            Reason::Malformed { .. } | Reason::Stray { .. } | Reason::Forged => {
+            Reason::Stray { line } => format!(
+                "remove line {line} if it is a signature line, or put the example on it behind another comment sign"
+            ),
+            Reason::Malformed { .. } | Reason::Forged => {
                 format!(
                     "somebody edited the signature line: see `rye diff {item}` and `rye why {item}`"
                 )

@@ -412,6 +412,8 @@ fn hooks_are_listed_and_tried_one_by_one() {
     assert_eq!((status, &got["stderr_tail"]), (1, &json!("why not\n")), "{got}");
     let said = world.rye(&["hooks", "test", "hooks/guard", "--payload", payload]);
     assert!(said.stdout.contains("denies") && said.stderr.contains("why not"), "{said:?}");
+    hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "exit 1");
+    assert_eq!(test("tool:hooks/watch").1["allow"], true, "one that is only told stops nothing");
     // What it would not be shown is no payload.
     for (payload, part) in [
         ("{\"args\":{}}", "`args`"),

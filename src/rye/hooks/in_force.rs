@@ -34,6 +34,15 @@ pub(crate) const BELOW: &str = "hooks/";
 /// Why a required hook cannot be asked that no space has.
 const NOT_THERE: &str = "it is not there";
 
+/// A hook that gave no answer.
+pub(crate) struct HookFailure {
+    pub(crate) why: String,
+    /// The last of what it said on standard error.
+    pub(crate) tail: String,
+    /// Whether its answer would decide; otherwise it is only told, and stops nothing.
+    pub(crate) filters: bool,
+}
+
 /// A hook that is in force, or should be.
 pub(crate) struct FoundHook {
     pub(crate) item: Ref,
@@ -209,8 +218,7 @@ impl Hooks<'_> {
         Ok(CallHooks::new(loaders, call, call_id.to_owned(), armed))
     }
 
-    /// Asks one hook, outside of any call; what it said, or why that is no answer, with the last of
-    /// what it said on standard error.
+    /// Asks one hook, outside of any call; what it said, or why that is no answer.
     ///
     /// # Errors
     /// `hook.not_a_hook`, and those of a run.
@@ -219,7 +227,7 @@ impl Hooks<'_> {
         item: &Ref,
         phase: Option<&str>,
         payload: &Map<String, Value>,
-    ) -> Result<Result<HookVerdict, (String, String)>, Failure> {
+    ) -> Result<Result<HookVerdict, HookFailure>, Failure> {
         let policy = CallPolicy::new(self.rye, LockMode::Off).for_hooks();
         let loader = policy.for_space(Space::Project).loader(&Quiet);
         let found = loader.find(&item.clone().into())?;
@@ -237,18 +245,21 @@ impl Hooks<'_> {
         let parts =
             payload.iter().filter_map(|(key, part)| Some((key.as_str(), part.as_object()?)));
         let envelope = envelope(&armed.hook, phase, &parts.collect::<Vec<_>>());
+        let filters = armed.hook.filters;
+        let failed = |why: String, tail: String| HookFailure { why, tail, filters };
         let outcome = match self.ask(loader, &armed, envelope)? {
             Ok(outcome) => outcome,
             Err(error) => {
                 let tail = error.data().remove("stderr_tail");
                 let tail = tail.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
-                return Ok(Err((error.to_string(), tail)));
+                return Ok(Err(failed(error.to_string(), tail)));
             }
         };
-        let no_tail = |why| (why, String::new());
-        Ok(match (&outcome.failure, armed.hook.filters) {
-            (Some(failure), _) => Err((failure.message.clone(), failure.tail.clone())),
-            (None, true) => verdict(&outcome.data, &armed.hook).map_err(no_tail),
+        Ok(match (&outcome.failure, filters) {
+            (Some(failure), _) => Err(failed(failure.message.clone(), failure.tail.clone())),
+            (None, true) => {
+                verdict(&outcome.data, &armed.hook).map_err(|why| failed(why, String::new()))
+            }
             (None, false) => Ok(HookVerdict::Allow { metadata: outcome.data, replace: None }),
         })
     }
