@@ -1,13 +1,17 @@
 //! What a server is started from: copies of files of the working folder, or a script elsewhere.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::files::{CopiedFile, Folder, Named};
+use super::mcp::McpImport;
 use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::host::PrivateDir;
+use crate::id::Space;
+use crate::parse::Argument;
+use crate::plan::{names_package, reads_as_file, script_at};
 use crate::rye::Rye;
 use crate::space::RelPath;
 
@@ -97,6 +101,92 @@ fn too_much(folder: &str) -> String {
         "`{folder}` holds more than the {PARTS} files, or {most} MiB of them, that a tool can have: make one \
          file of the server, or name its package with a version"
     )
+}
+
+/// The arguments as the items have them: a copy stands for a file, but for what the server may
+/// write, which is data and stays where it is.
+pub(super) fn written_args(
+    import: &McpImport<'_>,
+    rye: &Rye,
+    (command, args): (&str, &[String]),
+    taking: &mut Taking,
+) -> Result<Vec<Argument>, Failure> {
+    let script = script_at(command, args);
+    let mut written = Vec::new();
+    for (at, word) in args.iter().enumerate() {
+        if names_package(command, args, word) {
+            written.push(Argument { text: word.clone(), is_data: reads_as_file(word) });
+            continue;
+        }
+        if script != Some(at)
+            && let Some(text) = data_below(import, rye, word)
+        {
+            written.push(Argument { text, is_data: true });
+            continue;
+        }
+        let taken = taking.take(word)?;
+        if taken.is_some() && script != Some(at) {
+            taking.remarks.push(format!(
+                "`{}` is copied and signed: the server goes on reading what it holds now; what lies below a \
+                 `--write` folder is data, and stays as it is",
+                escape_line(word)
+            ));
+        }
+        let text = taken.map_or(word.clone(), |path| format!("{{tool_dir}}/{path}"));
+        written.push(Argument::text(text));
+    }
+    Ok(written)
+}
+
+/// An argument, also behind `--option=`, that names a file below a folder which the server may
+/// write, as the items name it.
+fn data_below(import: &McpImport<'_>, rye: &Rye, word: &str) -> Option<String> {
+    let behind = word.find('=').filter(|_| word.starts_with('-')).map_or(0, |at| at + 1);
+    let (option, path) = word.split_at(behind);
+    if path.starts_with('-') || !reads_as_file(path) {
+        return None;
+    }
+    let named = place(path, rye);
+    let is_below = |folder: &String| named.starts_with(place(folder, rye));
+    import.writes.iter().any(is_below).then(|| format!("{option}{}", from_here(path, rye)))
+}
+
+/// Where a path that is named from here lies, by its text alone.
+fn place(path: &str, rye: &Rye) -> PathBuf {
+    let spaces = [("{project_path}", Space::Project), ("{user_space}", Space::User)];
+    let mut place = rye.located().cwd.clone();
+    let mut rest = path;
+    for (name, space) in spaces {
+        if let (Some(behind), Some(root)) = (path.strip_prefix(name), rye.spaces().get(space)) {
+            place = root.base().to_owned();
+            rest = behind.trim_start_matches('/');
+        }
+    }
+    for part in Path::new(rest).components() {
+        match part {
+            Component::RootDir => place = PathBuf::from("/"),
+            Component::ParentDir => drop(place.pop()),
+            Component::Normal(name) => place.push(name),
+            _ => {}
+        }
+    }
+    place
+}
+
+/// A folder as the items name it: one that is named from here lies in the project, or is absolute.
+pub(super) fn from_here(path: &str, rye: &Rye) -> String {
+    if path.starts_with(['/', '{']) {
+        return path.to_owned();
+    }
+    let place = place(path, rye);
+    let project = rye.spaces().get(Space::Project);
+    let named = match project.and_then(|root| place.strip_prefix(root.base()).ok()) {
+        Some(rest) => Path::new("{project_path}").join(rest),
+        None => place,
+    };
+    let named = named.display().to_string();
+    let named = named.trim_end_matches('/');
+    format!("{named}{}", if path.ends_with('/') { "/" } else { "" })
 }
 
 /// The copies as a call lays them out, as long as this lives; `None` where there are none.

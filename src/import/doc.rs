@@ -195,7 +195,14 @@ impl<'d> Fields<'d> {
 
     /// Faults keys that are none of `known`.
     pub(super) fn only(&self, known: &[&str]) {
-        for key in self.map.keys().filter(|key| !known.contains(&key.as_str())) {
+        self.only_these(known, &[]);
+    }
+
+    /// Faults keys that are none of `known` and none of `others`, which nobody would mean.
+    pub(super) fn only_these(&self, known: &[&str], others: &[&str]) {
+        let is_known =
+            |key: &&String| known.contains(&key.as_str()) || others.contains(&key.as_str());
+        for key in self.map.keys().filter(|key| !is_known(key)) {
             let near = near(key, known.iter().copied(), 1).pop();
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             self.at(key).fault_of_key(IMPORT_UNKNOWN_KEY, &format!("is not known here{near}"));

@@ -16,7 +16,7 @@ use crate::base::Digest;
 use crate::base::text::{escape_line, near};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{ItemId, Kind, Ref};
-use crate::parse::{listed_files, write_files};
+use crate::parse::{HookKind, listed_files, write_files};
 use crate::rye::HOOKS_BELOW;
 use crate::space::{FileTypes, RelPath};
 
@@ -202,6 +202,13 @@ impl Maker<'_, '_> {
             Role::Hook(hook) => {
                 let _ = writeln!(out, "description: {}", Value::from(description));
                 let _ = writeln!(out, "hook: {}", hook.on);
+                if hook.on == HookKind::Tool.name() {
+                    let category = &self.import.category;
+                    remarks.push(format!(
+                        "`{spot}` will judge the calls of every tool, not only of these; to narrow it, add \
+                         `match: [\"tool:{category}/**\"]` to the item"
+                    ));
+                }
                 let _ = writeln!(out, "phases: [{}]", hook.phases.join(", "));
                 if let Some(mode) = hook.mode {
                     let _ = writeln!(out, "mode: {mode}");

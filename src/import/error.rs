@@ -30,7 +30,6 @@ pub(super) fn help(code: Code) -> String {
              or with `spec:` alone"
         }
         IMPORT_NOT_IN_PACK => "name the tool as the pack does, or give the pack that it belongs to",
-        IMPORT_NAME => "give it a name of letters, digits, `_`, `-` and `.`",
         IMPORT_FILE => "put the program into the folder of the configuration, as a file of its own",
         code => return format!("mend the file and import it again; see `rye explain {code}`"),
     };
@@ -50,8 +49,10 @@ pub(crate) enum ImportError {
     Io { place: Place, source: std::io::Error },
     #[error("`{item}` cannot be a skill: {why}")]
     NotASkill { item: Ref, why: String },
+    #[error("there is no folder `{}`", escape_line(.path))]
+    NoFolder { path: String },
     #[error("`{}` holds nothing that may be imported", escape_line(.path))]
-    Nothing { path: String, left_out: Vec<Value> },
+    Nothing { path: String, left_out: Vec<Value>, is_reserved: bool },
 }
 
 impl Diagnose for ImportError {
@@ -60,7 +61,7 @@ impl Diagnose for ImportError {
             Self::Exists { .. } | Self::There { .. } => IMPORT_EXISTS,
             Self::Io { .. } => IMPORT_IO,
             Self::NotASkill { .. } => IMPORT_NOT_A_SKILL,
-            Self::Nothing { .. } => IMPORT_NOTHING,
+            Self::NoFolder { .. } | Self::Nothing { .. } => IMPORT_NOTHING,
             Self::Server { fault, .. } => fault.code(),
         }
     }
@@ -75,6 +76,10 @@ impl Diagnose for ImportError {
             Self::Io { .. } => "mend the cause and import again; nothing new was left".into(),
             Self::NotASkill { .. } => {
                 "a skill has a name of small letters, digits and `-`, a description, and no inputs".into()
+            }
+            Self::NoFolder { .. } => "paths are relative to the working directory".into(),
+            Self::Nothing { is_reserved: true, .. } => {
+                "give `--category FOLDER`, and the `--key` that signed them".into()
             }
             Self::Nothing { left_out, .. } if !left_out.is_empty() => {
                 "give the `--key` that signed them; what you have read yourself comes with `--unchecked`".into()
@@ -100,16 +105,21 @@ impl Diagnose for ImportError {
             Self::Exists { place, .. } | Self::There { place } | Self::Io { place, .. } => {
                 Some(place.clone())
             }
-            Self::NotASkill { .. } | Self::Nothing { .. } | Self::Server { .. } => None,
+            Self::NotASkill { .. }
+            | Self::NoFolder { .. }
+            | Self::Nothing { .. }
+            | Self::Server { .. } => None,
         }
     }
 
     fn item(&self) -> Option<String> {
         match self {
             Self::Exists { item, .. } | Self::NotASkill { item, .. } => Some(item.to_string()),
-            Self::There { .. } | Self::Io { .. } | Self::Nothing { .. } | Self::Server { .. } => {
-                None
-            }
+            Self::There { .. }
+            | Self::Io { .. }
+            | Self::NoFolder { .. }
+            | Self::Nothing { .. }
+            | Self::Server { .. } => None,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::base::limits::PARTS_WALKED;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::id::{ItemId, Kind, Ref, Space};
+use crate::parse::{Knowledge, yaml};
 use crate::rye::Rye;
 use crate::space::{FileTypes, Folder, RelPath, Root};
 
@@ -23,7 +24,13 @@ pub(crate) struct OlderFolder<'a> {
     pub(crate) keys: Vec<OlderKey>,
     /// Also what no older signature vouches for.
     pub(crate) unchecked: bool,
+    /// The folder that all of it is put into; by default each item keeps its id.
+    pub(crate) category: Option<ItemId>,
 }
+
+/// Why what is below `rye/` is left out.
+const RESERVED: &str =
+    "ids below `rye/` are of the system space alone; `--category` puts it into a folder of yours";
 
 /// The items of a folder whose older signatures are good, and what was left out and why.
 ///
@@ -38,6 +45,9 @@ pub(crate) fn older_items(
         _ => folder.path,
     };
     let base = if base.as_os_str().is_empty() { Path::new(".") } else { base };
+    if !base.is_dir() {
+        return Err(ImportError::NoFolder { path: base.display().to_string() }.into());
+    }
     let root = Root::on_disk(Space::Project, base.to_owned())?;
     folder.keys.extend(rye.trust().own().ok().flatten().cloned().map(OlderKey::new));
     let (mut items, mut left_out, mut others) = (Vec::new(), Vec::new(), 0);
@@ -69,8 +79,9 @@ pub(crate) fn older_items(
 
 /// The failure where nothing is left to import.
 pub(crate) fn nothing(path: &Path, left_out: &[LeftOut]) -> ImportError {
+    let is_reserved = left_out.iter().any(|left| left.why == RESERVED);
     let left_out = left_out.iter().map(LeftOut::to_json).collect();
-    ImportError::Nothing { path: path.display().to_string(), left_out }
+    ImportError::Nothing { path: path.display().to_string(), left_out, is_reserved }
 }
 
 /// A file that is not imported.
@@ -107,15 +118,20 @@ fn one(folder: &OlderFolder<'_>, root: &Root, files: &Folder<'_>, kind: Kind, na
     if !(is_item || was_item) {
         return One::Other;
     }
-    let Ok(id) = id.parse::<ItemId>() else {
+    let below = match &folder.category {
+        Some(category) => format!("{category}/{id}"),
+        None => id.to_owned(),
+    };
+    let (Ok(id), Ok(new)) = (id.parse::<ItemId>(), below.parse::<ItemId>()) else {
         return left(None, "its name is not a valid item id".into());
     };
-    let item = Ref::new(kind, id);
-    if item.is_about_keys() {
+    let about = Ref::new(kind, id.clone());
+    let item = Ref::new(kind, new);
+    if about.is_about_keys() || item.is_about_keys() {
         return left(None, "documents about keys are yours to write: see `rye trust add`".into());
     }
     if item.id.is_reserved() {
-        return left(None, "ids below `rye/` are of the system space alone".into());
+        return left(None, RESERVED.into());
     }
     let bytes = match name.parse::<RelPath>().map(|path| files.read(&path)) {
         Ok(Ok(Some(bytes))) => bytes.into_owned(),
@@ -133,11 +149,80 @@ fn one(folder: &OlderFolder<'_>, root: &Root, files: &Folder<'_>, kind: Kind, na
     if older.worth != Worth::Good && !folder.unchecked {
         return left(Some(older.worth), why_left(&older));
     }
-    let mut draft = ItemDraft::new(item, ext, older.text.clone());
-    (draft.notes, draft.about) = said(&older);
+    let mut text = older.text.clone();
+    let (mut notes, about) = said(&older);
+    if folder.category.is_some() {
+        text = with_category(&text, id.folder(), item.id.folder());
+    }
+    if kind == Kind::Knowledge
+        && ext == "md"
+        && let Some(with) = with_front_matter(&text)
+    {
+        text = with;
+        notes.push("its metadata stood in a fence, and stands in front matter now".into());
+    }
+    let mut draft = ItemDraft::new(item, ext, text);
+    (draft.notes, draft.about) = (notes, about);
     draft.is_vouched_for = older.worth == Worth::Good;
     draft.was = Some((root.path(&path), bytes));
     One::Item(Box::new(draft))
+}
+
+/// The text with another category where it says its own, which is that of its folder.
+fn with_category(text: &str, old: &str, new: &str) -> String {
+    let mut out = String::new();
+    let mut is_done = false;
+    for line in text.split_inclusive('\n') {
+        match named_category(line).filter(|(_, said)| !is_done && *said == old) {
+            Some((at, said)) => {
+                is_done = true;
+                out.push_str(&line[..at]);
+                out.push_str(new);
+                out.push_str(&line[at + said.len()..]);
+            }
+            None => out.push_str(line),
+        }
+    }
+    out
+}
+
+/// The category that a line names, and where: as an element, a key of YAML or a plain assignment.
+fn named_category(line: &str) -> Option<(usize, &str)> {
+    if let Some((before, rest)) = line.split_once("<category>") {
+        let (said, _) = rest.split_once("</category>")?;
+        let blank = said.len() - said.trim_start().len();
+        return Some((before.len() + "<category>".len() + blank, said.trim()));
+    }
+    let lower = line.to_ascii_lowercase();
+    let behind = lower.find("category")? + "category".len();
+    let of_name = |c: char| c == '_' || c == '"' || c == '\'' || c.is_whitespace();
+    let sign = behind + line[behind..].find(|c| !of_name(c))?;
+    let value = line[sign..].strip_prefix([':', '='])?;
+    let start = line.len()
+        - value.trim_start_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'').len();
+    let is_id = |c: char| c.is_alphanumeric() || "/_-.".contains(c);
+    let end = line[start..].find(|c| !is_id(c)).map_or(line.len(), |at| start + at);
+    Some((start, &line[start..end]))
+}
+
+/// Knowledge with the metadata of its first fence as front matter, which is how the older
+/// implementation kept it; `None` where there is none, or none that front matter may say.
+fn with_front_matter(text: &str) -> Option<String> {
+    let (before, rest) = text.split_once("```yaml\n")?;
+    let (block, body) = rest.split_once("\n```")?;
+    let is_plain = |line: &str| line.trim().is_empty() || line.starts_with("# ");
+    if !before.lines().all(is_plain) {
+        return None;
+    }
+    let Ok(Value::Object(map)) = yaml(block) else { return None };
+    if !["title", "description", "tags"].iter().any(|key| map.contains_key(*key)) {
+        return None;
+    }
+    let body = body.split_once('\n').map_or("", |(_, body)| body);
+    let (before, body) = (before.trim(), body.trim_start_matches('\n'));
+    let gap = if before.is_empty() { "" } else { "\n\n" };
+    let new = format!("---\n{block}\n---\n\n{before}{gap}{body}");
+    Knowledge::markdown(&new).is_ok().then_some(new)
 }
 
 fn why_left(older: &Older) -> String {

@@ -22,11 +22,6 @@ pub(super) const KEYS: [&str; 3] = ["hook", "phases", "mode"];
 pub(super) fn read(fields: &Fields<'_>) -> Option<Hook> {
     let mode = fields.one_of("mode", &["filter", "observe"]);
     let hook = fields.needed("hook")?;
-    if hook == "eval" {
-        let why = "is `eval`: rye has no hook that is told of the scores of evals";
-        fields.at("hook").fault(IMPORT_VALUE, why);
-        return None;
-    }
     let hook = one_of(&fields.at("hook"), &hook, &HookKind::ALL.map(HookKind::name))?;
     if (hook, mode) == ("session", Some("filter")) {
         fields.at("mode").fault(IMPORT_VALUE, "is `filter`, and a session hook only observes");

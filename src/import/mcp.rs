@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::copies::{Taking, laid_out, package_of, started};
+use super::copies::{Taking, from_here, laid_out, package_of, started, written_args};
 use super::draft::{Drafts, ItemDraft};
 use super::error::{IMPORT_NAME, IMPORT_VALUE, ImportError};
 use super::files::CopiedFile;
@@ -20,12 +20,10 @@ use crate::base::{Address, Digest};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::execute::McpFault;
 use crate::host::{PrivateDir, Spawn};
-use crate::id::{ItemId, Kind, Ref, Space};
+use crate::id::{ItemId, Kind, Ref};
 use crate::mcp_client::{McpAddress, McpOffer, Remote, offer};
 use crate::parse::{listed_files, write_files, yaml};
-use crate::plan::{
-    MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, reads_as_file, script_at,
-};
+use crate::plan::{MCP_TOOL, McpTool, PINNED, names_exact_code, script_at};
 use crate::rye::Rye;
 use crate::space::{HeaderStyle, RelPath, is_test_spec};
 use crate::verify::{PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT};
@@ -36,6 +34,10 @@ pub(crate) struct McpImport<'a> {
     pub(crate) words: &'a [String],
     /// Names of variables that the server gets; over HTTP the one that is its bearer token.
     pub(crate) secrets: &'a [String],
+    /// Values of secrets that are known beside the environment; it goes before them.
+    pub(crate) known: &'a [(String, String)],
+    /// Variables that the server gets with these values, which stand in the items.
+    pub(crate) env: &'a [(String, String)],
     /// What the items' sandbox lets through: `none`, `loopback` or `any`.
     pub(crate) net: Option<&'a str>,
     /// Folders that the server may write.
@@ -139,6 +141,7 @@ struct Sandbox {
 struct Launch {
     at: McpAddress,
     secrets: Vec<(String, String)>,
+    env: Vec<(String, String)>,
     /// The `config` of the items, but for `mcp`.
     config: Map<String, Value>,
     files: BTreeMap<RelPath, CopiedFile>,
@@ -158,7 +161,9 @@ impl Launch {
         let vars = &rye.located().vars;
         let mut secrets = Vec::new();
         for name in import.secrets {
-            let Some(value) = vars.text(name) else {
+            let known = import.known.iter().find(|(known, _)| known == name);
+            let known = known.map(|(_, value)| value.as_str());
+            let Some(value) = vars.text(name).or(known) else {
                 let why = format!("`{name}` is not set in your environment");
                 return Err(refused(import, why));
             };
@@ -173,7 +178,17 @@ impl Launch {
             secrets.push((name.clone(), value.to_owned()));
         }
         let is_url = |word: &String| word.starts_with("http://") || word.starts_with("https://");
+        let is_secret = |(name, value): &&(String, String)| {
+            import.secrets.contains(name) || secrets.iter().any(|(_, secret)| is_in(value, secret))
+        };
+        if let Some((name, _)) = import.env.iter().find(is_secret) {
+            let why = format!("`{name}` is given as a plain variable, and holds a secret");
+            return Err(refused(import, why));
+        }
         match import.words {
+            [url] if is_url(url) && !import.env.is_empty() => {
+                Err(refused(import, "a server behind a URL gets no variables".into()))
+            }
             [url] if is_url(url) => Self::url(import, url, secrets),
             _ => Self::command(import, rye, secrets),
         }
@@ -207,6 +222,7 @@ impl Launch {
         Ok(Self {
             at: McpAddress::Url(Remote { address, headers }),
             secrets,
+            env: Vec::new(),
             config,
             files: BTreeMap::new(),
             copies: None,
@@ -243,15 +259,10 @@ impl Launch {
             }
             false => command.clone(),
         };
-        let mut written_args: Vec<String> = Vec::new();
         let script = script_at(command, args);
-        let mut is_copied = program.is_some();
-        for (at, argument) in args.iter().enumerate() {
-            let taken = taking.take(argument)?;
-            is_copied |= taken.is_some() && script == Some(at);
-            written_args
-                .push(taken.map_or(argument.clone(), |path| format!("{{tool_dir}}/{path}")));
-        }
+        let written_args = written_args(import, rye, (command, args), &mut taking)?;
+        let copy = |at: usize| !written_args[at].is_data && written_args[at].text != args[at];
+        let is_copied = program.is_some() || script.is_some_and(copy);
         for named in import.files {
             taking.take_beside(named)?.map_err(|why| refused(import, why))?;
         }
@@ -261,11 +272,17 @@ impl Launch {
         }
         let mut config = Map::new();
         let copies = laid_out(&taking.files, rye).map_err(|why| refused(import, why))?;
-        let started = started(import.words, &written, &written_args, copies.as_ref());
+        // What is data is named from this folder now, and from the project by the items.
+        let here = written_args.iter().zip(args).map(|(written, word)| match written.is_data {
+            true => word.clone(),
+            false => written.text.clone(),
+        });
+        let here: Vec<String> = here.collect();
+        let started = started(import.words, &written, &here, copies.as_ref());
         config.insert("command".into(), written.into());
-        let as_written = written_args.into_iter().map(|word| {
-            let is_package = names_package(command, args, &word) && reads_as_file(&word);
-            if is_package { json!({"data": word}) } else { word.into() }
+        let as_written = written_args.into_iter().map(|it| match it.is_data {
+            true => json!({"data": it.text}),
+            false => it.text.into(),
         });
         config.insert("args".into(), as_written.collect());
         let fetches = FETCH.iter().find(|(name, _)| command.rsplit('/').next() == Some(*name));
@@ -286,6 +303,7 @@ impl Launch {
         Ok(Self {
             at: McpAddress::Program(Box::new(spawn)),
             secrets,
+            env: import.env.to_vec(),
             config,
             files: taking.files,
             copies,
@@ -309,6 +327,10 @@ impl Launch {
         if !self.secrets.is_empty() {
             let names = self.secrets.iter().map(|(name, _)| name.clone());
             let _ = writeln!(out, "secrets: {}", list(names));
+        }
+        if !self.env.is_empty() {
+            let env = self.env.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+            entry(&mut out, 0, "env_config", &json!({"env": env.collect::<Map<_, _>>()}));
         }
         if let Some(schema) = tool.pins.get("input_schema") {
             entry(&mut out, 0, "input_schema", schema);
@@ -356,29 +378,6 @@ const EXTERNAL: &str = "integrity: external. The command line names no exact ver
 const EXTERNAL_URL: &str = "integrity: external. The server is not on this machine; what its tools say of \
     themselves is pinned, and not what they do";
 
-/// A folder as the items name it: one that is named from here lies in the project, or is absolute.
-fn from_here(path: &str, rye: &Rye) -> String {
-    if path.starts_with(['/', '{']) {
-        return path.to_owned();
-    }
-    let mut place = rye.located().cwd.clone();
-    for part in Path::new(path).components() {
-        match part {
-            Component::ParentDir => drop(place.pop()),
-            Component::Normal(name) => place.push(name),
-            _ => {}
-        }
-    }
-    let project = rye.spaces().get(Space::Project);
-    let named = match project.and_then(|root| place.strip_prefix(root.base()).ok()) {
-        Some(rest) => Path::new("{project_path}").join(rest),
-        None => place,
-    };
-    let named = named.display().to_string();
-    let named = named.trim_end_matches('/');
-    format!("{named}{}", if path.ends_with('/') { "/" } else { "" })
-}
-
 /// The server as the person's own command line starts it: in this folder, with what every tool gets
 /// of the environment.
 fn spawn(
@@ -404,11 +403,12 @@ fn spawn(
     let path =
         std::env::join_paths(ground.own_path(vars)).expect("a folder of `PATH` holds no colon");
     let host = host.chain([("PATH".to_owned(), path)]);
-    let secrets = secrets.iter().map(|(name, value)| (name.clone(), value.into()));
+    let given = secrets.iter().chain(import.env);
+    let given = given.map(|(name, value)| (name.clone(), value.into()));
     let time = Duration::from_millis(MCP_IMPORT_MS);
     Ok(Spawn {
         args: words[1..].iter().map(OsString::from).collect(),
-        env: host.chain(secrets).collect(),
+        env: host.chain(given).collect(),
         ..Spawn::new(&program, &cwd, OUTPUT_BYTES, time)
     })
 }
@@ -443,7 +443,7 @@ fn refused(import: &McpImport<'_>, why: String) -> Failure {
 }
 
 /// A name that an item may have: what may not stand in one becomes `_`.
-fn item_name(name: &str) -> String {
+pub(super) fn item_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
     name.chars().map(plain).collect()
 }

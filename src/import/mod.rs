@@ -8,12 +8,13 @@
 //!
 //! In:  an MCP server. Out: one item for each of its tools, pinned to what it says of itself.
 //!
-//! `mcp.rs` the tools of a server · `copies.rs` what a server is started from · `skill.rs` a skill
-//! as a directive, and back, with `skill_files.py` for its files · `legacy.rs` the older signature
-//! form · `folder.rs` a folder of it · `runtimeconfig.rs` what it binds · `hook.rs` the keys of a
-//! hook · `pack.rs` descriptions and schemas · `doc.rs` a document whose every fault has its line
-//! and column · `files.rs` the files that arguments name · `draft.rs` the text of an item,
-//! `yaml.rs` its values · `write.rs` the only place that writes
+//! `mcp.rs` the tools of a server · `mcp_servers.rs` the servers of a client · `copies.rs` what a
+//! server is started from · `skill.rs` a skill as a directive, and back, with `skill_files.py` for
+//! its files · `legacy.rs` the older signature form · `folder.rs` a folder of it ·
+//! `runtimeconfig.rs` what it binds · `hook.rs` the keys of a hook · `pack.rs` descriptions and
+//! schemas · `doc.rs` a document whose every fault has its line and column · `files.rs` the files
+//! that arguments name · `draft.rs` the text of an item, `yaml.rs` its values · `write.rs` the only
+//! place that writes
 //!
 //! Invariants
 //! - A key that is not known, or a value that is none, is a fault: nothing is passed over in
@@ -33,6 +34,7 @@ pub(crate) mod fuzz;
 mod hook;
 mod legacy;
 mod mcp;
+mod mcp_servers;
 mod pack;
 mod runtimeconfig;
 mod skill;
@@ -44,5 +46,6 @@ pub(crate) use error::CODES;
 pub(crate) use folder::{LeftOut, OlderFolder, nothing, older_items};
 pub(crate) use legacy::OlderKey;
 pub(crate) use mcp::{McpImport, mcp_drafts};
-pub(crate) use skill::{export, hand_out, skill};
+pub(crate) use mcp_servers::{McpClientConfig, mcp_servers};
+pub(crate) use skill::{SkillRules, export, hand_out, skill};
 pub(crate) use write::{Put, Written, write};

@@ -17,7 +17,7 @@ const TOP: [&str; 5] = ["$schema", "apiVersion", "kind", "metadata", "spec"];
 /// Sections that bind programs which speak the exec protocol.
 const SECTIONS: [&str; 3] = ["tools", "evals", "hooks"];
 /// Sections that are known there and mean nothing here.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 12] = [
     "providers",
     "mcp_servers",
     "state_store",
@@ -27,6 +27,9 @@ const OTHERS: [&str; 9] = [
     "tts_providers",
     "stt_providers",
     "inference_providers",
+    "selectors",
+    "tool_selector",
+    "skills",
 ];
 const TOOL: [&str; 12] = [
     "name",
@@ -76,8 +79,7 @@ pub(super) fn read<'d>(
 ) -> Vec<Bound<'d>> {
     let mut bound = Vec::new();
     let Some(spec) = spec(doc, value) else { return bound };
-    let known: Vec<&str> = SECTIONS.iter().chain(&OTHERS).copied().collect();
-    spec.only(&known);
+    spec.only_these(&SECTIONS, &OTHERS);
     for key in OTHERS.iter().filter(|key| spec.has(key)) {
         remarks.push(format!("`spec.{key}` binds no program of the exec protocol and is left out"));
     }
@@ -99,6 +101,13 @@ pub(super) fn read<'d>(
                 _ => {
                     let known: Vec<&str> = PROGRAM.iter().chain(&hook::KEYS).copied().collect();
                     entry.only(&known);
+                    if entry.get("hook").and_then(Value::as_str) == Some("eval") {
+                        let spot = &entry.spot;
+                        remarks.push(format!(
+                            "`{spot}` is told of the scores of evals, which no hook of rye is: it is left out"
+                        ));
+                        continue;
+                    }
                     // Both are looked at, so that all faults are told.
                     let hook = hook::read(&entry);
                     let role = hook.map_or(Role::Tool, Role::Hook);

@@ -1,8 +1,9 @@
 //! A skill of the Agent Skills format as a directive, and back.
 //!
-//! The front matter goes into the directive's metadata and into a block of YAML above it, the text
-//! into its body. Files go beside a tool of the same name, whose signature covers them and which
-//! gives them out: what an agent reads or runs of a skill is what was signed.
+//! The front matter goes into the directive's metadata and, to the byte, into a block of YAML above
+//! it; the text goes into its body as it is. Files go beside a tool of the same name, whose
+//! signature covers them and which gives them out: what an agent reads or runs of a skill is what
+//! was signed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::doc::{Doc, Fields, Spot};
+use super::doc::{Doc, Spot};
 use super::draft::{Drafts, ItemDraft};
 use super::error::{IMPORT_FILE, IMPORT_MISSING, IMPORT_NAME, IMPORT_VALUE, ImportError};
 use super::files::{CopiedFile, is_hidden};
@@ -21,9 +22,9 @@ use super::yaml::entry;
 use crate::base::bytes::write_new;
 use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::{escape_line, unfit};
-use crate::diagnostic::{Failure, Place};
+use crate::diagnostic::{Code, Failure, Place};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
-use crate::parse::{Item, is_snake_case, yaml};
+use crate::parse::{Directive, Item, is_snake_case, metadata_range, yaml};
 use crate::rye::Rye;
 use crate::space::{RelPath, Root};
 use crate::verify::Glob;
@@ -40,6 +41,17 @@ const COMPATIBILITY_CHARS: usize = 500;
 /// Gives out the files that lie beside it.
 const FILES_PY: &str = include_str!("skill_files.py");
 
+/// What the preamble of a directive begins with whose block and body are a skill's to the byte.
+const MADE: &str =
+    "Made of an Agent Skill, which is kept here to the byte; `rye export skill` gives it back.";
+
+/// Whether what breaks a rule of the format is refused, or taken with a remark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SkillRules {
+    Strict,
+    Lenient,
+}
+
 /// What front matter says.
 #[derive(Debug, Default, PartialEq)]
 struct Front {
@@ -50,9 +62,27 @@ struct Front {
 }
 
 impl Front {
-    fn read(doc: &Doc<'_>, value: &Value, folder: &str) -> Option<Self> {
+    fn read(
+        doc: &Doc<'_>,
+        value: &Value,
+        folder: &str,
+        rules: SkillRules,
+        remarks: &mut Vec<String>,
+    ) -> Option<Self> {
         let fields = Spot::top(doc).map(value)?;
-        fields.only(&KEYS);
+        match rules {
+            SkillRules::Strict => fields.only(&KEYS),
+            SkillRules::Lenient => {
+                let unknown = fields.entries().filter(|(key, _)| !KEYS.contains(&key.as_str()));
+                remarks.extend(unknown.map(|(key, _)| {
+                    format!("`{}` is not a key of the format; it is kept", fields.at(key))
+                }));
+            }
+        }
+        let mut breaks = |spot: Spot<'_>, code: Code, why: &str| match rules {
+            SkillRules::Strict => spot.fault(code, why),
+            SkillRules::Lenient => remarks.push(format!("`{spot}` {why}; it is kept")),
+        };
         let mut rest = Map::new();
         for key in ["license", "compatibility"] {
             rest.extend(fields.readable(key).map(|text| (key.to_owned(), text.into())));
@@ -66,17 +96,27 @@ impl Front {
         if let Some(tools) = fields.readable("allowed-tools") {
             rest.insert("allowed-tools".into(), tools.into());
         }
-        let limit = |key: &str, most: usize| longer(&fields, key, most);
-        limit("description", DESCRIPTION_CHARS);
-        limit("compatibility", COMPATIBILITY_CHARS);
-        let name = fields.needed("name")?;
-        if let Err(why) = check_name(&name) {
-            fields.at("name").fault(IMPORT_NAME, &why);
-        } else if name != folder {
-            let folder = escape_line(folder);
-            fields
-                .at("name")
-                .fault(IMPORT_NAME, &format!("is not the folder's, which is `{folder}`"));
+        for (key, most) in
+            [("description", DESCRIPTION_CHARS), ("compatibility", COMPATIBILITY_CHARS)]
+        {
+            let text = fields.get(key).and_then(Value::as_str);
+            if text.is_some_and(|text| text.chars().count() > most) {
+                breaks(fields.at(key), IMPORT_VALUE, &format!("is longer than {most} characters"));
+            }
+        }
+        let mut name = fields.needed("name")?;
+        match check_name(&name) {
+            // What it is called then is what its folder is called.
+            Err(why) if rules == SkillRules::Lenient && check_name(folder).is_ok() => {
+                breaks(fields.at("name"), IMPORT_NAME, &why);
+                folder.clone_into(&mut name);
+            }
+            Err(why) => fields.at("name").fault(IMPORT_NAME, &why),
+            Ok(()) if name != folder => {
+                let why = format!("is not the folder's, which is `{}`", escape_line(folder));
+                breaks(fields.at("name"), IMPORT_NAME, &why);
+            }
+            Ok(()) => {}
         }
         fields.needed("description")?;
         let description = fields.readable("description")?;
@@ -93,13 +133,6 @@ impl Front {
 
     fn metadata(&self, key: &str) -> Option<&str> {
         self.rest.get("metadata")?.get(key)?.as_str()
-    }
-}
-
-fn longer(fields: &Fields<'_>, key: &str, most: usize) {
-    let text = fields.get(key).and_then(Value::as_str);
-    if text.is_some_and(|text| text.chars().count() > most) {
-        fields.at(key).fault(IMPORT_VALUE, &format!("is longer than {most} characters"));
     }
 }
 
@@ -124,19 +157,29 @@ fn check_name(name: &str) -> Result<(), String> {
 /// The drafts of a skill's folder: a directive, and a tool that gives out its files if it has any.
 ///
 /// # Errors
-/// `import.nothing` for a folder without `SKILL.md`; `space.*`
-pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, Failure> {
+/// `import.nothing` for a folder that is not there or has no `SKILL.md`; `space.*`
+pub(crate) fn skill(
+    folder: &Path,
+    category: &ItemId,
+    rules: SkillRules,
+) -> Result<Drafts, Failure> {
     let folder = match folder.file_name() {
         Some(name) if name == SKILL => folder.parent().unwrap_or(folder),
         _ => folder,
     };
-    let nothing =
-        || ImportError::Nothing { path: folder.display().to_string(), left_out: Vec::new() };
-    let real = folder.canonicalize().map_err(|_| nothing())?;
+    let nothing = || ImportError::Nothing {
+        path: folder.display().to_string(),
+        left_out: Vec::new(),
+        is_reserved: false,
+    };
+    let real = folder
+        .canonicalize()
+        .map_err(|_| ImportError::NoFolder { path: folder.display().to_string() })?;
     let root = Root::on_disk(Space::Project, real.clone())?;
     let files = root.base_folder()?.ok_or_else(nothing)?;
     let Ok(name) = SKILL.parse::<RelPath>() else { return Err(nothing().into()) };
     let bytes = files.read(&name)?.ok_or_else(nothing)?;
+    let had_returns = bytes.contains(&b'\r');
     let text = std::str::from_utf8(&bytes).map(|text| text.replace("\r\n", "\n"));
     let is_text = text.is_ok();
     let text = text.unwrap_or_default();
@@ -151,7 +194,11 @@ pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, Failure>
         Spot::top(&doc).fault(IMPORT_MISSING, "has no front matter between two lines of `---`");
     } else if let Some(value) = doc.yaml() {
         let own = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let front = Front::read(&doc, &value, &own);
+        if had_returns {
+            remarks.push("its lines end in a carriage return, which is left out".into());
+        }
+        let head = front.strip_prefix("---\n").unwrap_or(front);
+        let front = Front::read(&doc, &value, &own, rules, &mut remarks);
         let mut taken = BTreeMap::new();
         let walked = files.walk("", &|path| !is_hidden(path));
         let too_many = || {
@@ -186,7 +233,7 @@ pub(crate) fn skill(folder: &Path, category: &ItemId) -> Result<Drafts, Failure>
             if body.contains("{input:") {
                 remarks.push("it holds `{input:`, which a directive fills in".into());
             }
-            items = drafts(&front, body, category, taken)?;
+            items = drafts(&front, (head, body), category, taken)?;
         }
     }
     let faults = doc.into_faults();
@@ -204,7 +251,8 @@ fn split(text: &str) -> Option<(&str, &str)> {
         None => rest.strip_suffix("\n---")?.len() + 1,
     };
     let front = &text[..4 + end];
-    Some((front, text[4 + end..].strip_prefix("---")?.trim_start_matches('\n')))
+    let behind = text[4 + end..].strip_prefix("---")?;
+    Some((front, behind.strip_prefix('\n').unwrap_or(behind)))
 }
 
 fn take(root: &Root, files: &crate::space::Folder<'_>, path: &str) -> Result<CopiedFile, String> {
@@ -220,7 +268,7 @@ fn take(root: &Root, files: &crate::space::Folder<'_>, path: &str) -> Result<Cop
 
 fn drafts(
     front: &Front,
-    body: &str,
+    (head, body): (&str, &str),
     category: &ItemId,
     files: BTreeMap<RelPath, CopiedFile>,
 ) -> Result<Vec<ItemDraft>, Failure> {
@@ -229,13 +277,14 @@ fn drafts(
     let version = front.metadata("version").filter(|text| semver::Version::parse(text).is_ok());
     let author = front.metadata("author").unwrap_or("imported");
     let note = if files.is_empty() { String::new() } else { note(&id) };
+    // The block ends where there are more backticks than in it.
+    let fence = "`".repeat(longest_run(head, '`').max(2) + 1);
     let text = format!(
-        "# {}\n\nMade of an Agent Skill; `rye export skill` gives it back.\n\n```yaml\n{}```\n\n\
+        "# {}\n\n{MADE}\n\n{fence}yaml\n{head}{fence}\n\n\
          ```xml\n<directive name=\"{name}\" version=\"{}\">\n  <metadata>\n    \
          <description>{}</description>\n    <category>{category}</category>\n    \
          <author>{}</author>\n  </metadata>\n</directive>\n```\n\n{note}{body}",
         front.name,
-        front.to_yaml(),
         version.unwrap_or("1.0.0"),
         xml(&front.description),
         xml(author),
@@ -282,6 +331,11 @@ fn note(id: &ItemId) -> String {
     )
 }
 
+/// How many of a character stand together at most.
+fn longest_run(text: &str, of: char) -> usize {
+    text.split(|c| c != of).map(str::len).max().unwrap_or_default()
+}
+
 fn xml(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -313,33 +367,11 @@ pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, Failure> {
     if !directive.inputs.is_empty() {
         return Err(not("it has inputs, and a skill has none".into()));
     }
-    let mut front = Front {
-        name: name.clone(),
-        description: directive.description.clone().unwrap_or_default(),
-        rest: kept(&directive.preamble, &name).unwrap_or_default(),
-    };
-    if front.rest.is_empty() {
-        let said = [("author", &directive.author), ("version", &directive.version)];
-        let said = said.into_iter().filter_map(|(key, text)| Some((key, text.as_deref()?)));
-        // What an import writes where nobody said so is nothing to hand on.
-        let said = said.filter(|(_, text)| !matches!(*text, "imported" | "1.0.0"));
-        let said: Map<String, Value> =
-            said.map(|(key, text)| (key.to_owned(), text.into())).collect();
-        if !said.is_empty() {
-            front.rest.insert("metadata".into(), Value::Object(said));
-        }
-    }
-    let characters = front.description.chars().count();
-    if characters == 0 || characters > DESCRIPTION_CHARS {
-        return Err(not(format!("its description is not of 1 to {DESCRIPTION_CHARS} characters")));
-    }
     let note = note(&item.id);
-    let (body, has_files) = match directive.body.strip_prefix(note.trim_end()) {
-        Some(body) => (body.trim_start_matches('\n'), true),
-        None => (directive.body.as_str(), false),
+    let (text, has_files) = match to_the_byte(&directive, &described.content, &note) {
+        Some(kept) => kept,
+        None => made(&directive, &name, &note).map_err(not)?,
     };
-    let text = format!("---\n{}---\n\n{body}", front.to_yaml());
-    let text = if text.ends_with('\n') { text } else { format!("{text}\n") };
     let mut files = BTreeMap::from([(SKILL.to_owned(), (text.into_bytes(), false))]);
     if has_files {
         // The one beside it, and not a nearer one.
@@ -354,6 +386,61 @@ pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, Failure> {
         }
     }
     Ok(Skill { name, files })
+}
+
+/// `SKILL.md` as it was imported, and whether files belong to it; `None` for a directive that was
+/// made otherwise, or describes itself otherwise since.
+fn to_the_byte(directive: &Directive, text: &str, note: &str) -> Option<(String, bool)> {
+    let block = directive.preamble.strip_prefix(MADE)?.trim_start_matches('\n');
+    let fence = &block[..block.find("yaml\n").filter(|at| *at >= 3)?];
+    let head = block.strip_prefix(fence)?.strip_prefix("yaml\n")?.strip_suffix(fence)?;
+    let Ok(Value::Object(front)) = yaml(head) else { return None };
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let said = front.get("description").and_then(Value::as_str).map(words);
+    if said != directive.description.as_deref().map(words) {
+        return None;
+    }
+    let behind = &text[metadata_range(text).ok()?.end..];
+    let behind = behind.split_once("```\n")?.1.strip_prefix('\n')?;
+    let (body, has_files) = match behind.strip_prefix(note) {
+        Some(body) => (body, true),
+        None => (behind, false),
+    };
+    Some((format!("---\n{head}---\n{body}"), has_files))
+}
+
+/// `SKILL.md` of a directive as the format can hold it, and whether files belong to it.
+///
+/// # Errors
+/// Why it cannot.
+fn made(directive: &Directive, name: &str, note: &str) -> Result<(String, bool), String> {
+    let mut front = Front {
+        name: name.to_owned(),
+        description: directive.description.clone().unwrap_or_default(),
+        rest: kept(&directive.preamble, name).unwrap_or_default(),
+    };
+    if front.rest.is_empty() {
+        let said = [("author", &directive.author), ("version", &directive.version)];
+        let said = said.into_iter().filter_map(|(key, text)| Some((key, text.as_deref()?)));
+        // What an import writes where nobody said so is nothing to hand on.
+        let said = said.filter(|(_, text)| !matches!(*text, "imported" | "1.0.0"));
+        let said: Map<String, Value> =
+            said.map(|(key, text)| (key.to_owned(), text.into())).collect();
+        if !said.is_empty() {
+            front.rest.insert("metadata".into(), Value::Object(said));
+        }
+    }
+    let characters = front.description.chars().count();
+    if characters == 0 || characters > DESCRIPTION_CHARS {
+        return Err(format!("its description is not of 1 to {DESCRIPTION_CHARS} characters"));
+    }
+    let (body, has_files) = match directive.body.strip_prefix(note.trim_end()) {
+        Some(body) => (body.trim_start_matches('\n'), true),
+        None => (directive.body.as_str(), false),
+    };
+    let text = format!("---\n{}---\n\n{body}", front.to_yaml());
+    let text = if text.ends_with('\n') { text } else { format!("{text}\n") };
+    Ok((text, has_files))
 }
 
 /// Writes a skill into a folder of its name, which there must not be yet; there is all of it or

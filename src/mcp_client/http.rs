@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
 use crate::base::Address;
-use crate::base::durations::CONNECT_TIMEOUT_MS;
+use crate::base::durations::{CONNECT_TIMEOUT_MS, MCP_RETRY_MAX_MS, MCP_RETRY_MS, MCP_TURN_MS};
 use crate::base::limits::MCP_ANSWER_BYTES;
 use crate::execute::{McpFault, RunFolders};
 use crate::host::{HttpAnswer, HttpCall, NetFault, NetSettings, PersistentChild};
@@ -33,7 +33,7 @@ pub(super) struct HttpCarrier {
     list_changed: bool,
 }
 
-/// Longest name of a session, in bytes.
+/// Longest name of a session or an event, in bytes.
 const SESSION_BYTES: usize = 1024;
 
 impl HttpCarrier {
@@ -42,13 +42,29 @@ impl HttpCarrier {
     }
 
     fn send(&self, message: &Value, talk: &Talk<'_>) -> Result<HttpAnswer, Lost> {
-        let own = ["content-type", "accept", "mcp-session-id", "mcp-protocol-version"];
+        self.request(Some(message), None, talk)
+    }
+
+    /// Sends a message, or asks for what came behind an event of a stream that ended.
+    fn request(
+        &self,
+        message: Option<&Value>,
+        behind: Option<&str>,
+        talk: &Talk<'_>,
+    ) -> Result<HttpAnswer, Lost> {
+        let own =
+            ["content-type", "accept", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
         let headers = self.remote.headers.iter();
         let mut headers: Vec<(String, String)> =
             headers.filter(|(name, _)| !own.contains(&name.as_str())).cloned().collect();
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
-        add("content-type", "application/json");
+        if message.is_some() {
+            add("content-type", "application/json");
+        }
         add("accept", "application/json, text/event-stream");
+        if let Some(event) = behind {
+            add("last-event-id", event);
+        }
         if let Some(session) = &self.session {
             add("mcp-session-id", session);
         }
@@ -56,10 +72,10 @@ impl HttpCarrier {
             add("mcp-protocol-version", version);
         }
         let call = HttpCall {
-            method: "POST",
+            method: if message.is_some() { "POST" } else { "GET" },
             url: self.remote.address.as_str().to_owned(),
             headers,
-            body: Some(Arc::from(message.to_string().into_bytes())),
+            body: message.map(|message| Arc::from(message.to_string().into_bytes())),
             until: talk.until,
             connect_timeout: Duration::from_millis(CONNECT_TIMEOUT_MS),
             body_cap: MCP_ANSWER_BYTES,
@@ -84,30 +100,53 @@ impl HttpCarrier {
     }
 
     /// The messages of an answer: one, or those of a stream of events.
-    fn messages(answer: &HttpAnswer) -> Result<Vec<String>, McpFault> {
+    fn messages(answer: &HttpAnswer) -> Result<Vec<StreamEvent>, McpFault> {
         if answer.truncated {
             return Err(bad(format!("an answer has more than {MCP_ANSWER_BYTES} bytes")));
         }
         let text = std::str::from_utf8(&answer.body).map_err(|_| bad("it is not UTF-8"))?;
         let kind = header(answer, "content-type").unwrap_or_default().to_ascii_lowercase();
         match kind.split(';').next().unwrap_or_default().trim() {
-            "application/json" => Ok(vec![text.to_owned()]),
+            "application/json" => {
+                Ok(vec![StreamEvent { data: text.to_owned(), ..StreamEvent::default() }])
+            }
             "text/event-stream" => Ok(events(text)),
             other => Err(bad(format!("its answer is of the type `{other}`"))),
         }
     }
 }
 
-/// The data of each event of a stream that says something.
-fn events(text: &str) -> Vec<String> {
+/// One event of a stream.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct StreamEvent {
+    data: String,
+    /// By which a client comes back behind it.
+    id: Option<String>,
+    /// How long a client waits before it comes back, in milliseconds.
+    retry: Option<u64>,
+}
+
+/// The events of a stream that say something.
+fn events(text: &str) -> Vec<StreamEvent> {
     let text =
         text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
-    let data = |event: &str| {
-        let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));
-        let lines: Vec<&str> = lines.map(|it| it.strip_prefix(' ').unwrap_or(it)).collect();
-        lines.join("\n")
+    let event = |event: &str| {
+        let all = |name: &str| -> Vec<String> {
+            let lines = event.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            lines.map(|it| it.strip_prefix(' ').unwrap_or(it).to_owned()).collect()
+        };
+        let is_plain = |id: &String| {
+            let is_visible = id.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
+            is_visible && !id.is_empty() && id.len() <= SESSION_BYTES
+        };
+        StreamEvent {
+            data: all("data").join("\n"),
+            id: all("id").pop().filter(is_plain),
+            retry: all("retry").pop().and_then(|text| text.parse().ok()),
+        }
     };
-    text.split("\n\n").map(data).filter(|data| !data.is_empty()).collect()
+    let found = text.split("\n\n").map(event);
+    found.filter(|event| *event != StreamEvent::default()).collect()
 }
 
 fn header<'a>(answer: &'a HttpAnswer, name: &str) -> Option<&'a str> {
@@ -125,7 +164,7 @@ impl Carrier for HttpCarrier {
         if Instant::now() >= talk.until {
             return Err(Lost::TimedOut);
         }
-        let answer = self.send(message, talk)?;
+        let mut answer = self.send(message, talk)?;
         if self.session.is_none()
             && let Some(session) = header(&answer, "mcp-session-id")
         {
@@ -135,15 +174,38 @@ impl Carrier for HttpCarrier {
             }
             self.session = Some(session.to_owned());
         }
-        let mut found = None;
-        for text in Self::messages(&answer)? {
-            match heard(&text, id)? {
-                Heard::Answer(answer) => found = found.or(Some(answer)),
-                Heard::ListChanged => self.list_changed = true,
-                Heard::Asked(_) | Heard::Nothing => {}
+        let (mut found, mut wait) = (None, MCP_RETRY_MS);
+        loop {
+            let mut behind = None;
+            for event in Self::messages(&answer)? {
+                wait = event.retry.unwrap_or(wait);
+                behind = event.id.or(behind);
+                if event.data.is_empty() {
+                    continue;
+                }
+                match heard(&event.data, id)? {
+                    Heard::Answer(answer) => found = found.or(Some(answer)),
+                    Heard::ListChanged => self.list_changed = true,
+                    Heard::Asked(_) | Heard::Nothing => {}
+                }
             }
+            // A stream may end before the answer came; whoever comes back is given the rest.
+            match (found, behind) {
+                (Some(found), _) => return Ok(found),
+                (None, None) => return Err(bad("its answer holds none to what was asked").into()),
+                (None, Some(behind)) => {
+                    let wait = Duration::from_millis(wait.clamp(MCP_TURN_MS, MCP_RETRY_MAX_MS));
+                    if Instant::now() + wait >= talk.until {
+                        return Err(Lost::TimedOut);
+                    }
+                    if let Ok(Some(signal)) = talk.host.sleep(wait) {
+                        return Err(Lost::Interrupted(signal));
+                    }
+                    answer = self.request(None, Some(&behind), talk)?;
+                }
+            }
+            found = None;
         }
-        Ok(found.ok_or_else(|| bad("its answer holds none to what was asked"))?)
     }
 
     fn tell(&mut self, message: &Value, talk: &Talk<'_>) -> Result<(), Lost> {
@@ -173,19 +235,28 @@ impl Carrier for HttpCarrier {
 
 #[cfg(test)]
 mod tests {
-    use super::events;
+    use super::{StreamEvent, events};
 
     #[test]
     fn events_table() {
+        let event = |data: &str, id: Option<&str>, retry| StreamEvent {
+            data: data.into(),
+            id: id.map(str::to_owned),
+            retry,
+        };
+        let data = |data: &str| event(data, None, None);
         for (text, want) in [
-            ("", &[][..]),
-            (": keep\n\n", &[]),
-            ("data: {}\n\n", &["{}"]),
+            ("", vec![]),
+            (": keep\n\n", vec![]),
+            ("data: {}\n\n", vec![data("{}")]),
             (
                 "event: message\r\nid: 1\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\ndata:2",
-                &["{\"a\":\n1}", "2"],
+                vec![event("{\"a\":\n1}", Some("1"), None), data("2")],
             ),
-            ("data:\n\nid: 3\n\ndata: x\n\n", &["x"]),
+            (
+                "data:\n\nid: 3\nretry: 500\n\nretry: x\nid: a\u{e9}\ndata: x\n\n",
+                vec![event("", Some("3"), Some(500)), data("x")],
+            ),
         ] {
             assert_eq!(events(text), want, "{text:?}");
         }

@@ -18,8 +18,8 @@ use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::{ItemId, Space};
 use crate::import::{
-    Drafts, Import, ItemDraft, LeftOut, McpImport, OlderFolder, OlderKey, Put, Written, drafts,
-    mcp_drafts, nothing, older_items, skill, write,
+    Drafts, Import, ItemDraft, LeftOut, McpClientConfig, McpImport, OlderFolder, OlderKey, Put,
+    SkillRules, Written, drafts, mcp_drafts, mcp_servers, nothing, older_items, skill, write,
 };
 use crate::resolve::Found;
 use crate::rye::{SignReport, ToSign};
@@ -59,7 +59,8 @@ enum Format {
     /// -y pkg@1.2.3`, `uvx pkg==1.2.3`), an image by its digest, or a file, which is copied and
     /// signed with the items.
     #[command(
-        after_help = "examples:\n  rye import mcp --category time uvx mcp-server-time==2025.9.25\n  \
+        after_help = "examples:\n  rye import mcp --category time uvx mcp-server-time==2026.10.19\n  \
+        rye import mcp --config ~/.cursor/mcp.json --only time\n  \
         rye import mcp --category tickets --secret ACME_TOKEN https://mcp.acme.example/mcp"
     )]
     Mcp(Mcp),
@@ -91,6 +92,10 @@ struct OlderItems {
     /// Also what no older signature vouches for; it is written and never signed with the rest
     #[arg(long)]
     unchecked: bool,
+    /// The folder that the items are put into, such as `old`; by default each keeps its id, and
+    /// what is below `rye/` is left out
+    #[arg(long, value_name = "FOLDER")]
+    category: Option<String>,
     #[command(flatten)]
     to: To,
 }
@@ -103,6 +108,10 @@ struct SkillFolder {
     /// The folder of the items
     #[arg(long, value_name = "FOLDER", default_value = "skills")]
     category: String,
+    /// Take a skill that breaks rules of the format, with a remark for each: unknown keys, texts
+    /// that are too long, a name that is not the folder's
+    #[arg(long)]
+    lenient: bool,
     #[command(flatten)]
     to: To,
 }
@@ -112,14 +121,26 @@ struct Mcp {
     /// The server's command line, or its URL
     #[arg(
         value_name = "COMMAND|URL",
-        required = true,
+        required_unless_present = "config",
+        conflicts_with = "config",
         trailing_var_arg = true,
         allow_hyphen_values = true
     )]
     server: Vec<String>,
+    /// The configuration of an MCP client, a JSON file with `mcpServers`, whose servers are
+    /// imported
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Of that file only this server
+    #[arg(long, value_name = "NAME", requires = "config")]
+    only: Vec<String>,
     /// A variable of your environment that the server gets; for a URL, its bearer token
     #[arg(long, value_name = "NAME")]
     secret: Vec<String>,
+    /// A variable that the server gets with this value, which everybody reads in the items; with
+    /// `--config` its name alone
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, Option<String>)>,
     /// What of the network the server may reach; by default all for a program that fetches
     /// packages, and nothing for others
     #[arg(long, value_name = "NET", value_parser = ["none", "loopback", "any"])]
@@ -157,25 +178,100 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Format::Runtimeconfig(args) => runtimeconfig(args, context, out),
         Format::Rye(args) => older(args, context, out),
         Format::Skill(args) => {
-            let drafts = skill(&args.folder, &args.category.parse::<ItemId>()?)?;
+            let rules = if args.lenient { SkillRules::Lenient } else { SkillRules::Strict };
+            let drafts = skill(&args.folder, &args.category.parse::<ItemId>()?, rules)?;
             let left_out = Vec::new();
             Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(context, out)
         }
         Format::Mcp(args) => {
-            let category = args.category.parse::<ItemId>()?;
-            let import = McpImport {
-                words: &args.server,
-                secrets: &args.secret,
-                net: args.net.as_deref(),
-                writes: &args.write,
-                files: &args.file,
-                category: &category,
+            let (from, drafts) = match &args.config {
+                Some(config) => (config.clone(), mcp_config(args, config, context)?),
+                None => (PathBuf::from(args.server.join(" ")), mcp_server(args, context)?),
             };
-            let drafts = mcp_drafts(&import, &context.rye()?)?;
-            let (from, left_out) = (PathBuf::from(args.server.join(" ")), Vec::new());
-            Foreign { from: &from, drafts, left_out, to: &args.to }.import(context, out)
+            Foreign { from: &from, drafts, left_out: Vec::new(), to: &args.to }.import(context, out)
         }
     }
+}
+
+/// A variable's name, with or without a value.
+fn variable(text: &str) -> Result<(String, Option<String>), String> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (text, None),
+    };
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    match is_name && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        true if value.as_deref().is_some_and(|value| value.contains("${")) => {
+            Err("its value holds `${`, which a call would fill in".into())
+        }
+        true => Ok((name.to_owned(), value)),
+        false => Err("it does not begin with the name of a variable".into()),
+    }
+}
+
+/// The drafts of the server that the command line names.
+fn mcp_server(args: &Mcp, context: &Context) -> Result<Drafts, Failure> {
+    let category = args.category.parse::<ItemId>()?;
+    let env = args.env.iter().map(|(name, value)| match value {
+        Some(value) => Ok((name.clone(), value.clone())),
+        None => Err(CliError::Usage {
+            message: format!("`--env {name}` has no value"),
+            help: Some(format!("give `--env {name}=VALUE`, or `--secret {name}`")),
+        }),
+    });
+    let env = env.collect::<Result<Vec<_>, _>>()?;
+    let import = McpImport {
+        words: &args.server,
+        secrets: &args.secret,
+        known: &[],
+        env: &env,
+        net: args.net.as_deref(),
+        writes: &args.write,
+        files: &args.file,
+        category: &category,
+    };
+    mcp_drafts(&import, &context.rye()?)
+}
+
+/// The drafts of the servers that a client's configuration names.
+fn mcp_config(args: &Mcp, path: &Path, context: &Context) -> Result<Drafts, Failure> {
+    let category = args.category.parse::<ItemId>()?;
+    let text = read(path)?;
+    let plain: Vec<_> = args.env.iter().map(|(name, _)| name.clone()).collect();
+    let (only, secrets) = (&args.only, &args.secret);
+    let config =
+        McpClientConfig { path, text: &text, only, plain: &plain, secrets, category: &category };
+    let (items, faults) = (Vec::new(), Vec::new());
+    let (servers, remarks) = match mcp_servers(&config) {
+        Ok(read) => read,
+        Err(faults) => return Ok(Drafts { items, remarks: Vec::new(), faults }),
+    };
+    let mut all = Drafts { items, remarks, faults };
+    let rye = context.rye()?;
+    for server in &servers {
+        let given = |(name, value): &(String, String)| {
+            let named = args.env.iter().find(|(known, _)| known == name);
+            let value = named.and_then(|(_, value)| value.clone()).unwrap_or_else(|| value.clone());
+            (name.clone(), value)
+        };
+        let env: Vec<_> = server.env.iter().map(given).collect();
+        let import = McpImport {
+            words: &server.words,
+            secrets: &server.secrets,
+            known: &server.known,
+            env: &env,
+            net: args.net.as_deref(),
+            writes: &args.write,
+            files: &args.file,
+            category: &server.category,
+        };
+        let drafts = mcp_drafts(&import, &rye)?;
+        let name = server.category.name();
+        all.items.extend(drafts.items);
+        all.remarks.extend(drafts.remarks.into_iter().map(|remark| format!("{name}: {remark}")));
+        all.faults.extend(drafts.faults);
+    }
+    Ok(all)
 }
 
 fn runtimeconfig(args: &RuntimeConfig, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
@@ -198,7 +294,8 @@ fn older(args: &OlderItems, context: &Context, out: &mut Out) -> Result<Exit, Fa
         })?;
         keys.push(key);
     }
-    let folder = OlderFolder { path: &args.folder, keys, unchecked: args.unchecked };
+    let category = args.category.as_deref().map(str::parse::<ItemId>).transpose()?;
+    let folder = OlderFolder { path: &args.folder, keys, unchecked: args.unchecked, category };
     let (drafts, left_out) = older_items(&context.rye()?, folder)?;
     Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(context, out)
 }

@@ -146,7 +146,6 @@ const ROWS: &[Row] = &[
         (1, 38),
         "did you mean `tool`?",
     ),
-    ("spec: {hooks: {a: {command: x, hook: eval}}}\n", "import.value", (1, 38), "is `eval`"),
     ("spec: {hooks: {a: {command: x, hook: tool}}}\n", "import.missing", (1, 16), "no `phases`"),
     (
         "spec: {hooks: {a: {command: x, hook: tool, phases: []}}}\n",

@@ -177,12 +177,34 @@ fn a_hidden_file_that_a_runtimeconfig_names_is_not_copied_and_that_is_told() {
 }
 
 #[test]
+fn what_binds_no_tool_is_left_out_with_a_remark() {
+    let world = world();
+    let others =
+        "  selectors: {best: {command: x}}\n  tool_selector: best\n  skills: [{path: x}]\n";
+    let told =
+        "    scores:\n      command: ./hooks/guard\n      hook: eval\n      phases: [after]\n";
+    put(&world, "more.yaml", &format!("{HEAD}{SPEC}{told}{others}"));
+    let (status, said) = import(&world, "more.yaml", &["--category", "shop", "--yes"]);
+    assert_eq!((status, said["items"].as_array().map(Vec::len)), (0, Some(4)), "{said}");
+    for key in ["selectors", "tool_selector", "skills", "hooks.scores"] {
+        let part = format!("`spec.{key}` ");
+        let remarks = said["remarks"].as_array().unwrap().iter().filter_map(Value::as_str);
+        let told = remarks.filter(|it| it.starts_with(&part) && it.contains("left out")).count();
+        assert_eq!(told, 1, "{key}: {said}");
+    }
+}
+
+#[test]
 fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
     let world = world();
     for (name, category) in [("runtimeconfig.yaml", "imported"), ("bare.yaml", "shop/bare")] {
         let args = ["--pack", "../config/shop.pack.json", "--category", category, "--yes"];
         let (status, said) = import(&world, name, &args);
-        assert_eq!((status, &said["remarks"]), (0, &json!([])), "{name}: {said}");
+        // What a hook judges is wider than what was imported, so that is told, and nothing else.
+        let remark = format!("add `match: [\"tool:{category}/**\"]` to the item");
+        let remarks = said["remarks"].as_array().unwrap();
+        assert_eq!((status, remarks.len()), (0, 1), "{name}: {said}");
+        assert!(remarks[0].as_str().unwrap().ends_with(&remark), "{name}: {said}");
         let signed: Vec<_> =
             said["signed"].as_array().unwrap().iter().map(|row| row["status"].as_str()).collect();
         assert_eq!(signed, [Some("signed"); 4], "{name}: {said}");

@@ -248,3 +248,32 @@ fn links_reserved_ids_and_documents_about_keys_stay_where_they_are() {
     assert_eq!(left, want, "{said}");
     assert_eq!(said["remarks"].as_array().unwrap().len(), 1, "{said}");
 }
+
+#[test]
+fn a_bundle_of_reserved_ids_is_taken_into_a_folder_with_its_metadata() {
+    let world = World::new();
+    let (key, folder) = old(&world);
+    drop(fs::remove_dir_all(folder.join(".ai")));
+    let tool = MARKER_PY.replace("acme", "rye/words");
+    assert!(tool.contains("rye/words"), "the fixture says its category: {tool}");
+    let tool = format!("# {}\n{tool}", older_line(&key, &tool));
+    put(&folder.join(".ai/tools/rye/words/mark.py"), tool);
+    let page = "# Behavior\n\n```yaml\ntitle: Agent Behavior Rules\ntags: [a, b]\nversion: 1.0.0\n```\n\nBe kind.\n";
+    let line = older_line(&key, page);
+    put(&folder.join(".ai/knowledge/rye/words/behavior.md"), format!("<!-- {line} -->\n{page}"));
+    let said = world.rye(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat());
+    assert_eq!(said.code(), "import.nothing", "{said:?}");
+    assert!(said.stderr.contains("give `--category FOLDER`"), "{said:?}");
+    let args = ["import", "rye", "../old", "--category", "old", "--yes"];
+    let said = world.rye(&[&args[..], &KEY[..]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    world.works("tool:old/rye/words/mark");
+    let (status, got) = world.json(&["fetch", "knowledge:old/rye/words/behavior"]);
+    assert_eq!(status, 0, "{got}");
+    let (_, got) = world.json(&["search", "Agent Behavior Rules", "--kind", "knowledge"]);
+    assert!(got.to_string().contains("old/rye/words/behavior"), "{got}");
+    let text = fs::read_to_string(world.project().join(".ai/knowledge/old/rye/words/behavior.md"));
+    let text = text.unwrap();
+    let want = "---\ntitle: Agent Behavior Rules\ntags: [a, b]\nversion: 1.0.0\n---\n\n# Behavior\n\nBe kind.\n";
+    assert_eq!(text.split_once('\n').unwrap().1, want);
+}

@@ -96,31 +96,92 @@ fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
 
     let said = world.rye(&["export", "skill", "skills/pdf_forms", "--to", "out"]);
     assert_eq!(said.status, 0, "{said:?}");
-    let (was, mut is) = (tree(&skill(&world)), tree(&world.project().join("out/pdf-forms")));
+    let (was, is) = (tree(&skill(&world)), tree(&world.project().join("out/pdf-forms")));
     assert_eq!(was.keys().collect::<Vec<_>>(), is.keys().collect::<Vec<_>>());
-    // The front matter says the same, though its quotes may be others; all else is the same to the
-    // byte.
-    let (text, _) = is.remove("SKILL.md").unwrap();
-    let text = String::from_utf8(text).unwrap();
-    let split = |text: &str| {
-        let (front, body) = text.strip_prefix("---\n").unwrap().split_once("---\n").unwrap();
-        (
-            world.shell(&format!("python3 - <<'END'\nprint('''{front}'''.replace('\"', ''))\nEND")),
-            body.to_owned(),
-        )
-    };
-    assert_eq!(split(&text), split(SKILL_MD));
-    let rest: BTreeMap<_, _> = was.into_iter().filter(|(name, _)| name != "SKILL.md").collect();
-    assert_eq!(rest, is);
-    // Once more there and back is the same to the byte.
-    let args = ["import", "skill", "out/pdf-forms", "--category", "again", "--yes"];
-    assert_eq!(world.rye(&args).status, 0);
-    let said = world.rye(&["export", "skill", "again/pdf_forms", "--to", "out2"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    let once = tree(&world.project().join("out/pdf-forms"));
-    assert_eq!(once, tree(&world.project().join("out2/pdf-forms")));
+    assert_eq!(was, is, "to the byte");
     let said = world.rye(&["export", "skill", "skills/pdf_forms", "--to", "out", "--json"]);
     assert_eq!((said.code().as_str(), said.status), ("import.exists", 4), "{said:?}");
+}
+
+#[test]
+fn a_skill_comes_back_to_the_byte_however_it_is_laid_out() {
+    let world = world();
+    let front = "name: pdf-forms\ndescription: |\n  Fills in\n  PDF forms.\n\n# a comment\nlicense:   'MIT'\n";
+    let fenced = format!("{front}metadata:\n  x: |\n    ```yaml\n    a: 1\n    ```\n");
+    for (at, (front, body)) in [
+        (front, "\n# Forms\n"),
+        (front, "# No line between\n\n\n\n"),
+        (front, "\n\n\n# No line feed at the end"),
+        (front, "\n```xml\n<other/>\n```\n\ntext  \n \n"),
+        (front, "\n---\n\n---\n"),
+        (front, "\n"),
+        (&*fenced, "\n# Forms\n"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for with_files in [true, false] {
+            let text = format!("---\n{front}---\n{body}");
+            fs::write(skill(&world).join("SKILL.md"), &text).unwrap();
+            if !with_files {
+                for folder in ["references", "scripts", "assets"] {
+                    drop(fs::remove_dir_all(skill(&world).join(folder)));
+                }
+            } else {
+                fs::create_dir_all(skill(&world).join("assets")).unwrap();
+                fs::write(skill(&world).join("assets/a.txt"), "a").unwrap();
+            }
+            let category = format!("c{at}{with_files}");
+            let (status, said) = import(&world, &["--category", &category, "--yes"]);
+            assert_eq!(status, 0, "{text:?}: {said}");
+            let item = format!("{category}/pdf_forms");
+            let said = world.rye(&["export", "skill", &item, "--to", &category]);
+            assert_eq!(said.status, 0, "{text:?}: {said:?}");
+            let back = tree(&world.project().join(&category).join("pdf-forms"));
+            assert_eq!(back, tree(&skill(&world)), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn a_skill_that_breaks_rules_of_the_format_is_taken_with_remarks_if_a_person_says_so() {
+    let world = world();
+    let long = "x".repeat(1025);
+    let rows = [
+        ("name: pdf-forms", "name: other-name".to_owned(), "is not the folder's"),
+        ("name: pdf-forms", "name: PDF_Forms".to_owned(), "holds more than small letters"),
+        ("license: Apache-2.0", "cowork: true".to_owned(), "is not a key of the format"),
+        ("Needs python3 & <a printer>", long, "is longer than 500"),
+    ];
+    for (from, to, part) in &rows {
+        let text = SKILL_MD.replace(from, to);
+        fs::write(skill(&world).join("SKILL.md"), &text).unwrap();
+        assert_eq!(import(&world, &["--dry-run"]).0, 5, "{to}: the rule is one");
+        let (status, said) = import(&world, &["--lenient", "--yes", "--force"]);
+        assert_eq!(status, 0, "{to}: {said}");
+        assert!(said["remarks"].to_string().contains(part), "{to}: {said}");
+        let item = said["items"].as_array().unwrap().last().unwrap()["item_id"].clone();
+        let out = format!("out{}", part.len());
+        let args = ["export", "skill", item.as_str().unwrap(), "--to", &out, "--json"];
+        let said = world.rye(&args).json();
+        let back =
+            fs::read(world.project().join(said["folder"].as_str().unwrap()).join("SKILL.md"));
+        assert_eq!(String::from_utf8(back.unwrap()).unwrap(), text, "{to}");
+    }
+    // What is no rule of the format's own is one all the same.
+    fs::write(skill(&world).join("SKILL.md"), SKILL_MD.replace("name: pdf-forms\n", "")).unwrap();
+    assert_eq!(import(&world, &["--lenient", "--yes"]).0, 5);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_said_to_be_missing() {
+    let world = World::new();
+    for format in ["skill", "rye"] {
+        let said = world.rye(&["import", format, "../nowhere", "--json"]);
+        assert_eq!((said.status, said.code().as_str()), (5, "import.nothing"), "{said:?}");
+        let error = said.json()["error"].as_str().unwrap().to_owned();
+        assert_eq!(error, "there is no folder `../nowhere`", "{said:?}");
+    }
 }
 
 #[test]

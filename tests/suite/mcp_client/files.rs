@@ -124,3 +124,51 @@ fn what_a_server_said_last_stands_before_why_it_failed() {
     let (last, why) = (said.stderr.find("no more"), said.stderr.find("error[mcp.server_failed]"));
     assert!(last.is_some() && last < why, "{said:?}");
 }
+
+#[test]
+fn a_file_below_a_folder_that_the_server_may_write_is_data_and_never_a_copy() {
+    let world = world();
+    world.write("data/f.txt", "one\n");
+    world.write("other/g.txt", "one\n");
+    let here = world.project().join("data/new.db").display().to_string();
+    let words = ["python3", "server.py", "data/f.txt", "--db=data/x.db", &here, "other/g.txt"];
+    let said = import(&world, &[&["--dry-run", "--write", "data"], &words[..]].concat());
+    let got = said.json();
+    let text = got["items"][0]["text"].as_str().unwrap_or_else(|| panic!("{said:?}"));
+    for part in [
+        "{\"data\":\"{project_path}/data/f.txt\"}",
+        "{\"data\":\"--db={project_path}/data/x.db\"}",
+        &format!("{{\"data\":\"{here}\"}}"),
+        "\"{tool_dir}/shop.files/other/g.txt\"",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let files: Vec<_> = got["items"][0]["files"].as_array().unwrap().iter().collect();
+    let from: Vec<_> = files.iter().map(|file| file["from"].as_str().unwrap()).collect();
+    assert_eq!(from, ["other/g.txt", "server.py"], "the script is one wherever it lies: {said:?}");
+    // What is copied is told.
+    assert!(got["remarks"].to_string().contains("`other/g.txt` is copied and signed"), "{said:?}");
+    assert!(!got["remarks"].to_string().contains("data/f.txt"), "{said:?}");
+}
+
+#[test]
+fn a_server_reads_what_its_data_file_holds_at_each_call() {
+    let world = world();
+    let reads = "import server, sys\nserver.call = lambda name, arguments: {'content': \
+                 [{'type': 'text', 'text': open(sys.argv[1]).read()}]}\n";
+    let main = "for line in sys.stdin:\n    said = server.answer(__import__('json').loads(line))\n    \
+                if said is not None:\n        server.say(said)\n";
+    let text = SERVER_PY.replace("for line in sys.stdin:", "for line in []:");
+    world.write("server.py", text);
+    world.write("reads.py", format!("{reads}{main}"));
+    world.write("data/f.txt", "one");
+    let args =
+        ["--yes", "--write", ".", "--file", "server.py", "python3", "reads.py", "data/f.txt"];
+    let said = import(&world, &args);
+    assert_eq!(said.status, 0, "{said:?}");
+    for now in ["one", "two"] {
+        world.write("data/f.txt", now);
+        let said = call(&world, "say", &json!({}));
+        assert_eq!(said.json()["data"]["content"][0]["text"], now, "{said:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Tools of MCP servers: `rye import mcp`, and that nothing is called which is not what was signed.
 
 mod files;
+mod servers;
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};

@@ -114,11 +114,28 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if said is None:
             return self.reply(202, "text/plain", b"")
         text = json.dumps(said)
+        if message["method"] == "tools/call" and os.path.exists(at("cut")):
+            # The stream ends; whoever comes back behind its event gets the rest.
+            with open(at("cut"), "w") as file:
+                file.write(text)
+            return self.reply(200, "text/event-stream", b"id: e-1\nretry: 50\ndata:\n\n")
         if message["method"] == "tools/call":
             note = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
             stream = f": hello\n\ndata: {note}\n\nevent: message\ndata: {text}\n\n"
             return self.reply(200, "text/event-stream", stream.encode())
         return self.reply(200, "application/json", text.encode(), session="s-1" if first else None)
+
+    def do_GET(self):
+        with open(at("asked"), "a") as file:
+            file.write(f"{os.getpid()} again {self.headers['last-event-id']}\n")
+        own = self.headers.get("authorization") == "Bearer hush"
+        if not own or self.headers.get("mcp-session-id") != "s-1":
+            return self.reply(400, "text/plain", b"")
+        if self.headers["last-event-id"] == "e-1":
+            return self.reply(200, "text/event-stream", b"id: e-2\nretry: 50\ndata:\n\n")
+        with open(at("cut")) as file:
+            text = file.read()
+        return self.reply(200, "text/event-stream", f"id: e-3\ndata: {text}\n\n".encode())
 
     def reply(self, status, kind, body, location=None, session=None):
         self.send_response(status)

@@ -1,0 +1,149 @@
+//! Plain variables of a server, and the servers that the configuration of another client names.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{asked, call, import, world};
+use crate::world::{Said, World};
+
+/// A server that says what its environment holds.
+const ENV_PY: &str = "import json, os, sys\n\nfor line in sys.stdin:\n    asked = json.loads(line)\n    \
+    result = {'protocolVersion': '2025-06-18', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'e', 'version': '1'}}\n    \
+    if asked['method'] == 'tools/list':\n        result = {'tools': [{'name': 'env', 'inputSchema': {'type': 'object'}}]}\n    \
+    if asked['method'] == 'tools/call':\n        said = {name: os.environ.get(name) for name in ('PLACE', 'SHOP_TOKEN')}\n        \
+    result = {'content': [], 'structuredContent': said}\n    \
+    if 'id' in asked:\n        print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)\n";
+
+fn with_servers(servers: &Value) -> World {
+    let world = world();
+    world.write("env.py", ENV_PY);
+    world.write("mcp.json", json!({"mcpServers": servers}).to_string());
+    world
+}
+
+fn import_config(world: &World, more: &[&str]) -> Said {
+    world.rye(&[&["import", "mcp", "--config", "mcp.json", "--json"], more].concat())
+}
+
+#[test]
+fn a_plain_variable_is_signed_with_the_items_and_given_to_the_server() {
+    let world = world();
+    world.write("env.py", ENV_PY);
+    let said = import(&world, &["--yes", "--env", "PLACE=data/a=b", "python3", "env.py"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let said = call(&world, "env", &json!({}));
+    let want = json!({"PLACE": "data/a=b", "SHOP_TOKEN": null});
+    assert_eq!(said.json()["data"], want, "{said:?}");
+    // It is part of what was signed.
+    let item = world.project().join(".ai/tools/shop/env.yaml");
+    let text = fs::read_to_string(&item).unwrap();
+    fs::write(&item, text.replace("data/a=b", "data/c")).unwrap();
+    assert_eq!(call(&world, "env", &json!({})).code(), "verify.altered");
+}
+
+#[test]
+fn what_cannot_be_a_plain_variable_is_refused() {
+    let world = world().env("SHOP_TOKEN", "hush-a-by-baby");
+    world.write("env.py", ENV_PY);
+    for (env, status, part) in [
+        ("PLACE", 2, "has no value"),
+        ("=x", 2, "name of a variable"),
+        ("A B=x", 2, "name of a variable"),
+        ("PLACE=${HOME}", 2, "holds `${`"),
+        ("SHOP_TOKEN=x", 7, "holds a secret"),
+        ("PLACE=hush-a-by-baby", 7, "holds a secret"),
+    ] {
+        let args = ["--yes", "--secret", "SHOP_TOKEN", "--env", env, "python3", "env.py"];
+        let said = import(&world, &args);
+        assert_eq!(said.status, status, "{env}: {said:?}");
+        assert!(said.json()["error"].as_str().unwrap().contains(part), "{env}: {said:?}");
+        assert!(!said.stdout.contains("hush-a-by-baby") || env.ends_with("baby"), "{said:?}");
+    }
+    assert!(!world.project().join(".ai/tools/shop").exists());
+}
+
+#[test]
+fn the_servers_of_another_client_become_items_a_folder_each() {
+    let world = with_servers(&json!({
+        "one": {"command": "python3", "args": ["env.py"], "env": {"PLACE": "here"}, "autoApprove": []},
+        "two": {"type": "stdio", "command": "python3", "args": ["env.py"],
+                "env": {"SHOP_TOKEN": "${SHOP_TOKEN}"}},
+        "off": {"command": "nothing-of-that-name", "disabled": true},
+    }));
+    let said = import_config(&world, &["--category", "clients", "--env", "PLACE", "--yes"]);
+    let got = said.json();
+    assert_eq!((said.status, got["items"].as_array().map(Vec::len)), (0, Some(2)), "{said:?}");
+    for part in ["`mcpServers.one.autoApprove` means nothing here", "`mcpServers.off` is disabled"]
+    {
+        assert!(got["remarks"].to_string().contains(part), "{part}: {said:?}");
+    }
+    assert!(!said.stdout.contains("hush"), "{said:?}");
+    let env = |item: &str| world.json(&["execute", item]).1["data"].clone();
+    assert_eq!(env("clients/one/env"), json!({"PLACE": "here", "SHOP_TOKEN": null}));
+    assert_eq!(env("clients/two/env"), json!({"PLACE": null, "SHOP_TOKEN": "hush"}));
+    // One of them alone, and a value that the file gives for the import alone.
+    let said = import_config(&world, &["--only", "two", "--category", "alone", "--dry-run"]);
+    assert_eq!(said.json()["items"][0]["item_id"], "tool:alone/two/env", "{said:?}");
+}
+
+#[test]
+fn a_value_of_another_client_s_file_stands_in_no_item_until_somebody_says_so() {
+    let world = with_servers(&json!({"one": {
+        "command": "python3", "args": ["env.py"], "env": {"PLACE": "xyzzy-12345"},
+    }}));
+    let said = import_config(&world, &["--yes"]);
+    assert_eq!((said.status, said.code().as_str()), (5, "import.value"), "{said:?}");
+    assert!(said.json()["error"].as_str().unwrap().contains("may be secret"), "{said:?}");
+    assert!(!said.stdout.contains("xyzzy"), "{said:?}");
+    let said = import_config(&world, &["--yes", "--secret", "PLACE"]);
+    assert_eq!(said.status, 0, "its value is used for the import alone: {said:?}");
+    assert!(!said.stdout.contains("xyzzy"), "{said:?}");
+    let said = world.rye(&["execute", "imported/one/env", "--json"]);
+    assert_eq!(said.code(), "plan.missing_secret", "{said:?}");
+}
+
+#[test]
+fn each_fault_of_another_client_s_file_has_its_place() {
+    for (server, code, part) in [
+        (json!({"args": []}), "import.missing", "has no `command`"),
+        (json!({"command": "python3", "cwd": "/x"}), "import.value", "no place in an item"),
+        (json!({"command": "python3", "env": {"A": "${input:x}"}}), "import.value", "--secret"),
+        (json!({"url": "https://x.example", "env": {"A": "b"}}), "import.value", "an address"),
+        (
+            json!({"url": "https://x.example", "headers": {"Authorization": "Bearer abc"}}),
+            "import.value",
+            "Bearer ${NAME}",
+        ),
+        (json!([]), "import.value", "a mapping"),
+    ] {
+        let world = with_servers(&json!({"one": server}));
+        let said = import_config(&world, &["--yes"]);
+        assert_eq!((said.status, said.code().as_str()), (5, code), "{server}: {said:?}");
+        let got = said.json();
+        assert!(got["error"].as_str().unwrap().contains(part), "{server}: {said:?}");
+        assert!(got["place"]["line"].is_number(), "{server}: {said:?}");
+    }
+    let world = with_servers(&json!({}));
+    assert_eq!(import_config(&world, &[]).code(), "import.missing");
+    world.write("mcp.json", "{\"other\": 1}");
+    assert_eq!(import_config(&world, &[]).code(), "import.missing");
+    world.write("mcp.json", "{");
+    assert_eq!(import_config(&world, &[]).code(), "import.syntax");
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn a_stream_that_ends_before_the_answer_came_is_asked_for_the_rest() {
+    let world = world();
+    let server = super::Http::start(&world);
+    let said = import(&world, &["--yes", "--secret", "SHOP_TOKEN", &server.1]);
+    assert_eq!(said.status, 0, "{said:?}");
+    world.write("cut", "");
+    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
+    assert_eq!((said.status, &said.json()["data"]), (0, &json!({"total": 3})), "{said:?}");
+    let again: Vec<_> = asked(&world).into_iter().filter(|it| it.starts_with("again")).collect();
+    assert_eq!(again, ["again e-1", "again e-2"]);
+    let calls = asked(&world).iter().filter(|it| *it == "tools/call").count();
+    assert_eq!(calls, 1, "it is not called again");
+}
