@@ -2,12 +2,13 @@
 
     example.py RYE BIN
 
-BIN is a folder with `uvx`. Each line of the page's first block is run by a shell, with `--yes` behind
+BIN is a folder with `uv`. Each line of the page's first block is run by a shell, with `--yes` behind
 `rye import mcp`.
 """
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,12 @@ def main(rye, tools):
         for made in (home, project, bin):
             made.mkdir()
         (bin / "rye").symlink_to(rye)
+        # A machine may have certificates of its own, which `uvx` takes where it is told to.
+        uvx = bin / "uvx"
+        uvx.write_text('#!/bin/sh\nexec "${0%/*}/uv" tool run --system-certs "$@"\n')
+        uvx.chmod(0o755)
+        # A sandbox shows a program the folder that it lies in.
+        shutil.copy(f"{tools}/uv", bin / "uv")
         path = f"{bin}:{tools}:{os.environ['PATH']}"
         env = {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "TZ": "Etc/UTC"}
         for line in ["rye init", *lines]:
