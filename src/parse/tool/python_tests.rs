@@ -148,7 +148,6 @@ fn what_is_no_literal() {
         "yield",
         "1 < 2",
         "{f'a': 1}",
-        "{'a' 'b': 1}",
     ] {
         assert_eq!(value(text), Err("parse.metadata"), "{text:?}");
     }
