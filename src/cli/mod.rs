@@ -269,8 +269,7 @@ impl CommandLine {
     /// is read by that verb's grammar alone.
     fn read(argv: &[OsString]) -> Result<Self, clap::Error> {
         let first = argv.get(1).and_then(|first| first.to_str());
-        // Behind `--` no word is a verb.
-        if short::word(argv).is_some() || (first == Some("--") && argv.len() > 2) {
+        if short::word(argv).is_some() {
             return Self::read_item(argv, 1);
         }
         if let Some(verb) = first.and_then(Verb::find) {
@@ -280,6 +279,13 @@ impl CommandLine {
             let matches = alone.try_get_matches_from(&argv[1..])?;
             let common = Common::from_arg_matches(&matches)?;
             return Ok(Self { verb: Some(verb), item: None, matches, common });
+        }
+        // Behind `--` no word is a verb.
+        let dashes = argv.iter().position(|word| word == "--");
+        if let Some(at) = dashes.filter(|at| at + 1 < argv.len())
+            && bare().try_get_matches_from(&argv[..at]).is_ok()
+        {
+            return Self::read_item(argv, at);
         }
         let asks_version = argv.len() == 2 && matches!(first, Some("--version" | "-V"));
         let whole = if asks_version { bare() } else { grouped() };

@@ -171,6 +171,8 @@ fn an_item_runs_by_its_name_alone_where_no_verb_has_it() {
         &["acme/echo", "s=Ada"],
         &["-p", ".", "--color", "never", "greet", "x=1"],
         &["--", "greet", "x=1"],
+        &["-p", ".", "--json", "--", "greet", "x=1"],
+        &["-p", ".", "greet", "--", "x=1"],
     ] {
         let said = world.rye(args);
         assert_eq!(said.status, 0, "{args:?}: {said:?}");
@@ -220,7 +222,11 @@ fn no_item_takes_the_place_of_a_verb_or_of_a_slip_of_one() {
         assert!(world.rye(&["run", slip]).status == 0 && ran());
         assert!(world.rye(&["--", slip]).status == 0 && ran());
     }
-    assert!(world.rye(&["--", "list"]).status == 0 && ran());
+    for args in [&["--", "list"][..], &["-p", ".", "--", "list"], &["--json", "--", "verify"]] {
+        assert!(world.rye(args).status == 0 && ran(), "{args:?}");
+    }
+    let said = world.rye(&["--json", "--", "nosuch"]);
+    assert_eq!((said.code().as_str(), said.status), ("resolve.not_found", 3), "{said:?}");
     let (_, made) = world.json(&["new", "tool", "show"]);
     assert!(made["remarks"].to_string().contains("`rye run show`"), "{made}");
 }
