@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::context::Context;
 use super::exit::Exit;
@@ -53,7 +53,7 @@ fn text(described: &Described, paint: Paint) -> String {
         ("lies in", format!("{}  {}", detail.space, escape_line(&detail.path))),
         ("signed by", signer),
         ("sha256", detail.digest.to_string()),
-        ("extends", data.get("extends").and_then(Value::as_str).unwrap_or_default().into()),
+        ("extends", texts(&data, "extends").collect::<Vec<_>>().join(" ")),
         ("asks for", names(&data)),
         (
             "runs through",
@@ -73,10 +73,15 @@ fn text(described: &Described, paint: Paint) -> String {
 }
 
 /// The host variables that the item asks for.
-fn names(data: &serde_json::Map<String, Value>) -> String {
-    let list = |key: &str| data.get(key).and_then(Value::as_array).into_iter().flatten();
-    let named = list("secrets").chain(list("env_names")).filter_map(Value::as_str);
+fn names(data: &Map<String, Value>) -> String {
+    let named = texts(data, "secrets").chain(texts(data, "env_names"));
     named.map(escape_line).collect::<Vec<_>>().join(" ")
+}
+
+/// The texts of a list.
+fn texts<'a>(data: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = &'a str> {
+    let list = data.get(key).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn inputs(data: &serde_json::Map<String, Value>, paint: Paint) -> String {

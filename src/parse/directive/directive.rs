@@ -13,7 +13,7 @@ use super::permissions::{Acknowledged, acknowledged, capabilities};
 use crate::base::limits::DATA_DEPTH;
 use crate::base::text::{Position, PositionFinder, near, position};
 use crate::diagnostic::Diagnose;
-use crate::id::{IdError, ItemId, Kind};
+use crate::id::{IdError, ItemId};
 use crate::parse::data::{plain, too_deep};
 use crate::parse::error::{PARSE_DIRECTIVE, PARSE_XML, ParseFault};
 
@@ -120,8 +120,9 @@ impl Directive {
         put("title", self.title.clone().into());
         put("name", self.name.clone().into());
         put("version", self.version.clone().into());
-        let parent = self.extends.as_ref().map(|id| format!("{}:{id}", Kind::Directive));
-        put("extends", parent.into());
+        if let Some(parent) = &self.extends {
+            put("extends", vec![parent.to_string()].into());
+        }
         put("description", self.description.clone().into());
         put("category", self.category.clone().into());
         put("author", self.author.clone().into());
