@@ -114,7 +114,7 @@ impl Screen<'_> {
             DevEvent::Changed { item, place, changes } => {
                 self.out.line("");
                 let path = self.dim(&escape_line(&place.path));
-                self.headline(Style::Strong, "saved", &format!("{item}  {path}"));
+                self.headline(Style::Strong, "differs", &format!("{item}  {path}"));
                 self.changes(&place.path, changes);
             }
             DevEvent::Signed { item, asked } => {

@@ -11,6 +11,7 @@ use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnose, Failure, Style};
 use crate::id::{Kind, Space};
 use crate::rye::{ItemVerdict, LockMode, Rye};
+use crate::scaffold::Lang;
 use crate::space::{NotSearched, Searched};
 use crate::verify::{EXAMPLE, KeyError, OwnKeys, TrustError};
 
@@ -339,7 +340,12 @@ fn programs(rye: &Rye) -> Vec<Row> {
     let rows = wanted.into_iter().flat_map(|(program, runtime, what)| {
         let (found, passed_over) = rye.items().find_program(runtime, program);
         let found = match found {
-            Some(path) => row("program", State::Good, format!("{program}  {}", path.display())),
+            Some(path) => {
+                let typescript = Lang::TypeScript.needs().filter(|_| program == "node");
+                let beside = typescript.map(|needs| format!("  (TypeScript takes {needs})"));
+                let text = format!("{program}  {}{}", path.display(), beside.unwrap_or_default());
+                row("program", State::Good, text)
+            }
             None if passed_over.is_empty() => Row {
                 help: Some(format!("install `{program}` to run {what}")),
                 ..row("program", State::Note, format!("{program} is not on PATH"))

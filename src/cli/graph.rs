@@ -73,10 +73,7 @@ fn everything(rye: &Rye, space: Option<Space>) -> Result<Vec<Query>, Failure> {
     for of in Space::NEAREST_FIRST.into_iter().filter(|of| space.is_none_or(|one| one == *of)) {
         for kind in [Kind::Tool, Kind::Directive] {
             for entry in rye.items().list(of, kind)? {
-                let id = entry.item.id.as_str();
-                let is_part =
-                    id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/");
-                if !(is_part || rye.items().is_system_copy(&entry)) {
+                if !(entry.item.id.is_runtime_part() || rye.items().is_system_copy(&entry)) {
                     found.insert(Query { space, ..entry.item.into() });
                 }
             }

@@ -15,6 +15,7 @@ use crate::id::{Pattern, Space};
 use crate::parse::Severity;
 use crate::resolve::Found;
 use crate::rye::{NotSigned, OtherSigner, Rye, SignReport, SignScope, Signed, StagedRow, ToSign};
+use crate::scaffold::Lang;
 use crate::verify::{KeyPair, PartFinding};
 
 /// Sign items with your own key
@@ -235,6 +236,15 @@ pub(super) fn shown(reports: &[SignReport], check: bool, out: &mut Out) -> u8 {
 fn show(reports: &[SignReport], check: bool, out: &mut Out) -> Exit {
     let (exit, counts) = rows(reports, check, out);
     let Counts { changed, up_to_date, passed_over, failed } = counts;
+    let is_typescript = |report: &SignReport| {
+        report.place.path.ends_with(".ts") && matches!(report.signed, Signed::Changed { .. })
+    };
+    if let Some(needs) = Lang::TypeScript.needs()
+        && !out.is_json()
+        && reports.iter().any(is_typescript)
+    {
+        out.note(&format!("note: to run TypeScript it takes {needs}"));
+    }
     if out.is_json() {
         let status = if failed == 0 { "success" } else { "error" };
         out.object(&json!({

@@ -206,7 +206,7 @@ fn people_read_a_diff_a_signature_and_a_result() {
     edit(&world, SAY_FILE, "first", "second");
     let shown = read("  \"said\": \"second\"").join("\n");
     let wanted = [
-        "saved     tool:acme/say  .ai/tools/acme/say.sh",
+        "differs   tool:acme/say  .ai/tools/acme/say.sh",
         "-echo '{\"said\": \"first\"}'",
         "+echo '{\"said\": \"second\"}'",
         "signed    tool:acme/say  with the dev key",
