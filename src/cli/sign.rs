@@ -1,5 +1,7 @@
 //! `rye sign`: sign items with your own key.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::acceptance::accept_first;
@@ -237,7 +239,8 @@ fn show(reports: &[SignReport], check: bool, out: &mut Out) -> Exit {
     let (exit, counts) = rows(reports, check, out);
     let Counts { changed, up_to_date, passed_over, failed } = counts;
     let is_typescript = |report: &SignReport| {
-        report.place.path.ends_with(".ts") && matches!(report.signed, Signed::Changed { .. })
+        Path::new(&report.place.path).extension().is_some_and(|ext| ext == "ts")
+            && matches!(report.signed, Signed::Changed { .. })
     };
     if let Some(needs) = Lang::TypeScript.needs()
         && !out.is_json()
