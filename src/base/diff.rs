@@ -7,8 +7,8 @@ use super::durations::DIFF_MS;
 /// The diff of two texts of one file, each with what it is; empty if they are the same.
 ///
 /// Lines end at a line feed alone, so that a carriage return is a character of its line. The best
-/// diff of texts that share nothing takes a minute: after [`DIFF_MS`] a coarser one has to do, which
-/// is as true.
+/// diff of texts that share nothing takes a minute: after [`DIFF_MS`] a coarser one has to do,
+/// which is as true.
 pub(crate) fn unified(path: &str, (was, old): (&str, &str), (is, new): (&str, &str)) -> String {
     if old == new {
         return String::new();

@@ -4,7 +4,8 @@
 //! Out: a [`Survey`]: the program chosen, the folders of packages, and what was passed over, with
 //! why.
 //!
-//! Start at `survey.rs`; `program.rs` judges one program, `version_managers.rs` reads version managers.
+//! Start at `survey.rs`; `program.rs` judges one program, `version_managers.rs` reads version
+//! managers.
 
 mod interpreter;
 mod packages;
