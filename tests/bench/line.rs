@@ -80,12 +80,13 @@ impl World {
         // Nobody else may write above a project; others may look.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
         fs::create_dir(folder.path().join("home")).expect("mkdir");
-        let tools = folder.path().join("project/.ai/tools/bench");
+        fs::create_dir(folder.path().join("project")).expect("mkdir");
+        let world = Self { folder };
+        world.door(&["init"]);
+        let tools = world.project().join(".ai/tools/bench");
         fs::create_dir_all(&tools).expect("mkdir");
         fs::write(tools.join("noop.yaml"), TOOL).expect("the tool");
         fs::write(tools.join("pinned.yaml"), PINNED).expect("the tool");
-        let world = Self { folder };
-        world.door(&["init"]);
         // What stands beside it has no sandbox either.
         let policy = world.folder.path().join("home/.ai/config/rye");
         fs::create_dir_all(&policy).expect("mkdir");

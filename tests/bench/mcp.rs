@@ -173,15 +173,14 @@ fn command(folder: &Path, args: &[&str]) -> Command {
 /// An accepted project with an item of each sort.
 fn world(folder: &Path) {
     let ai = folder.join("project/.ai");
-    for made in [
-        "home",
-        "project/.ai/tools/bench/it",
-        "project/.ai/directives/bench",
-        "project/.ai/knowledge/bench",
-    ] {
-        fs::create_dir_all(folder.join(made)).expect("a folder");
+    for made in ["home", "project"] {
+        fs::create_dir(folder.join(made)).expect("a folder");
     }
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("chmod");
+    rye(folder, &["init"]);
+    for made in ["tools/bench/it", "directives/bench", "knowledge/bench"] {
+        fs::create_dir_all(ai.join(made)).expect("a folder");
+    }
     let program = ai.join("tools/bench/it/run.sh");
     let script = "#!/bin/sh\nwhile read -r line; do\nid=${line#*'\"id\":'}; id=${id%%,*}\n\
                   echo \"{\\\"id\\\":$id,\\\"result\\\":1}\"\ndone\n";
@@ -210,8 +209,11 @@ fn world(folder: &Path) {
     for (path, text) in files {
         fs::write(ai.join(path), text).expect("a file");
     }
-    for args in [&["init"][..], &["sign", "--all"]] {
-        let done = command(folder, args).output().expect("rye");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    }
+    rye(folder, &["sign", "--all"]);
+}
+
+/// Runs the binary in the project; it must succeed.
+fn rye(folder: &Path, args: &[&str]) {
+    let done = command(folder, args).output().expect("rye");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }

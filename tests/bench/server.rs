@@ -135,9 +135,12 @@ fn world(program: &Path) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // Nobody else may write above a project; others may look.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
+    for name in ["home", "project"] {
+        fs::create_dir(folder.path().join(name)).expect("mkdir");
+    }
+    rye(folder.path(), &["init"]);
     let tools: PathBuf = folder.path().join("project/.ai/tools/bench");
     fs::create_dir_all(&tools).expect("mkdir");
-    fs::create_dir(folder.path().join("home")).expect("mkdir");
     let program = program.display();
     for (name, runtime, mode, argument) in
         [("server", "server", "server", "--serve"), ("once", "exec", "oneshot", "--once")]
@@ -149,16 +152,19 @@ fn world(program: &Path) -> tempfile::TempDir {
         );
         fs::write(tools.join(format!("{name}.yaml")), text).expect("the tool");
     }
-    for args in [&["init"][..], &["sign", "tool:bench/*"]] {
-        let output = Command::new(env!("CARGO_BIN_EXE_rye"))
-            .args(args)
-            .current_dir(folder.path().join("project"))
-            .env_clear()
-            .envs(vars(folder.path()))
-            .stdin(Stdio::null())
-            .output()
-            .expect("rye starts");
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    }
+    rye(folder.path(), &["sign", "tool:bench/*"]);
     folder
+}
+
+/// Runs the binary in the project; it must succeed.
+fn rye(base: &Path, args: &[&str]) {
+    let output = Command::new(env!("CARGO_BIN_EXE_rye"))
+        .args(args)
+        .current_dir(base.join("project"))
+        .env_clear()
+        .envs(vars(base))
+        .stdin(Stdio::null())
+        .output()
+        .expect("rye starts");
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
