@@ -71,15 +71,10 @@ pub struct World {
 }
 
 impl World {
-    /// A project folder and a user space without a key.
+    /// A project folder and a user space without a key; in memory where the machine has room for
+    /// that, since a disk takes its time for each `fsync`.
     pub fn empty() -> Self {
-        Self::of(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    /// The same in memory where the machine has a place for that: a disk takes its time for each
-    /// `fsync`, and whoever kills rye a thousand times has no use for it.
-    pub fn empty_in_memory() -> Self {
-        tempfile::tempdir_in("/dev/shm").map_or_else(|_| Self::empty(), Self::of)
+        Self::of(tempfile::tempdir_in(place_of_worlds()).expect("a temporary folder"))
     }
 
     fn of(folder: tempfile::TempDir) -> Self {
@@ -107,10 +102,6 @@ impl World {
     /// not granted would be there to write.
     pub fn new_beside_tmp() -> Self {
         Self::of(tempfile::tempdir_in("/var/tmp").expect("a temporary folder")).set_up()
-    }
-
-    pub fn new_in_memory() -> Self {
-        Self::empty_in_memory().set_up()
     }
 
     fn set_up(self) -> Self {
@@ -290,6 +281,20 @@ fn write(path: &Path, bytes: &[u8]) -> PathBuf {
     fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
     fs::write(path, bytes).expect("a written file");
     path.to_owned()
+}
+
+/// Where worlds are made: the memory file system with room for many of them, or the usual folder.
+fn place_of_worlds() -> &'static Path {
+    const ROOM: u64 = 2 << 30;
+    static PLACE: OnceLock<PathBuf> = OnceLock::new();
+    PLACE.get_or_init(|| {
+        let memory = Path::new("/dev/shm");
+        let room = rustix::fs::statvfs(memory).map_or(0, |stat| {
+            let runs = !stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC);
+            if runs { stat.f_bavail * stat.f_frsize } else { 0 }
+        });
+        if room >= ROOM { memory.into() } else { std::env::temp_dir() }
+    })
 }
 
 /// The folder of the real `python3`, found once.

@@ -22,7 +22,7 @@ echo "{\"tool\": \"good\", \"part\": \"$part\"}"
 "#;
 
 /// How often the attacker replaces a file.
-const SWAPS: usize = 10_000;
+const SWAPS: usize = 3_000;
 
 #[test]
 fn c01_a_writer_that_races_with_the_check_never_gets_its_bytes_run() {

@@ -39,13 +39,13 @@ fn f01_a_flood_is_capped_and_memory_bounded() {
     let world = World::new();
     let rows = [
         ("lines", "yes | head -c 200000000", "y\ny\n"),
-        ("line", "head -c 10G /dev/zero", "\0\0\0"),
+        ("line", "head -c 2G /dev/zero", "\0\0\0"),
         ("binary", "head -c 40000000 /dev/zero | tr '\\0' '\\377'", "\u{fffd}\u{fffd}"),
         ("errors", "head -c 200000000 /dev/zero >&2", ""),
     ];
     for (name, script, start) in rows {
         tool(&world, name, &format!("{script}; echo ended >&2"));
-        // Addresses, in KiB; without a bound the second row alone would ask for ten times as much.
+        // Addresses, in KiB; without a bound the second row alone would ask for twice as much.
         let args = ["-c", "ulimit -v 1000000; exec \"$0\" \"$@\""];
         let said = world.run_through("bash", &args, &["execute", name, "--json"]);
         let json = said.json();

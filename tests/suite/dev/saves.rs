@@ -97,7 +97,7 @@ fn of_many_saves_at_once_the_last_one_runs_and_no_text_is_lost() {
 
 #[test]
 fn two_editors_among_a_thousand_files() {
-    let world = World::new_in_memory();
+    let world = World::new();
     for n in 0..1000 {
         world.write(&format!(".ai/tools/many/f{}/t{n}.sh", n % 20), says(&format!("{n}")));
     }

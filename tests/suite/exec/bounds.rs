@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use rye::{Request, Rye};
 use serde_json::Value;
 
-use super::{library, nothing_is_left, processes, server, signed, until, world, world_in_memory};
+use super::{library, nothing_is_left, processes, server, signed, until, world};
 use crate::world::World;
 
 /// Where a test runs again as a process of its own, the folder of its world.
@@ -47,7 +47,7 @@ fn of_too_many_servers_the_one_that_nobody_used_for_longest_ends_and_starts_anew
         too_many(Path::new(&base));
         return;
     }
-    let world = world_in_memory();
+    let world = world();
     signed(&world, "s0", "server", "", &server(""));
     let item = String::from_utf8(world.read(".ai/tools/acme/s0.yaml")).unwrap();
     let (_, item) = item.split_once('\n').unwrap();
@@ -125,7 +125,7 @@ fn a_request_that_is_longer_than_a_line_is_refused_and_no_server_hears_of_it() {
 #[test]
 fn hooks_that_are_only_told_are_so_many_at_once_and_no_more_and_the_call_goes_on() {
     const PLACES: usize = 64;
-    let world = world_in_memory();
+    let world = world();
     signed(&world, "once", "oneshot", "", "#!/bin/sh\necho '{\"result\": 1}'\n");
     let slow = "#!/bin/sh\ncat >/dev/null\nsleep 5\n";
     world.write_home(".ai/tools/hooks/watch-it.sh", slow);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rye::{Request, Rye};
 use serde_json::Value;
 
-use super::{library, nothing_is_left, processes, server, signed, until, world, world_in_memory};
+use super::{library, nothing_is_left, processes, server, signed, until, world};
 use crate::sandbox::{LANDLOCK, works};
 use crate::world::held;
 
@@ -247,7 +247,7 @@ fn f09_ten_thousand_calls_of_servers_and_one_shots_leak_nothing() {
         many_calls(Path::new(&base));
         return;
     }
-    let world = world_in_memory();
+    let world = world();
     signed(&world, "serves", "server", "max_in_flight: 4", &server(""));
     signed(
         &world,

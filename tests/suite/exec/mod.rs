@@ -32,16 +32,7 @@ const CANARIES: [&str; 2] = ["canary-idle", "canary-secret"];
 
 /// An accepted project, with these variables in rye's environment.
 fn world() -> World {
-    told_of_host(World::new())
-}
-
-/// The same in memory, for thousands of calls.
-fn world_in_memory() -> World {
-    told_of_host(World::new_in_memory())
-}
-
-fn told_of_host(world: World) -> World {
-    HOST.iter().fold(world, |world, (name, value)| world.env(name, value))
+    HOST.iter().fold(World::new(), |world, (name, value)| world.env(name, value))
 }
 
 /// The library below the folder of a world, as a program that keeps it would build it.
