@@ -98,6 +98,11 @@ impl World {
         Self::empty().set_up()
     }
 
+    /// The same on the disk: a sandbox gives each tool a `/dev` of its own, and memory lies there.
+    pub fn new_on_disk() -> Self {
+        Self::of(tempfile::tempdir().expect("a temporary folder")).set_up()
+    }
+
     /// The same below `/var/tmp`: a sandboxed tool has a `/tmp` of its own, in which all that is
     /// not granted would be there to write.
     pub fn new_beside_tmp() -> Self {

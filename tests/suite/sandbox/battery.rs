@@ -15,7 +15,7 @@ use crate::world::{World, program};
 
 /// A world with everything that the escapes want.
 fn world() -> World {
-    let world = World::new();
+    let world = World::new_on_disk();
     fs::create_dir(world.home().join(".ssh")).unwrap();
     fs::create_dir_all(world.home().join(".local/share")).unwrap();
     fs::create_dir_all(world.home().join(".config/app")).unwrap();
@@ -185,7 +185,7 @@ fn answers(word: &'static str) -> u16 {
 fn a_network_policy_is_held_against_a_listener_of_this_machine() {
     let test = "a_network_policy_is_held_against_a_listener_of_this_machine";
     let port = answers("heard");
-    let world = World::new();
+    let world = World::new_on_disk();
     for net in ["none", "loopback", "any"] {
         doer(&world, &format!("net_{net}"), &format!("[sandbox]\nnet = \"{net}\""));
     }
@@ -216,7 +216,7 @@ fn a_network_policy_is_held_against_a_listener_of_this_machine() {
 
 #[test]
 fn without_a_network_no_socket_has_an_address_that_leads_out() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(&world, "net_none", "[sandbox]\nnet = \"none\"");
     let code = "def may(f, t):\n  try: socket.socket(f, t).close(); return True\n  except OSError: return False\n\
                 print(json.dumps([f for f in range(1, 64) if any(may(f, t) for t in (1, 2, 3, 5))]))";
@@ -235,7 +235,7 @@ fn without_a_network_no_socket_has_an_address_that_leads_out() {
 
 #[test]
 fn a_tool_in_a_sandbox_has_no_terminal() {
-    let world = World::new();
+    let world = World::new_on_disk();
     doer(&world, "plain", "");
     let code = "code=try:\n  open('/dev/tty', 'w').write('your password:')\n  print('it ha' + 's one')\n\
                 except OSError: print('it has no' + 'ne')";
@@ -257,7 +257,7 @@ fn what_steers_the_loader_steers_the_tool_and_not_what_holds_it() {
     if !works(test, BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     let said = world.project().join("said").display().to_string();
     let text = format!(
         "version: \"1.0.0\"\nexecutor_id: rye/core/primitives/execute\ndescription: x\n\
@@ -279,7 +279,7 @@ fn a_private_key_is_hidden_also_where_every_program_may_read() {
     let Ok(place) = tempfile::tempdir_in("/opt") else {
         return super::not_run(test, "every level", "nothing can be made in `/opt`");
     };
-    let mut world = World::new().held();
+    let mut world = World::new_on_disk().held();
     doer(&world, "plain", "");
     let home = place.path().join("home");
     let copied = std::process::Command::new("cp").arg("-a").arg(world.home()).arg(&home).status();
@@ -307,7 +307,7 @@ fn what_is_kept_behind_a_link_is_not_had_by_another_link() {
     let test = "what_is_kept_behind_a_link_is_not_had_by_another_link";
     let code = "os.unlink('.git'); os.makedirs('.git/hooks'); open('.git/hooks/pre-commit', 'w')";
     for level in levels(test) {
-        let world = World::new().held();
+        let world = World::new_on_disk().held();
         fs::create_dir_all(world.project().join("elsewhere/hooks")).unwrap();
         std::os::unix::fs::symlink("elsewhere", world.project().join(".git")).unwrap();
         doer(&world, "wide", "[sandbox.fs]\nwrite = [\"{project_path}\"]");
@@ -321,7 +321,7 @@ fn what_is_kept_behind_a_link_is_not_had_by_another_link() {
 #[test]
 fn a_run_reaches_no_private_folder_of_another_run() {
     let test = "a_run_reaches_no_private_folder_of_another_run";
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     let session = world.outside().join("session");
     fs::create_dir(&session).unwrap();
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
@@ -344,7 +344,7 @@ fn f06_what_left_its_group_ends_with_the_run_at_the_level_bwrap() {
     if !works("f06_what_left_its_group_ends_with_the_run_at_the_level_bwrap", BWRAP) {
         return;
     }
-    let world = World::new();
+    let world = World::new_on_disk();
     doer(&world, "leaves", "[sandbox.fs]\nwrite = [\"{project_path}/build/\"]");
     let code = "subprocess.Popen(['sh', '-c', 'setsid sh -c \"while :; do date +%s%N >build/beat; sleep 0.02; done\" &'])\n\
                 import time\nwhile not os.path.exists('build/beat'): time.sleep(0.01)\nprint('left')";

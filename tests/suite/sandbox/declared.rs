@@ -10,7 +10,7 @@ use crate::world::World;
 
 #[test]
 fn without_a_word_a_tool_reads_the_project_and_writes_a_private_folder_that_goes_with_the_run() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     fs::write(world.home().join("secret"), "s").unwrap();
     fs::write(world.project().join("open"), "o").unwrap();
     doer(&world, "plain", "");
@@ -61,7 +61,7 @@ fn the_private_folder_is_in_memory_unless_the_shared_one_is_granted() {
 
 #[test]
 fn the_level_in_force_stands_in_the_result_the_plan_the_trace_and_the_receipt() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(&world, "plain", "[sandbox]\nnet = \"any\"");
     for level in
         levels("the_level_in_force_stands_in_the_result_the_plan_the_trace_and_the_receipt")
@@ -91,7 +91,7 @@ fn the_level_in_force_stands_in_the_result_the_plan_the_trace_and_the_receipt() 
 
 #[test]
 fn only_the_operators_own_policy_lets_a_tool_out() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(&world, "plain", "");
     let out = |world: &World, level: &str| does(world, "plain", level, "open('out', 'w')");
     let (said, status) = out(&world, "off");
@@ -117,7 +117,7 @@ fn only_the_operators_own_policy_lets_a_tool_out() {
 #[test]
 fn a_grant_above_what_is_kept_is_refused_by_landlock_and_held_by_bwrap() {
     let test = "a_grant_above_what_is_kept_is_refused_by_landlock_and_held_by_bwrap";
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(&world, "wide", "[sandbox.fs]\nwrite = [\"{project_path}\"]");
     doer(&world, "reads", "[sandbox.fs]\nread = [\"{user_space}\"]");
     if works(test, LANDLOCK) {
@@ -143,7 +143,7 @@ fn a_grant_above_what_is_kept_is_refused_by_landlock_and_held_by_bwrap() {
 
 #[test]
 fn a_grant_that_leads_out_or_into_what_is_kept_is_refused_and_a_folder_with_a_slash_is_made() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     symlink(world.home(), world.project().join("out")).unwrap();
     fs::create_dir(world.project().join("deep")).unwrap();
     symlink(world.home(), world.project().join("deep/out")).unwrap();
@@ -175,7 +175,7 @@ fn a_grant_that_leads_out_or_into_what_is_kept_is_refused_and_a_folder_with_a_sl
 
 #[test]
 fn a_wrong_word_in_the_block_is_a_fault_when_the_item_is_signed() {
-    let world = World::new();
+    let world = World::new_on_disk();
     for (block, says) in [
         ("[sandbox]\nnet = \"all\"", "`/sandbox/net`"),
         ("[sandbox]\nnett = \"none\"", "did you mean `net`?"),
@@ -207,7 +207,7 @@ fn a_sandbox_that_cannot_be_made_is_said_and_the_tool_is_not_started() {
     if !works("a_sandbox_that_cannot_be_made_is_said_and_the_tool_is_not_started", BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     // A process of this machine has no place among those that the tool sees.
     let grant = format!("[sandbox.fs]\nread = [\"/proc/{}\"]", std::process::id());
     doer(&world, "odd", &grant);
@@ -223,7 +223,7 @@ fn a_sandbox_that_cannot_be_made_is_said_and_the_tool_is_not_started() {
 
 #[test]
 fn limits_bound_each_process_and_the_run_and_what_nothing_counts_is_said() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(
         &world,
         "bound",
@@ -256,7 +256,7 @@ fn limits_bound_each_process_and_the_run_and_what_nothing_counts_is_said() {
 
 #[test]
 fn a_tool_that_lacks_something_is_told_the_line_to_add() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     fs::create_dir_all(world.home().join("data")).unwrap();
     fs::write(world.home().join("data/x"), "x").unwrap();
     doer(&world, "lacks", "");
@@ -296,7 +296,7 @@ fn what_is_granted_nowhere_is_not_written_for_a_while_either() {
 
 #[test]
 fn a_grant_of_a_whole_home_is_refused_and_narrower_folders_are_named() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     let home = world.home().display().to_string();
     fs::create_dir_all(world.home().join(".config")).unwrap();
     fs::create_dir_all(world.home().join(".local")).unwrap();
@@ -333,7 +333,7 @@ fn where_a_start_up_folder_lies_in_a_grant_it_is_kept() {
     if !works(test, BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     fs::create_dir_all(world.home().join(".local/share")).unwrap();
     doer(&world, "writes", "[sandbox.fs]\nwrite = [\"{user_space}/.local/share\"]");
     let at = "os.chdir(os.environ['HOME'] + '/.local/share'); ";
@@ -354,14 +354,14 @@ fn where_a_start_up_folder_lies_in_a_grant_it_is_kept() {
 #[test]
 fn the_doctor_says_what_a_sandbox_does_not_take_from_root() {
     use std::os::unix::fs::MetadataExt;
-    let said = World::new().rye(&["doctor"]).stdout;
+    let said = World::new_on_disk().rye(&["doctor"]).stdout;
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
     assert_eq!(said.contains("you are root"), is_root, "{said}");
 }
 
 #[test]
 fn a_limit_above_what_the_machine_lets_is_what_it_lets() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(&world, "many", "[sandbox.limits]\nfiles = 2000000000");
     for level in levels("a_limit_above_what_the_machine_lets_is_what_it_lets") {
         let (said, status) = does(&world, "many", level, "pass");
@@ -387,7 +387,7 @@ fn a_grant_of_the_shared_tmp_is_what_it_says() {
 #[test]
 fn a_name_that_is_no_text_stands_in_the_result_as_it_can() {
     use std::os::unix::ffi::OsStrExt;
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     let odd = std::ffi::OsStr::from_bytes(b"odd-\xff");
     fs::write(world.project().join(odd), "x").unwrap();
     doer(&world, "parts", "[sandbox.fs]\nwrite = [\"{project_path}\"]\npartial = true");
@@ -399,7 +399,7 @@ fn a_name_that_is_no_text_stands_in_the_result_as_it_can() {
 
 #[test]
 fn a_plan_made_for_a_level_runs_at_that_level_and_at_no_other() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(&world, "plain", "");
     let file = world.outside().join("plan.json").display().to_string();
     let levels = levels("a_plan_made_for_a_level_runs_at_that_level_and_at_no_other");
@@ -423,7 +423,7 @@ fn a_grant_of_everything_is_at_the_level_landlock_none_of_terminals_and_disks() 
     if !works(test, LANDLOCK) {
         return;
     }
-    let world = World::new();
+    let world = World::new_on_disk();
     let code = "open('/dev/null', 'w').write('x'); os.close(os.open('/dev/ptmx', os.O_RDONLY)); print('had')";
     doer(&world, "all", "[sandbox.fs]\nread = [\"/\"]\npartial = true");
     doer(&world, "named", "[sandbox.fs]\nread = [\"/dev\"]");

@@ -28,7 +28,7 @@ fn makes(path: &str) -> String {
 fn a_tool_that_may_add_items_changes_none_and_moves_none() {
     for level in levels("a_tool_that_may_add_items_changes_none_and_moves_none") {
         for grants in [ADDS, WIDE] {
-            let world = World::new().held();
+            let world = World::new_on_disk().held();
             doer(&world, "acme/adds", grants);
             fs::create_dir(world.project().join("build")).unwrap();
             let adds = |code: &str| does(&world, "acme/adds", level, code);
@@ -75,7 +75,7 @@ fn a_tool_that_may_add_items_changes_none_and_moves_none() {
 
 #[test]
 fn no_link_of_the_project_leads_a_new_item_out_of_it() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(&world, "adds", ADDS);
     fs::create_dir(world.outside().join("elsewhere")).unwrap();
     symlink(world.outside().join("elsewhere"), world.project().join(".ai/tools/out")).unwrap();
@@ -110,7 +110,7 @@ fn tree(folder: &Path) -> BTreeSet<PathBuf> {
 #[test]
 fn new_items_come_all_or_none_also_where_one_has_no_room() {
     for level in levels("new_items_come_all_or_none_also_where_one_has_no_room") {
-        let world = World::new().held();
+        let world = World::new_on_disk().held();
         doer(&world, "adds", ADDS);
         doer(&world, "acme/other", "");
         let adds = |code: &str| does(&world, "adds", level, code);
@@ -150,7 +150,7 @@ fn what_was_placed_goes_again_where_a_later_place_fails() {
         return not_run(test, "every level", "no mounts of one's own");
     }
     for level in levels(test) {
-        let world = World::new().held();
+        let world = World::new_on_disk().held();
         doer(&world, "adds", ADDS);
         world.write(".ai/knowledge/there.md", "there");
         let makes_both = |bytes: usize| {
@@ -171,7 +171,7 @@ fn what_was_placed_goes_again_where_a_later_place_fails() {
 #[test]
 fn no_new_item_stops_one_that_is_there() {
     for level in levels("no_new_item_stops_one_that_is_there") {
-        let world = World::new().held();
+        let world = World::new_on_disk().held();
         doer(&world, "adds", ADDS);
         doer(&world, "acme/other", "");
         let listing = "files = [\"lib/**\"]\n[sandbox.fs]\nread = [\"{project_path}\"]";
@@ -210,7 +210,7 @@ fn no_new_item_stops_one_that_is_there() {
 #[test]
 fn folders_and_hidden_names_count_among_new_items() {
     for level in levels("folders_and_hidden_names_count_among_new_items") {
-        let world = World::new().held();
+        let world = World::new_on_disk().held();
         doer(&world, "adds", ADDS);
         let many = |count: usize, step: &str| {
             let code = format!(
@@ -232,7 +232,7 @@ fn a_thousand_items_take_no_mount_each() {
     if !works("a_thousand_items_take_no_mount_each", BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(&world, "adds", WIDE);
     let mounts = "print(len(open('/proc/self/mountinfo').readlines()))";
     let count = || {
@@ -252,7 +252,7 @@ fn a_thousand_items_take_no_mount_each() {
 
 #[test]
 fn a_server_that_serves_many_calls_makes_no_items_and_says_why() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     let server = "import json, sys\nfor line in sys.stdin:\n    said = json.loads(line)\n    \
                   print(json.dumps({'jsonrpc': '2.0', 'id': said['id'], 'result': 1}), flush=True)\n";
     world.write(".ai/tools/serve.py", server);

@@ -26,7 +26,7 @@ fn whenever_rye_is_killed_nothing_of_bwrap_is_left() {
     }
     let kills = std::env::var("RYE_TEST_KILLS").ok().and_then(|kills| kills.parse().ok());
     let kills: u32 = kills.unwrap_or(60);
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(&world, "sleeps", "[sandbox.fs]\nwrite = [\"{project_path}\"]");
     let args = ["execute", "sleeps", "--sandbox", BWRAP, "-i", "code=open('runs', 'w')"];
     let start = Instant::now();

@@ -22,7 +22,7 @@ fn what_was_made_to_be_kept_is_gone_after_the_run_and_what_a_tool_made_stays() {
     if !works("what_was_made_to_be_kept_is_gone_after_the_run", BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     fs::create_dir_all(world.home().join(".local/share")).unwrap();
     doer(&world, "writes", WRITES);
     let (project, home) = (names(&world.project()), names(&world.home()));
@@ -42,7 +42,7 @@ fn an_empty_place_of_yours_is_kept_and_stays() {
     if !works("an_empty_place_of_yours_is_kept_and_stays", BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     fs::create_dir_all(world.home().join(".local/share")).unwrap();
     doer(&world, "writes", WRITES);
     fs::create_dir_all(world.project().join(".git/hooks")).unwrap();
@@ -61,7 +61,7 @@ fn a_place_that_several_runs_keep_goes_with_the_last_and_what_a_killed_one_left_
     if !works(test, BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     fs::create_dir_all(world.home().join(".local/share")).unwrap();
     doer(&world, "waits", WRITES);
     let wait = |name: &str| {

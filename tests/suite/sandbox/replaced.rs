@@ -49,7 +49,7 @@ fn what_its_owner_replaces_in_a_kept_folder_while_a_tool_runs_stays_closed() {
         return;
     }
     for is_there in [true, false] {
-        let world = World::new().held();
+        let world = World::new_on_disk().held();
         fs::create_dir(world.project().join("build")).unwrap();
         doer(&world, "waits", "[sandbox.fs]\nwrite = [\"{project_path}\"]");
         if is_there {
@@ -78,7 +78,7 @@ fn keys_stay_hidden_where_their_folder_is_replaced_while_a_tool_runs() {
     if !works("keys_stay_hidden_where_their_folder_is_replaced_while_a_tool_runs", BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     fs::create_dir(world.project().join("build")).unwrap();
     fs::write(world.home().join("open"), "o").unwrap();
     doer(
@@ -103,7 +103,7 @@ fn keys_stay_hidden_where_their_folder_is_replaced_while_a_tool_runs() {
 #[test]
 fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
     let test = "a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs";
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     git(&world, &["init", "-q"]);
     git(&world, &["config", "user.name", "x"]);
     git(&world, &["config", "user.email", "x@y"]);
@@ -175,7 +175,7 @@ fn no_tool_gives_git_an_index_that_names_a_repository_of_the_tool() {
     if !works(test, BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     doer(&world, "commits", "[sandbox]\ngit = \"write\"");
     fs::write(world.project().join("a"), "a").unwrap();
     git(&world, &["init", "-q"]);
@@ -265,9 +265,9 @@ fn no_tool_makes_a_repository_of_the_project_itself() {
         return;
     }
     for (has_git, header) in [(false, ""), (true, ""), (true, "[sandbox]\ngit = \"write\"\n")] {
-        let world = World::new().held();
+        let world = World::new_on_disk().held();
         doer(&world, "makes", &format!("{header}[sandbox.fs]\nwrite = [\"{{project_path}}\"]"));
-        let plain = World::new();
+        let plain = World::new_on_disk();
         let made = Command::new("python3").args(["-c", BARE]).current_dir(plain.project()).status();
         assert!(made.unwrap().success() && status_runs_it(&plain), "git runs it");
         if has_git {
@@ -288,7 +288,7 @@ fn no_tool_makes_a_repository_of_the_project_itself() {
 
 #[test]
 fn a_repository_that_lies_elsewhere_is_not_written_by_the_word_of_a_file() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     fs::create_dir(world.home().join("elsewhere")).unwrap();
     let named = format!("gitdir: {}\n", world.home().join("elsewhere").display());
     fs::write(world.project().join(".git"), named).unwrap();
@@ -303,7 +303,7 @@ fn settings_that_lead_into_a_repository_keep_a_tool_from_writing_it() {
     if !works(test, BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     git(&world, &["init", "-q"]);
     doer(&world, "commits", "[sandbox]\ngit = \"write\"");
     let plant = "code=os.makedirs('.git/mine', exist_ok=True)\n\
@@ -385,7 +385,7 @@ fn what_a_killed_run_left_in_a_repository_goes_with_any_run_in_that_project() {
     if !works(test, BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     git(&world, &["init", "-q"]);
     fs::create_dir(world.project().join("build")).unwrap();
     doer(

@@ -8,7 +8,7 @@ use crate::world::World;
 #[test]
 fn the_shipped_tools_work_at_each_level() {
     for level in levels("the_shipped_tools_work_at_each_level") {
-        let world = World::new().held();
+        let world = World::new_on_disk().held();
         world.write("src/a.txt", "one\ntwo\n");
         let run = |item: &str, inputs: &[&str]| {
             let inputs: Vec<_> = inputs.iter().flat_map(|input| ["-i", input]).collect();
@@ -51,7 +51,7 @@ fn the_shipped_tools_work_at_each_level() {
 
 #[test]
 fn a_tool_in_each_language_and_a_server_of_the_exec_protocol_start_at_each_level() {
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     world.signed(
         ".ai/tools/sh.sh",
         "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/shell/script\"\n\
@@ -94,7 +94,7 @@ fn a_server_at_the_level_bwrap_is_asked_to_end_and_has_its_time() {
     if !super::works(test, BWRAP) {
         return;
     }
-    let world = World::new().held();
+    let world = World::new_on_disk().held();
     let server = "import json, signal, sys, time\ndef end(*_):\n    time.sleep(0.2)\n    \
                   open('build/ended', 'w').write('x')\n    sys.exit()\n\
                   signal.signal(signal.SIGTERM, end)\nfor line in sys.stdin:\n    \
