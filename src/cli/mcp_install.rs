@@ -96,7 +96,7 @@ impl Client {
     }
 
     fn is_toml(&self) -> bool {
-        self.path.ends_with(".toml")
+        Path::new(self.path).extension().is_some_and(|extension| extension == "toml")
     }
 
     /// The entry that is there now, whatever it says.

@@ -158,7 +158,7 @@ fn place(path: &str, rye: &Rye) -> PathBuf {
     let mut rest = path;
     for (name, space) in spaces {
         if let (Some(behind), Some(root)) = (path.strip_prefix(name), rye.spaces().get(space)) {
-            place = root.base().to_owned();
+            root.base().clone_into(&mut place);
             rest = behind.trim_start_matches('/');
         }
     }

@@ -152,10 +152,7 @@ impl Receipts<'_> {
     ///
     /// # Errors
     /// `receipt.*`, of the first key that was tried.
-    fn signer<'e>(
-        self,
-        envelope: &'e AnyEnvelope,
-    ) -> Result<(Fingerprint, String, &'e [u8]), Failure> {
+    fn signer(self, envelope: &AnyEnvelope) -> Result<(Fingerprint, String, &[u8]), Failure> {
         let trust = self.rye.trust();
         let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
         // One that names no key is tried with each that is known.

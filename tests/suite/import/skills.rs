@@ -123,12 +123,11 @@ fn a_skill_comes_back_to_the_byte_however_it_is_laid_out() {
         for with_files in [true, false] {
             let text = format!("---\n{front}---\n{body}");
             fs::write(skill(&world).join("SKILL.md"), &text).unwrap();
-            if !with_files {
-                for folder in ["references", "scripts", "assets"] {
-                    drop(fs::remove_dir_all(skill(&world).join(folder)));
-                }
-            } else {
-                fs::create_dir_all(skill(&world).join("assets")).unwrap();
+            for folder in ["references", "scripts", "assets"] {
+                drop(fs::remove_dir_all(skill(&world).join(folder)));
+            }
+            if with_files {
+                fs::create_dir(skill(&world).join("assets")).unwrap();
                 fs::write(skill(&world).join("assets/a.txt"), "a").unwrap();
             }
             let category = format!("c{at}{with_files}");
