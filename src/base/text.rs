@@ -274,6 +274,15 @@ fn shown_width(line: &str) -> usize {
     first + parts.map(shown).sum::<usize>()
 }
 
+/// An argument as a shell would need it.
+pub(crate) fn shell_word(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,{}@%+".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', "'\\''"))
+}
+
 /// At most `most` of the names that a person may have meant by `name`, nearest first.
 pub(crate) fn near<'a>(
     name: &str,

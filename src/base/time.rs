@@ -1,7 +1,8 @@
-//! Points in time, to the second, in UTC, in one spelling.
+//! Points in time, to the second, in UTC, in one spelling; and times that pass, with their units.
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -67,9 +68,50 @@ impl serde::Serialize for Timestamp {
     }
 }
 
+/// A time that passes, for people: `250 ms`, `1.5 s`, `30 s`, `10 min`, `2 h`.
+pub(crate) fn time_text(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match time.subsec_nanos() {
+        0 if seconds >= 7200 && seconds.is_multiple_of(3600) => format!("{} h", seconds / 3600),
+        0 if seconds >= 120 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
+        0 => format!("{seconds} s"),
+        _ if seconds == 0 => format!("{} ms", time.as_millis()),
+        _ => format!("{:.1} s", time.as_secs_f64()),
+    }
+}
+
+/// A time as it is written: a number with its unit, such as `500ms`, `10s`, `2m` or `1h30m`. `None`
+/// for what is no time, or none that can pass.
+pub(crate) fn time_with_unit(text: &str) -> Option<Duration> {
+    let time: jiff::SignedDuration = text.parse().ok()?;
+    Duration::try_from(time).ok().filter(|time| !time.is_zero())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Timestamp;
+    use std::time::Duration;
+
+    use super::{Timestamp, time_text, time_with_unit};
+
+    #[test]
+    fn a_time_is_read_with_its_unit_and_shown_with_one() {
+        let rows = [
+            ("500ms", 500, "500 ms"),
+            ("10s", 10_000, "10 s"),
+            ("1.5s", 1_500, "1.5 s"),
+            ("90s", 90_000, "90 s"),
+            ("2m", 120_000, "2 min"),
+            ("1h30m", 5_400_000, "90 min"),
+            ("24h", 86_400_000, "24 h"),
+        ];
+        for (text, ms, shown) in rows {
+            let time = Duration::from_millis(ms);
+            assert_eq!((time_with_unit(text), time_text(time)), (Some(time), shown.to_owned()));
+        }
+        for bad in ["", "10", "s", "-5s", "0s", "5 bananas", "10s ago", "1y"] {
+            assert_eq!(time_with_unit(bad), None, "{bad:?}");
+        }
+    }
 
     #[test]
     fn only_the_one_spelling_is_read() {

@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use crate::base::bytes::write_atomic;
-use crate::diagnostic::Failure;
+use crate::diagnostic::{EXIT_STATUSES, Failure};
 
 /// Print the manual page of rye, or write one for each verb into a folder
 ///
@@ -67,13 +67,12 @@ fn page(command: &Command, name: &str) -> Result<String, Failure> {
     // The date is empty, because a date would make each build differ. It needs its quotes, or the
     // next argument would be taken for the date.
     let page = page.replacen(" 1  \"", " 1 \"\" \"", 1);
-    Ok(format!("{}\n{STATUSES}", page.trim_end()))
+    let statuses = EXIT_STATUSES.iter().map(|(status, meaning)| format!(".TP\n{status}\n{meaning}\n"));
+    let statuses: String = statuses.collect();
+    Ok(format!("{}\n.SH \"EXIT STATUS\"\n{statuses}{SEE_ALSO}", page.trim_end()))
 }
 
-const STATUSES: &str = r#".SH "EXIT STATUS"
-0 done, 1 the tool itself failed, 2 usage, 3 not found or ambiguous, 4 refused, 5 a malformed item,
-6 it cannot run here, 7 a peer failed, 70 a bug in rye.
-.SH "SEE ALSO"
+const SEE_ALSO: &str = r#".SH "SEE ALSO"
 \fBrye explain\fR prints the page of any error code, \fBrye fetch knowledge:rye/overview\fR the
 overview.
 "#;

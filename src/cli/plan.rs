@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::error::CliError;
-use super::execute::{seconds, wanted};
+use super::execute::{time, wanted};
 use super::exit::Exit;
 use super::input::{Inputs, read_bytes};
 use super::named::reference;
@@ -34,8 +34,8 @@ pub(super) struct Args {
     /// Store the parameters too, so that they need not be given again
     #[arg(long)]
     with_params: bool,
-    /// Plan for this many seconds at most, if that is less than the tool's own limit
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Plan for this time at most, such as `10`, `500ms` or `2m`, if its own limit is longer
+    #[arg(long, value_name = "TIME", value_parser = time)]
     timeout: Option<Duration>,
     /// How the tool is to be held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it
     /// out

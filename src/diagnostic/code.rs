@@ -22,7 +22,23 @@ pub(crate) enum ExitStatus {
     Malformed = 5,
     CannotRun = 6,
     PeerFailed = 7,
+    /// Not a failure, and no code has it: a person has to decide first.
+    Waits = 8,
 }
+
+/// Every exit status with what it means, in the words of `knowledge:rye/errors` and of the manual.
+pub(crate) const EXIT_STATUSES: &[(u8, &str)] = &[
+    (0, "done"),
+    (ExitStatus::ToolFailed as u8, "the tool itself failed"),
+    (ExitStatus::Usage as u8, "usage"),
+    (ExitStatus::NotFound as u8, "not found or ambiguous"),
+    (ExitStatus::Refused as u8, "refused"),
+    (ExitStatus::Malformed as u8, "malformed item"),
+    (ExitStatus::CannotRun as u8, "cannot run here"),
+    (ExitStatus::PeerFailed as u8, "a peer failed: a program, a server, an editor or an agent"),
+    (ExitStatus::Waits as u8, "it waits for a person"),
+    (70, "a bug in rye"),
+];
 
 impl Code {
     /// For [`codes!`] alone.

@@ -26,7 +26,7 @@ mod described;
 mod failure;
 mod render;
 
-pub(crate) use code::{Code, ExitStatus, codes};
+pub(crate) use code::{Code, EXIT_STATUSES, ExitStatus, codes};
 pub(crate) use described::{Diagnose, Diagnostic, Place, diagnose_as};
 pub use failure::Failure;
 pub(crate) use render::{Paint, Style};

@@ -11,7 +11,7 @@ use crate::execute::{ExecuteError, Mask, RunFolders};
 use crate::host::{Host, Os, Signals, Spawn};
 use crate::id::{ItemId, Kind, Ref};
 use crate::parse::ExecMode;
-use crate::plan::ExecOptions;
+use crate::plan::{ExecOptions, TimeLimit};
 use crate::trace::Quiet;
 
 pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> Vec<Duration> {
@@ -42,7 +42,7 @@ pub(crate) fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> 
         let asked = Asked {
             request: "{\"args\":{\"text\":\"a short text\"}}",
             deadline: begin + spawn.timeout,
-            timeout: spawn.timeout,
+            limit: &TimeLimit::of_rye(spawn.timeout),
             mask: &mask,
             sink: &Quiet,
             signals: signals.as_ref(),

@@ -22,7 +22,7 @@ pub(super) fn call(
     spawn.stderr_end = Some(OUTPUT_BYTES);
     spawn.stops_at_cap = true;
     spawn.stdin = one_line(request(&spawn.stdin, options.below_args, running.approval));
-    let ended = run_once(plan, &spawn, folders, running, &mut |_| ())?;
+    let ended = run_once(plan, &spawn, folders, running, &mut |_, _, _| ())?;
     let mask = Mask::new(plan.private_values());
     let mut stderr_log =
         if ended.stderr_truncated { StderrLog::amid() } else { StderrLog::default() };
@@ -32,7 +32,7 @@ pub(super) fn call(
         running.sink.said(plan.item(), &|| tail.clone());
     }
     let read = match ended.timed_out {
-        true => Err(ProtocolFault::Timeout { after: plan.timeout() }),
+        true => Err(ProtocolFault::Timeout { limit: plan.limit().clone() }),
         false => read(&ended, spawn.output_cap, options.as_it_is, &mask),
     };
     match read {

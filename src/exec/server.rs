@@ -19,7 +19,7 @@ use crate::base::sync::unpoisoned;
 use crate::execute::{ExecuteError, Mask, ProtocolFault, RunFolders, status_text};
 use crate::host::{IoRound, PersistentChild, Signals};
 use crate::id::Ref;
-use crate::plan::ExecOptions;
+use crate::plan::{ExecOptions, TimeLimit};
 use crate::trace::{Event, Sink};
 
 /// What one call needs.
@@ -28,7 +28,7 @@ pub(super) struct Asked<'a> {
     pub(super) request: &'a str,
     pub(super) deadline: Instant,
     /// The time that the call has, for whoever is told that it was over.
-    pub(super) timeout: Duration,
+    pub(super) limit: &'a TimeLimit,
     pub(super) mask: &'a Mask,
     pub(super) sink: &'a dyn Sink,
     pub(super) signals: Option<&'a Signals>,
@@ -202,7 +202,7 @@ impl Server {
             let now = Instant::now();
             state.used = now;
             if now >= asked.deadline {
-                let fault = ProtocolFault::NeverAsked { after: asked.timeout };
+                let fault = ProtocolFault::NeverAsked { limit: asked.limit.clone() };
                 return Err(self.lost(fault, String::new()));
             }
             if state.live.is_none() {
@@ -362,14 +362,14 @@ impl Server {
     ) -> ExecuteError {
         state.session.give_up(id);
         let tail = state.stderr_log.tail(&self.item, asked.mask, true);
-        let after = asked.timeout;
-        let mut fault = ProtocolFault::Timeout { after };
+        let limit = || asked.limit.clone();
+        let mut fault = ProtocolFault::Timeout { limit: limit() };
         if state.generation == generation {
             state.timeouts += 1;
             if self.options.max_in_flight == 1 || state.timeouts >= EXEC_TIMEOUTS {
                 self.replace(&mut state, asked);
             } else {
-                fault = ProtocolFault::TimeoutOfOne { after };
+                fault = ProtocolFault::TimeoutOfOne { limit: limit() };
             }
         }
         drop(state);
@@ -445,7 +445,7 @@ mod tests {
     use super::{Asked, Server};
     use crate::execute::{ExecuteError, Mask};
     use crate::host::IoRound;
-    use crate::plan::ExecOptions;
+    use crate::plan::{ExecOptions, TimeLimit};
     use crate::trace::Quiet;
 
     #[test]
@@ -468,7 +468,7 @@ mod tests {
         let asked = Asked {
             request: "{}",
             deadline: Instant::now(),
-            timeout: Duration::ZERO,
+            limit: &TimeLimit::of_rye(Duration::ZERO),
             mask: &mask,
             sink: &Quiet,
             signals: None,

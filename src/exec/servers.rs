@@ -96,7 +96,7 @@ impl Servers {
         let asked = Asked {
             request: &request,
             deadline: begin + plan.timeout(),
-            timeout: plan.timeout(),
+            limit: plan.limit(),
             mask: &mask,
             sink: running.sink,
             signals: Some(&signals),

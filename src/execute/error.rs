@@ -2,15 +2,15 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::mcp_fault::McpFault;
-use super::protocol_fault::{ProtocolFault, seconds};
+use super::protocol_fault::ProtocolFault;
 use crate::base::text::escape_line;
+use crate::base::time::time_text;
 use crate::diagnostic::{Code, Diagnose, codes};
 use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED};
 use crate::id::Ref;
-use crate::plan::EXECUTE_TIMEOUT;
+use crate::plan::{EXECUTE_TIMEOUT, TimeLimit};
 
 codes! {
     EXECUTE_TOOL_FAILED = "execute.tool_failed", ToolFailed;
@@ -40,8 +40,8 @@ const NO_FORMAT: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ExecuteError {
-    #[error("`{item}` did not end within {} and was stopped", seconds(*.after))]
-    Timeout { item: Ref, after: Duration, stderr_tail: String },
+    #[error("`{item}` did not end within {} and was stopped", time_text(.limit.time()))]
+    Timeout { item: Ref, limit: TimeLimit, stderr_tail: String },
     #[error("`{item}` was stopped by signal {signal}")]
     Interrupted { item: Ref, signal: i32 },
     #[error("`{}` could not be started for `{item}`: {source}", .program.display())]
@@ -132,11 +132,9 @@ impl Diagnose for ExecuteError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Timeout { .. } => {
-                "if it needs longer, set `timeout_ms` in the tool's own signed `config`".into()
-            }
+            Self::Timeout { limit, .. } => limit.help("config.timeout"),
             Self::Http { fault, .. } => http_help(fault).into(),
-            Self::Protocol { fault, .. } => fault.help().into(),
+            Self::Protocol { fault, .. } => fault.help(),
             Self::Mcp { fault, .. } => fault.help().into(),
             Self::NewItems { .. } => {
                 "a tool makes regular files that are not there yet, in the folder that \
@@ -195,6 +193,12 @@ impl Diagnose for ExecuteError {
         {
             data.insert("stderr_tail".into(), stderr_tail.clone().into());
         }
+        let limit = match self {
+            Self::Timeout { limit, .. } => Some(limit),
+            Self::Protocol { fault, .. } => fault.limit(),
+            _ => None,
+        };
+        data.extend(limit.map(|limit| ("limit".to_owned(), limit.to_json())));
         if let Self::Mcp { fault, .. } = self {
             data.extend(fault.data().map(|changes| ("changes".to_owned(), changes)));
         }

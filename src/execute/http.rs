@@ -149,7 +149,7 @@ impl Talk<'_> {
             NetFault::Interrupted(signal) => self.interrupted(signal),
             NetFault::TimedOut => ExecuteError::Timeout {
                 item: self.plan.item().clone(),
-                after: self.plan.timeout(),
+                limit: self.plan.limit().clone(),
                 stderr_tail: String::new(),
             },
             other => self.failed(at, HttpFault::Net(other)),

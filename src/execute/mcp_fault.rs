@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::error::{MCP_BAD_ANSWER, MCP_OUTPUT_SCHEMA, MCP_SERVER_FAILED, MCP_TOOL_CHANGED};
-use super::protocol_fault::seconds;
 use crate::base::text::brief_line;
+use crate::base::time::time_text;
 use crate::diagnostic::Code;
 use crate::plan::EXECUTE_TIMEOUT;
 
@@ -48,7 +48,7 @@ pub(crate) enum McpFault {
     BadAnswer { why: String },
     #[error("was answered what its output schema does not allow: {}", brief_line(.why))]
     OutputSchema { why: String },
-    #[error("did not answer within {}", seconds(*.after))]
+    #[error("did not answer within {}", time_text(*.after))]
     TimedOut { after: std::time::Duration },
 }
 

@@ -7,7 +7,9 @@ use super::error::{
     PROTOCOL_PENDING_AGAIN, PROTOCOL_REQUEST_TOO_LARGE, PROTOCOL_SERVER_EXITED,
     PROTOCOL_SERVER_UNSTABLE, PROTOCOL_TIMEOUT,
 };
+use crate::base::time::time_text;
 use crate::diagnostic::Code;
+use crate::plan::TimeLimit;
 
 /// Why a call has no answer; a clause to stand behind the item's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,13 +28,13 @@ pub(crate) enum ProtocolFault {
     OutputTooLarge { cap: usize },
     #[error("was not asked: the request of {size} bytes does not fit into a line of {cap} bytes")]
     RequestTooLarge { size: usize, cap: usize },
-    #[error("did not answer within {} and was stopped", seconds(*.after))]
-    Timeout { after: Duration },
+    #[error("did not answer within {} and was stopped", time_text(.limit.time()))]
+    Timeout { limit: TimeLimit },
     /// Its process serves other calls as well.
-    #[error("did not answer within {}; it goes on with its other calls", seconds(*.after))]
-    TimeoutOfOne { after: Duration },
-    #[error("was not asked within {}: earlier calls or its start took that long", seconds(*.after))]
-    NeverAsked { after: Duration },
+    #[error("did not answer within {}; it goes on with its other calls", time_text(.limit.time()))]
+    TimeoutOfOne { limit: TimeLimit },
+    #[error("was not asked within {}: earlier calls or its start took that long", time_text(.limit.time()))]
+    NeverAsked { limit: TimeLimit },
     #[error("asked for a person again, although one has approved it")]
     PendingAgain,
     #[error("ended before it answered: {how}")]
@@ -58,8 +60,18 @@ impl ProtocolFault {
         }
     }
 
-    pub(super) fn help(&self) -> &'static str {
+    /// The limit that the call went past.
+    pub(super) fn limit(&self) -> Option<&TimeLimit> {
         match self {
+            Self::Timeout { limit } | Self::TimeoutOfOne { limit } | Self::NeverAsked { limit } => {
+                Some(limit)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn help(&self) -> String {
+        let help = match self {
             Self::BadResponse { .. } => {
                 "it must print one JSON object and nothing else; notes belong on standard error"
             }
@@ -75,8 +87,8 @@ impl ProtocolFault {
             Self::RequestTooLarge { .. } => {
                 "give it the path of a file instead, or let it run once a call, which reads any size"
             }
-            Self::Timeout { .. } | Self::TimeoutOfOne { .. } => {
-                "if it needs longer, raise `exec.timeout_ms` and sign"
+            Self::Timeout { limit } | Self::TimeoutOfOne { limit } => {
+                return limit.help("exec.timeout_ms");
             }
             Self::NeverAsked { .. } => {
                 "if it can serve several calls at once, raise `exec.max_in_flight` and sign"
@@ -90,14 +102,7 @@ impl ProtocolFault {
             Self::ServerUnstable { .. } => {
                 "run it by hand and see why it ends; `--trace` shows each start and end"
             }
-        }
-    }
-}
-
-/// A time for people, to a tenth of a second.
-pub(super) fn seconds(duration: Duration) -> String {
-    match duration.as_secs_f64() {
-        whole if whole.fract() == 0.0 => format!("{whole:.0} s"),
-        part => format!("{part:.1} s"),
+        };
+        help.to_owned()
     }
 }

@@ -83,7 +83,7 @@ impl Sessions {
             }
             Err(Lost::TimedOut) => Err(ExecuteError::Timeout {
                 item: item(),
-                after: plan.timeout(),
+                limit: plan.limit().clone(),
                 stderr_tail: tail,
             }),
             Err(Lost::Interrupted(signal)) => {

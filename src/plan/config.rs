@@ -1,9 +1,12 @@
 //! What the signed links say about running, merged key by key: tool over runtime over primitive.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use super::error::PlanError;
 use crate::base::durations::TIMEOUT_MAX_MS;
+use crate::base::time::time_with_unit;
 use crate::chain::Chain;
 use crate::parse::Argument;
 
@@ -111,16 +114,20 @@ pub(super) fn timeout_ms(
             ms.map(Some).ok_or(("/config/timeout_ms", why))
         }
         (None, Some(value)) => {
-            let why = "is not a number of seconds up to a day";
-            seconds(value).map(Some).ok_or(("/config/timeout", why))
+            let why = "is not a time up to a day: a number of seconds, or such as `90s` or `10m`";
+            time_ms(value).map(Some).ok_or(("/config/timeout", why))
         }
         _ => Err(("/config/timeout", "stands beside `timeout_ms`")),
     }
 }
 
-/// A number of seconds, from a millisecond up to a day, in milliseconds.
-pub(super) fn seconds(value: &Value) -> Option<u64> {
-    let time = std::time::Duration::try_from_secs_f64(value.as_f64()?).ok()?;
+/// A time from a millisecond up to a day, in milliseconds: a number of seconds, or a text with a
+/// unit, such as `10m`.
+pub(super) fn time_ms(value: &Value) -> Option<u64> {
+    let time = match value {
+        Value::String(text) => time_with_unit(text)?,
+        number => Duration::try_from_secs_f64(number.as_f64()?).ok()?,
+    };
     let ms = u64::try_from(time.as_millis()).ok()?;
     (1..=TIMEOUT_MAX_MS).contains(&ms).then_some(ms)
 }

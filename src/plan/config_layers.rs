@@ -1,9 +1,14 @@
 //! Config items with copies in several spaces (core 7.10).
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use super::error::PlanError;
 use super::plan_source::{ConfigCopy, PlanSource};
+use super::time_limit::{LimitKey, SetLimit, TimeLimit};
+use crate::base::durations::TIMEOUT_MS;
+use crate::base::time::time_with_unit;
 use crate::chain::Chain;
 use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
@@ -107,7 +112,10 @@ fn set(map: &mut Map<String, Value>, path: &[&str], value: &Value) {
         }
         return;
     }
-    let limit = |value: &Value| value.as_f64();
+    let limit = |value: &Value| match value {
+        Value::String(text) => time_with_unit(text).map(|time| time.as_secs_f64()),
+        other => other.as_f64(),
+    };
     if matches!(*first, "timeout" | "timeout_ms")
         && let Some(old) = map.get(*first)
         && !limit(value).zip(limit(old)).is_some_and(|(new, old)| new < old)
@@ -117,15 +125,25 @@ fn set(map: &mut Map<String, Value>, path: &[&str], value: &Value) {
     map.insert((*first).to_owned(), value.clone());
 }
 
-/// The time limits that config sets for a tool, in milliseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The time limits that config sets for a tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Where no link says otherwise.
-    pub(super) default: Option<u64>,
+    pub(super) default: Option<SetLimit>,
     /// The operator's word for this tool, over what the links say.
-    pub(super) own: Option<u64>,
+    pub(super) own: Option<SetLimit>,
     /// The project's; it can only shorten.
-    pub(super) at_most: Option<u64>,
+    pub(super) at_most: Option<SetLimit>,
+}
+
+impl Limits {
+    /// The time of a run: the operator's word for this tool, else the links', else the default; a
+    /// project and a caller only shorten.
+    pub(super) fn of_run(self, signed: Option<SetLimit>, asked: Option<Duration>) -> TimeLimit {
+        let most = self.own.or(signed).or(self.default);
+        let ms = most.as_ref().map_or(TIMEOUT_MS, |(ms, _)| *ms);
+        TimeLimit::new(self.at_most.filter(|(at_most, _)| *at_most < ms).or(most), asked)
+    }
 }
 
 /// The item with the limits of runs.
@@ -152,8 +170,13 @@ pub(super) fn limits(
             space: copy.space,
             pointer,
         };
-        let default = timeout(&copy.value, &["defaults"]).map_err(bad)?;
-        let own = timeout(&copy.value, &["tools", item.id.as_str()]).map_err(bad)?;
+        let set = |path: &[&str]| -> Result<Option<SetLimit>, PlanError> {
+            let ms = timeout(&copy.value, path).map_err(bad)?;
+            let key = || LimitKey::new(&copy.source, format!("{}.timeout", path.join(".")), false);
+            Ok(ms.map(|ms| (ms, Some(key()))))
+        };
+        let default = set(&["defaults"])?;
+        let own = set(&["tools", item.id.as_str()])?;
         if copy.space == Space::Project {
             limits.at_most = own.or(default);
         } else {
@@ -164,14 +187,14 @@ pub(super) fn limits(
     Ok((limits, copies.into_iter().map(|copy| copy.source).collect()))
 }
 
-/// `timeout` in seconds below the path, as milliseconds.
+/// `timeout` below the path, in milliseconds.
 fn timeout(config: &Map<String, Value>, path: &[&str]) -> Result<Option<u64>, String> {
     let pointer = || format!("/{}/timeout", path.join("/").replace("tools/", "tools/…"));
     let Some(section) = look_up(config, path) else { return Ok(None) };
     let Some(section) = section.as_object() else { return Err(pointer()) };
     match section.get("timeout") {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => super::config::seconds(value).map(Some).ok_or_else(pointer),
+        Some(value) => super::config::time_ms(value).map(Some).ok_or_else(pointer),
     }
 }
 
@@ -203,6 +226,8 @@ mod tests {
             (&["api", "timeout"], json!(60), "/api/timeout", json!(10)),
             (&["api", "timeout"], json!(2.5), "/api/timeout", json!(2.5)),
             (&["api", "timeout"], json!("none"), "/api/timeout", json!(10)),
+            (&["api", "timeout"], json!("9s"), "/api/timeout", json!("9s")),
+            (&["api", "timeout"], json!("1m"), "/api/timeout", json!(10)),
             (&["timeout_ms"], json!(4), "/timeout_ms", json!(4)),
             (&["new", "x"], json!(1), "/new/x", json!(1)),
             (&["api"], json!({"timeout": 60, "x": 1}), "/api/timeout", json!(10)),

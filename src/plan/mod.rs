@@ -46,6 +46,7 @@ mod schema;
 mod start;
 mod template;
 mod template_context;
+mod time_limit;
 mod tree;
 
 pub(crate) use act::{Act, McpServer};
@@ -66,4 +67,5 @@ pub(crate) use plan_source::{ConfigCopy, PlanSource};
 pub(crate) use process::Process;
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;
+pub(crate) use time_limit::TimeLimit;
 pub(crate) use tree::Pinned;

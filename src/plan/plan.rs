@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::act::{Act, McpServer};
 use super::arguments::plain_path;
 use super::config::{Execution, merged};
-use super::config_layers::{self, Limits};
+use super::config_layers;
 use super::deps;
 use super::env::Env;
 use super::error::PlanError;
@@ -25,10 +25,10 @@ use super::process::Process;
 use super::record::{Content, PlannedItem};
 use super::template::{Named, Names};
 use super::template_context::TemplateContext;
+use super::time_limit::{LimitKey, TimeLimit};
 use super::tree::{Anchored, Pinned, Tree};
 use crate::base::Digest;
 use crate::base::canon::exact;
-use crate::base::durations::TIMEOUT_MS;
 use crate::base::limits::OUTPUT_BYTES;
 use crate::chain::{Chain, Primitive};
 use crate::diagnostic::Failure;
@@ -144,7 +144,7 @@ pub(crate) struct Plan {
     base_policy: Option<BasePolicy>,
     tree: Option<Tree>,
     dependencies: Vec<Source>,
-    timeout: Duration,
+    limit: TimeLimit,
     pairs: Vec<String>,
     chain: Vec<String>,
     links: Vec<PlannedItem>,
@@ -209,7 +209,9 @@ impl Plan {
         if let Some(held) = &confinement {
             sink.record(Event::Sandbox { in_force: held.to_json() });
         }
-        let timeout = limits.timeout(signed_ms, machine.timeout);
+        let signed = signed_ms.map(|ms| (ms, LimitKey::of_chain(chain)));
+        let limit = limits.of_run(signed, machine.timeout);
+        sink.record(Event::TimeLimit { limit: limit.to_json() });
         // A program that never looks at the tool's file needs no copy of it, and a request none at
         // all.
         let uses_tree = act.process().is_some_and(|process| {
@@ -221,7 +223,7 @@ impl Plan {
         let content = Content::read(&act, &survey, machine);
         let plan = Self {
             item,
-            timeout,
+            limit,
             act,
             context,
             survey,
@@ -269,7 +271,7 @@ impl Plan {
                 index: None,
             }),
             watched: self.base_policy.is_some(),
-            ..Spawn::new(&started.program, &started.cwd, OUTPUT_BYTES, self.timeout)
+            ..Spawn::new(&started.program, &started.cwd, OUTPUT_BYTES, self.timeout())
         }
     }
 
@@ -320,7 +322,12 @@ impl Plan {
     }
 
     pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
+        self.limit.time()
+    }
+
+    /// The time that it has, and who says so.
+    pub(crate) fn limit(&self) -> &TimeLimit {
+        &self.limit
     }
 
     /// `<child id> -> <parent id>`, in order.
@@ -432,18 +439,6 @@ fn anchor_paths(item: &Ref, anchor: &Anchor) -> Result<Vec<EnvPath>, PlanError> 
             pointer: "/anchor/env_paths",
             why: format!("names `{text}`, which is not a folder of verified files"),
         }),
-    }
-}
-
-impl Limits {
-    /// The time of a run: the operator's word for this tool, else the links', else the default; a
-    /// project and a caller only shorten.
-    fn timeout(self, signed_ms: Option<u64>, asked: Option<Duration>) -> Duration {
-        let signed = self.own.or(signed_ms).or(self.default);
-        let signed = signed.unwrap_or(TIMEOUT_MS);
-        let most = self.at_most.map_or(signed, |most| most.min(signed));
-        let most = Duration::from_millis(most);
-        asked.map_or(most, |asked| asked.min(most))
     }
 }
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::report::ToolReport;
-use super::text::{chain_tree, external_tree, passed_over_text, quoted};
-use crate::base::text::escape_line;
+use super::text::{chain_tree, external_tree, passed_over_text};
+use crate::base::text::{escape_line, shell_word};
 use crate::diagnostic::{Paint, Style};
 
 impl ToolReport {
@@ -23,6 +23,7 @@ impl ToolReport {
         let plan = self.plan.to_json();
         out.push('\n');
         let rows = if plan["method"].is_null() { process_rows(&plan) } else { http_rows(&plan) };
+        let rows = rows.into_iter().chain([("time limit", self.plan.limit().to_text())]);
         for (label, value) in rows {
             let label = paint.style(Style::Dim, &format!("{label:>12}"));
             let _ = writeln!(out, "{label} {}", escape_line(&value));
@@ -36,7 +37,7 @@ impl ToolReport {
 fn process_rows(plan: &Value) -> Vec<(&'static str, String)> {
     let mut argv = vec![plan["command"].as_str().unwrap_or_default().to_owned()];
     let args = plan["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    argv.extend(args.map(quoted));
+    argv.extend(args.map(shell_word));
     let names: Vec<_> =
         plan["env"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     vec![
@@ -44,7 +45,6 @@ fn process_rows(plan: &Value) -> Vec<(&'static str, String)> {
         ("in", plan["cwd"].as_str().unwrap_or_default().to_owned()),
         ("environment", names.join(" ")),
         ("sandbox", sandbox_text(&plan["sandbox"])),
-        ("time limit", format!("{} ms", plan["timeout_ms"])),
     ]
 }
 
@@ -89,6 +89,5 @@ fn http_rows(plan: &Value) -> Vec<(&'static str, String)> {
         ("would send", format!("{} {}", text("method"), text("url"))),
         ("headers", headers.join(", ")),
         ("body", body.trim_end().to_owned()),
-        ("time limit", format!("{} ms", plan["timeout_ms"])),
     ]
 }

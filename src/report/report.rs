@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use super::error::ReceiptError;
 use crate::base::Digest;
 use crate::base::json::object;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::base::limits::OUTPUT_BYTES;
+use crate::diagnostic::{Code, Diagnostic, ExitStatus};
 use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::plan::Plan;
@@ -129,6 +130,34 @@ impl Report {
         matches!(self, Self::Tool(tool) if tool.outcome.as_ref().is_some_and(|o| o.failure.is_some()))
     }
 
+    /// The exit status that the outcome stands for: a tool that failed, or one that waits for a
+    /// person, is no success.
+    pub(crate) fn exit_status(&self) -> u8 {
+        match self {
+            _ if self.tool_failed() => ExitStatus::ToolFailed as u8,
+            _ if self.waits() => ExitStatus::Waits as u8,
+            _ => 0,
+        }
+    }
+
+    /// Whether the tool waits for a person.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self, Self::Tool(tool) if tool.outcome.as_ref().is_some_and(|o| o.pending.is_some()))
+    }
+
+    /// What to say of an answer that is not whole.
+    pub(crate) fn cut_text(&self) -> Option<String> {
+        let Self::Tool(tool) = self else { return None };
+        let outcome = tool.outcome.as_ref().filter(|outcome| outcome.truncated)?;
+        let (item, most) = (&tool.item, OUTPUT_BYTES >> 20);
+        Some(match outcome.http {
+            Some(_) => format!("the answer to `{item}` was cut at `max_response_bytes`"),
+            None => format!(
+                "what `{item}` wrote was cut: of each stream the first {most} MiB are kept"
+            ),
+        })
+    }
+
     /// The receipt that is missing.
     pub(crate) fn lost_receipt(&self) -> Option<Diagnostic> {
         match self {
@@ -199,6 +228,7 @@ impl ToolReport {
                 "message": "Tool chain validation passed (dry run)",
                 "type": "tool", "item_id": self.item, "chain": self.plan.chain(),
                 "validated_pairs": self.plan.pairs(), "plan": self.plan.to_json(),
+                "limit": self.plan.limit().to_json(),
             })),
             Some(outcome) => {
                 metadata.extend(outcome.metadata());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::report::{Detail, DirectiveReport, Report, ToolReport};
-use crate::base::text::escape_line;
+use crate::base::text::{escape_line, shell_word};
 use crate::diagnostic::{Diagnostic, Paint, Style};
 use crate::execute::{EXECUTE_TOOL_FAILED, Pending};
 use crate::plan::Survey;
@@ -193,13 +193,4 @@ pub(crate) fn data_text(data: &Value) -> Text {
 
 fn ended_line(text: &str) -> String {
     if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
-}
-
-/// An argument as a shell would need it.
-pub(super) fn quoted(argument: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,{}@%+".contains(c);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        return argument.to_owned();
-    }
-    format!("'{}'", argument.replace('\'', "'\\''"))
 }

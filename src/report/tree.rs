@@ -1,9 +1,13 @@
 //! A trace as a tree.
 
 use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::Value;
 
 use super::dry_run::sandbox_text;
 use crate::base::text::escape_line;
+use crate::base::time::time_text;
 use crate::diagnostic::{Paint, Style};
 use crate::trace::{Event, Recorded, SkippedPath};
 
@@ -80,6 +84,7 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("external", format!("{}{}", folders.join(" "), passed(passed_over)))
         }
         Event::Sandbox { in_force } => ("sandbox", sandbox_text(in_force)),
+        Event::TimeLimit { limit } => ("limit", limit_text(limit)),
         Event::Plan { digest } => ("plan", digest.to_string()),
         Event::Pin { files } => ("pin", format!("{files} verified file(s) in a private folder")),
         Event::Spawn { pid } => ("spawn", format!("process {pid}")),
@@ -109,7 +114,8 @@ fn describe(event: &Event) -> (&'static str, String) {
         }
         Event::Exit { exit_code, signal, timed_out } => {
             let how = match (exit_code, signal) {
-                (Some(code), _) => format!("status {code}"),
+                (Some(code), None) => format!("status {code}"),
+                (Some(code), Some(signal)) => format!("status {code}, that of signal {signal}"),
                 (None, Some(signal)) => format!("signal {signal}"),
                 (None, None) => "no status".to_owned(),
             };
@@ -118,5 +124,17 @@ fn describe(event: &Event) -> (&'static str, String) {
         Event::Refused { item_id, code } => {
             ("refused", format!("{} {code}", item_id.as_deref().unwrap_or_default()))
         }
+    }
+}
+
+/// A limit as [`crate::plan::TimeLimit`] tells it as data.
+fn limit_text(limit: &Value) -> String {
+    let text = |key: &str| limit[key].as_str().unwrap_or_default();
+    let time = time_text(Duration::from_millis(limit["timeout_ms"].as_u64().unwrap_or_default()));
+    match text("set_by") {
+        "item" => {
+            format!("{time} by `{}` in {} ({})", text("key"), text("path"), text("space"))
+        }
+        who => format!("{time} by {who}"),
     }
 }

@@ -75,6 +75,8 @@ pub(crate) enum Event {
     External { folders: Vec<String>, passed_over: Vec<SkippedPath> },
     /// What holds the run's process: the level, and what it lets through.
     Sandbox { in_force: Value },
+    /// How long the run may take, and the file and key that say so.
+    TimeLimit { limit: Value },
     /// Everything is decided; nothing has been started.
     Plan { digest: Digest },
     /// The verified bytes were written to a private folder for the run.

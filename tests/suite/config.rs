@@ -116,3 +116,89 @@ fn the_time_limit_comes_from_config_then_the_links_then_the_operator_and_only_fa
         assert_eq!(world.run("tool:acme/plain"), (6, "plan.bad_config".into()), "{bad}");
     }
 }
+
+/// A shell tool that takes its time.
+fn slow(config: &str) -> String {
+    format!(
+        "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+         # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n{config}# ///\n\
+         sleep 60\n"
+    )
+}
+
+#[test]
+fn a_limit_that_ends_a_run_says_which_file_and_key_set_it() {
+    let world = World::new();
+    let tool = ".ai/tools/acme/slow.sh";
+    let execution = ".ai/config/execution/execution.yaml";
+    let own = slow("# [config]\n# timeout_ms = 300\n");
+    world.signed(tool, &own);
+    let stopped = |more: &[&str]| {
+        let said = world.rye(&[&["execute", "acme/slow"], more].concat());
+        assert_eq!((said.status, said.code().as_str()), (6, "execute.timeout"), "{said:?}");
+        said.stderr
+    };
+    let limit = |more: &[&str]| {
+        let (_, got) = world.json(&[&["execute", "acme/slow"], more].concat());
+        got["data"]["limit"].clone()
+    };
+    let text = stopped(&[]);
+    assert!(text.contains("`config.timeout_ms` in .ai/tools/acme/slow.sh;"), "{text}");
+    assert!(text.contains("within 300 ms") && text.contains("`rye sign tool:acme/slow`"), "{text}");
+    // What the finding showed: the tool says more, a project less, and the caller asks in vain.
+    world.signed(tool, &slow("# [config]\n# timeout_ms = 9000\n"));
+    world.signed(execution, "defaults: {timeout: 500ms}\n");
+    let text = stopped(&["--timeout", "20s"]);
+    for part in [
+        "within 500 ms",
+        "`defaults.timeout` in .ai/config/execution/execution.yaml of the project",
+        "`rye sign config:execution/execution`",
+        "`--timeout` can only shorten it, so 20 s changes nothing",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let want = json!({
+        "timeout_ms": 500, "set_by": "item", "item_id": "config:execution/execution",
+        "space": "project", "path": execution, "key": "defaults.timeout",
+    });
+    assert_eq!(limit(&[]), want);
+    // The same in a dry run and in a trace, as text and as data.
+    let said = world.rye(&["execute", "acme/slow", "--dry-run", "--trace"]);
+    let row = "500 ms, set by `defaults.timeout` in .ai/config/execution/execution.yaml (project)";
+    assert!(said.stdout.contains(&format!("time limit {row}\n")), "{said:?}");
+    assert!(said.stderr.contains("limit 500 ms by `defaults.timeout` in .ai/config"), "{said:?}");
+    let (_, got) = world.json(&["execute", "acme/slow", "--dry-run"]);
+    let traced = got["trace"].as_array().unwrap().iter().find(|e| e["step"] == "time_limit");
+    assert_eq!((&got["limit"], &traced.expect("an event")["limit"]), (&want, &want), "{got}");
+    assert!(stopped(&["--timeout", "0.2"]).contains("the call's own, `--timeout`"));
+    assert_eq!(limit(&["--timeout", "200ms"]), json!({"timeout_ms": 200, "set_by": "caller"}));
+    std::fs::remove_file(world.project().join(execution)).unwrap();
+    world.signed_home(execution, "tools: {acme/slow: {timeout: 0.25}}\n");
+    let text = stopped(&[]);
+    assert!(text.contains("`tools.acme/slow.timeout` in") && text.contains("user space"), "{text}");
+    assert!(text.contains("`rye sign config:execution/execution --space user`"), "{text}");
+}
+
+#[test]
+fn a_time_is_written_with_its_unit_wherever_one_is_given() {
+    let world = World::new();
+    let own = echo("").replace("command: cat", "command: cat, timeout: 90s");
+    world.signed(".ai/tools/acme/own.yaml", &own);
+    assert_eq!(limit(&world, "acme/own", &[]), 90_000);
+    for (text, ms) in [("1500ms", 1_500), ("2s", 2_000), ("1m", 60_000), ("2.5", 2_500)] {
+        assert_eq!(limit(&world, "acme/own", &["--timeout", text]), ms, "{text}");
+    }
+    let execution = ".ai/config/execution/execution.yaml";
+    world.signed_home(execution, "tools: {acme/own: {timeout: 10m}}\n");
+    assert_eq!(limit(&world, "acme/own", &[]), 600_000);
+    world.signed(execution, "tools: {acme/own: {timeout: 9m}}\n");
+    assert_eq!(limit(&world, "acme/own", &[]), 540_000);
+    let said = world.rye(&["execute", "acme/own", "--dry-run"]);
+    assert!(said.stdout.contains("time limit 9 min, set by"), "{said:?}");
+    for bad in ["5", "soon", "-1s", "2d"] {
+        world.signed(execution, &format!("defaults: {{timeout: \"{bad}\"}}\n"));
+        assert_eq!(world.run("tool:acme/own"), (6, "plan.bad_config".into()), "{bad}");
+        let said = world.rye(&["execute", "acme/own", &format!("--timeout={bad}")]);
+        assert_eq!(said.status, if bad == "5" { 6 } else { 2 }, "{bad}: {said:?}");
+    }
+}
