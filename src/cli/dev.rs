@@ -9,6 +9,7 @@ use super::confirm::confirm;
 use super::context::Context;
 use super::diff::painted;
 use super::error::CliError;
+use super::execute::wanted;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::named::query;
@@ -18,6 +19,7 @@ use crate::base::text::escape_line;
 use crate::dev::{Audience, DevEnd, DevEvent, DevRequest, Session};
 use crate::diagnostic::{Failure, Style};
 use crate::id::Ref;
+use crate::plan::SandboxChoice;
 use crate::report::{Report, error_json};
 use crate::rye::{Failed, FileChange, Request, Rye};
 
@@ -38,6 +40,9 @@ pub(super) struct Args {
     /// Check everything and show the plan instead of running it
     #[arg(long, requires = "item")]
     dry_run: bool,
+    /// How the tool is held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it out
+    #[arg(long, default_value = "auto", value_name = "LEVEL", value_parser = wanted)]
+    sandbox: SandboxChoice,
     /// Sign what you change also where nobody is at a terminal; what waits for a key press, waits
     #[arg(long)]
     unattended: bool,
@@ -72,6 +77,7 @@ fn request(args: &Args, rye: &Rye) -> Result<Option<Request>, Failure> {
         .into());
     };
     let mut request = Request::new(query(item, rye)?.to_string()).dry_run(args.dry_run);
+    request.sandbox = args.sandbox;
     request.params = given.params;
     request.texts = given.texts;
     Ok(Some(request))
@@ -248,9 +254,11 @@ impl Screen<'_> {
         let done = if self.dry_run { "checked" } else { "ran" };
         match result {
             Ok(report) => {
-                let failed = report.tool_failed();
-                let (style, word) =
-                    if failed { (Style::Error, "failed") } else { (Style::Good, done) };
+                let (style, word) = match report.tool_failed() {
+                    true => (Style::Error, "failed"),
+                    false if report.waits() => (Style::Warning, "asked"),
+                    false => (Style::Good, done),
+                };
                 self.headline(style, word, &format!("{item}  {took}"));
                 self.out.warned(report.warnings());
                 let text = report.to_text(self.out.paint());

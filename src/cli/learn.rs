@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::context::Context;
 use super::diff::painted;
-use super::execute::seconds;
+use super::execute::time;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::named::reference;
@@ -29,8 +29,8 @@ pub(super) struct Args {
     item: String,
     #[command(flatten)]
     inputs: Inputs,
-    /// Stop it after this many seconds, if that is sooner than the tool's own limit
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Stop it after this time, such as `10`, `500ms` or `2m`, if that is sooner than its own limit
+    #[arg(long, value_name = "TIME", value_parser = time)]
     timeout: Option<Duration>,
     /// Put the change into the file, which has to be signed again then
     #[arg(long)]
@@ -46,10 +46,10 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     request.timeout = args.timeout;
     let learned = learn(&rye, request, context.start, &Quiet)?;
     out.warned(learned.report.warnings());
-    // A run that failed may not have reached everything that the tool needs.
-    let failed = learned.report.tool_failed();
+    // A run that failed, or waits for a person, did not reach everything that the tool needs.
+    let is_whole = learned.report.exit_status() == 0;
     let is_new = !learned.unified.is_empty();
-    let writes = args.write && is_new && !failed;
+    let writes = args.write && is_new && is_whole;
     if writes || (args.write && learned.text.is_err()) {
         let put = put(&learned);
         // A person who has to write the block by hand has to see it.
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             metadata.remove("sandbox");
         }
         out.object(&json!({
-            "status": if failed { "error" } else { "success" },
+            "status": run["status"].clone(),
             "item_id": learned.item, "path": learned.found.place.path,
             "sandbox": sandbox(&learned), "changed": is_new, "diff": learned.unified,
             "remarks": learned.remarks, "written": writes,
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     } else {
         show(&learned, writes, out);
     }
-    Ok(Exit::Status(u8::from(failed)))
+    Ok(Exit::Status(learned.report.exit_status()))
 }
 
 /// The block as an item has it.
@@ -100,12 +100,15 @@ fn sandbox(learned: &Learned) -> serde_json::Value {
 fn show(learned: &Learned, written: bool, out: &mut Out) {
     let Learned { item, found, unified, remarks, text, .. } = learned;
     let path = escape_line(&found.place.path);
-    let failed = learned.report.tool_failed();
+    let is_part = learned.report.exit_status() != 0;
     if let Some(error) = learned.report.error_text(out.paint_err()) {
         let said = learned.report.to_text(out.paint());
         out.foreign_err(&said.stderr);
         out.note(error.trim_end());
         out.note("note: it failed, so what it had not come to is missing here");
+    } else if learned.report.waits() {
+        out.note(learned.report.to_text(out.paint_err()).stdout.trim_end());
+        out.note("note: it waits for a person, so what comes after that is missing here");
     }
     match text {
         Err(why) => {
@@ -113,7 +116,7 @@ fn show(learned: &Learned, written: bool, out: &mut Out) {
             out.line(&format!("`{item}` needs this, which cannot be written into {path}: {why}"));
             out.line(&format!("  sandbox: {}", sandbox(learned)));
         }
-        Ok(_) if unified.is_empty() && failed => {}
+        Ok(_) if unified.is_empty() && is_part => {}
         Ok(_) if unified.is_empty() => {
             out.line(&format!("`{item}` needs what it may have already, and all of that"));
         }
@@ -126,7 +129,7 @@ fn show(learned: &Learned, written: bool, out: &mut Out) {
     for remark in remarks {
         out.note(&format!("note: {remark}"));
     }
-    if unified.is_empty() || failed {
+    if unified.is_empty() || is_part {
         return;
     }
     let space = if found.space == Space::User { " --space user" } else { "" };

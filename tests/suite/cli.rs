@@ -287,6 +287,22 @@ fn every_code_has_a_page_with_title_cause_next_step_and_exit_status() {
     }
 }
 
+#[test]
+fn the_page_of_exit_statuses_and_the_manual_say_what_the_program_ends_with() {
+    let world = World::empty();
+    let page = world.rye(&["explain"]).stdout;
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let rows = rows.filter(|(status, _)| status.parse::<u8>().is_ok());
+    let rows: Vec<_> = rows.map(|(s, rest)| (s, rest.split(" |").next().unwrap())).collect();
+    let manual = world.rye(&["man"]).stdout;
+    let statuses = manual.split(".SH \"EXIT STATUS\"\n").nth(1).expect("the section");
+    let statuses = statuses.split(".SH").next().unwrap().split(".TP\n").skip(1);
+    let statuses: Vec<_> = statuses.map(|row| row.trim_end().split_once('\n').unwrap()).collect();
+    assert_eq!(rows, statuses);
+    let numbers: Vec<u8> = rows.iter().map(|(status, _)| status.parse().unwrap()).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7, 8, 70]);
+}
+
 /// What the page of exit statuses lists for each: a layer whose codes all have it by `layer.*`, the
 /// most frequent status of a layer by "other `layer.*`", and every other code by its name.
 fn codes_by_status(listed: &[Value]) -> BTreeMap<u64, String> {

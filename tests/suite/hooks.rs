@@ -549,7 +549,7 @@ fn what_a_tool_says_of_its_failure_or_asks_a_person_passes_the_hooks_too() {
          category: acme\ndescription: x\nexec:\n  command: ./odd-it.sh\n  files: [odd-it.sh]\n",
     );
     let says = [
-        ("printf '{\"pending\":{\"message\":\"SSN 123\"}}'", 0),
+        ("printf '{\"pending\":{\"message\":\"SSN 123\"}}'", 8),
         ("printf '{\"error\":\"SSN 123\"}'; echo SSN 123 >&2", 1),
         ("echo SSN 123", 7),
         ("echo SSN 123 >&2; exit 3", 1),

@@ -38,7 +38,7 @@ fn world() -> World {
 /// Runs the tool, which asks; the id of the request.
 fn asked(world: &World, amount: &str) -> String {
     let (status, got) = world.json(&["execute", PAY, "-i", amount]);
-    assert_eq!((status, &got["status"]), (0, &json!("pending")), "{got}");
+    assert_eq!((status, &got["status"]), (8, &json!("pending")), "{got}");
     got["pending"]["id"].as_str().unwrap().to_owned()
 }
 
@@ -106,6 +106,36 @@ fn what_a_tool_asks_waits_and_runs_once_when_it_is_approved() {
     assert_eq!(paid(&world), 1);
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert_eq!((&shown["state"], &shown["result"]["status"]), (&json!("done"), &json!("success")));
+}
+
+#[test]
+fn who_chains_a_command_behind_one_that_waits_for_a_person_does_not_go_on() {
+    let world = world();
+    let run = "rye execute acme/pay -i amount=5000";
+    for flags in ["", " --json", " --trace", " --receipt r.json"] {
+        let went = world.shell(&format!("{run}{flags} >/dev/null 2>&1 && echo shipped; echo $?"));
+        assert_eq!(went, "8\n", "{flags}");
+    }
+    let said = world.rye(&["run", PAY, "-i", "amount=5000"]);
+    assert_eq!(said.status, 8, "{said:?}");
+    assert!(said.stdout.contains("waits for a person"), "{said:?}");
+    assert_eq!(paid(&world), 0);
+    // What only says what would be done is done.
+    assert_eq!(world.rye(&["run", PAY, "-i", "amount=5000", "--dry-run"]).status, 0);
+    let id = asked(&world, "amount=5000");
+    assert_eq!(world.rye(&["pending", "approve", &id]).status, 0);
+    assert_eq!(paid(&world), 1);
+}
+
+#[test]
+fn what_a_tool_does_behind_a_question_was_not_learned() {
+    let world = world();
+    let before = world.read(ITEM);
+    let (status, got) = world.json(&["learn", PAY, "-i", "amount=5000", "--write"]);
+    assert_eq!((status, &got["status"]), (8, &json!("pending")), "{got}");
+    assert_eq!((&got["written"], world.read(ITEM)), (&json!(false), before), "{got}");
+    let said = world.rye(&["learn", PAY, "-i", "amount=5000"]);
+    assert!(said.status == 8 && said.stderr.contains("waits for a person"), "{said:?}");
 }
 
 /// Asks so many times at once for `PAY`, and gives the answers that are not requests.
@@ -282,7 +312,7 @@ fn what_was_asked_for_the_record_can_be_approved() {
     assert_eq!(said.status, 0, "{said:?}");
     for flags in [["--receipt", &file], ["--plan", &plan]] {
         let (status, got) = world.json(&["execute", PAY, "-i", "amount=5000", flags[0], flags[1]]);
-        assert_eq!((status, &got["status"]), (0, &json!("pending")), "{got}");
+        assert_eq!((status, &got["status"]), (8, &json!("pending")), "{got}");
         let id = got["pending"]["id"].as_str().unwrap();
         let (status, got) = world.json(&["pending", "approve", id]);
         assert_eq!((status, &got["status"]), (0, &json!("success")), "{flags:?}: {got}");
@@ -397,7 +427,7 @@ fn the_receipt_of_a_run_that_asks_says_that_it_is_pending() {
     let world = world();
     let file = world.outside().join("receipt.json").display().to_string();
     let (status, got) = world.json(&["execute", PAY, "-i", "amount=1", "--receipt", &file]);
-    assert_eq!((status, &got["status"]), (0, &json!("pending")), "{got}");
+    assert_eq!((status, &got["status"]), (8, &json!("pending")), "{got}");
     let (status, got) = world.json(&["receipt", "verify", &file]);
     assert_eq!((status, &got["receipt"]["predicate"]["ended"]), (0, &json!("pending")), "{got}");
 }
