@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::context::Context;
 use super::error::CliError;
+use super::execute::wanted;
 use super::exit::Exit;
 use super::input::{object, read_text};
 use super::named::reference;
@@ -15,8 +16,9 @@ use super::out::Out;
 use crate::base::text::escape;
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::eval::{EvalContext, EvalError, EvalRequest, Score, Thresholds};
+use crate::plan::SandboxChoice;
 use crate::report::{metadata, trace_text};
-use crate::rye::{Failed, Scored};
+use crate::rye::{Failed, Request, Scored};
 use crate::trace::{Quiet, Recorded, Sink};
 
 /// Have a text scored by an eval, and say whether it passes
@@ -61,6 +63,9 @@ struct Run {
     /// Only measure: the score alone
     #[arg(long, conflicts_with_all = ["min_score", "max_score"])]
     metric: bool,
+    /// How the eval is held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it out
+    #[arg(long, default_value = "auto", value_name = "LEVEL", value_parser = wanted)]
+    sandbox: SandboxChoice,
     /// Show each decision with its time
     #[arg(long)]
     trace: bool,
@@ -97,8 +102,10 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let recorder = run.trace.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
     let rye = context.rye()?;
-    let item = reference(&run.item, &rye)?;
-    let result = rye.runs().eval(&item, asked, None, context.start, sink);
+    let mut request = Request::new(reference(&run.item, &rye)?);
+    request.eval = Some(asked);
+    request.sandbox = run.sandbox;
+    let result = rye.runs().eval(&request, context.start, sink);
     let trace = recorder.map(|recorder| recorder.events());
     if let Some(events) = trace.as_ref().filter(|_| !out.is_json()) {
         let tree = trace_text(events, out.paint_err());

@@ -62,7 +62,8 @@ fn show(checked: &CheckedReceipt, out: &mut Out) {
     let output =
         |output: &OutputRecord| format!("{} bytes  sha256 {}", output.bytes, output.sha256);
     let how = match (ran.exit_code, ran.signal) {
-        (Some(code), _) => format!("{} (status {code})", ran.ended),
+        (Some(code), None) => format!("{} (status {code})", ran.ended),
+        (Some(code), Some(signal)) => format!("{} (status {code}, signal {signal})", ran.ended),
         (None, Some(signal)) => format!("{} (signal {signal})", ran.ended),
         (None, None) => ran.ended.clone(),
     };

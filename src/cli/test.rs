@@ -6,6 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::context::Context;
+use super::execute::wanted;
 use super::exit::Exit;
 use super::named::Named;
 use super::out::Out;
@@ -13,9 +14,12 @@ use crate::base::bytes::write_atomic;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::Space;
+use crate::plan::SandboxChoice;
 use crate::report::metadata;
 use crate::rye::Rye;
-use crate::testing::{Case, CaseResult, SpecFilter, Suite, TestError, find, junit, run as try_all};
+use crate::testing::{
+    Case, CaseResult, SpecFilter, Suite, TestError, Trying, find, junit, run as try_all,
+};
 
 /// Try the test specs beside items, `<item>.test.yaml`
 ///
@@ -38,6 +42,9 @@ pub(super) struct Args {
     /// Only say which cases there are
     #[arg(long)]
     list: bool,
+    /// How the tools are held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it out
+    #[arg(long, default_value = "auto", value_name = "LEVEL", value_parser = wanted)]
+    sandbox: SandboxChoice,
     /// Also write the report as XML in the form of `JUnit`
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     junit: Option<PathBuf>,
@@ -61,7 +68,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             out.note(diagnostic.to_text(out.paint_err()).trim_end());
         }
     }
-    let signal = try_all(&rye, &suites, jobs, &mut |suite, case, verdict| {
+    let signal = try_all(&rye, &suites, Trying { jobs, sandbox: args.sandbox }, &mut |suite, case, verdict| {
         if !out.is_json() {
             table.show(suite, case, &verdict, out);
         }

@@ -148,7 +148,10 @@ pub(super) fn reported_error(value: &Value, mask: &Mask) -> Option<String> {
 /// How a child ended, for people.
 pub(crate) fn status_text(ended: &ChildResult) -> String {
     match (ended.exit_code, ended.signal) {
-        (Some(code), _) => format!("the tool ended with status {code}"),
+        (Some(code), None) => format!("the tool ended with status {code}"),
+        (Some(code), Some(signal)) => {
+            format!("the tool ended with status {code}, that of signal {signal}")
+        }
         (None, Some(signal)) => format!("the tool was ended by signal {signal}"),
         (None, None) => "the tool ended without a status".into(),
     }

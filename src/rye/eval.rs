@@ -1,12 +1,11 @@
 //! Running an eval: a run as of any tool, then what its answer says (exec-protocol 5).
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::failed::Failed;
 use super::run::{Request, Runs};
 use crate::diagnostic::Failure;
-use crate::eval::{EvalError, EvalRequest, Judged};
+use crate::eval::{EvalError, Judged};
 use crate::execute::{ExecuteError, Mask};
 use crate::id::Ref;
 use crate::report::{Report, ToolReport, Warned};
@@ -24,22 +23,17 @@ pub(crate) struct Scored {
 }
 
 impl Runs<'_> {
-    /// Runs the eval `item`, a ref or a plain id. It works in `workplace`, by default the project.
+    /// Runs an eval: a request that says what it is asked.
     ///
     /// # Errors
     /// Those of a run; `eval.not_an_eval`, `eval.error`, `protocol.bad_score`.
     pub(crate) fn eval(
         self,
-        item: &str,
-        asked: EvalRequest,
-        workplace: Option<PathBuf>,
+        request: &Request,
         start: Instant,
         sink: &dyn Sink,
     ) -> Result<Scored, Failed> {
-        let mut request = Request::new(item);
-        request.eval = Some(asked);
-        request.workplace = workplace;
-        let report = self.run(&request, start, sink)?;
+        let report = self.run(request, start, sink)?;
         let warnings = report.warnings().to_vec();
         let (item, chain, read) = match report {
             Report::Tool(tool) => (tool.item.clone(), tool.plan.chain().to_vec(), read(*tool)),

@@ -29,5 +29,5 @@ mod spec;
 pub(crate) use error::{CODES, TestError};
 pub(crate) use find::{SpecFilter, Suite, find};
 pub(crate) use junit::junit;
-pub(crate) use run::{CaseResult, run};
+pub(crate) use run::{CaseResult, Trying, run};
 pub(crate) use spec::Case;

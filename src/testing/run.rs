@@ -11,6 +11,7 @@ use super::score::score;
 use super::spec::Case;
 use crate::diagnostic::Diagnostic;
 use crate::host::{hold_signals, send_on};
+use crate::plan::SandboxChoice;
 use crate::report::Warned;
 use crate::rye::{Request, Rye};
 use crate::trace::Quiet;
@@ -27,13 +28,22 @@ pub(crate) struct CaseResult {
     pub(crate) interrupted: Option<i32>,
 }
 
-/// Tries every case of the suites, `jobs` at a time. Each verdict is handed to `tell` in the order
+/// How cases are tried.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trying {
+    /// So many at a time.
+    pub(crate) jobs: usize,
+    /// What is wanted of the sandbox of what they run, evals too.
+    pub(crate) sandbox: SandboxChoice,
+}
+
+/// Tries every case of the suites, some at a time. Each verdict is handed to `tell` in the order
 /// of the suites and their cases, as soon as those before it are there. A signal that asks rye to
 /// end ends the cases that run, and no other is started: those have no verdict. Gives that signal.
 pub(crate) fn run(
     rye: &Rye,
     suites: &[Suite],
-    jobs: usize,
+    Trying { jobs, sandbox }: Trying,
     tell: &mut dyn FnMut(&Suite, &Case, CaseResult),
 ) -> Option<i32> {
     let work: Vec<(&Suite, &Case)> = suites
@@ -51,7 +61,7 @@ pub(crate) fn run(
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some((suite, case)) = work.get(at) else { break };
             running.fetch_add(1, Ordering::SeqCst);
-            let verdict = attempt(rye, suite, case);
+            let verdict = attempt(rye, suite, case, sandbox);
             let others = running.fetch_sub(1, Ordering::SeqCst) - 1;
             if let Some(signal) = verdict.interrupted {
                 stop.store(true, Ordering::Relaxed);
@@ -104,7 +114,7 @@ fn in_order(
     signal
 }
 
-fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> CaseResult {
+fn attempt(rye: &Rye, suite: &Suite, case: &Case, sandbox: SandboxChoice) -> CaseResult {
     let start = Instant::now();
     let workplace = match Workplace::with(&case.setup) {
         Ok(workplace) => workplace,
@@ -122,6 +132,7 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> CaseResult {
     let mut request = Request::new(suite.query.to_string()).dry_run(case.dry_run);
     request.params.clone_from(&case.inputs);
     request.timeout = case.timeout;
+    request.sandbox = sandbox;
     request.workplace = Some(workplace.path().to_owned());
     let (came, warnings, interrupted) = match rye.runs().run(&request, start, &Quiet) {
         Ok(report) => (Came::from_report(&report), report.warnings().to_vec(), None),
@@ -133,7 +144,7 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case) -> CaseResult {
     let findings = judge(&case.expect, &came, &workplace);
     let mut verdict = CaseResult { findings, elapsed: start.elapsed(), warnings, interrupted };
     if verdict.interrupted.is_none() {
-        score(rye, case, &came, &workplace, &mut verdict);
+        score(rye, case, &came, &request, &mut verdict);
         verdict.elapsed = start.elapsed();
     }
     verdict

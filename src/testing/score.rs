@@ -2,17 +2,22 @@
 
 use std::time::Instant;
 
-use super::folder::Workplace;
 use super::judge::{Came, Mismatch, plain};
 use super::run::CaseResult;
 use super::spec::Case;
 use crate::eval::EvalRequest;
-use crate::rye::Rye;
+use crate::rye::{Request, Rye};
 use crate::trace::Quiet;
 
 /// Adds what each eval found to the verdict. Without an answer there is nothing to score, which is
 /// told where nothing else is.
-pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict: &mut CaseResult) {
+pub(super) fn score(
+    rye: &Rye,
+    case: &Case,
+    came: &Came,
+    tried: &Request,
+    verdict: &mut CaseResult,
+) {
     if case.evals.is_empty() {
         return;
     }
@@ -28,8 +33,12 @@ pub(super) fn score(rye: &Rye, case: &Case, came: &Came, at: &Workplace, verdict
         let what = format!("eval {}", scoring.eval);
         let (content, params) = (came.text.clone(), scoring.params.clone());
         let asked = EvalRequest { content, params, ..EvalRequest::default() };
-        let workplace = Some(at.path().to_owned());
-        match rye.runs().eval(&scoring.eval.to_string(), asked, workplace, Instant::now(), &Quiet) {
+        let mut request = Request::new(scoring.eval.to_string());
+        request.eval = Some(asked);
+        // Where the item ran, and held as it was.
+        request.workplace.clone_from(&tried.workplace);
+        request.sandbox = tried.sandbox;
+        match rye.runs().eval(&request, Instant::now(), &Quiet) {
             Ok(scored) => {
                 verdict.warnings.extend(scored.warnings);
                 let score = &scored.judged.score;

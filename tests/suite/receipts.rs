@@ -83,14 +83,14 @@ fn a_run_that_fails_leaves_a_receipt_too() {
     let rows = [
         ("echo no >&2; exit 3", "execute.tool_failed", 1, json!(3), json!(null)),
         ("echo '{\"success\": false}'", "execute.tool_failed", 1, json!(0), json!(null)),
-        ("kill -KILL $$", "execute.tool_failed", 1, json!(null), json!(9)),
-        ("trap '' TERM; exec sleep 60", "execute.timeout", 6, json!(null), json!(9)),
+        ("kill -KILL $$", "execute.tool_failed", 1, json!(137), json!(9)),
+        ("trap '' TERM; exec sleep 60", "execute.timeout", 6, json!(137), json!(9)),
         // rye hands the signal on, and only this tool's own end is to be seen.
         (
             "trap '' TERM; kill -TERM \"$PPID\"; kill -KILL $$",
             "execute.interrupted",
             -1,
-            json!(null),
+            json!(137),
             json!(9),
         ),
     ];
