@@ -59,6 +59,9 @@ pub(crate) const DATA_DEPTH: usize = 64;
 pub(crate) const WORK_TREES: usize = 256;
 /// Captured standard output and standard error, each, in bytes (core 7.11).
 pub(crate) const OUTPUT_BYTES: usize = 16 << 20;
+/// Bytes of a result that wait for its end where output is shown as it comes; a larger one is shown
+/// as it is, so that a copy beside what is captured stays small.
+pub(crate) const LIVE_RESULT_BYTES: usize = 1 << 20;
 /// Largest single argument in bytes: Linux refuses one over 128 KiB (core 7.7).
 pub(crate) const ARGUMENT_BYTES: usize = 96 << 10;
 /// Largest variable of a child's environment, name and value, in bytes: Linux refuses 128 KiB, and

@@ -6,9 +6,11 @@ use std::time::Duration;
 use super::context::Context;
 use super::exit::Exit;
 use super::input::Inputs;
+use super::live::Live;
 use super::named::reference;
 use super::out::Out;
 use crate::base::text::escape_line;
+use crate::base::time::time_with_unit;
 use crate::diagnostic::Failure;
 use crate::host::{Ladder, SandboxLevel};
 use crate::plan::{PlanFile, SandboxChoice};
@@ -46,8 +48,8 @@ pub(super) struct Args {
     /// Refuse whatever is not what `.ai/rye.lock` lists, to the byte
     #[arg(long)]
     locked: bool,
-    /// Stop it after this many seconds, if that is sooner than the tool's own limit
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Stop it after this time, such as `10`, `500ms` or `2m`, if that is sooner than its own limit
+    #[arg(long, value_name = "TIME", value_parser = time)]
     timeout: Option<Duration>,
     /// How the tool is held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it out
     #[arg(long, default_value = "auto", value_name = "LEVEL", value_parser = wanted)]
@@ -59,6 +61,12 @@ pub(super) struct Args {
     /// run
     #[arg(long, conflicts_with_all = ["dry_run", "detached"])]
     wait: bool,
+    /// Show what the tool writes when it has ended, and not as it comes
+    #[arg(long)]
+    no_stream: bool,
+    /// Show what the tool writes only if it fails
+    #[arg(short, long)]
+    quiet: bool,
     /// Write a signed receipt of the run, however it ends
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     receipt: Option<PathBuf>,
@@ -74,10 +82,14 @@ pub(super) fn wanted(text: &str) -> Result<SandboxChoice, String> {
     })
 }
 
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    match Duration::try_from_secs_f64(number) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
+/// Reads a time: a number of seconds, or a number with its unit.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    let Ok(seconds) = text.parse::<f64>() else {
+        let why = "not a time: a number of seconds, or such as `500ms`, `10s`, `2m`, `1h`";
+        return time_with_unit(text).ok_or_else(|| why.to_owned());
+    };
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
         _ => Err("not a time that can pass".into()),
     }
 }
@@ -94,7 +106,15 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let traced = args.trace || (args.dry_run && out.is_json());
     let recorder = traced.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
-    let result = rye.runs().run(&request, context.start, sink);
+    out.flush();
+    let live = Live::new(sink, !args.no_stream && !args.quiet && !args.dry_run && !out.is_json());
+    let result = rye.runs().run(&request, context.start, &live);
+    let mut streamed = live.end();
+    out.go_on(&mut streamed);
+    if streamed.in_line && result.as_ref().map_or(true, |report| report.exit_status() != 0) {
+        // What follows begins on a line of its own.
+        out.note("");
+    }
     let events = recorder.map(|recorder| recorder.events());
     if let Some(events) = events.as_ref().filter(|_| !out.is_json()) {
         let tree = trace_text(events, out.paint_err());
@@ -111,16 +131,27 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         return wait(&rye, id, out);
     }
     let events = events.filter(|_| args.trace || report.is_tool());
-    let shown = Shown { details: args.chain_details, dry_run: args.dry_run, events };
+    let is_quiet = args.quiet && !args.dry_run && report.exit_status() == 0;
+    let (stdout, stderr) = (!is_quiet && !streamed.stdout, !is_quiet && !streamed.stderr);
+    let shown =
+        Shown { details: args.chain_details, dry_run: args.dry_run, stdout, stderr, events };
     Ok(show(&report, Some(shown), context, out))
 }
 
 /// How a report is shown.
-#[derive(Default)]
 pub(super) struct Shown {
     details: bool,
     dry_run: bool,
+    /// What the tool wrote is still to be shown.
+    stdout: bool,
+    stderr: bool,
     events: Option<Vec<Recorded>>,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self { details: false, dry_run: false, stdout: true, stderr: true, events: None }
+    }
 }
 
 /// Shows the outcome of a run.
@@ -139,14 +170,19 @@ pub(super) fn show(
         let text = report.to_text(out.paint());
         if shown.dry_run {
             out.text(&text.stdout);
-        } else {
+        } else if shown.stdout {
             out.foreign(&text.stdout);
         }
         out.flush();
-        out.foreign_err(&text.stderr);
+        if shown.stderr {
+            out.foreign_err(&text.stderr);
+        }
         if let Some(error) = report.error_text(out.paint_err()) {
             out.note(error.trim_end());
         }
+    }
+    if let Some(cut) = report.cut_text().filter(|_| shown.stdout) {
+        out.warn(&cut);
     }
     // Hooks that are only told may still run; the answer does not wait for them.
     out.flush();
@@ -156,7 +192,7 @@ pub(super) fn show(
         }
         return Exit::Status(lost.code.exit_status());
     }
-    Exit::Status(u8::from(report.tool_failed()))
+    Exit::Status(report.exit_status())
 }
 
 /// Waits for a person's decision, and shows the outcome of the approved run.

@@ -67,7 +67,8 @@ fn page(command: &Command, name: &str) -> Result<String, Failure> {
     // The date is empty, because a date would make each build differ. It needs its quotes, or the
     // next argument would be taken for the date.
     let page = page.replacen(" 1  \"", " 1 \"\" \"", 1);
-    let statuses = EXIT_STATUSES.iter().map(|(status, meaning)| format!(".TP\n{status}\n{meaning}\n"));
+    let statuses =
+        EXIT_STATUSES.iter().map(|(status, meaning)| format!(".TP\n{status}\n{meaning}\n"));
     let statuses: String = statuses.collect();
     Ok(format!("{}\n.SH \"EXIT STATUS\"\n{statuses}{SEE_ALSO}", page.trim_end()))
 }

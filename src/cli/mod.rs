@@ -34,6 +34,7 @@ mod input;
 mod keys;
 mod learn;
 mod list;
+mod live;
 mod lock;
 #[cfg(feature = "lsp")]
 mod lsp;

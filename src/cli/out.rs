@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::Common;
 use super::error::CliError;
 use super::exit::Exit;
+use super::live::Streamed;
 use crate::base::json;
 use crate::base::text::{escape, escape_line, fold};
 use crate::diagnostic::{Failure, Paint, Style};
@@ -34,6 +35,8 @@ pub(super) struct Out {
     /// The width of the terminal behind each stream, in columns.
     columns: Option<usize>,
     columns_err: Option<usize>,
+    /// What a tool wrote to standard error was shown as it came.
+    showed_stderr: bool,
     /// The first thing that went wrong with standard output.
     lost: Option<io::Error>,
 }
@@ -58,6 +61,7 @@ impl Out {
             to_terminal,
             columns: columns(&io::stdout()),
             columns_err: columns(&io::stderr()),
+            showed_stderr: false,
             lost: None,
         }
     }
@@ -72,6 +76,7 @@ impl Out {
             to_terminal: false,
             columns: None,
             columns_err: None,
+            showed_stderr: false,
             lost: None,
         }
     }
@@ -117,6 +122,14 @@ impl Out {
     pub(super) fn foreign_err(&mut self, text: &str) {
         self.flush();
         let _ = io::stderr().write_all(escape(text).as_bytes());
+    }
+
+    /// Takes over from who showed output as it came.
+    pub(super) fn go_on(&mut self, streamed: &mut Streamed) {
+        self.showed_stderr = streamed.stderr;
+        if let Some(lost) = streamed.lost.take() {
+            self.keep(Err(lost));
+        }
     }
 
     pub(super) fn note(&mut self, text: &str) {
@@ -176,6 +189,7 @@ impl Out {
             // The last output of a program comes before the reason why it failed, as in a terminal.
             match diagnostic.data.get("stderr_tail").and_then(Value::as_str).map(str::trim_end) {
                 None | Some("") => self.flush(),
+                Some(_) if self.showed_stderr => self.flush(),
                 Some(said) => self.foreign_err(&format!("{said}\n")),
             }
             let text = error_text(&diagnostic, self.paint_err);

@@ -68,13 +68,18 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             out.note(diagnostic.to_text(out.paint_err()).trim_end());
         }
     }
-    let signal = try_all(&rye, &suites, Trying { jobs, sandbox: args.sandbox }, &mut |suite, case, verdict| {
-        if !out.is_json() {
-            table.show(suite, case, &verdict, out);
-        }
-        out.warned(&verdict.warnings);
-        table.keep(suite, verdict);
-    });
+    let signal = try_all(
+        &rye,
+        &suites,
+        Trying { jobs, sandbox: args.sandbox },
+        &mut |suite, case, verdict| {
+            if !out.is_json() {
+                table.show(suite, case, &verdict, out);
+            }
+            out.warned(&verdict.warnings);
+            table.keep(suite, verdict);
+        },
+    );
     if let Some(file) = &args.junit {
         write(file, &junit(&table.rows))?;
     }

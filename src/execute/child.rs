@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::git_index::GitIndex;
 use super::{ExecuteError, OutputWitness, new_items};
-use crate::base::text::brief_line;
+use crate::base::text::{brief_line, escape_line, shell_word};
 use crate::host::{
-    ChildEvent, ChildResult, Host, PersistentChild, PrivateDir, PrivateDirError, SandboxLevel,
-    Spawn, Vars,
+    ChildEvent, ChildResult, Host, OutputStream, PersistentChild, PrivateDir, PrivateDirError,
+    SandboxLevel, Spawn, Vars,
 };
 use crate::plan::{Pinned, Plan, Process};
 use crate::trace::{Event, Sink};
@@ -109,6 +109,13 @@ pub(crate) fn start(
     }
 }
 
+/// What is started, as a shell would be told it. It holds no secret: none goes into an argument.
+fn command_line(spawn: &Spawn) -> String {
+    let args = spawn.args.iter().map(|argument| shell_word(&argument.to_string_lossy()));
+    let program = shell_word(&spawn.program.to_string_lossy());
+    escape_line(&[program].into_iter().chain(args).collect::<Vec<_>>().join(" "))
+}
+
 /// What `bwrap` says where it could not make the sandbox, in which nothing was started then.
 fn not_set_up(spawn: &Spawn, ended: &ChildResult) -> Option<String> {
     let sandbox =
@@ -138,11 +145,11 @@ pub(crate) fn run_once(
     spawn: &Spawn,
     folders: RunFolders,
     running: &RunContext<'_>,
-    says: &mut dyn FnMut(&[u8]),
+    wrote: &mut dyn FnMut(OutputStream, &[u8], usize),
 ) -> Result<ChildResult, ExecuteError> {
     let item = || plan.item().clone();
     let sink = running.sink;
-    tracing::debug!(program = %spawn.program.display(), cwd = %spawn.cwd.display(), "starting");
+    tracing::info!(cwd = %spawn.cwd.display(), "runs {}", command_line(spawn));
     // The private folders of a run are no part of what its program needs.
     let own = spawn.sandbox.iter().filter(|_| spawn.watched);
     let own = own.flat_map(|sandbox| {
@@ -152,10 +159,11 @@ pub(crate) fn run_once(
     let own: Vec<_> = own.flat_map(|path| [Some(path.clone()), real(path)]).flatten().collect();
     let ended = running.host.run(spawn, &mut |heard| match heard {
         ChildEvent::Started(pid) => sink.record(Event::Spawn { pid }),
-        ChildEvent::Said(bytes) => says(bytes),
+        ChildEvent::Wrote { stream, bytes, kept } => wrote(stream, bytes, kept),
     });
     let program = spawn.program.clone();
     let ended = ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
+    let ended = ended.as_in_a_shell();
     if let Some(why) = not_set_up(spawn, &ended) {
         return Err(ExecuteError::Sandbox { item: item(), why });
     }

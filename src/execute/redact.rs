@@ -3,8 +3,9 @@
 //! The one rule: the bytes of every value that a link of the chain declared under `secrets`, and of
 //! those that an `exec` block names, are replaced by `***` in standard error, before anything is
 //! cut or shown. In the report of a failure, all of it, so are the values of every other name under
-//! `env`. What a tool gives as the data of a success is its own. A secret in another spelling, such
-//! as base64, is not known as one.
+//! `env`, and in what is shown while the tool runs, since nobody knows then whether it fails. What
+//! a tool gives as the data of a success is its own. A secret in another spelling, such as base64,
+//! is not known as one.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -81,10 +82,24 @@ impl Mask {
         if self.secrets.is_empty() {
             return bytes[from..].to_vec();
         }
-        let start =
-            self.found.as_ref().and_then(|nfa| Some((nfa, nfa.start_state(ANYWHERE).ok()?)));
         // What cannot be looked through is not shown.
-        let Some((nfa, mut state)) = start else { return MASK.to_vec() };
+        let Some(mut masked) = self.masked(bytes, from) else { return MASK.to_vec() };
+        if cut {
+            masked.cover(bytes.len() - self.begun(bytes), bytes.len());
+        }
+        masked.end(bytes.len()).0
+    }
+
+    /// How many of the last bytes of a text are the beginning of a secret, and not all of it.
+    fn begun(&self, bytes: &[u8]) -> usize {
+        self.secrets.iter().map(|secret| begun(secret, bytes)).max().unwrap_or(0)
+    }
+
+    /// The text from this place on with every occurrence found; `None` where it cannot be looked
+    /// through.
+    fn masked<'b>(&self, bytes: &'b [u8], from: usize) -> Option<Masked<'b>> {
+        let nfa = self.found.as_ref()?;
+        let mut state = nfa.start_state(ANYWHERE).ok()?;
         let reach = self.reach() + 1;
         let mut masked = Masked {
             bytes,
@@ -105,11 +120,50 @@ impl Mask {
                 masked.cover(at + 1 - length, at + 1);
             }
         }
-        if cut {
-            let begun = self.secrets.iter().map(|secret| begun(secret, bytes)).max();
-            masked.cover(bytes.len() - begun.unwrap_or(0), bytes.len());
+        Some(masked)
+    }
+}
+
+/// The mask of a stream that comes in pieces: what may be the beginning of a secret is held back
+/// until the next piece shows whether it is one.
+pub(super) struct StreamMask<'m> {
+    mask: &'m Mask,
+    held: Vec<u8>,
+    /// So many bytes of what is held back belong to an occurrence that was masked already.
+    covered: usize,
+    is_over: bool,
+}
+
+impl<'m> StreamMask<'m> {
+    pub(super) fn new(mask: &'m Mask) -> Self {
+        Self { mask, held: Vec::new(), covered: 0, is_over: false }
+    }
+
+    /// What may be shown now that this piece came.
+    pub(super) fn next(&mut self, piece: &[u8]) -> Vec<u8> {
+        if self.mask.secrets.is_empty() {
+            return piece.to_vec();
         }
-        masked.end()
+        self.held.extend_from_slice(piece);
+        let until = self.held.len() - self.mask.begun(&self.held);
+        self.shown(until)
+    }
+
+    /// The rest, at the end of the stream.
+    pub(super) fn end(&mut self) -> Vec<u8> {
+        self.shown(self.held.len())
+    }
+
+    fn shown(&mut self, until: usize) -> Vec<u8> {
+        let Some(masked) = self.mask.masked(&self.held, self.covered) else {
+            self.held.clear();
+            let is_first = !std::mem::replace(&mut self.is_over, true);
+            return if is_first && until > 0 { MASK.to_vec() } else { Vec::new() };
+        };
+        let (shown, done) = masked.end(until);
+        self.held.drain(..until);
+        self.covered = done - until;
+        shown
     }
 }
 
@@ -151,12 +205,18 @@ impl Masked<'_> {
         self.done = end;
     }
 
-    fn end(mut self) -> Vec<u8> {
+    /// The text up to this place, and up to where it was judged: an occurrence may reach further.
+    fn end(mut self, until: usize) -> (Vec<u8>, usize) {
         for (start, end) in std::mem::take(&mut self.open) {
-            self.write(start, end);
+            if start < until {
+                self.write(start, end);
+            }
         }
-        self.out.extend(&self.bytes[self.done..]);
-        self.out
+        if self.done < until {
+            self.out.extend(&self.bytes[self.done..until]);
+            self.done = until;
+        }
+        (self.out, self.done)
     }
 }
 
@@ -179,7 +239,7 @@ fn begun(secret: &[u8], bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::Mask;
+    use super::{Mask, StreamMask};
     use std::time::{Duration, Instant};
 
     #[test]
@@ -274,6 +334,37 @@ mod tests {
                 assert_eq!(got, slowly(&secrets, &text, cut), "{secrets:?} {text} {cut}");
             }
         }
+    }
+
+    #[test]
+    fn a_stream_in_pieces_of_any_size_shows_no_byte_of_a_secret_and_all_else() {
+        let plain = |text: Vec<u8>| String::from_utf8(text).unwrap().replace("***", "*");
+        let squeezed = |text: String| {
+            text.split('*').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("*")
+        };
+        let texts = ["xtokenx", "tok", "tokentoken", "toktoken", "a token-b tokn", "abcdexab"];
+        for secrets in [&["token"][..], &["abc", "cde"], &["aa"], &["tok", "token-b"], &[]] {
+            let mask = Mask::new(secrets.iter().copied());
+            for text in texts.iter().map(|t| (*t).to_owned()).chain(["a".repeat(9)]) {
+                let whole = squeezed(plain(mask.bytes(text.as_bytes(), false)));
+                for size in 1..=text.len() {
+                    let mut stream = StreamMask::new(&mask);
+                    let mut shown = Vec::new();
+                    for piece in text.as_bytes().chunks(size) {
+                        shown.extend(stream.next(piece));
+                    }
+                    shown.extend(stream.end());
+                    assert_eq!(squeezed(plain(shown)), whole, "{secrets:?} {text} {size}");
+                }
+            }
+        }
+        let mask = Mask::new(["token-0123"].into_iter());
+        let mut stream = StreamMask::new(&mask);
+        assert_eq!(stream.next(b"a line\nis tok"), b"a line\nis ", "a beginning is held back");
+        assert_eq!(stream.next(b"en-"), b"");
+        assert_eq!(stream.next(b"0123!"), b"***!", "and masked with the rest");
+        assert_eq!(stream.next(b"tok"), b"");
+        assert_eq!(stream.end(), b"tok", "which never came");
     }
 
     #[test]

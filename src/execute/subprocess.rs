@@ -3,8 +3,11 @@
 use super::child::{RunContext, prepare, run_once};
 use super::error::ExecuteError;
 use super::outcome::{Outcome, shown_stderr, stderr_tail};
-use super::redact::Mask;
+use super::redact::{Mask, StreamMask};
+use crate::host::OutputStream;
+use crate::id::Ref;
 use crate::plan::{Plan, Process};
+use crate::trace::{OutputPiece, Sink};
 
 /// Starts the process and reads what it says to its end.
 ///
@@ -18,30 +21,93 @@ pub(crate) fn subprocess(
     let (spawn, folders) = prepare(plan, process, running)?;
     let mask = Mask::new(plan.secrets());
     let of_errors = Mask::new(plan.private_values());
-    // A part of a secret is not known as one: with secrets everything is told at the end.
-    let is_live = plan.secrets().next().is_none();
-    let mut line = Vec::new();
-    let ended = run_once(plan, &spawn, folders, running, &mut |bytes| {
-        if !is_live {
+    let mut log = ErrorLog::new(plan, running.sink);
+    let mut shown = running.sink.hears_output().then(|| Shown::new(&of_errors, running.sink));
+    let ended = run_once(plan, &spawn, folders, running, &mut |stream, bytes, kept| {
+        if let Some(shown) = &mut shown {
+            shown.take(stream, bytes);
+        }
+        if stream == OutputStream::Stderr {
+            log.take(&bytes[..kept]);
+        }
+    });
+    if let Some(shown) = &mut shown {
+        shown.end();
+    }
+    let ended = ended?;
+    log.end(|| shown_stderr(&ended, &mask));
+    if ended.timed_out {
+        let (item, limit) = (plan.item().clone(), plan.limit().clone());
+        let stderr_tail = stderr_tail(&ended, &of_errors);
+        return Err(ExecuteError::Timeout { item, limit, stderr_tail });
+    }
+    Ok(Outcome::from_child(&ended, &mask, &of_errors))
+}
+
+/// Shows what the tool writes as it comes. Nobody knows yet whether it fails, so it is masked like
+/// the report of a failure.
+struct Shown<'a> {
+    stdout: StreamMask<'a>,
+    stderr: StreamMask<'a>,
+    sink: &'a dyn Sink,
+}
+
+impl<'a> Shown<'a> {
+    fn new(mask: &'a Mask, sink: &'a dyn Sink) -> Self {
+        Self { stdout: StreamMask::new(mask), stderr: StreamMask::new(mask), sink }
+    }
+
+    fn take(&mut self, stream: OutputStream, bytes: &[u8]) {
+        let (of_stderr, mask) = match stream {
+            OutputStream::Stdout => (false, &mut self.stdout),
+            OutputStream::Stderr => (true, &mut self.stderr),
+        };
+        self.sink.wrote(OutputPiece { of_stderr, bytes: &mask.next(bytes) });
+    }
+
+    /// What was held back is no part of a secret after all.
+    fn end(&mut self) {
+        self.sink.wrote(OutputPiece { of_stderr: false, bytes: &self.stdout.end() });
+        self.sink.wrote(OutputPiece { of_stderr: true, bytes: &self.stderr.end() });
+    }
+}
+
+/// Tells whole lines of standard error while the tool runs. With secrets everything is told at the
+/// end: who reads it may keep what is cut of a line.
+struct ErrorLog<'a> {
+    item: &'a Ref,
+    sink: &'a dyn Sink,
+    is_live: bool,
+    is_said: bool,
+    line: Vec<u8>,
+}
+
+impl<'a> ErrorLog<'a> {
+    fn new(plan: &'a Plan, sink: &'a dyn Sink) -> Self {
+        let is_live = plan.secrets().next().is_none();
+        Self { item: plan.item(), sink, is_live, is_said: false, line: Vec::new() }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.is_said |= !bytes.is_empty();
+        if !self.is_live {
             return;
         }
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        line.extend_from_slice(&bytes[..end]);
+        self.line.extend_from_slice(&bytes[..end]);
         if end > 0 {
-            let lines = std::mem::take(&mut line);
-            running.sink.said(plan.item(), &|| String::from_utf8_lossy(&lines).into_owned());
+            let lines = std::mem::take(&mut self.line);
+            self.sink.said(self.item, &|| String::from_utf8_lossy(&lines).into_owned());
         }
-        line.extend_from_slice(&bytes[end..]);
-    })?;
-    if !is_live && !ended.stderr.is_empty() {
-        running.sink.said(plan.item(), &|| shown_stderr(&ended, &mask));
-    } else if !line.is_empty() {
-        running.sink.said(plan.item(), &|| String::from_utf8_lossy(&line).into_owned());
+        self.line.extend_from_slice(&bytes[end..]);
     }
-    if ended.timed_out {
-        let (item, after) = (plan.item().clone(), plan.timeout());
-        let stderr_tail = stderr_tail(&ended, &of_errors);
-        return Err(ExecuteError::Timeout { item, after, stderr_tail });
+
+    /// The rest; `masked` is all of it without the secrets.
+    fn end(self, masked: impl Fn() -> String) {
+        if !self.is_live && self.is_said {
+            self.sink.said(self.item, &masked);
+        } else if !self.line.is_empty() {
+            self.sink.said(self.item, &|| String::from_utf8_lossy(&self.line).into_owned());
+        }
     }
-    Ok(Outcome::from_child(&ended, &mask, &of_errors))
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::{ChildEvent, ChildResult, Host, Os, Spawn};
+use super::{ChildEvent, ChildResult, Host, Os, OutputStream, Spawn};
 use crate::base::Digest;
 
 const MIB: usize = 1 << 20;
@@ -252,13 +252,14 @@ fn what_is_said_is_heard_while_it_runs_up_to_what_is_kept(host: &dyn Host) {
         let (mut child, mut words) = (0_u32, String::new());
         let ended = host.run(spawn, &mut |heard| match heard {
             ChildEvent::Started(pid) => child = pid,
-            ChildEvent::Said(bytes) => {
+            ChildEvent::Wrote { stream: OutputStream::Stdout, .. } => {}
+            ChildEvent::Wrote { bytes, kept, .. } => {
                 // It goes on when it was heard.
                 if words.is_empty() {
                     let pid = Pid::from_raw(child.cast_signed()).unwrap();
                     rustix::process::kill_process(pid, Signal::USR1).unwrap();
                 }
-                words.push_str(text(bytes));
+                words.push_str(text(&bytes[..kept]));
             }
         });
         assert_eq!(words, text(&ended.unwrap().stderr));
@@ -268,6 +269,23 @@ fn what_is_said_is_heard_while_it_runs_up_to_what_is_kept(host: &dyn Host) {
     assert_eq!(said(&sh(waits)), "one\ntwo\n");
     let spawn = Spawn { output_cap: 5, ..sh("trap '' USR1; echo one two >&2; echo three >&2") };
     assert_eq!(said(&spawn), "one t");
+}
+
+fn what_is_written_to_two_streams_is_heard_in_its_order(host: &dyn Host) {
+    let script = "echo a >&2; echo b; sleep 0.1; echo c; echo d >&2; sleep 0.1; echo e >&2; echo f";
+    // One who looks late sees the end of each stream alone, so once in order is enough.
+    let heard = || {
+        let mut heard = String::new();
+        let ended = host.run(&sh(script), &mut |told| match told {
+            ChildEvent::Started(_) => std::thread::sleep(Duration::from_millis(20)),
+            ChildEvent::Wrote { bytes, .. } => heard.push_str(text(bytes)),
+        });
+        let ended = ended.unwrap();
+        assert_eq!((text(&ended.stdout), text(&ended.stderr)), ("b\nc\nf\n", "a\nd\ne\n"));
+        heard
+    };
+    let all: Vec<_> = (0..10).map(|_| heard()).collect();
+    assert!(all.iter().any(|heard| heard == "a\nb\nc\nd\ne\nf\n"), "{all:?}");
 }
 
 fn a_caller_that_gives_up_leaves_nothing_running(host: &dyn Host) {
@@ -389,6 +407,7 @@ promises!(
     no_signal_is_blocked_and_none_passed_over,
     the_start_is_told_with_the_childs_number,
     what_is_said_is_heard_while_it_runs_up_to_what_is_kept,
+    what_is_written_to_two_streams_is_heard_in_its_order,
     what_cannot_start_is_an_error,
     sixty_four_mebibytes_flow_in_and_out_at_once,
     a_child_that_does_not_read_is_no_error,

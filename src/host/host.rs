@@ -86,6 +86,24 @@ pub(crate) struct ChildResult {
     pub(crate) accesses: Accesses,
 }
 
+/// The greatest signal that ends a process and is no real-time one.
+const LAST_SIGNAL: i32 = 31;
+
+impl ChildResult {
+    /// The same with its end told as a shell tells it, whoever stood between: signal N is the
+    /// status 128 + N, and such a status is that signal. `bwrap` hands on nothing else.
+    pub(crate) fn as_in_a_shell(self) -> Self {
+        let (exit_code, signal) = match (self.exit_code, self.signal) {
+            (None, Some(signal)) => (Some(128 + signal), Some(signal)),
+            (Some(code), None) if (129..=128 + LAST_SIGNAL).contains(&code) => {
+                (Some(code), Some(code - 128))
+            }
+            same => same,
+        };
+        Self { exit_code, signal, ..self }
+    }
+}
+
 /// What a path leads to: a regular file, and every place on the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResolvedPath {
@@ -125,9 +143,16 @@ impl ResolvedPath {
 pub(crate) enum ChildEvent<'a> {
     /// It was started and has this process id.
     Started(u32),
-    /// What it wrote to standard error since the last event. Not sent if only the last bytes are
-    /// kept.
-    Said(&'a [u8]),
+    /// What it wrote to a stream, in the order in which it came; the first `kept` bytes of it are
+    /// in the result. Not sent if only the last bytes of standard error are kept.
+    Wrote { stream: OutputStream, bytes: &'a [u8], kept: usize },
+}
+
+/// A stream of a child's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputStream {
+    Stdout,
+    Stderr,
 }
 
 /// Everything `plan` and `execute` may ask of the machine, and nothing else.

@@ -38,7 +38,7 @@ pub(crate) use confinement::{
     Policy, SANDBOX_FAILED, SandboxLevel,
 };
 pub(crate) use environment::Vars;
-pub(crate) use host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
+pub(crate) use host::{ChildEvent, ChildResult, Host, OutputStream, ResolvedPath, Spawn};
 pub(crate) use kernel::{
     can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
     landlock_version,

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::confinement::{CannotConfine, Confinement, Ladder, Policy};
-use super::host::{ChildEvent, ChildResult, Host, ResolvedPath, Spawn};
+use super::host::{ChildEvent, ChildResult, Host, OutputStream, ResolvedPath, Spawn};
 use super::look;
 use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::observe::Watch;
@@ -236,13 +236,22 @@ impl<'a> Running<'a> {
         let ended = &mut self.ended;
         let first = Kept::First(self.spawn.output_cap);
         let (cut, digest) = (&mut ended.stdout_truncated, &mut ended.stdout_digest);
-        keep(&round.stdout, &mut ended.stdout, first, cut, digest);
+        let of_stdout = keep(&round.stdout, &mut ended.stdout, first, cut, digest);
         let kept = self.spawn.stderr_end.map_or(first, Kept::Last);
-        let heard = ended.stderr.len();
         let (cut, digest) = (&mut ended.stderr_truncated, &mut ended.stderr_digest);
-        keep(&round.stderr, &mut ended.stderr, kept, cut, digest);
-        if self.spawn.stderr_end.is_none() && ended.stderr.len() > heard {
-            hears(ChildEvent::Said(&ended.stderr[heard..]));
+        let of_stderr = keep(&round.stderr, &mut ended.stderr, kept, cut, digest);
+        if self.spawn.stderr_end.is_some() {
+            return;
+        }
+        let mut wrote = [
+            (OutputStream::Stdout, &round.stdout, of_stdout),
+            (OutputStream::Stderr, &round.stderr, of_stderr),
+        ];
+        if round.stderr_first {
+            wrote.reverse();
+        }
+        for (stream, bytes, kept) in wrote.into_iter().filter(|(_, bytes, _)| !bytes.is_empty()) {
+            hears(ChildEvent::Wrote { stream, bytes, kept });
         }
     }
 
@@ -297,13 +306,14 @@ enum Kept {
     Last(usize),
 }
 
+/// Keeps of a piece what is to be kept, and gives how many of its first bytes were.
 fn keep(
     bytes: &[u8],
     into: &mut Vec<u8>,
     kept: Kept,
     truncated: &mut bool,
     digest: &mut Option<Digesting>,
-) {
+) -> usize {
     if let Some(digest) = digest {
         digest.take(bytes);
     }
@@ -319,6 +329,7 @@ fn keep(
         into.drain(..into.len() - cap);
         *truncated = true;
     }
+    keep
 }
 
 /// Sends the signal to each process below `holder` that is in its group.

@@ -1,12 +1,13 @@
 //! The three streams of a child, and the one loop over them.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::persistent::forget;
@@ -20,6 +21,8 @@ pub(super) struct Pipes {
     stdin: Mutex<Option<OwnedFd>>,
     stdout: Stream,
     stderr: Stream,
+    /// Tells which of the output streams had something to read first: `poll` does not.
+    order: OwnedFd,
     /// Written to make [`Pipes::round`] return.
     wake: OwnedFd,
     /// The child's input is closed once all is written.
@@ -38,12 +41,18 @@ struct Stream {
 pub(crate) struct IoRound {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
+    /// Standard error was written to before standard output.
+    pub(crate) stderr_first: bool,
     /// Standard output is at its end or the child has ended, so no answer will come.
     pub(crate) is_over: bool,
     pub(crate) has_ended: bool,
     /// A signal that this process got.
     pub(crate) signal: Option<i32>,
 }
+
+/// The names of the output streams in [`Pipes::order`].
+const STDOUT: u64 = 1;
+const STDERR: u64 = 2;
 
 /// What `poll` tells of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,11 +74,16 @@ impl Pipes {
             for fd in [&stdin, &stdout, &stderr] {
                 rustix::io::ioctl_fionbio(fd, true)?;
             }
+            let order = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+            for (fd, name) in [(&stdout, STDOUT), (&stderr, STDERR)] {
+                let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+                epoll::add(&order, fd, epoll::EventData::new_u64(name), flags)?;
+            }
             let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-            Ok((pidfd_open(pid, PidfdFlags::empty())?, wake))
+            Ok((pidfd_open(pid, PidfdFlags::empty())?, order, wake))
         };
         let ready: io::Result<_> = ready();
-        let (pidfd, wake) = ready.inspect_err(|_| {
+        let (pidfd, order, wake) = ready.inspect_err(|_| {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = reap(pid.as_raw_nonzero().get());
             forget(pid);
@@ -78,8 +92,25 @@ impl Pipes {
         let (stdout, stderr) = (stream(stdout), stream(stderr));
         Ok((
             pid,
-            Self { pidfd, stdin: Mutex::new(Some(stdin)), stdout, stderr, wake, closes_input },
+            Self {
+                pidfd,
+                stdin: Mutex::new(Some(stdin)),
+                stdout,
+                stderr,
+                order,
+                wake,
+                closes_input,
+            },
         ))
+    }
+
+    /// Whether standard error was written to first since this was last asked. What is told is
+    /// forgotten, so it is asked whenever something is read.
+    fn is_stderr_first(&self) -> bool {
+        let mut events = [const { MaybeUninit::uninit() }; 2];
+        let now = Timespec::default();
+        let told = epoll::wait(&self.order, &mut events, Some(&now));
+        told.is_ok_and(|(told, _)| told.first().is_some_and(|first| first.data.u64() == STDERR))
     }
 
     /// Writes `out` from `written` on as far as the child takes it, and reads its output. Returns
@@ -128,12 +159,15 @@ impl Pipes {
             // When the child has ended, all of its output is in the pipes. Their end may never
             // come: a grandchild may hold them open.
             round.has_ended = heard.contains(&Ready::End);
+            round.stderr_first = self.is_stderr_first();
             let pieces = if round.has_ended { LAST_PIECES } else { PIECES };
             let mut has_closed = false;
-            if heard.contains(&Ready::Stdout) || round.has_ended {
+            // Both at once, or the order in which they were written to would be forgotten.
+            let is_output = heard.contains(&Ready::Stdout) || heard.contains(&Ready::Stderr);
+            if is_output || round.has_ended {
                 has_closed |= self.stdout.read(&mut round.stdout, pieces);
             }
-            if heard.contains(&Ready::Stderr) {
+            if is_output {
                 has_closed |= self.stderr.read(&mut round.stderr, pieces);
             }
             round.is_over = round.has_ended || self.stdout.open().is_none();

@@ -94,7 +94,9 @@ pub(crate) enum PlanError {
     EnvFile(SpaceError),
     #[error("`{item}` takes `{name}` from the project's `.env`, which may not set it")]
     RefusedVariable { item: Ref, name: String },
-    #[error("the {space} space's `{item}`: `{pointer}` is not a time up to a day: a number of seconds, or such as `90s` or `10m`")]
+    #[error(
+        "the {space} space's `{item}`: `{pointer}` is not a time up to a day: a number of seconds, or such as `90s` or `10m`"
+    )]
     BadLimit { item: Ref, space: Space, pointer: String },
     #[error("`{item}` is a {}, and only the run of a tool has a plan and a receipt", .item.kind)]
     NotATool { item: Ref },

@@ -139,7 +139,9 @@ impl TimeLimit {
         };
         if let Some(asked) = self.in_vain {
             let asked = time_text(asked);
-            help.push_str(&format!("; `--timeout` can only shorten it, so {asked} changes nothing"));
+            help.push_str(&format!(
+                "; `--timeout` can only shorten it, so {asked} changes nothing"
+            ));
         }
         help
     }

@@ -152,9 +152,9 @@ impl Report {
         let (item, most) = (&tool.item, OUTPUT_BYTES >> 20);
         Some(match outcome.http {
             Some(_) => format!("the answer to `{item}` was cut at `max_response_bytes`"),
-            None => format!(
-                "what `{item}` wrote was cut: of each stream the first {most} MiB are kept"
-            ),
+            None => {
+                format!("what `{item}` wrote was cut: of each stream the first {most} MiB are kept")
+            }
         })
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::report::{Detail, DirectiveReport, Report, ToolReport};
-use crate::base::text::{escape_line, shell_word};
+use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Paint, Style};
 use crate::execute::{EXECUTE_TOOL_FAILED, Pending};
 use crate::plan::Survey;

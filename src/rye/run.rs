@@ -24,7 +24,7 @@ use crate::plan::{
     Thread, typed,
 };
 use crate::report::{Detail, DirectiveReport, Report, ToolReport, Warned, error_json};
-use crate::trace::{Event, Quiet, Sink, Warnings};
+use crate::trace::{Event, Quiet, Sink, Warnings, WithoutOutput};
 use crate::validate::{RunTarget, ValidChain};
 use crate::verify::Source;
 
@@ -270,8 +270,9 @@ impl Runs<'_> {
                 }
                 let approval = request.approval.as_ref().map(Approval::to_json);
                 let begin = Instant::now();
-                let ended =
-                    self.act(&plan, writer, approval.as_ref(), &run_id, &warnings, loader.sink);
+                let unseen = WithoutOutput(loader.sink);
+                let sink: &dyn Sink = if hooks.may_withhold() { &unseen } else { loader.sink };
+                let ended = self.act(&plan, writer, approval.as_ref(), &run_id, &warnings, sink);
                 match ended {
                     Ok((mut outcome, written)) => {
                         hooks.after(args.as_map(), &mut outcome, begin.elapsed())?;

@@ -8,4 +8,4 @@ mod event;
 mod sink;
 
 pub(crate) use event::{Event, SkippedPath, Warning};
-pub(crate) use sink::{Quiet, Recorded, Recorder, Sink, Warnings};
+pub(crate) use sink::{OutputPiece, Quiet, Recorded, Recorder, Sink, Warnings, WithoutOutput};

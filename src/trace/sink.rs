@@ -16,10 +16,25 @@ pub(crate) trait Sink: Sync {
     /// while it runs where it has no secrets, and the rest at its end.
     fn said(&self, _item: &Ref, _text: &dyn Fn() -> String) {}
 
+    /// Whether it wants to hear what a tool writes while that runs.
+    fn hears_output(&self) -> bool {
+        false
+    }
+
+    /// Takes what the tool of the run wrote, masked, as it comes.
+    fn wrote(&self, _piece: OutputPiece<'_>) {}
+
     /// Whether anybody reads the events; what costs something to tell is made for a reader alone.
     fn has_reader(&self) -> bool {
         true
     }
+}
+
+/// What a tool wrote to one of its streams.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutputPiece<'a> {
+    pub(crate) of_stderr: bool,
+    pub(crate) bytes: &'a [u8],
 }
 
 /// Listens to nothing.
@@ -66,6 +81,23 @@ impl Sink for Recorder {
     }
 }
 
+/// Passes events on, and nothing of what a tool writes while it runs.
+pub(crate) struct WithoutOutput<'a>(pub(crate) &'a dyn Sink);
+
+impl Sink for WithoutOutput<'_> {
+    fn record(&self, event: Event) {
+        self.0.record(event);
+    }
+
+    fn said(&self, item: &Ref, text: &dyn Fn() -> String) {
+        self.0.said(item, text);
+    }
+
+    fn has_reader(&self) -> bool {
+        self.0.has_reader()
+    }
+}
+
 /// Passes events on, and keeps the warnings in them, so that none is lost when a run stops later.
 pub(crate) struct Warnings<'a> {
     inner: &'a dyn Sink,
@@ -98,5 +130,13 @@ impl Sink for Warnings<'_> {
 
     fn has_reader(&self) -> bool {
         self.inner.has_reader()
+    }
+
+    fn hears_output(&self) -> bool {
+        self.inner.hears_output()
+    }
+
+    fn wrote(&self, piece: OutputPiece<'_>) {
+        self.inner.wrote(piece);
     }
 }

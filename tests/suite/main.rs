@@ -56,6 +56,7 @@ mod signing;
 mod slips;
 mod spaces;
 mod stdlib;
+mod streams;
 mod style;
 mod terminal;
 mod testing;

@@ -249,7 +249,10 @@ fn what_a_tool_prints_is_its_data() {
     );
     world.signed(".ai/tools/acme/killed.sh", &shell("kill -9 $$\n"));
     let (status, got) = world.json(&["execute", "acme/killed"]);
-    assert_eq!((status, &got["error"]), (1, &json!("the tool ended with status 137, that of signal 9")));
+    assert_eq!(
+        (status, &got["error"]),
+        (1, &json!("the tool ended with status 137, that of signal 9"))
+    );
     assert_eq!(
         (&got["metadata"]["exit_code"], &got["metadata"]["signal"]),
         (&json!(137), &json!(9))

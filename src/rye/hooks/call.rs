@@ -121,6 +121,12 @@ impl CallHooks<'_> {
         Ok(())
     }
 
+    /// Whether a hook may withhold or replace what the call comes to, so that nothing of it may be
+    /// shown before the hook was asked.
+    pub(in crate::rye) fn may_withhold(&self) -> bool {
+        self.at(Phase::AfterExecution).any(|armed| armed.hook.filters || armed.hook.replaces)
+    }
+
     /// A call that came to no answer, as those who judge answers leave it: what it says of itself
     /// is theirs to withhold.
     pub(in crate::rye) fn after_failure(

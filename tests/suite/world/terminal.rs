@@ -13,6 +13,9 @@ struct Typed<'a> {
     meanwhile: &'a str,
     /// A line for each question.
     answer: &'a str,
+    /// Files that are made, each when its text was shown behind that of the one before: a line
+    /// each, the text and the file with a tab between them.
+    steps: &'a str,
 }
 
 impl World {
@@ -40,6 +43,14 @@ impl World {
         self.at_a_terminal(&Typed { meanwhile, answer, ..Typed::default() }, args, &[])
     }
 
+    /// The same where a tool that waits for a file gets it when a text was shown: the texts and the
+    /// files, in their order.
+    pub fn rye_at_a_terminal_by_steps(&self, steps: &[(&str, &str)], args: &[&str]) -> Said {
+        let steps: Vec<_> = steps.iter().map(|(text, file)| format!("{text}\t{file}")).collect();
+        let typed = Typed { steps: &steps.join("\n"), ..Typed::default() };
+        self.at_a_terminal(&typed, args, &[])
+    }
+
     /// The same where `ahead` was typed before rye started, below a run or not.
     pub fn rye_typed_ahead(&self, below: bool, ahead: &str, answer: &str, args: &[&str]) -> Said {
         let env = [("RYE_RUN_ID", "run-of-a-test")];
@@ -49,7 +60,7 @@ impl World {
 
     fn at_a_terminal(&self, typed: &Typed<'_>, args: &[&str], env: &[(&str, &str)]) -> Said {
         let script = "import fcntl, os, pty, struct, sys, termios, time
-answer, ahead, meanwhile = (text.encode() for text in sys.argv[1:4])
+answer, ahead, meanwhile, steps = (text.encode() for text in sys.argv[1:5])
 pid, fd = pty.fork()
 if pid == 0:
     # What is typed ahead lies there to be read before rye starts.
@@ -57,13 +68,17 @@ if pid == 0:
         time.sleep(0.01)
     if columns := int(os.environ.get('TEST_COLUMNS', 0)):
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    os.execv(sys.argv[4], sys.argv[4:])
+    os.execv(sys.argv[5], sys.argv[5:])
 os.write(fd, ahead)
 lines = answer.splitlines(True)
-shown, at = b'', 0
+steps = [step.split(b'\\t') for step in steps.splitlines()]
+shown, at, seen = b'', 0, 0
 try:
     while piece := os.read(fd, 4096):
         shown += piece
+        while steps and (found := shown.find(steps[0][0], seen)) >= 0:
+            seen = found + len(steps[0][0])
+            open(steps.pop(0)[1], 'w').close()
         # A person answers what is asked: what was typed before a question is thrown away.
         if lines and b'[y/N] ' in shown[at:]:
             if at == 0:
@@ -75,9 +90,9 @@ except OSError:
 sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";
-        let Typed { ahead, meanwhile, answer } = typed;
+        let Typed { ahead, meanwhile, answer, steps } = typed;
         let output = Command::new(python_folder().join("python3"))
-            .args(["-c", script, answer, ahead, meanwhile, program()])
+            .args(["-c", script, answer, ahead, meanwhile, steps, program()])
             .args(args)
             .current_dir(self.project())
             .env_clear()

@@ -1,0 +1,239 @@
+//! What a tool writes, shown as it comes (core 11).
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+
+use crate::base::limits::LIVE_RESULT_BYTES;
+use crate::base::sync::unpoisoned;
+use crate::base::text::escape;
+use crate::id::Ref;
+use crate::trace::{Event, OutputPiece, Sink};
+
+/// Shows what the tool of a run writes, masked by who hands it over, and passes events on.
+///
+/// A result that is JSON is shown at the end, drawn for people; so standard output waits as long as
+/// it may be one JSON value.
+pub(super) struct Live<'a> {
+    inner: &'a dyn Sink,
+    shows_stdout: bool,
+    shows_stderr: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What may be part of a result.
+    result: Vec<u8>,
+    scan: ResultScan,
+    stdout: CutText,
+    stderr: CutText,
+    shown: Streamed,
+}
+
+/// What was shown already when the run ended.
+#[derive(Debug, Default)]
+pub(super) struct Streamed {
+    pub(super) stdout: bool,
+    pub(super) stderr: bool,
+    /// The last line that was shown is not at its end.
+    pub(super) in_line: bool,
+    /// The first thing that went wrong with standard output.
+    pub(super) lost: Option<io::Error>,
+}
+
+impl<'a> Live<'a> {
+    /// Shows what goes to a terminal, if the caller `wants` it.
+    pub(super) fn new(inner: &'a dyn Sink, wants: bool) -> Self {
+        let shows_stdout = wants && io::stdout().is_terminal();
+        // Beside output that is shown as it comes, or nobody could tell what belongs to what.
+        let shows_stderr = wants && (shows_stdout || io::stderr().is_terminal());
+        Self { inner, shows_stdout, shows_stderr, state: Mutex::default() }
+    }
+
+    /// What was shown. A result was not.
+    pub(super) fn end(self) -> Streamed {
+        let mut state = unpoisoned(self.state.into_inner());
+        if state.shown.stdout {
+            let rest = state.stdout.end();
+            state.shown.show(false, &rest);
+        }
+        let rest = state.stderr.end();
+        state.shown.show(true, &rest);
+        state.shown
+    }
+}
+
+impl Sink for Live<'_> {
+    fn record(&self, event: Event) {
+        self.inner.record(event);
+    }
+
+    fn said(&self, item: &Ref, text: &dyn Fn() -> String) {
+        self.inner.said(item, text);
+    }
+
+    fn has_reader(&self) -> bool {
+        self.inner.has_reader()
+    }
+
+    fn hears_output(&self) -> bool {
+        self.shows_stdout || self.shows_stderr
+    }
+
+    fn wrote(&self, OutputPiece { of_stderr, bytes }: OutputPiece<'_>) {
+        let State { result, scan, stdout, stderr, shown } = &mut *unpoisoned(self.state.lock());
+        if of_stderr {
+            // All that it will write, also where it writes nothing.
+            shown.stderr = self.shows_stderr;
+            if self.shows_stderr {
+                shown.show(true, &stderr.next(bytes));
+            }
+        } else if shown.stdout {
+            shown.show(false, &stdout.next(bytes));
+        } else if self.shows_stdout {
+            result.extend_from_slice(bytes);
+            if scan.is_text(bytes) || result.len() > LIVE_RESULT_BYTES {
+                shown.stdout = true;
+                shown.show(false, &stdout.next(&std::mem::take(result)));
+            }
+        }
+    }
+}
+
+impl Streamed {
+    /// Writes foreign text to one of the two streams.
+    fn show(&mut self, to_stderr: bool, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.in_line = !text.ends_with('\n');
+        let text = escape(text);
+        if to_stderr {
+            let _ = io::stderr().write_all(text.as_bytes());
+            return;
+        }
+        let mut stdout = io::stdout().lock();
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            self.lost.get_or_insert(error);
+        }
+    }
+}
+
+/// Text that comes in pieces, which may end within a character.
+#[derive(Default)]
+struct CutText(Vec<u8>);
+
+impl CutText {
+    fn next(&mut self, piece: &[u8]) -> String {
+        self.0.extend_from_slice(piece);
+        let last = self.0.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+        let is_begun = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+        let begun = if is_begun { last.len() } else { 0 };
+        let rest = self.0.split_off(self.0.len() - begun);
+        lossy(std::mem::replace(&mut self.0, rest))
+    }
+
+    fn end(&mut self) -> String {
+        lossy(std::mem::take(&mut self.0))
+    }
+}
+
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned())
+}
+
+/// Looks at a text in pieces for as long as it may be an object, a list or a string of JSON.
+#[derive(Default)]
+struct ResultScan {
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
+    is_whole: bool,
+}
+
+impl ResultScan {
+    /// Whether the text is something else, now that this came behind the rest.
+    fn is_text(&mut self, piece: &[u8]) -> bool {
+        !piece.iter().all(|byte| self.goes_on(*byte))
+    }
+
+    fn goes_on(&mut self, byte: u8) -> bool {
+        if self.in_string {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = true,
+                b'"' => (self.in_string, self.is_whole) = (false, self.depth == 0),
+                _ => return byte >= b' ',
+            }
+            return true;
+        }
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => true,
+            _ if self.is_whole => false,
+            b'"' => {
+                self.in_string = true;
+                true
+            }
+            b'{' | b'[' => {
+                self.depth += 1;
+                true
+            }
+            b'}' | b']' if self.depth > 0 => {
+                self.depth -= 1;
+                self.is_whole = self.depth == 0;
+                true
+            }
+            // What stands between: names of constants, numbers, signs.
+            _ => self.depth > 0 && b"truefalsn0123456789+-.E,:".contains(&byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CutText, ResultScan};
+
+    #[test]
+    fn a_result_waits_for_its_end_and_a_text_does_not() {
+        let rows = [
+            ("{\"a\": [1, -2.5e3, true, null, \"x\\\"]\"]}\n", false),
+            ("\n[]", false),
+            ("\"text\"", false),
+            ("{\"a\": ", false),
+            ("building\n", true),
+            ("[INFO] building\n", true),
+            ("[ 50%] building\n", true),
+            ("[12:00] building\n", true),
+            ("[1]\n[2]\n", true),
+            ("{\"level\":1}\n{\"level\":2}\n", true),
+            ("\"a\nb\"", true),
+            ("42\n", true),
+            ("}", true),
+        ];
+        for (text, want) in rows {
+            for size in 1..=text.len() {
+                let mut scan = ResultScan::default();
+                let got = text.as_bytes().chunks(size).any(|piece| scan.is_text(piece));
+                assert_eq!(got, want, "{text:?} in pieces of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_character_that_is_cut_in_two_is_shown_whole() {
+        let text = "\u{e9}\u{20ac}\u{1f600}\n";
+        for size in 1..=text.len() {
+            let mut cut = CutText::default();
+            let mut shown: String =
+                text.as_bytes().chunks(size).map(|piece| cut.next(piece)).collect();
+            shown.push_str(&cut.end());
+            assert_eq!(shown, text, "{size}");
+        }
+        let mut cut = CutText::default();
+        assert_eq!(
+            (cut.next(b"a\xffb\xe2\x82"), cut.end()),
+            ("a\u{fffd}b".into(), "\u{fffd}".into())
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! What a tool writes is shown in a terminal as it comes, and captured whole (core 11).
+
+use serde_json::json;
+
+use crate::sandbox::levels;
+use crate::world::{Said, World};
+
+/// A shell tool with lines in its header.
+fn tool(header: &str, script: &str) -> String {
+    format!(
+        "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+         # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n{header}# ///\n\
+         till() {{ while [ ! -e \"$1\" ]; do sleep 0.02; done; }}\n{script}"
+    )
+}
+
+/// A terminal without colours.
+fn world() -> World {
+    World::new().env("NO_COLOR", "1")
+}
+
+const LOUD: &str = "tool:acme/loud";
+const FILE: &str = ".ai/tools/acme/loud.sh";
+
+/// What the terminal shows, with its line ends as they were written.
+fn shown(said: &Said) -> String {
+    said.stdout.replace("\r\n", "\n")
+}
+
+#[test]
+fn lines_are_shown_while_the_tool_runs_and_in_their_order() {
+    let world = world();
+    // It goes on only when the line before was seen: at the end would be too late.
+    let script = "echo e1 >&2; till a; echo o1; till b; echo o2; till c; echo e2 >&2; till d\n\
+                  printf 'in a line'; till e; echo ' and on'; echo e3 >&2; till f; exit 0\n";
+    world.signed(FILE, &tool("# [config]\n# timeout = 20\n", script));
+    let steps =
+        [("e1", "a"), ("o1", "b"), ("o2", "c"), ("e2", "d"), ("in a line", "e"), ("e3", "f")];
+    let said = world.rye_at_a_terminal_by_steps(&steps, &["run", LOUD]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert_eq!(shown(&said), "e1\no1\no2\ne2\nin a line and on\ne3\n", "once, and nothing else");
+    // A pipe gets each stream as a whole, and `--no-stream` shows that in a terminal.
+    let said = world.rye(&["run", LOUD]);
+    let (out, err) = ("o1\no2\nin a line and on\n", "e1\ne2\ne3\n");
+    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), (out, err));
+    let said = world.rye_at_a_terminal("", &["run", LOUD, "--no-stream"]);
+    assert_eq!(shown(&said), format!("{out}{err}"));
+    let said = world.rye_at_a_terminal("", &["run", LOUD, "--quiet"]);
+    assert_eq!((said.status, shown(&said).as_str()), (0, ""));
+    let (_, got) = world.json(&["run", LOUD]);
+    assert_eq!(got["data"], json!({"stdout": out, "stderr": err}));
+}
+
+#[test]
+fn f08_a_secret_that_comes_in_two_writes_is_masked_in_both_streams() {
+    let world = world().env("API_TOKEN", "token-0123456789");
+    let script = "printf 'first\\nout tok'; till a; printf 'en-0123456789 end\\n'\n\
+                  printf 'err token-01234' >&2; till b; printf '56789 over\\n' >&2; till c\n\
+                  printf 'a tok'; till d; echo en\n";
+    let header = "# secrets = [\"API_TOKEN\"]\n# [config]\n# timeout = 20\n";
+    world.signed(FILE, &tool(header, script));
+    let steps = [("out ", "a"), ("err ", "b"), ("over", "c"), ("a ", "d")];
+    let said = world.rye_at_a_terminal_by_steps(&steps, &["run", LOUD]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let want = "first\nout *** end\nerr *** over\na token\n";
+    assert_eq!(shown(&said), want, "what only began like it is whole");
+}
+
+#[test]
+fn f08_what_is_shown_of_a_run_that_fails_holds_no_value_that_its_item_named() {
+    let world = world().env("PLACE", "place-of-acme").env("API_TOKEN", "token-0123456789");
+    let header = "# env = [\"PLACE\"]\n# secrets = [\"API_TOKEN\"]\n";
+    let script = "echo at $PLACE; sleep 0.1; echo by $API_TOKEN $PLACE >&2; exit 3\n";
+    world.signed(FILE, &tool(header, script));
+    let said = world.rye_at_a_terminal("", &["run", LOUD]);
+    assert!(said.status == 1 && shown(&said).starts_with("at ***\nby *** ***\n"), "{said:?}");
+}
+
+#[test]
+fn what_came_of_a_failure_or_a_time_out_is_not_told_twice() {
+    let world = world();
+    let header = "# [config]\n# timeout = 20\n";
+    world.signed(FILE, &tool(header, "echo why >&2; till a; printf 'no end'; till b; exit 3\n"));
+    let steps = [("why", "a"), ("no end", "b")];
+    let said = world.rye_at_a_terminal_by_steps(&steps, &["run", LOUD]);
+    assert_eq!(said.status, 1, "{said:?}");
+    let text = shown(&said);
+    assert!(text.starts_with("why\nno end\nerror[execute.tool_failed]: "), "{text}");
+    assert_eq!(text.matches("why").count(), 1, "{text}");
+    world.signed(FILE, &tool("# [config]\n# timeout_ms = 500\n", "echo why >&2; sleep 60\n"));
+    let said = world.rye_at_a_terminal("", &["run", LOUD]);
+    let text = shown(&said);
+    assert!(said.status == 6 && text.starts_with("why\nerror[execute.timeout]: "), "{text}");
+    assert_eq!(text.matches("why").count(), 1, "{text}");
+    // Who wants quiet hears of a failure.
+    world.signed(FILE, &tool("", "echo out; echo why >&2; exit 3\n"));
+    let said = world.rye(&["run", LOUD, "-q"]);
+    assert_eq!((said.status, said.stdout.as_str()), (1, "out\n"));
+    assert!(said.stderr.starts_with("why\nerror["), "{said:?}");
+}
+
+#[test]
+fn a_result_is_shown_at_its_end_as_ever() {
+    let world = world();
+    let said = world.rye_at_a_terminal("", &["run", "rye/bash", "-i", "command=echo hello"]);
+    assert_eq!((said.status, shown(&said).as_str()), (0, "hello\n"), "{said:?}");
+    world.signed(FILE, &tool("", "echo notes >&2; sleep 0.1; printf '{\"a\":'; echo ' [1]}'\n"));
+    let said = world.rye_at_a_terminal("", &["run", LOUD]);
+    assert_eq!(shown(&said), "notes\n{\n  \"a\": [\n    1\n  ]\n}\n");
+    world.signed(FILE, &tool("", "printf '[INFO]'; echo ' building'; echo done\n"));
+    let said = world.rye_at_a_terminal("", &["run", LOUD]);
+    assert_eq!(shown(&said), "[INFO] building\ndone\n", "what begins like one is text");
+    let failed = "echo '{\"success\": false, \"error\": \"no luck\"}'\n";
+    world.signed(FILE, &tool("", failed));
+    let said = world.rye_at_a_terminal("", &["run", LOUD]);
+    assert!(said.status == 1 && shown(&said).starts_with("error[execute.tool_failed]"), "{said:?}");
+}
+
+#[test]
+fn what_was_cut_is_said_on_standard_error() {
+    let world = world();
+    let flood = "head -c 20000000 /dev/zero | tr '\\0' a\n";
+    world.signed(FILE, &tool("# [config]\n# timeout = \"10m\"\n", flood));
+    let said = world.rye(&["run", LOUD]);
+    assert_eq!((said.status, said.stdout.len()), (0, 16 << 20));
+    let want = format!("warning: what `{LOUD}` wrote was cut: of each stream the first 16 MiB");
+    assert!(said.stderr.starts_with(&want), "{}", said.stderr);
+    let (_, got) = world.json(&["run", LOUD]);
+    assert_eq!(got["metadata"]["truncated"], true);
+    // A terminal shows all of it.
+    let pty = "python3 -c 'import pty, sys; pty.spawn(sys.argv[1:], lambda fd: __import__(\"os\").read(fd, 65536))'";
+    let seen =
+        world.shell(&format!("{pty} rye run {LOUD} </dev/null | tee seen | tr -d a; wc -c <seen"));
+    assert_eq!(seen, "20000000\n");
+    world.signed(FILE, &tool("", "echo short\n"));
+    assert_eq!(world.rye(&["run", LOUD]).stderr, "");
+}
+
+#[test]
+fn what_a_hook_may_withhold_is_not_shown_before_it_was_asked() {
+    let world = world();
+    let hook = |answer: &str| {
+        world.write_home(".ai/tools/hooks/g.sh", format!("#!/bin/sh\ncat >/dev/null\n{answer}\n"));
+        world.signed_home(
+            ".ai/tools/hooks/guard.yaml",
+            "version: \"1.0.0\"\ntool_type: hook\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+             category: hooks\ndescription: A hook.\nhook: tool\nphases: [after_execution]\n\
+             exec:\n  command: ./g.sh\n  files: [g.sh]\n",
+        );
+    };
+    world.signed(FILE, &tool("", "echo hidden; echo hidden >&2; sleep 0.2\n"));
+    assert!(shown(&world.rye_at_a_terminal("", &["run", LOUD])).contains("hidden"));
+    hook("echo '{\"allow\":false,\"reason\":\"no\"}'");
+    let said = world.rye_at_a_terminal("", &["run", LOUD]);
+    assert_eq!((said.status, said.code_shown().as_str()), (4, "hook.denied"), "{said:?}");
+    assert!(!said.stdout.contains("hidden"), "{said:?}");
+    hook("echo '{\"allow\":true}'");
+    let said = world.rye_at_a_terminal("", &["run", LOUD]);
+    assert_eq!(shown(&said), "hidden\nhidden\n");
+}
+
+#[test]
+fn a_verbose_run_shows_the_command() {
+    let world = world();
+    world.signed(FILE, &tool("", "echo done\n"));
+    let said = world.rye(&["run", LOUD, "-v"]);
+    assert_eq!(said.stdout, "done\n");
+    let line = said.stderr.lines().find(|line| line.contains("runs ")).expect("a line");
+    assert!(line.contains("/acme/loud.sh") || line.contains("/loud.sh"), "{line}");
+    assert!(!world.rye(&["run", LOUD]).stderr.contains("runs "));
+}
+
+#[test]
+fn a_tool_that_a_signal_ended_says_so_alike_at_every_level() {
+    let world = world();
+    for (script, status) in [("kill -9 $$", 137), ("kill -TERM $$", 143), ("exit 3", 3)] {
+        world.signed(FILE, &tool("", &format!("{script}\n")));
+        let at = |level: &str| {
+            let (_, got) = world.json(&["run", LOUD, "--sandbox", level]);
+            let metadata = &got["metadata"];
+            json!([got["error"], metadata["exit_code"], metadata["signal"]])
+        };
+        let want = at("off");
+        assert_eq!(want[1], status, "{want}");
+        for level in levels("a_tool_that_a_signal_ended_says_so_alike_at_every_level") {
+            assert_eq!(at(level), want, "{level}");
+        }
+    }
+}
+
+#[test]
+fn tests_evals_and_dev_take_the_level_that_is_wanted() {
+    let world = world().held();
+    world.signed(FILE, &tool("", "echo done\n"));
+    world.write(".ai/tools/acme/loud.test.yaml", "cases:\n  - {expect: {text: done}}\n");
+    assert_eq!(world.rye(&["test"]).status, 0);
+    let said = world.rye(&["test", "--sandbox", "off", "--json"]);
+    assert_eq!(said.status, 1, "{said:?}");
+    assert!(said.stdout.contains("sandbox.not_allowed"), "{said:?}");
+    world.let_out();
+    assert_eq!(world.rye(&["test", "--sandbox", "off"]).status, 0);
+    world.write(".ai/tools/acme/mood-it.sh", "#!/bin/sh\ncat >/dev/null\necho '{\"score\":1}'\n");
+    world.signed(
+        ".ai/tools/acme/mood.yaml",
+        "version: \"1.0.0\"\ntool_type: eval\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+         category: acme\ndescription: x\nexec:\n  command: ./mood-it.sh\n  files: [mood-it.sh]\n",
+    );
+    let eval = ["eval", "run", "acme/mood", "--content", "x", "--sandbox", "off"];
+    assert_eq!(world.rye(&eval).status, 0);
+    let world = world.held();
+    assert_eq!(world.rye(&eval).code(), "sandbox.not_allowed");
+    for verb in [&["test"][..], &["eval", "run"], &["dev"]] {
+        let help = world.rye(&[verb, &["--help"]].concat()).stdout;
+        assert!(help.contains("--sandbox <LEVEL>"), "{verb:?}: {help}");
+    }
+}
